@@ -506,9 +506,11 @@ def must_be_complete(end):
         raise Failed(f"{end['problem'].get('title')} ({end['problem'].get('code')})")
 
 
-def verify_offer(body, asked, suites, identity):
-    """The statement that begins a session, and its claims, if it is the answer to the body that was `asked`."""
-    attestation = member(from_json(body), "attestation", str)
+def verify_offer(body, asked, suites, pin):
+    """The statement that begins a session, its claims and the pinned key, if it is the answer to the body `asked`."""
+    offer = from_json(body)
+    attestation = member(offer, "attestation", str)
+    identity = keys_in(offer, pin)
     claims = verify_statement(attestation, "session", identity)
     if claims.get("init_hash") != to_b64u(sha256(asked)) or claims.get("suite") not in suites:
         raise Tampered("an offer for another question")
@@ -520,7 +522,7 @@ def verify_offer(body, asked, suites, identity):
         raise Tampered("a session_id of another length")
     # The only suite implemented here.
     check_point(from_b64u(member(claims, "public_key", str)), SMALL_ORDER_U, False)
-    return attestation, claims
+    return attestation, claims, identity
 
 
 # A client
@@ -536,9 +538,9 @@ def http(method, url, body=None):
         raise Broken(str(error)) from error
 
 
-def keys_in(body, pin):
+def keys_in(offer, pin):
     """The key behind a pin: what comes from the network counts when its own thumbprint is the pin."""
-    for jwk in member(from_json(body), "keys", list):
+    for jwk in member(offer, "keys", list):
         if isinstance(jwk, dict) and jwk.get("crv") == "Ed25519":
             key = from_b64u(jwk.get("x", ""))
             if len(key) == 32 and thumbprint(key) == pin:
@@ -546,15 +548,15 @@ def keys_in(body, pin):
     raise Tampered("the pinned key is not among the proxy's")
 
 
-def begin_session(base_url, identity):
+def begin_session(base_url, pin):
     asked = to_json({"client_nonce": to_b64u(os.urandom(16)), "suites": [SUITE]})
     asked_at = time.time()
     answer = http("POST", f"{base_url}/v1/init", asked)
     if answer.status != 200:
         raise Refused(f"no session: {answer.status}")
-    attestation, claims = verify_offer(answer.read(), asked, [SUITE], identity)
-    # The proxy truncates its clock to seconds; half a second compensates on average.
-    return attestation, claims, claims["iat"] + 0.5 - asked_at
+    attestation, claims, identity = verify_offer(answer.read(), asked, [SUITE], pin)
+    # The proxy truncates its clock to seconds, which half a second evens out.
+    return attestation, claims, identity, claims["iat"] + 0.5 - asked_at
 
 
 def events(stream):
@@ -576,8 +578,7 @@ def events(stream):
 
 def chat(base_url, pin, prompt, credential=b""):
     """Streams an answer to standard output. It is an answer once this returns; before that, it may be cut short."""
-    identity = keys_in(http("GET", f"{base_url}/v1/keys").read(), pin)
-    attestation, claims, clock = begin_session(base_url, identity)
+    attestation, claims, identity, clock = begin_session(base_url, pin)
     payload = {
         "request_id": str(uuid.uuid4()),
         "issued_at": int((time.time() + clock) * 1000),
@@ -681,13 +682,12 @@ def judge(vectors, case):
     """Reads an offer or an answer of the vectors as a client does."""
     session = session_of(vectors, case)
     body = bytes.fromhex(case["body_hex"]) if "body_hex" in case else case["body"].encode("utf-8")
-    keys = case.get("keys", {"keys": [vectors["identity"]["jwk"]]})
-    identity = keys_in(to_json(keys), vectors["identity"]["kid"])
     if "exchange" not in case:
         if case["status"] != 200:
             raise Refused(str(case["status"]))
-        verify_offer(body, session["request_body"].encode("utf-8"), [SUITE], identity)
+        verify_offer(body, session["request_body"].encode("utf-8"), [SUITE], vectors["identity"]["kid"])
         return
+    identity = bytes.fromhex(vectors["identity"]["public_key"])
     exchange = exchange_of(vectors, case)
     request = request_of(exchange, session)
     form = STREAM if exchange["form"] == "stream" else COMPLETE

@@ -1,4 +1,4 @@
-/** What can go wrong for a client, each with a stable `code` to switch on. */
+/** The errors of the client, each with a stable `code` to switch on. */
 import type { JsonObject } from "../domain/json/json.ts"
 import type { Problem } from "../domain/problems/problemTypes.ts"
 import type { ReceiptClaims } from "../domain/protocol/statement.ts"
@@ -21,8 +21,8 @@ export abstract class SealgateError extends Error {
   /**
    * Whether a provider may have worked on the request, and be paid for it, although no answer can be used. `false`:
    * the request was not served, so to ask again repeats nothing. It says nothing about whether asking again will help.
-   * Where a refusal came without a seal (`SealedProblem.sealed`), `false` is no more than what that refusal says:
-   * somebody on the path can let a request through and answer in the proxy's place that it was refused.
+   * If the refusal came without a seal (`SealedProblem.sealed` is false), `false` is only a hint: somebody on the path can let
+   * the request through and answer it with a refusal.
    */
   readonly mayHaveBeenServed: boolean = true
 }
@@ -39,7 +39,7 @@ export class NoPins extends SealgateError {
   }
 }
 
-/** What is wrong with a pin that no key can have, for the middle of a message. */
+/** Explains a pin that no key can have; empty if all are well-formed. */
 const unfitPin = (pins: ReadonlyArray<string>): string => {
   const unfit = pins.find((pin) => !/^[\w-]{43}$/.test(pin))
   if (unfit === undefined) return ""
@@ -80,9 +80,9 @@ export class KeyMissing extends SealgateError {
   }
 }
 
-/** What was received so far and has been verified frame by frame. */
+/** The part of an answer received so far, verified frame by frame. */
 export interface VerifiedPrefix {
-  /** What the API that was asked for streams; {@link deltaText} says what text is in one. */
+  /** Chunks of the requested API; {@link deltaText} returns the text of one. */
   readonly chunks: ReadonlyArray<JsonObject>
 }
 
@@ -129,38 +129,32 @@ export class AnswerIncomplete extends SealgateError {
   }
 }
 
-/**
- * The codes with which a proxy says, without a seal, that it did not serve a request. They are hints, because anybody
- * on the path can send them.
- */
+/** Codes of unsealed refusals of requests that were not served. They are hints: anybody on the path can send them. */
 const NOT_SERVED = new Set(["draining", "session-gone", "rate-limited", "overloaded"])
 const TIMEOUT = 408
 const CONFLICT = 409
 
-/** A request is refused with 4xx when no provider took it, time-outs apart; its receipt says whether one was called at all. */
+/** A sealed 4xx other than a time-out means that no provider took the request; the receipt says whether one was called. */
 const afterOpening = ({ status }: Problem, { provider }: ReceiptClaims): boolean =>
   provider !== null && (status >= 500 || status === TIMEOUT)
 
-/** Before a request is opened, a 4xx refuses it, except that what is `replayed` was served before. */
+/** An unsealed 4xx means that the request was not served, except 409 (`replayed`): it was served before. */
 const beforeOpening = ({ code, status }: Problem): boolean =>
   !NOT_SERVED.has(code) && (status >= 500 || status === CONFLICT)
 
-/** The proxy refused the request, or says that nothing came of it. */
+/** The proxy refused the request or failed to serve it. */
 export class SealedProblem extends SealgateError {
   override readonly name = "SealedProblem"
   readonly code = "problem"
   readonly problem: Problem
-  /**
-   * Whether the problem came under seal. One that did not was readable on the path, and could be anybody's: it says
-   * something about the transport, never about the answer.
-   */
+  /** Whether the problem came under seal. Anybody on the path can read and forge an unsealed one. */
   readonly sealed: boolean
   /** Milliseconds after which to try again, if the proxy said so. */
   readonly retryAfterMs: number | undefined
-  /** What the proxy signed of it, where it came under seal. */
+  /** The signed receipt, if the problem came under seal. */
   readonly receipt: ReceiptClaims | undefined
   override readonly mayHaveBeenServed: boolean
-  /** `mayHaveBeenServed` follows from the problem and the receipt, unless it is known better. */
+  /** `mayHaveBeenServed` defaults to what problem and receipt say. */
   constructor(
     problem: Problem,
     sealed: boolean,

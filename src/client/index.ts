@@ -1,6 +1,6 @@
 /**
- * `sealgate-client`: talk to a sealed proxy from Node, Bun, Deno or a browser, and verify what it signed, also offline. It loads
- * neither Effect nor the servers.
+ * `sealgate-client`: talk to a sealed proxy from Node, Bun, Deno or a browser, and verify what it signed, also offline. It
+ * loads neither Effect nor the servers.
  */
 export type { ChatChunk, ChatCompletion, ChatInput, Message, Tool, ToolCall, Usage } from "../domain/chat/chatTypes.ts"
 export type { Problem } from "../domain/problems/problemTypes.ts"

@@ -1,22 +1,22 @@
-/** What a run of the kit comes to, for both of its halves. */
+/** The report of a run, for servers and clients. */
 
 export type Outcome = "pass" | "fail" | "skipped"
 
 export interface Result {
-  /** Of what the page asks, by the id that it has there. */
+  /** Id of the rule on the protocol's page. */
   readonly must: string
   /** Stable name of the check or case. */
   readonly name: string
-  /** What is checked, in a sentence. */
+  /** The checked fact, in a sentence. */
   readonly says: string
   readonly outcome: Outcome
-  /** What was seen, or why nothing was. */
+  /** The observation, or why the check was skipped. */
   readonly saw: string
 }
 
 export interface Report {
   readonly subject: string
-  /** Nothing failed, and something was checked. */
+  /** Whether nothing failed and something was checked. */
   readonly ok: boolean
   readonly passed: number
   readonly failed: number
@@ -30,7 +30,7 @@ export const reportOf = (subject: string, results: ReadonlyArray<Result>): Repor
   return { subject, ok: failed === 0 && passed > 0, passed, failed, skipped, results }
 }
 
-/** Whether one is meant by `only`: by its name, by the id of what it checks, or by the beginning of either up to a mark. */
+/** Whether `only` selects a check: by its name, its rule's id, or a prefix of either that ends at a separator. */
 export const isMeant = ({ must, name }: Pick<Result, "must" | "name">, only: ReadonlyArray<string>): boolean =>
   only.length === 0 ||
   only.some((id) => [must, name].some((own) => own === id || own.startsWith(`${id}-`) || own.startsWith(`${id}.`)))

@@ -86,7 +86,7 @@ describe("sealgate conformance client", () => {
       assert.strictEqual(code, 1)
       const saw = (name: string) => results.find((result) => result.name === name)?.saw
       assert.strictEqual(saw("offer-hash-other"), "it believed it")
-      assert.strictEqual(saw("honest-stream"), "it believed it, and did not show the answer")
+      assert.strictEqual(saw("honest-stream"), "it believed the answer but did not show it")
     }),
   )
 

@@ -1,4 +1,4 @@
-/** What whoever forgets to put the pin into README's first program is told. */
+/** The error of README's first program without its pin. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedClient } from "../../src/client/sealed/SealedClient.ts"

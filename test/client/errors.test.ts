@@ -11,7 +11,7 @@ describe("errors of the client", () => {
     assert.notStrictEqual(SealgateError.name, "SealgateError")
     assert.isAbove(Object.keys(errors).length, 5)
     for (const [name, Class] of Object.entries<typeof Error>(errors)) {
-      // Whatever an error is about, these are members enough to make one.
+      // Enough members to construct any error.
       const about = { title: "", detail: "", status: 0, length: 1, find: () => "", join: () => "", receipt: {} }
       assert.strictEqual(Reflect.construct(Class, [about, about, about, about]).name, name)
     }

@@ -54,11 +54,11 @@ describe.each(SPOILT_BYTES)("%s", (_, spoil, told) => {
     return new Response(typeof body === "string" ? body : new Uint8Array(body), response)
   }
 
-  it.each(["/v1/init", "/v1/keys", "/v1/completions"])("in the body of %s", async (path) => {
+  it.each(["/v1/init", "/v1/completions"])("is refused in the body of %s", async (path) => {
     await isTampered(connect(spoiling(path)).complete(HELLO), told)
   })
 
-  it("in a refusal is no problem document", async () => {
+  it("in a refusal makes the problem unknown", async () => {
     proxy.hooks = { respond: (path) => (path === "/v1/completions" ? refusal(422, "unsupported") : undefined) }
     const error = await failure(connect(spoiling("/v1/completions")).complete(HELLO))
     assert.instanceOf(error, SealedProblem)
@@ -70,20 +70,20 @@ describe.each(SPOILT_BYTES)("%s", (_, spoil, told) => {
 describe.each(SPOILT)("%s", (_, spoil, told) => {
   const spoilt = (value: unknown): string => String(spoil(JSON.stringify(value)))
 
-  it("in a frame that authenticates", async () => {
+  it("is refused in a frame that authenticates", async () => {
     proxy.script = { payloads: [spoilt({ id: "c" })] }
     await isTampered(complete(), told)
     proxy.script = { payloads: [spoilt({ deltas: [{ choices: [] }] })] }
     await isTampered(stream(), told)
   })
 
-  it("in an end record", async () => {
+  it("is refused in an end record", async () => {
     proxy.hooks = { record: spoilt }
     await isTampered(complete(), told)
     await isTampered(stream(), told)
   })
 
-  it.each([0, 1, -1])("in the data of event %d of a stream", async (at) => {
+  it.each([0, 1, -1])("is refused in the data of event %d of a stream", async (at) => {
     proxy.hooks = {
       events: (events) =>
         events.map((event) =>
@@ -93,7 +93,7 @@ describe.each(SPOILT)("%s", (_, spoil, told) => {
     await isTampered(stream(), told)
   })
 
-  it("in the claims of a receipt or a proof, signed as they are", async () => {
+  it("is refused in the signed claims of a receipt or a proof", async () => {
     const resign = (kind: string) => (statement: string) => {
       const claims = JSON.parse(reference.fromB64u(statement.split(".")[1] ?? "").toString())
       const header = { alg: "Ed25519", typ: `sealgate-${kind}+jwt`, kid: proxy.identity.kid }
@@ -110,7 +110,7 @@ describe.each(SPOILT)("%s", (_, spoil, told) => {
     }
   })
 
-  it("in a question or an answer that is revealed", async () => {
+  it("is refused in a revealed request or answer", async () => {
     const { evidence } = await complete()
     const trust = { pins: [proxy.identity.kid], keys: proxy.jwks }
     const claims = await verifyReceipt(evidence.receipt, trust)
@@ -148,7 +148,7 @@ it("an event that is not UTF-8 is tampering", async () => {
   )
 })
 
-it("what is I-JSON and nobody knows is no tampering", async () => {
+it("unknown members that are I-JSON are accepted", async () => {
   const known = (json: string) => json.replace(/}$/, ',"x":{"a":["\\ud83d\\udc4b","\\uffff"],"b":{"a":1}}}')
   proxy.hooks = { record: (record) => known(JSON.stringify(record)) }
   const noting = async (url: string, init: RequestInit) => {

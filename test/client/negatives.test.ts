@@ -10,6 +10,7 @@ import {
 } from "../../src/client/errors.ts"
 import { type Evidence, type Fetch, SealedClient, verifyEvidence } from "../../src/client/index.ts"
 import { exchangeNamed, negatives, published, sessionOf, unhex } from "../support/protocol/published.ts"
+import { problem } from "../support/protocol/negative/common.ts"
 import { ephemeralPrivateKey, fromB64u } from "../support/protocol/reference.ts"
 
 type Outcome = "attack" | "answer" | "failure" | "refusal" | "break"
@@ -18,6 +19,7 @@ type Offer = (typeof negatives.offers)[number]
 
 const { other, pinned } = negatives.identities
 const JSON_TYPE = { "content-type": "application/json" }
+const PROBLEM_TYPE = { "content-type": "application/problem+json" }
 
 const outcomeOf = (error: unknown): Outcome => {
   if (error instanceof Tampered || error instanceof PinMismatch || error instanceof KeyMissing) return "attack"
@@ -28,7 +30,7 @@ const outcomeOf = (error: unknown): Outcome => {
   return error.problem.code === "unknown" ? "break" : "refusal"
 }
 
-/** Gives `fetch` what is said for each path, and keeps what was asked. */
+/** Answers `fetch` by path and records the calls. */
 const answering = (say: Readonly<Record<string, (call: number) => Response>>) => {
   const calls: Array<{ readonly path: string; readonly body: string }> = []
   const fetch: Fetch = async (url, init) => {
@@ -72,17 +74,13 @@ describe("offers", () => {
     const { fetch, to } = answering({
       "/v1/init": () =>
         new Response(offer.body, { status: offer.status, headers: { "content-type": offer.content_type } }),
-      "/v1/keys": () => new Response(JSON.stringify(offer.keys ?? published.identity.jwk), { headers: JSON_TYPE }),
       "/v1/completions": () => new Response("", { status: 500 }),
     })
     const suites = session.name === "X25519" ? (["X25519"] as const) : undefined
     const client = new SealedClient({
       baseUrl: "http://proxy.test",
       pins: [pinned.kid],
-      fetch: (url, init) =>
-        url.endsWith("/v1/keys") && offer.keys === undefined
-          ? Promise.resolve(new Response(JSON.stringify({ keys: [pinned] }), { headers: JSON_TYPE }))
-          : fetch(url, init),
+      fetch,
       ...(suites === undefined ? {} : { suites }),
     })
     const error: unknown = await client.complete({ prompt: "Hello" }).catch((error: unknown) => error)
@@ -117,20 +115,16 @@ describe("answers", () => {
       const ephemeral = await ephemeralPrivateKey(ikm)
       fixRandom(nonceOf(session))
       vi.setSystemTime(session.begun_at_ms)
+      const offer = JSON.stringify({ attestation: session.attestation, keys: [pinned, other] })
       const { fetch, to } = answering({
         "/v1/init": (call) => {
           fixRandom(ephemeral)
-          return call === 1
-            ? new Response(JSON.stringify({ attestation: session.attestation }), { headers: JSON_TYPE })
-            : new Response("", { status: 500 })
+          return call === 1 ? new Response(offer, { headers: JSON_TYPE }) : new Response("", { status: 500 })
         },
-        "/v1/keys": () => {
-          // The client adds half a second to the time that a session states.
-          vi.setSystemTime(exchange.received_at_ms - 500)
-          return new Response(JSON.stringify({ keys: [pinned, other] }), { headers: JSON_TYPE })
-        },
-        "/v1/completions": () =>
-          new Response(bodyOf(answer), { status: answer.status, headers: { "content-type": answer.content_type } }),
+        "/v1/completions": (call) =>
+          call === 1
+            ? new Response(problem(429, "rate-limited"), { status: 429, headers: PROBLEM_TYPE })
+            : new Response(bodyOf(answer), { status: answer.status, headers: { "content-type": answer.content_type } }),
       })
       const { credential } = request
       const client = new SealedClient({
@@ -147,14 +141,18 @@ describe("answers", () => {
         ...(pace === undefined ? {} : { pace }),
       }
       const ask = { prompt: payload.body.prompt }
+      // Begins the session at its published time. The clock can be moved only between two requests.
+      assert.strictEqual(await client.complete(ask).then(() => "answer", outcomeOf), "refusal")
+      // The client adds half a second to the time that a session states.
+      vi.setSystemTime(exchange.received_at_ms - 500)
       const outcome = await (
         exchange.form === "stream"
           ? client.stream(ask, options).then((stream) => stream.text())
           : client.complete(ask, options)
       ).then((): Outcome => "answer", outcomeOf)
-      const sent = to("/v1/completions")
+      const [, ...sent] = to("/v1/completions")
       assert.deepStrictEqual(JSON.parse(sent[0] ?? ""), request.body, "the request is the published one")
-      // Of a request that is to be sealed anew this sees no more than that a session is asked for, and refused.
+      // Sealing again begins with a request for a session, which is refused here.
       const again = to("/v1/init").length > 1 ? "seal-anew" : sent.length > 1 ? "same-bytes" : "nothing"
       assert.strictEqual(again, answer.next ?? "nothing")
       if (again === "same-bytes") assert.strictEqual(sent[1], sent[0])

@@ -39,7 +39,7 @@ const testerOf =
       }
     })
 
-/** What came of `cases`; each run has a server of its own, because that remembers who came. */
+/** Runs `cases` with a new server, because a server remembers its clients. */
 const resultsOf = Effect.fnUntraced(function* (cases: ReadonlyArray<Case>, tester: Tester, concurrency = 8) {
   const server = yield* Effect.acquireRelease(
     Effect.promise(() => serveCases(cases, 0)),
@@ -51,7 +51,7 @@ const resultsOf = Effect.fnUntraced(function* (cases: ReadonlyArray<Case>, teste
 })
 
 describe("the cases", () => {
-  it("try every rule for clients that the page has, but for those of which it is said why not", () => {
+  it("cover every rule for clients except the listed ones", () => {
     const page = readFileSync("docs/protocol/README.md", "utf8")
     const rules = new Set([...page.matchAll(/\*\*(?:\[P\d+\] )?\[(C\d+)\]/g)].map(([, id]) => id))
     assert.isAbove(rules.size, 40)
@@ -59,7 +59,7 @@ describe("the cases", () => {
     assert.deepStrictEqual([...new Set(tried)].sort(), [...rules].sort())
   })
 
-  it("have names of their own that can stand in a path", () => {
+  it("have unique names that are valid in a path", () => {
     const names = CASES.map(({ name }) => name)
     assert.strictEqual(new Set(names).size, names.length)
     assert.deepStrictEqual(
@@ -71,7 +71,7 @@ describe("the cases", () => {
 })
 
 describe("our client", () => {
-  it.live("believes what is honest and nothing else", () =>
+  it.live("believes honest proxies and no others", () =>
     Effect.gen(function* () {
       const { failed, passed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient))
       assert.deepStrictEqual(failed, [])
@@ -80,7 +80,7 @@ describe("our client", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("does so, too, with the other suite, without a pace, and where it forbids restarts", () =>
+  it.live("does so with the other suite, without a pace, and without restarts", () =>
     Effect.gen(function* () {
       const options: Options = { suites: ["X25519"], pace: 0, restart: false }
       const { failed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient, options))
@@ -92,10 +92,12 @@ describe("our client", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("does not pass once any of its checks is taken away", () =>
+  it.live("fails if any of its checks is removed", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const bundled = yield* Effect.promise(() => bundleWeakened("client/SealedClient.ts", CLIENT_WEAKNESSES, folder))
+      const bundled = yield* Effect.promise(() =>
+        bundleWeakened("client/sealed/SealedClient.ts", CLIENT_WEAKNESSES, folder),
+      )
       // It exports what the source does, weakened.
       const made = (yield* Effect.promise(() => import(pathToFileURL(bundled).href))) as {
         SealedClient: typeof SealedClient
@@ -115,7 +117,7 @@ describe("our client", () => {
 })
 
 describe.skipIf(!haveCryptography)("the client in Python", () => {
-  it.live("believes what is honest and nothing else", () =>
+  it.live("believes honest proxies and no others", () =>
     Effect.gen(function* () {
       const { failed, passed } = yield* resultsOf(CASES, yield* pythonTester, 1)
       assert.deepStrictEqual(failed, [])

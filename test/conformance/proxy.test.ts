@@ -33,7 +33,7 @@ const resultsOf = ({ credential = "", kid, url }: Server, checks: ReadonlyArray<
     return { passed: of("pass"), failed: of("fail"), skipped: of("skipped") }
   })
 
-/** What nobody can bring about from outside, at a server of the default settings that is open to everybody. */
+/** Checks skipped at an open server with default settings. */
 const UNSEEN = [
   "session-expired",
   "payload-credential",
@@ -50,7 +50,7 @@ const UNSEEN = [
 ]
 
 describe("the checks", () => {
-  it("are for every rule for proxies that the page has", () => {
+  it("cover every rule for proxies on the protocol's page", () => {
     const page = readFileSync("docs/protocol/README.md", "utf8")
     const rules = new Set([...page.matchAll(/\*\*(?:\[C\d+\] )?\[(P\d+)\]\*\*/g)].map(([, id]) => id))
     assert.isAbove(rules.size, 40)
@@ -74,8 +74,8 @@ const strange = (status: number, type: string, body: string) =>
     Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`),
   )
 
-describe("servers that are none", () => {
-  it.live("fail, and no check falls over because of what they say", () =>
+describe("servers that are not sealed proxies", () => {
+  it.live("fail without an unexpected error in a check", () =>
     Effect.gen(function* () {
       const kid = "A".repeat(43)
       for (const [status, type, body] of [
@@ -96,8 +96,8 @@ describe("servers that are none", () => {
   )
 })
 
-describe("what a server sends", () => {
-  it("is not read without end, in however small pieces it comes", async () => {
+describe("an endless answer", () => {
+  it("is cut off, however small its pieces", async () => {
     const pieces = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(300_000)}0\r\n\r\n`
     const server = createTcpServer((socket) => socket.on("error", () => undefined).end(pieces))
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -131,7 +131,7 @@ const countedUpstream = () => {
 
 describe("our server", () => {
   it.live(
-    "passes every check that can be made from outside, and its provider is asked little",
+    "passes every check that is possible from outside, with few calls of its provider",
     () =>
       Effect.gen(function* () {
         const { calls, upstream } = countedUpstream()
@@ -147,7 +147,7 @@ describe("our server", () => {
     MINUTE,
   )
 
-  it.live("passes also what needs a credential, and sessions of a few seconds and requests", () =>
+  it.live("passes the checks for credentials and for short sessions", () =>
     Effect.gen(function* () {
       const alice = newCallerKey("alice")
       const callerKeysFile = join(yield* temporaryFolder, "callers")
@@ -166,7 +166,7 @@ describe("our server", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is not tried any further when the time of a run is over", () =>
+  it.live("is not checked further after the time limit of a run", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const target = { url: new URL(url), pins: [kid], credential: "" }
@@ -176,7 +176,7 @@ describe("our server", () => {
   )
 
   it.live(
-    "passes when it has no API but Chat Completions, and when each opening is held up",
+    "passes with only Chat Completions, and with delayed openings",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
@@ -195,7 +195,7 @@ describe("our server", () => {
   )
 
   it.live(
-    "says once why checks fail that fail for one reason",
+    "fails only once for several checks with one cause",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
@@ -210,7 +210,7 @@ describe("our server", () => {
   )
 
   it.live(
-    "does not pass once any of its rules is broken",
+    "fails if any of its rules is broken",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder

@@ -80,7 +80,7 @@ describe("the vectors", () => {
     reads("kid", published.identity.kid)
     for (const session of Object.values(published.sessions)) {
       isA("init-request", parse(session.request_body))
-      isA("init-answer", { attestation: session.attestation })
+      isA("init-answer", { attestation: session.attestation, keys: [published.identity.jwk] })
       isStatement(session.attestation, "session")
     }
     for (const { bytes } of published.labels) reads("label", octets(unhex(bytes)))

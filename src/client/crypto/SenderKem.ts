@@ -1,4 +1,4 @@
-/** The part of a KEM (RFC 9180 §4) that a sender needs. `ekm` fixes the ephemeral key, for published test vectors only. */
+/** The sender's part of a KEM (RFC 9180 §4). `ekm` fixes the ephemeral key, for published test vectors only. */
 export interface SenderKem {
   readonly deserializePublicKey: (key: Uint8Array) => Promise<CryptoKey>
   readonly encap: (to: {

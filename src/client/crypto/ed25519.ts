@@ -1,9 +1,11 @@
 /**
- * Strict, cofactorless Ed25519 verification (RFC 8032 §5.1.7): of key and `R`, canonical encodings only, and none of small
- * order. Node's own crypto computes `R` and compares its bytes, so that there only the small orders are left to look for. Other
- * platforms differ in what they refuse: noble's arithmetic reads key and signature, and WebCrypto, several times faster, is
- * left the equation. Where that has no Ed25519, noble's arithmetic is used for that, too: not its `verify`, which multiplies by
- * the cofactor and so believes what the others do not.
+ * Strict, cofactorless Ed25519 verification (RFC 8032 §5.1.7). Key and `R` must be canonical and not of small order.
+ *
+ * - Node's crypto computes `R` and compares its bytes, so only small orders are checked here.
+ * - Other platforms differ in what they refuse. There noble decodes key and signature, and WebCrypto, several times faster,
+ *   checks the equation.
+ * - Without Ed25519 in WebCrypto, noble checks the equation too. Its own `verify` multiplies by the cofactor, so it accepts
+ *   signatures that the others refuse.
  */
 import { etc, Point } from "@noble/ed25519"
 import { type Bytes, concat, equalBytes } from "../../domain/bytes/bytes.ts"
@@ -11,7 +13,7 @@ import { type NodeCrypto, nodeCrypto, SPKI_PREFIX } from "./nodeCrypto.ts"
 
 const POINT_BYTES = 32
 const SIGNATURE_BYTES = 64
-/** The order of the base point, which `S` must be below. */
+/** Order of the base point. `S` must be below it. */
 const ORDER = Point.CURVE().n
 
 const { subtle } = globalThis.crypto
@@ -25,17 +27,17 @@ export const verifyEd25519 = async (signature: Bytes, message: Bytes, publicKey:
   }
 }
 
-/** For one key. Throws, too, where the signature is none that a strict check takes. */
+/** Verifies signatures of one key. May also throw if the signature is malformed. */
 type Verify = (signature: Bytes, message: Bytes) => boolean | Promise<boolean>
 
 const partsOf = (signature: Bytes) => [signature.subarray(0, POINT_BYTES), signature.subarray(POINT_BYTES)] as const
 
-/** To noble: nothing here is secret, so that it need not take constant time. */
+/** Lets noble take variable time: nothing here is secret. */
 const PUBLIC = false
 
 const scalar = (littleEndian: Uint8Array): bigint => BigInt(`0x${etc.bytesToHex(littleEndian.toReversed())}`)
 
-/** Throws where the bytes are no point that a strict check takes. */
+/** Decodes a point. Throws unless it is canonical and not of small order. */
 const pointIn = (bytes: Bytes): Point => {
   const point = Point.fromBytes(bytes, false)
   if (point.isSmallOrder()) throw new TypeError("The point is of small order.")
@@ -51,7 +53,7 @@ const SMALL_ORDER = new Set([
   "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
 ])
 
-/** Of a canonical encoding: all but its highest bit, which is the sign of `x`. */
+/** The `y` of a canonical encoding: all but the highest bit, the sign of `x`. */
 const isSmallOrder = (point: Bytes): boolean => SMALL_ORDER.has(etc.bytesToHex(point.with(31, (point[31] ?? 0) & 0x7f)))
 
 const nodeVerify = (node: NodeCrypto, publicKey: Bytes): Verify => {
@@ -73,13 +75,13 @@ const webVerify = async (publicKey: Bytes, A: Point): Promise<Verify> => {
   }
 }
 
-/** A client meets few keys and asks for each many times: the last ones are kept. */
+/** Verifiers of the last keys. A client meets few keys and uses each often. */
 const KEPT_KEYS = 16
 const kept: Array<{ readonly publicKey: Bytes; readonly verify: Promise<Verify> }> = []
 
 const node = nodeCrypto()
 
-/** Throws when the key is none that a strict check takes. */
+/** Throws unless the key is canonical and not of small order. */
 const keyOf = (publicKey: Bytes): Promise<Verify> => {
   const known = kept.find((each) => equalBytes(each.publicKey, publicKey))
   if (known !== undefined) return known.verify

@@ -11,15 +11,15 @@ import type { Eventual } from "./webPrimitives.ts"
 
 const EMPTY = new Uint8Array(0)
 const HASH_BYTES = 32
-/** What stands for no salt. */
+/** A missing salt: zeros (RFC 5869 §2.2). */
 const NO_SALT = new Uint8Array(HASH_BYTES)
 
-/** A suite's KEM, and `LabeledExtract` and `LabeledExpand` (§4) with it. */
+/** A suite's KEM with its `LabeledExtract` and `LabeledExpand` (§4). */
 interface Schedule {
   readonly kem: SenderKem
   readonly extract: (salt: Bytes, label: Bytes, ikm: Bytes) => Promise<Bytes>
   readonly expander: (prk: Bytes) => Promise<(label: Bytes, info: Bytes, length: number) => Eventual<Bytes>>
-  /** Of the id of no key, which is what mode base has. */
+  /** Hash of the empty PSK id of mode base. */
   readonly pskIdHash: Bytes
 }
 
@@ -44,12 +44,12 @@ const scheduleOf = (suite: Suite): Promise<Schedule> => {
   if (known !== undefined) return known
   const loaded = load(suite)
   schedules.set(suite.name, loaded)
-  // A module that failed to load may load the next time.
+  // Forget a failed load, so that the next request tries again.
   loaded.catch(() => schedules.delete(suite.name))
   return loaded
 }
 
-/** Keys of sessions as the platform takes them: each is read once, and goes with the bytes that it was read from. */
+/** Imported session keys, by the bytes that they were imported from. */
 const recipients = new WeakMap<Bytes, Promise<CryptoKey>>()
 
 const recipientOf = (kem: SenderKem, publicKey: Bytes): Promise<CryptoKey> => {

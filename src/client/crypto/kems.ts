@@ -1,6 +1,6 @@
 /**
- * The sender's half of each suite's KEM: Node's own where it has one, else a portable one, several times slower. The portable
- * ones take tens of kilobytes, so they are loaded only where needed.
+ * The sender's half of each suite's KEM: Node's own, else a portable one, several times slower. The portable ones have tens
+ * of kilobytes, so they are loaded only when needed.
  */
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import { nodeCrypto } from "./nodeCrypto.ts"

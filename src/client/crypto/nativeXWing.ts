@@ -6,7 +6,7 @@ import type { SenderKem } from "./SenderKem.ts"
 
 const LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 
-/** A recipient's key as Node's crypto takes it. */
+/** A recipient's key, imported into Node's crypto. */
 interface RecipientKey {
   readonly mlKem: NodeKey
   readonly x25519: NodeKey
@@ -26,7 +26,7 @@ export const nativeXWing = (crypto: NodeCrypto): SenderKem => {
         x25519: publicKeyOf(SPKI_PREFIX.x25519, keyX),
         keyX,
       }
-      // Only `encap` below is given this.
+      // Only `encap` below receives this key.
       return recipient as unknown as CryptoKey
     },
     encap: async ({ recipientPublicKey }) => {
@@ -34,9 +34,9 @@ export const nativeXWing = (crypto: NodeCrypto): SenderKem => {
       const { ciphertext, sharedKey } = crypto.encapsulate(mlKem)
       const ephemeral = crypto.generateKeyPairSync("x25519")
       const sharedX = crypto.diffieHellman({ privateKey: ephemeral.privateKey, publicKey: x25519 })
-      // DER would take as long as half an agreement.
+      // Exporting DER would take half as long as the key agreement.
       const encX = decodeBase64Url(ephemeral.publicKey.export({ format: "jwk" }).x)
-      if (encX === undefined) throw new TypeError("A key was exported in another form than asked for.")
+      if (encX === undefined) throw new TypeError("Node exported the key in another form than requested.")
       const sharedSecret = crypto.hash("sha3-256", concat(sharedKey, sharedX, encX, keyX, LABEL), "buffer")
       return { sharedSecret: new Uint8Array(sharedSecret).buffer, enc: concat(ciphertext, encX).buffer }
     },

@@ -1,4 +1,4 @@
-/** Node's own crypto library, where this is Node: its calls return at once, and each of WebCrypto's waits for another thread. */
+/** Node's crypto library, if this is Node. Its calls return at once; WebCrypto's wait for another thread. */
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { builtinModule } from "../transport/builtinModule.ts"
 
@@ -24,7 +24,7 @@ type MakeCipher<Made> = (
   options: { authTagLength: number },
 ) => Made
 
-/** The few functions that are used of it, whose types browsers do not have. */
+/** The used functions of Node's crypto. Their types are missing in browsers. */
 export interface NodeCrypto {
   readonly createPublicKey: (options: { key: Bytes; format: "der"; type: "spki" }) => NodeKey
   readonly encapsulate: (key: NodeKey) => { readonly sharedKey: Bytes; readonly ciphertext: Bytes }
@@ -37,10 +37,10 @@ export interface NodeCrypto {
   readonly verify: (digest: null, message: Uint8Array, key: NodeKey, signature: Uint8Array) => boolean
 }
 
-/** Node's crypto module, if this is Node and supports ML-KEM. */
+/** Returns Node's crypto module if this is Node and supports ML-KEM. */
 export const nodeCrypto = (): NodeCrypto | undefined => {
   const crypto = builtinModule("node:crypto")
-  // In Node this is that module; older versions lack the function that is used.
+  // In Node this is the module; older versions lack `encapsulate`.
   return typeof Reflect.get(Object(crypto), "encapsulate") === "function" ? (crypto as NodeCrypto) : undefined
 }
 

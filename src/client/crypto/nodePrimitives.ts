@@ -4,7 +4,7 @@ import { TAG_BYTES } from "../../domain/protocol/transcript.ts"
 import type { NodeCrypto } from "./nodeCrypto.ts"
 import type { Primitives } from "./webPrimitives.ts"
 
-/** A copy with a buffer of its own: what Node returns may lie in one that it shares. */
+/** Copies bytes, because Node may return a view of a shared buffer. */
 const own = (bytes: Uint8Array): Bytes => new Uint8Array(bytes)
 
 const OPTIONS = { authTagLength: TAG_BYTES }

@@ -1,4 +1,4 @@
-/** Cryptography of the client: Node's own where this is Node, else WebCrypto. */
+/** The client's cryptography, on Node's library in Node, else on WebCrypto. */
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { responseKeys, responseSalt } from "../../domain/protocol/transcript.ts"
 import { nodeCrypto } from "./nodeCrypto.ts"
@@ -14,7 +14,7 @@ export const { sha256 } = primitives
 
 const HASH_BYTES = 32
 
-/** HMAC-SHA256, for a key that is used once. */
+/** HMAC-SHA256 with a key that is used once. */
 export const hmac = async (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
   (await primitives.mac(key))(HASH_BYTES, ...parts)
 
@@ -23,13 +23,13 @@ export const sealGcm = primitives.seal
 
 const FIRST_BLOCK = Uint8Array.of(1)
 
-/** HKDF-Expand (RFC 5869 §2.3) from `prk`, of `info` in parts, for lengths of up to one block, which is all that is needed. */
+/** HKDF-Expand (RFC 5869 §2.3) of up to one block; `info` is given in parts. */
 export const expander = async (prk: Bytes) => {
   const mac = await primitives.mac(prk)
   return (length: number, ...info: ReadonlyArray<Uint8Array>) => mac(length, ...info, FIRST_BLOCK)
 }
 
-/** What both ends of a response share (sealed protocol §4.3). */
+/** Keys of one response (sealed protocol §4.3). */
 export interface ResponseKeys {
   readonly open: Opener
   readonly baseNonce: Bytes

@@ -1,16 +1,16 @@
-/** What the client's cryptography is made of, and all of it on WebCrypto, which every platform has. */
+/** The interface of the client's cryptography, and its WebCrypto implementation. */
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 
-/** Node's own functions return at once, and those of WebCrypto do not. */
+/** Node's functions return at once, WebCrypto's return promises. */
 export type Eventual<A> = A | Promise<A>
 
-/** The first `length` bytes of the HMAC-SHA256 under one key, of what `parts` are together. */
+/** Returns the first `length` bytes of the HMAC-SHA256 of the concatenated `parts`. */
 export type Mac = (length: number, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
 
-/** The block inside a frame, or `undefined` when it does not authenticate. */
+/** Returns the block inside a frame, or `undefined` if it does not authenticate. */
 export type Opener = (nonce: Bytes, aad: Bytes, ciphertext: Bytes) => Eventual<Bytes | undefined>
 
-/** What sealing and opening are made of. */
+/** Primitives for sealing and opening. */
 export interface Primitives {
   readonly sha256: (data: Bytes) => Eventual<Bytes>
   readonly mac: (key: Bytes) => Eventual<Mac>

@@ -1,6 +1,6 @@
 /**
- * The client of the agent gateway, for Node and browsers: promises over the client that is derived from the gateway's
- * API. What it takes and gives is what is on the wire: members in snake_case, times as RFC 3339 text.
+ * The client of the agent gateway, for Node and browsers: promises over the client derived from the gateway's API. Inputs and
+ * results have the form of the wire: members in snake_case, times as RFC 3339 text.
  */
 import { DateTime, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -60,22 +60,22 @@ class AgentsClient {
     return mapPage(page, encodeAgent)
   }
 
-  /** Members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
+  /** Replaces the given members; `null` removes an optional one. `limits` are merged in the same way. */
   async update(id: string, payload: UpdateAgent, options?: Precondition): Promise<Agent> {
     const headers = ifVersion(options, agentETag)
     const { body } = await run(this.connection.api.agents.update({ params: { id }, headers, payload }), options)
     return encodeAgent(body)
   }
 
-  /** Its jobs stay readable. */
+  /** Deletes the agent. Its jobs stay readable. */
   async remove(id: string, options?: Precondition): Promise<void> {
     const headers = ifVersion(options, agentETag)
     await run(this.connection.api.agents.remove({ params: { id }, headers }), options)
   }
 
   /**
-   * Gives the agent a task. Without an `idempotencyKey` one is made up, so that repeating the request after a lost
-   * answer does not repeat the work.
+   * Gives the agent a task. The default `idempotencyKey` is random, so that a retry after a lost answer does
+   * not repeat the work.
    */
   async execute(
     id: string,
@@ -97,8 +97,8 @@ class RoutingClient {
   }
 
   /**
-   * What routing saved; by default in the last 24 hours, for the own tenant. `scope: "all"` is for administrators.
-   * `interval` asks for the same per UTC hour or day, as `over_time`.
+   * Returns routing's savings; default: of the caller's tenant in the last 24 hours. `scope: "all"` is for administrators.
+   * `interval` adds `over_time`, per UTC hour or day.
    */
   async stats({
     from,
@@ -129,8 +129,8 @@ class RoutingClient {
 }
 
 /**
- * Agents, their jobs and the routing of a gateway. A refusal rejects with `GatewayProblem`, no answer with
- * `Unreachable`.
+ * Agents, their jobs and the routing of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
+ * without an answer.
  *
  * @example
  * const gateway = new GatewayClient({ baseUrl: "http://localhost:3000", token: process.env.SEALGATE_TOKEN ?? "" })

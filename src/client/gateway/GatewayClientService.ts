@@ -8,7 +8,7 @@ import { Authorization } from "../../api/gateway/Authorization.ts"
 export interface GatewayClientOptions {
   /** Where the gateway is, such as `https://gateway.example.com`. */
   readonly baseUrl: string | URL
-  /** A bearer token, or what gives one; asked before every request, so that it can be renewed. */
+  /** A bearer token, or a function that returns one before every request. */
   readonly token: string | (() => string | Promise<string>)
   readonly fetch?: typeof globalThis.fetch
 }

@@ -16,13 +16,13 @@ export type Step = typeof JobStep.Encoded
 export type BegunStep = typeof JobStepBegun.Encoded
 export type { JobReceipt }
 
-/** What happens to a job: steps as they begin, told once to those who are there; steps as they finish; then its end. */
+/** An event of a job. `begun` is sent only to current followers; `step` and `ended` are repeated after a reconnection. */
 export type JobEvent =
   | { readonly type: "begun"; readonly step: BegunStep }
   | { readonly type: "step"; readonly step: Step }
   | { readonly type: "ended"; readonly job: Job }
 
-/** How long one poll waits: less than proxies give an answer, of which many cut at 30 s. */
+/** How long one poll waits. Below the 30 s after which many reverse proxies give up. */
 const POLL = Duration.seconds(25)
 
 export const encodeJob = Schema.encodeSync(JobSchema)
@@ -30,8 +30,8 @@ const encodeStep = Schema.encodeSync(JobStep)
 const encodeBegun = Schema.encodeSync(JobStepBegun)
 
 /**
- * Polls until the job has ended. A poll that was cut off or refused is followed by one that does not wait: it passes
- * proxies that cut long requests, and takes none of the tenant's places for requests that wait.
+ * Polls until the job has ended. After a poll that was cut off or refused, the next one does not wait: it passes proxies that
+ * cut long requests, and does not count against the tenant's limit of waiting requests.
  */
 export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: string) {
   const poller = yield* makePoller
@@ -40,7 +40,7 @@ export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: 
     const waited = yield* poller.ask(poll({ wait: Duration.toSeconds(POLL) }), POLL)
     if (waited !== undefined && isEnded(waited.status)) return waited
     if (waited !== undefined) {
-      // A gateway that shuts down answers at once; the pause keeps that from becoming a stream of requests.
+      // A gateway that shuts down answers at once; the pause avoids a flood of requests.
       yield* poller.pause
       continue
     }
@@ -69,29 +69,28 @@ export class JobsClient {
   }
 
   /**
-   * The job once it has ended, however long that takes; `signal` ends the waiting, not the job. Rejects when the gateway
-   * has been away for two minutes.
+   * Waits until the job has ended, without limit, and returns it. `signal` ends the wait, not the job. Rejects after the
+   * gateway has been away for two minutes.
    */
   async wait(id: string, options?: CallOptions): Promise<Job> {
     return encodeJob(await run(untilEnded(this.connection, id), options))
   }
 
   /**
-   * What sealed proxies signed of the job's steps, if it asked any. Each by itself, as JSON, is a file for
-   * `sealgate verify`.
+   * Returns the sealed proxies' receipts for the job's steps. Each one, as JSON, is a file for `sealgate verify`.
    */
   async receipts(id: string, options?: CallOptions): Promise<ReadonlyArray<JobReceipt>> {
     return (await run(this.connection.repeatable.jobs.receipts({ params: { id } }), options)).items
   }
 
-  /** Ends the job; one that has ended stays as it is. */
+  /** Cancels the job. Does nothing if it has ended. */
   async cancel(id: string, options?: CallOptions): Promise<Job> {
     return encodeJob(await run(this.connection.repeatable.jobs.cancel({ params: { id } }), options))
   }
 
   /**
-   * Every step as it begins and as it finishes, then the ended job. A stream that is cut is taken up where it broke off. Rejects when the
-   * gateway has been away for two minutes.
+   * Streams every step as it begins and finishes, then the ended job. Resumes a cut stream after its last event. Rejects after
+   * the gateway has been away for two minutes.
    */
   async *events(id: string, options?: CallOptions): AsyncGenerator<JobEvent, void> {
     let last: string | undefined
@@ -101,7 +100,7 @@ export class JobsClient {
       const stream = await run(poller.ask(this.connection.api.jobs.events({ params: { id }, headers })), options)
       if (stream === undefined) continue
       let news = false
-      // A cut or an `error` event ends this stream; the next one goes on after the last event.
+      // After a cut or an `error` event, the next stream resumes after the last event.
       const events = Stream.toAsyncIterable(Stream.catch(stream, () => Stream.empty))
       for await (const event of untilAborted(events, options?.signal)) {
         if (event.event === "error") break
@@ -141,7 +140,7 @@ async function* untilAborted<A>(events: AsyncIterable<A>, signal: AbortSignal | 
   }
 }
 
-/** A job that was started. `job` is it as it was last seen. */
+/** A started job. `job` is its last known state. */
 export class JobHandle {
   private readonly jobs: JobsClient
   private seen: Job
@@ -158,7 +157,7 @@ export class JobHandle {
     return this.seen
   }
 
-  /** The job once it has ended. */
+  /** Waits until the job has ended and returns it. */
   async wait(options?: CallOptions): Promise<Job> {
     this.seen = await this.jobs.wait(this.id, options)
     return this.seen

@@ -1,4 +1,4 @@
-/** How the gateway's client makes its calls: which are repeated, what rejects, and how lists and versions are written. */
+/** Calls of the gateway's client: retries, errors, pages and preconditions. */
 import { Cause, Clock, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
 import { Headers, HttpClient, HttpClientError, type HttpClientResponse } from "effect/http"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
@@ -14,7 +14,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** What must still be the case for a change to be made; without it the change is made in any case. */
+/** A condition for a change; without it the change is unconditional. */
 export interface Precondition extends CallOptions {
   /** The version that the change is based on. */
   readonly ifVersion?: number
@@ -28,25 +28,25 @@ export interface PageOptions extends CallOptions {
 
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
-  /** Gives the next page, as `cursor`; absent on the last one. */
+  /** `cursor` of the next page; absent on the last one. */
   readonly next_cursor?: string
 }
 
-/** How often a request that may be repeated is, when the gateway is away or asks for patience. */
+/** Retries of a repeatable request while the gateway is away or asks to wait. */
 const RETRIES = 2
 const BACK_OFF = Schedule.exponential("250 millis")
 
-/** How long an answer asks callers to wait, in milliseconds. */
+/** Returns an answer's `Retry-After`, in milliseconds. */
 const pauseOf = Effect.fnUntraced(function* ({ headers }: HttpClientResponse.HttpClientResponse) {
   const now = yield* Clock.currentTimeMillis
   const asked = Result.getOrUndefined(Headers.parseRetryAfter(headers["retry-after"] ?? ""))
   return asked === undefined ? undefined : Duration.toMillis(Headers.retryAfterDelay(asked, now))
 })
 
-/** Every path requested here exists at a gateway, so this response means that the server is not one. */
+/** Every gateway has the requested paths, so a server with these codes is not one. */
 const NO_GATEWAY: ReadonlySet<string> = new Set(["not-found", "method-not-allowed"])
 
-/** Fails with the problem that an answer is, whatever its code: another gateway may have some that are unknown here. */
+/** Fails with the problem in an answer, also if its code is unknown: another version may have more codes. */
 const refusing = HttpClient.transformResponse(
   Effect.tap(
     Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
@@ -65,14 +65,14 @@ export const connect = (options: GatewayClientOptions) => {
   return Effect.runSync(
     Effect.all({
       api: makeGatewayApi(options, refusing),
-      /** For requests that do the same when they are repeated. */
+      /** For idempotent requests. */
       repeatable: makeGatewayApi(options, (client) => refusing(repeat(client))),
     }),
   )
 }
 export type Connection = ReturnType<typeof connect>
 
-/** Asks again while an earlier request with the same `Idempotency-Key`, whose answer was lost, is being carried out. */
+/** Retries while an earlier request with the same `Idempotency-Key` is in progress. */
 export const untilNotInFlight = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.retry(request, {
     while: (error) => error instanceof GatewayProblem && error.problem.code === "idempotency-in-flight",
@@ -90,11 +90,11 @@ const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
   return new Unreachable(message, { cause: error })
 }
 
-/** The same, failing with `Unreachable` when there was no answer. */
+/** Makes a call fail with `Unreachable` if there was no answer of a gateway. */
 export const withErrors = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E | Unreachable> =>
   Effect.mapError(call, (error) => {
     if (Schema.isSchemaError(error)) {
-      return new Unreachable("What answers there does not answer as a gateway. Is it a sealgate gateway?", {
+      return new Unreachable("The server's answer is not that of a gateway. Is it a sealgate gateway?", {
         cause: error,
       })
     }
@@ -110,12 +110,12 @@ export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions
 }
 
 export const given = <A extends object>(options: A): { readonly [K in keyof A]: Exclude<A[K], undefined> } =>
-  // Members that are `undefined` are left out, as the type says.
+  // Removes `undefined` members, as the type says.
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never
 
 export const mapPage = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({ ...page, items: page.items.map(f) })
 
-/** The headers that make a change conditional. */
+/** Returns the headers of a conditional change. */
 export const ifVersion = (
   options: Precondition | undefined,
   tagOf: (resource: { readonly version: number }) => string,

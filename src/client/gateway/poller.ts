@@ -1,20 +1,19 @@
 /**
- * How the gateway's client polls for what takes time. A request that was cut off, refused for now or not answered is
- * repeated, because it says nothing about what is waited for.
+ * Polls the gateway. Repeats requests that were cut off, refused for now or not answered.
  */
 import { Clock, Duration, Effect, Random } from "effect"
 import { Unreachable } from "../errors.ts"
 import { GatewayProblem } from "./GatewayProblem.ts"
 import { withErrors } from "./gatewayCalls.ts"
 
-/** Requests begin at least this far apart, and twice as far after each pause that this takes. In milliseconds. */
+/** Least time between the starts of two requests, in milliseconds; doubles after each pause. */
 const LEAST_INTERVAL = 1000
 const MOST_INTERVAL = 16_000
-/** By which part pauses differ, so that those who were refused together do not come back together. */
+/** Random part of a pause, so that clients refused together do not retry together. */
 const JITTER = 0.5
-/** How long the gateway may take for an answer, beside what it was asked to wait. */
+/** Time for an answer, in addition to the requested wait. */
 const ANSWER_WITHIN = Duration.seconds(15)
-/** How long the gateway may be away: longer than it takes to start one again. In milliseconds. */
+/** Time without a gateway before giving up, in milliseconds; longer than a restart takes. */
 const GIVE_UP_AFTER = 120_000
 
 const RATE_LIMITED = 429
@@ -22,7 +21,7 @@ const RATE_LIMITED = 429
 const isTemporary = (error: unknown): error is GatewayProblem | Unreachable =>
   error instanceof Unreachable || (error instanceof GatewayProblem && error.problem.retryable)
 
-/** Makes what polls the gateway for one thing. */
+/** Makes a poller for one resource. */
 export const makePoller = Effect.gen(function* () {
   let interval = LEAST_INTERVAL
   let askedAt = 0
@@ -32,7 +31,7 @@ export const makePoller = Effect.gen(function* () {
     reachedAt = now
   })
 
-  /** Waits out the interval since the last request; one that took longer than that leaves nothing to wait for. */
+  /** Waits until the interval since the start of the last request has passed. */
   const pauseAtLeast = Effect.fnUntraced(function* (atLeast: number) {
     const begin = askedAt + interval * (1 + JITTER * (yield* Random.next))
     const left = Math.max(begin - (yield* Clock.currentTimeMillis), atLeast)
@@ -51,8 +50,8 @@ export const makePoller = Effect.gen(function* () {
 
   return {
     /**
-     * What the gateway answers, or `undefined`, after a pause, if it may answer the next time. Fails when it never will,
-     * and when it has been away for two minutes. `wait` is how long it was asked to wait before it answers.
+     * Returns the gateway's answer, or `undefined` after a pause if a retry may help. Fails if it cannot, or after the gateway
+     * has been away for two minutes. `wait` is the wait that the request asks for.
      */
     ask: Effect.fnUntraced(function* <A, E>(request: Effect.Effect<A, E>, wait: Duration.Duration = Duration.zero) {
       askedAt = yield* Clock.currentTimeMillis
@@ -65,7 +64,7 @@ export const makePoller = Effect.gen(function* () {
         Effect.catch(pauseUnlessFinal),
       )
     }),
-    /** Notes that the gateway could be reached until now. */
+    /** Records that the gateway can be reached. */
     noteReached,
     /** Waits until the next request may begin. */
     pause: Effect.suspend(() => pauseAtLeast(0)),

@@ -1,4 +1,4 @@
-/** Failures as they are told to SDKs, before a vendor's form is given to them. */
+/** Turns failures into error answers for SDKs, independent of the vendor. */
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import type { Problem } from "../../domain/problems/problemTypes.ts"
 import { AnswerIncomplete, SealedProblem, type SealgateError, type SealgateErrorCode } from "../errors.ts"
@@ -12,15 +12,15 @@ export interface ErrorAnswer {
   readonly retryAfterMs?: number | undefined
   /** Whether the same request may succeed later. */
   readonly retryable?: boolean
-  /** The vendor's own error object, which says it best. */
+  /** The vendor's original error object. */
   readonly providerError?: JsonObject | undefined
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A problem may come from anybody on the path, so whatever status it claims, it must not look like a success. */
+/** Limits the status to errors: anybody on the path can forge a problem that claims success. */
 const errorStatus = (status: number): number => (status >= 400 && status <= 599 ? status : 502)
 
-/** A refusal of the proxy as an answer, with the members that are wrong in its message. */
+/** Turns a problem into an error answer whose message names the wrong members. */
 export const problemAnswer = (problem: Problem, retryAfterMs: number | undefined): ErrorAnswer => {
   const issues = (problem.errors ?? []).map(({ message, path }) => ({ message, path: memberPath(path) }))
   const said = aboutCaller(problem)
@@ -36,14 +36,14 @@ export const problemAnswer = (problem: Problem, retryAfterMs: number | undefined
   }
 }
 
-/** A verdict on the operator's own account would read as one on the caller's, whom programs then ask for another key. */
+/** Hides an `upstream-unauthorized` error: it is about the operator's key, but programs would ask the user for another. */
 const aboutCaller = (problem: Problem | undefined): Problem | undefined =>
   problem?.code === "upstream-unauthorized" ? undefined : problem
 
-/** The path as the caller wrote the request: without the envelope that the sealed payload puts around it. */
+/** Returns the path in the caller's request, without the sealed payload's `body.`. */
 const memberPath = (path: string): string => path.replace(/^body\./, "")
 
-/** A refusal, or an answer that broke off, as an answer. */
+/** Turns a refusal or an incomplete answer into an error answer. */
 export const refusalAnswer = (error: SealedProblem | AnswerIncomplete): ErrorAnswer => {
   if (error instanceof SealedProblem) {
     // A refusal without a seal may come from anybody, and a retry might repeat a request that was served.
@@ -62,21 +62,19 @@ export const refusalAnswer = (error: SealedProblem | AnswerIncomplete): ErrorAns
 }
 
 /**
- * Failures between here and the proxy that a retry may cure. Tampering is not among them, because a person should look into
- * it.
+ * Failures that a retry may cure. Tampering is not one: a person should look into it.
  */
 const PASSING: ReadonlySet<SealgateErrorCode> = new Set(["unreachable", "answer-incomplete"])
 
 /**
- * An error of the client as an answer of somebody in between. It has no status of the proxy's, because the proxy's answer was
- * not reached or not believed.
+ * Turns an error of the client into an error answer with 502: there is no trusted answer of the proxy.
  */
 export const clientErrorAnswer = (error: SealgateError): ErrorAnswer =>
   error instanceof AnswerIncomplete
     ? { ...refusalAnswer(error), status: 502 }
     : { status: 502, code: error.code, message: error.message, retryable: PASSING.has(error.code) }
 
-/** Text of a member of the vendor's own error object, if it is there. */
+/** Returns a text member of the vendor's original error object, if present. */
 export const saidByProvider = ({ providerError }: ErrorAnswer, member: string): string | undefined => {
   const value = isObject(providerError) ? providerError[member] : undefined
   return typeof value === "string" ? value : undefined

@@ -1,4 +1,4 @@
-/** A sealed stream as the server-sent events of the API that was asked for. */
+/** Writes a sealed stream as server-sent events of the requested API. */
 import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { ChatChunk } from "../../domain/chat/chatTypes.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
@@ -19,16 +19,16 @@ interface EventStreamOptions {
   readonly release: Release
   /** Whether the caller asked for token counts; without it OpenAI sends no chunk without choices. */
   readonly includeUsage: boolean
-  /** Told of the verified end before the caller learns of it. */
+  /** Called with the verified end before the caller sees it. */
   readonly onEnd: (end: StreamEnd) => Promise<void>
-  /** How a stream that breaks after its first event is described in its last; without it, it has no such event. */
+  /** Describes a break after the first event in a last event; default: no such event. */
   readonly lastWords?: ((error: unknown) => ErrorAnswer) | undefined
 }
 
 /**
- * The events, as text. Nothing that makes an answer look finished is ever given out before receipt and proof were verified, so
- * a client that knows no more than the vendor's format does not take a part for the whole. Throws what the stream throws.
- * Only a stream whose release is `verified` may begin again.
+ * Returns the events as text. Holds back every event that makes an answer look finished until receipt and proof were verified,
+ * so that a client of the vendor's format never takes a part for the whole. Throws the errors of the stream. Only a stream with
+ * the release `verified` may start over.
  */
 export async function* eventsOf(stream: EventStream, options: EventStreamOptions): AsyncGenerator<string, void> {
   const { api, includeUsage, lastWords, onEnd, release } = options
@@ -59,15 +59,15 @@ export async function* eventsOf(stream: EventStream, options: EventStreamOptions
   yield held.map((chunk) => said.render(chunk)).join("") + (sentinel === undefined ? "" : `data: ${sentinel}\n\n`)
 }
 
-/** Says from which chunk on an answer would look finished. */
+/** Decides which chunks to hold back because the answer would look finished. */
 interface Gate {
-  /** Whether `chunk` has to wait until the end was verified. */
+  /** Whether to hold `chunk` back until the end was verified. */
   readonly waits: (chunk: JsonObject) => boolean
-  /** Begins anew. */
+  /** Resets after a restart. */
   readonly forget: () => void
 }
 
-/** The last pieces of every choice. What is not a chunk says nothing about any. */
+/** Holds back the last pieces of every choice. */
 class ChatGate implements Gate {
   private readonly finished = new Set<number>()
 
@@ -87,7 +87,7 @@ const choicesOf = (chunk: JsonObject): ChatChunk["choices"] => (chunk as unknown
 
 const isUsageAlone = (chunk: JsonObject): boolean => choicesOf(chunk).length === 0 && chunk["usage"] != null
 
-/** The first of these and everything behind it: what says why an answer ended, or that it did. */
+/** Events that end an answer. The first of them and everything after it is held back. */
 const LAST = /^(message_(delta|stop)|response\.(completed|incomplete|failed|cancelled)|error)$/
 
 class EventGate implements Gate {
@@ -103,7 +103,7 @@ class EventGate implements Gate {
   }
 }
 
-/** Writes events, and remembers what the last one has to repeat. */
+/** Writes events and remembers the parts that a last event repeats. */
 class Said {
   private readonly api: ApiName
   private response: JsonObject | undefined
@@ -118,7 +118,7 @@ class Said {
     if (isObject(response)) this.response = response
     if (typeof sequence_number === "number") this.sequence = sequence_number
     const name = apiOf(this.api).stream?.eventName(chunk)
-    // A provider that has line breaks in a name would write events of its own, past what is held back here.
+    // A name with line breaks would let a provider inject events that bypass the gate.
     return `${name === undefined || !/^[\w.]+$/.test(name) ? "" : `event: ${name}\n`}data: ${JSON.stringify(chunk)}\n\n`
   }
 
@@ -128,7 +128,7 @@ class Said {
   }
 }
 
-/** A response body of `first` and of the `events` behind it; whoever cancels it hangs up. */
+/** Returns a response body of `first` and the following `events`. Cancelling it hangs up. */
 export const bodyOf = (
   first: IteratorResult<string, void>,
   events: AsyncGenerator<string, void>,
@@ -150,7 +150,7 @@ export const bodyOf = (
     },
     cancel: async () => {
       hangUp()
-      // A pending read fails now, and nobody is left to handle it.
+      // Ignores the failure of a pending read.
       await events.return().catch(() => undefined)
     },
   })

@@ -1,6 +1,6 @@
 /**
- * A `fetch` for the SDKs of OpenAI and Anthropic that seals: requests go to a sealed proxy and answers come back verified, in
- * the vendor's format. It runs wherever `SealedClient` does, and never falls back to plaintext.
+ * A `fetch` for the SDKs of OpenAI and Anthropic that sends requests through a sealed proxy and returns verified answers in the
+ * vendor's format. It never falls back to plaintext.
  */
 import { API_HEADERS, API_NAMES, type ApiName, apiOf } from "../../domain/upstream/apis.ts"
 import { fromUtf8 } from "../../domain/bytes/bytes.ts"
@@ -10,7 +10,7 @@ import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { AnswerIncomplete, SealedProblem, Unreachable } from "../errors.ts"
 import { type ErrorAnswer, refusalAnswer } from "./errorAnswer.ts"
 import { bodyOf, eventsOf, type Release } from "./eventStream.ts"
-import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
+import { type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
 import { objectIn, readBody } from "../transport/transport.ts"
 import { apiAt, vendorAsked, vendorOf } from "./vendors/endpoints.ts"
 import { type Model, modelsIn } from "./vendors/models.ts"
@@ -20,42 +20,32 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 export interface SealedFetchOptions extends SealedClientOptions {
   /**
-   * When a streamed answer is handed out. `streaming` (default): as it comes; a provider that fails in the middle ends
-   * the stream with `AnswerIncomplete`, because what was handed out cannot be taken back. `verified`: after all of it
-   * was verified, in one piece.
+   * When a streamed answer is released. `streaming` (default): as it comes. A provider that fails midway ends the stream with
+   * `AnswerIncomplete`, because released parts cannot be taken back. `verified`: in one piece, after all of it was verified.
    */
   readonly release?: Release
-  /** Which provider must serve every request; without it the proxy's order decides. */
+  /** Provider that must serve every request; default: the proxy's order. */
   readonly provider?: string
-  /** What `GET /models` answers; default: what the proxy's `/v1/models` does. */
+  /** Models listed by `GET /models`; default: those of the proxy's `/v1/models`. */
   readonly models?: ReadonlyArray<string>
-  /** Told of every verified answer before the caller sees its end. If it rejects, the answer fails with its error. */
+  /** Called with every verified answer before the caller sees its end. If it rejects, so does the answer. */
   readonly onVerified?: (answer: VerifiedAnswer) => void | Promise<void>
   /**
-   * How a stream that breaks is described in a last event, in the vendor's form, before it fails. For those who pass the
-   * bytes on, and with them no error; by default it only fails.
+   * Describes a broken stream in a last event in the vendor's form, before the stream fails. For servers that pass on bytes but
+   * cannot pass on errors. Default: no such event.
    */
   readonly lastWords?: (error: unknown) => ErrorAnswer
 }
 
-/** What is worth keeping of a verified answer. */
+/** The parts of a verified answer to keep as evidence. */
 export interface VerifiedAnswer {
   readonly receipt: ReceiptClaims
-  /** The signed statements as they came; only a streamed answer has a proof. */
+  /** The signed statements. Only a streamed answer has a proof. */
   readonly statements: { readonly receipt: string; readonly proof?: string }
-  /** The public keys that the statements were verified with, as a JWKS. */
+  /** The public keys of the statements, as a JWKS. */
   readonly keys: { readonly keys: ReadonlyArray<PublicJwk> }
   /** Proves the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
-}
-
-/** A request of an SDK. */
-interface Asked {
-  readonly api: ApiName
-  /** The body as it came, and what it holds. */
-  readonly text: string
-  readonly body: JsonObject
-  readonly options: RequestOptions
 }
 
 const SEALABLE = API_NAMES.map((api) => `POST …${apiOf(api).path}`).join(", ")
@@ -63,14 +53,14 @@ const JSON_ANSWER = { "content-type": "application/json", "cache-control": "no-s
 const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-store" } }
 
 /**
- * A `fetch` that answers `POST` to the path of each API (`…/chat/completions`, `…/responses`, `…/embeddings`,
- * `…/v1/messages`, `…/v1/messages/count_tokens`) and `GET …/models` as the vendor's endpoint would, through a sealed proxy. Of
- * a URL only the path counts: nothing is ever sent to its host. Bodies go under the seal to the byte, and of the headers those
- * alone that say how the model is called. Everything else is refused with 404.
+ * Returns a `fetch` that answers `POST` to the path of each API (`…/chat/completions`, `…/responses`, `…/embeddings`,
+ * `…/v1/messages`, `…/v1/messages/count_tokens`) and `GET …/models` as the vendor's endpoint would, through a sealed proxy.
+ * Only the path of a URL counts; nothing is sent to its host. Bodies are sealed byte for byte, and so are headers that say how
+ * to call the model; other headers are dropped. Other requests are answered with 404.
  *
- * A refusal of proxy or provider is a response with an error body of the vendor's; only one that came under seal can tell
- * an SDK to ask again. A `SealgateError` (tampering, a wrong pin, truncation) rejects, or breaks the stream; an unreachable
- * proxy rejects as `fetch` does, with it as `cause`.
+ * A refusal of proxy or provider becomes a response with the vendor's error body. Only a sealed refusal can make an SDK retry.
+ * A `SealgateError` (tampering, a wrong pin, truncation) rejects, or breaks the stream; an unreachable proxy rejects as `fetch`
+ * does, with it as `cause`.
  *
  * @example
  * const fetch = createSealedFetch({ baseUrl: "https://proxy.example.com", pins: ["GjmH…"] })
@@ -79,26 +69,24 @@ const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "
  */
 export const createSealedFetch = (options: SealedFetchOptions): typeof globalThis.fetch => {
   const sealed = new SealedFetch(options)
-  return async (input, init) => sealed.handle(new Request(input, init))
+  return async (input, init) => sealed.fetch(new Request(input, init))
 }
 
 class SealedFetch {
   private readonly options: SealedFetchOptions
   private readonly client: SealedClient
-  private readonly fetch: Fetch
 
   constructor(options: SealedFetchOptions) {
     this.options = options
     this.client = new SealedClient(options)
-    this.fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init))
   }
 
-  async handle(request: Request): Promise<Response> {
+  async fetch(request: Request): Promise<Response> {
     const { headers, method } = request
     const { pathname } = new URL(request.url)
-    const vendor = vendorAsked(pathname, headers)
     const api = apiAt(pathname)
-    if (api !== undefined && method === "POST") return this.answer(api, request)
+    if (api !== undefined && method === "POST") return this.post(api, request)
+    const vendor = vendorAsked(pathname, headers)
     const [listed, id] = /\/models(?:\/(.+))?$/s.exec(pathname) ?? []
     if (listed !== undefined && method === "GET") return this.describeModels(id, vendor, request.signal)
     return refuse(vendor, {
@@ -108,7 +96,7 @@ class SealedFetch {
     })
   }
 
-  private async answer(api: ApiName, request: Request): Promise<Response> {
+  private async post(api: ApiName, request: Request): Promise<Response> {
     const vendor = vendorOf(api)
     const bytes = new Uint8Array(await request.arrayBuffer())
     const body = objectIn(bytes)
@@ -119,55 +107,61 @@ class SealedFetch {
         message: "The request's body is not a JSON object, of I-JSON (RFC 7493).",
       })
     }
-    const { signal } = request
-    // The request itself is referenced, because once it is garbage-collected its signal may no longer follow the
-    // caller's.
+    const requestId = globalThis.crypto.randomUUID()
+    const { provider } = this.options
+    const options = {
+      requestId,
+      signal: request.signal,
+      ...withoutUndefined({ provider, headers: headersOf(api, request) }),
+    }
+    // Keeps the request referenced: once it is garbage-collected, its signal may no longer follow the caller's.
     const failure = (error: unknown): unknown => {
       if (request.signal.aborted) return request.signal.reason
       return error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
     }
-    const requestId = globalThis.crypto.randomUUID()
-    const asked: Asked = { api, text: fromUtf8(bytes), body, options: this.requestOptions(api, request, requestId) }
     try {
-      const response = await (body["stream"] === true ? this.stream(asked, signal, failure) : this.complete(asked))
+      const response =
+        body["stream"] === true
+          ? await this.stream(api, fromUtf8(bytes), asksForUsage(body), options, failure)
+          : await this.complete(api, fromUtf8(bytes), options)
       response.headers.set(vendor.requestIdHeader, requestId)
       return response
     } catch (error) {
-      if (!signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {
+      if (!request.signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {
         return refuse(vendor, refusalAnswer(error), requestId)
       }
       throw failure(error)
     }
   }
 
-  private async complete({ api, options, text }: Asked): Promise<Response> {
-    const { answer: _, ...verified } = await this.client.request(api, text, options)
+  private async complete(api: ApiName, body: string, options: RequestOptions): Promise<Response> {
+    const { answer: _, ...verified } = await this.client.request(api, body, options)
     await this.options.onVerified?.({ ...verified, keys: this.client.keySet })
     // The answer's own text, so that no number in it is written anew.
     return new Response(verified.evidence.responses[0] ?? "", { headers: JSON_ANSWER })
   }
 
   private async stream(
-    { api, body, options, text }: Asked,
-    signal: AbortSignal,
+    api: ApiName,
+    body: string,
+    includeUsage: boolean,
+    { signal, ...options }: RequestOptions & { readonly signal: AbortSignal },
     failure: (error: unknown) => unknown,
   ): Promise<Response> {
+    const { lastWords, onVerified, release = "streaming" } = this.options
     const hangUp = new AbortController()
-    const either = AbortSignal.any([signal, hangUp.signal])
-    const release = this.options.release ?? "streaming"
-    const stream = await this.client.requestStream(api, text, {
+    const stream = await this.client.requestStream(api, body, {
       ...options,
-      signal: either,
+      signal: AbortSignal.any([signal, hangUp.signal]),
       restart: release === "verified",
     })
-    const asked = body["stream_options"]
     const events = eventsOf(stream, {
       api,
       release,
-      lastWords: this.options.lastWords,
-      includeUsage: isObject(asked) && asked["include_usage"] === true,
+      lastWords,
+      includeUsage,
       onEnd: async ({ evidence, receipt, statements }) =>
-        this.options.onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
+        onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
     })
     // A failure before the first part of the answer is reported as a response with a status.
     const first = await events.next()
@@ -176,19 +170,6 @@ class SealedFetch {
       bodyOf(first, events, () => hangUp.abort(), failure),
       OPENING,
     )
-  }
-
-  private requestOptions(api: ApiName, { headers, signal }: Request, requestId: string): RequestOptions {
-    const { provider } = this.options
-    const meant = API_HEADERS[apiOf(api).vendor].flatMap((name) => {
-      const value = headers.get(name)
-      return value === null ? [] : [[name, value] as const]
-    })
-    return {
-      requestId,
-      signal,
-      ...withoutUndefined({ provider, headers: meant.length === 0 ? undefined : Object.fromEntries(meant) }),
-    }
   }
 
   private async describeModels(id: string | undefined, vendor: Vendor, signal: AbortSignal): Promise<Response> {
@@ -204,12 +185,26 @@ class SealedFetch {
   }
 
   private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
-    if (this.options.models !== undefined) return this.options.models.map((id) => ({ id, owned_by: "sealgate" }))
-    const url = `${withoutSlashes(String(this.options.baseUrl))}/v1/models`
-    const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
+    const { baseUrl, fetch = globalThis.fetch, models } = this.options
+    if (models !== undefined) return models.map((id) => ({ id, owned_by: "sealgate" }))
+    const url = `${withoutSlashes(String(baseUrl))}/v1/models`
+    const response = await fetch(url, { method: "GET", redirect: "error", signal })
     return modelsIn(objectIn(await readBody(response)))
   }
 }
+
+/** The headers that say how the API is called, if the request has any. */
+const headersOf = (api: ApiName, { headers }: Request): Readonly<Record<string, string>> | undefined => {
+  const meant = API_HEADERS[apiOf(api).vendor].flatMap((name) => {
+    const value = headers.get(name)
+    return value === null ? [] : [[name, value] as const]
+  })
+  return meant.length === 0 ? undefined : Object.fromEntries(meant)
+}
+
+/** Whether an OpenAI caller asked for a chunk with token counts. */
+const asksForUsage = ({ stream_options }: JsonObject): boolean =>
+  isObject(stream_options) && stream_options["include_usage"] === true
 
 const refuse = (vendor: Vendor, answer: ErrorAnswer, requestId?: string): Response => {
   const { body, ...init } = errorReply(vendor, answer, requestId)

@@ -31,7 +31,7 @@ export interface VerifiedEnd {
   readonly evidence: RevealedExchange
 }
 
-/** A frame after it was opened, and the chain with it, for those who want to watch an answer come in. */
+/** An opened frame with the chain up to it, for observers of an answer. */
 export interface VerifiedFrame {
   readonly index: number
   readonly final: boolean
@@ -39,14 +39,14 @@ export interface VerifiedFrame {
   readonly size: number
   /** The rolling chain over all frames up to this one, in base64url (sealed protocol §5). */
   readonly chain: string
-  /** `null` where a complete answer has none. */
+  /** `null` if a complete answer has none. */
   readonly payload: JsonObject | null
 }
 
-/** How the frames of a response are laid out. */
+/** Layout of a response's frames. */
 export interface Layout {
   readonly form: Form
-  /** The smallest block; by default that of all but unpaced streams. */
+  /** Smallest block; the default fits everything except unpaced streams. */
   readonly floor?: number
   readonly onFrame?: ((frame: VerifiedFrame) => void) | undefined
 }
@@ -57,7 +57,7 @@ export class ResponseOpener {
   private readonly layout: Layout
   private readonly keys: ResponseKeys
   private readonly payloads: Array<Bytes> = []
-  /** The values of the data frames. */
+  /** Parsed payloads of the data frames. */
   private readonly answers: Array<JsonObject | null> = []
   private chain: Bytes
   /** The chain after the data frames alone, which the receipt covers. */
@@ -85,14 +85,14 @@ export class ResponseOpener {
     return new ResponseOpener(sent, trusted, layout, keys, await sha256(chainSeed(sent.requestHash, nonce)))
   }
 
-  /** The object in the next frame. Throws `Tampered` unless the frame is exactly the one that must come next. */
+  /** Opens the next frame and returns its object. Throws `Tampered` unless it is exactly the expected frame. */
   async open(ciphertextText: string, final: boolean): Promise<JsonObject> {
     const payload = await this.openAnswer(ciphertextText, final)
     if (payload === null) throw new Tampered("A frame is empty.")
     return payload
   }
 
-  /** The same where a frame may also have `null` in it, because there is no answer. */
+  /** Like `open`, but also accepts `null`, which stands for a missing answer. */
   async openAnswer(ciphertextText: string, final = false): Promise<JsonObject | null> {
     if (this.ended) throw new Tampered("There is a frame after the final one.")
     const index = this.frames++
@@ -139,7 +139,10 @@ export class ResponseOpener {
       equalJson([receipt.finish_reasons, receipt.usage], [record["finish_reasons"], record["usage"]]),
       "contradicts the end record",
     )
-    this.must(status === "complete" || isObject(record["problem"]), "is of a failure that nothing is said of")
+    this.must(
+      status === "complete" || isObject(record["problem"]),
+      "is of a failure, but the end record has no problem",
+    )
     mustBeSound(receipt, this.sent.session.begunAt)
     mustBeTimely(receipt.received_at, receipt.iat, this.elapsed())
     this.must(receipt.count === this.payloads.length, "counts other frames than came")
@@ -172,7 +175,7 @@ export class ResponseOpener {
   /** Verifies the terminal proof of a stream whose end record was verified. */
   async prove(statement: string, end: VerifiedEnd): Promise<ProofClaims> {
     const proof = proofClaimsFrom(await verifyStatement("proof", statement, this.trusted))
-    // The receipt was compared with everything known here, so it suffices that the proof agrees with the receipt.
+    // The receipt was checked against everything else, so checking the proof against the receipt suffices.
     mustAgree(end.receipt, proof)
     mustBeTimely(end.receipt.received_at, proof.iat, this.elapsed())
     if (proof.root !== encodeBase64Url(this.chain)) {
@@ -181,7 +184,7 @@ export class ResponseOpener {
     return proof
   }
 
-  /** Since the request was sealed, in milliseconds. */
+  /** Time since the request was sealed, in milliseconds. */
   private elapsed(): number {
     return performance.now() - this.sent.sealedAt
   }

@@ -11,7 +11,7 @@ import { deferred } from "../transport/deferred.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { deliver } from "./delivery.ts"
 import { KeyMissing, NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "../errors.ts"
-import { type Layout, ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
+import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
 import { type ChatStream, type EventStream, joinChat, joinEvents } from "./joins.ts"
 import { failureOf, type Join, nextEvent, SealedStream, type StreamEnd } from "./SealedStream.ts"
 import { expectEvent } from "./streamParts.ts"
@@ -32,28 +32,27 @@ export interface SealedClientOptions {
   /** Key ids (`kid`) of the proxy identities to believe. Several allow a key to be rotated. */
   readonly pins?: ReadonlyArray<string>
   /**
-   * Without pins: believe the identity that answers first, and only that one from then on. An attacker who is there
-   * at that moment is believed too.
+   * Without pins, trusts the first identity that answers, and only that one from then on. It may be an attacker's.
    */
   readonly trustOnFirstUse?: boolean
   /**
-   * Which suites may be used; default: all, the post-quantum one before the other. The proxy signs what was offered to it, so
-   * nobody on the path can shorten the list.
+   * Allowed cipher suites; default: all, the post-quantum one first. The proxy signs the offered list, so nobody on the path
+   * can shorten it.
    */
   readonly suites?: ReadonlyArray<SuiteName>
   /**
-   * Who asks, as HTTP has it in `Authorization`, such as `Bearer …`; or what gives that, asked before each request. It goes
-   * under the seal, so only the proxy reads it.
+   * Value for `Authorization`, such as `Bearer …`, or a function that returns it before each request. It is sealed, so only the
+   * proxy can read it.
    */
   readonly credential?: string | (() => string | Promise<string>)
   /**
-   * Milliseconds between the frames of streams, 20 to 1000; default 100. They come by the clock, so that nobody on the path can
-   * count tokens. `0` sends each token as it comes, and gives that up.
+   * Milliseconds between the frames of streams, 20 to 1000; default 100. Frames follow a clock, so that nobody on the path can
+   * count tokens. `0` sends each token as it comes, which lets the path count them.
    */
   readonly pace?: number
   /**
-   * `never`: a request is sealed once, also where the proxy says that it did not serve it. By default it is sealed anew, once,
-   * when its session is gone: one process serves it once at most, but a process that was started anew remembers nothing.
+   * `never`: seals a request only once, even if the proxy says that it did not serve it. By default the client seals it again,
+   * once, if its session is gone. One process serves a request at most once, but a restarted process remembers nothing.
    */
   readonly retry?: "never"
   /** How requests are sent; default: Node's own HTTP client in Node, else `fetch`. */
@@ -62,36 +61,36 @@ export interface SealedClientOptions {
 
 export interface RequestOptions {
   readonly signal?: AbortSignal
-  /** Which provider must serve the request; without it the proxy's order decides. */
+  /** Provider that must serve the request; default: the proxy's order. */
   readonly provider?: string
   /**
-   * Whether a stream may begin again with another provider after something of it came. With `false` a provider that fails
-   * then ends the stream with `AnswerIncomplete` at once, without a second call. By default it may for Chat Completions, and
-   * not for `messages` and `responses`, on whose parts agents act as they come.
+   * Whether a stream may start over with another provider after its first part. With `false`, a provider that fails midway ends
+   * the stream with `AnswerIncomplete`. Default: `true` for Chat Completions; `false` for `messages` and `responses`, because
+   * agents act on their parts as they come.
    */
   readonly restart?: boolean
   /**
-   * Headers of the vendor's API that say how the model is called, such as `anthropic-version`, by their names in lower case.
-   * They go to the provider under the seal; the proxy refuses others than those of the API.
+   * Headers of the vendor's API, such as `anthropic-version`, by lower-case name. They go to the provider under the seal; the
+   * proxy refuses all others.
    */
   readonly headers?: Readonly<Record<string, string>>
-  /** The pace of this stream, where it is not the client's. */
+  /** Pace of this stream; default: the client's. */
   readonly pace?: number
-  /** A UUID that names the request in the receipt; made up when absent. */
+  /** UUID of the request in the receipt; default: a random one. */
   readonly requestId?: string
-  /** The trace that the request belongs to. It goes under the seal: what headers say of one is not taken up. */
+  /** Trace context of the request, sent under the seal. The proxy ignores trace headers. */
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string | undefined }
-  /** Called with every frame of the answer once it was verified, before what it holds is handed out. */
+  /** Called with every verified frame, before its content is returned. */
   readonly onFrame?: (frame: VerifiedFrame) => void
 }
 
-/** How long after its end, in milliseconds, a request of a session may be sealed anew in another one. */
+/** How long after a session's end, in milliseconds, its request may be sealed again in a new session. */
 const SEALED_ANEW_WITHIN_MS = 60_000
 
-/** What is known of a whole answer, whose receipt was verified. */
+/** The verified parts common to all whole answers. */
 interface VerifiedWhole {
   readonly receipt: ReceiptClaims
-  /** The signed receipt as it came, to be kept. */
+  /** The signed receipt, to be kept. */
   readonly statements: { readonly receipt: string }
   /** Proves the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
@@ -108,7 +107,7 @@ export interface SealedAnswer extends VerifiedWhole {
   readonly answer: JsonObject
 }
 
-/** A request as the vendor's API describes it. JSON text goes under the seal as it is, to the byte. */
+/** A request body of the vendor's API. JSON text is sealed byte for byte. */
 export type RequestBody = object | string
 
 /**
@@ -145,24 +144,24 @@ export class SealedClient {
     this.trustOnFirstUse = options.trustOnFirstUse === true
   }
 
-  /** The key ids that are believed: the ones given, or the one trusted on first use. */
+  /** The trusted key ids: the given ones, or the one trusted on first use. */
   get pins(): ReadonlyArray<string> {
     return this.pinned
   }
 
-  /** The public keys seen so far that are believed, as a JWKS: what verifies statements offline, later. */
+  /** The trusted public keys seen so far, as a JWKS, for offline verification. */
   get keySet(): { readonly keys: ReadonlyArray<PublicJwk> } {
     return { keys: [...this.keys].map(([kid, publicKey]) => publicJwk(kid, publicKey)) }
   }
 
-  /** One whole answer. Throws a `SealgateError`, or the signal's reason when it fires. */
+  /** Asks for a whole answer. Throws a `SealgateError`, or the signal's reason when it fires. */
   async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
     const { answer, ...verified } = await this.request(CHAT_COMPLETIONS, { ...input, stream: false }, options)
     // The frame is authentic, so it contains what the proxy's own schema produced: a completion.
     return { completion: answer as unknown as ChatCompletion, ...verified }
   }
 
-  /** A streamed answer: see {@link requestStream}. */
+  /** Asks for a streamed answer; see {@link requestStream}. */
   async stream(input: ChatInput, options: RequestOptions = {}): Promise<ChatStream> {
     return this.openStream(CHAT_COMPLETIONS, { ...input, stream: true }, joinChat, options)
   }
@@ -172,7 +171,7 @@ export class SealedClient {
     return this.request("messages", body, options)
   }
 
-  /** How many tokens a request of `messages` has: `{ input_tokens }`. */
+  /** Counts the tokens of a `messages` request: `{ input_tokens }`. */
   countTokens(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
     return this.request("messages.count_tokens", body, options)
   }
@@ -188,15 +187,20 @@ export class SealedClient {
   }
 
   /**
-   * One whole answer of any API that the proxy serves. Throws a `SealgateError`, or the signal's reason when it fires; a
-   * `TypeError` when the body asks for a stream or is no JSON object.
+   * Asks for a whole answer of any API. Throws a `SealgateError`, or the signal's reason when it fires; a
+   * `TypeError` if the body asks for a stream or is not a JSON object.
    */
   async request(api: ApiName, body: RequestBody, options: RequestOptions = {}): Promise<SealedAnswer> {
     const text = jsonText(body, false)
     for (let again = true; ; again = false) {
       const { response, sent } = await this.send(api, text, "complete", options)
       const body = await readAnswer(response, options.signal)
-      const opener = await this.opener(sent, { form: "complete", onFrame: options.onFrame }, body)
+      const opener = await ResponseOpener.begin(
+        sent,
+        this.keys,
+        { form: "complete", onFrame: options.onFrame },
+        string(body, "response_nonce"),
+      )
       const [answer, last, ...more] = strings(body, "frames")
       if (answer === undefined || last === undefined || more.length > 0) {
         throw new Tampered("A complete answer has exactly two frames.")
@@ -213,9 +217,9 @@ export class SealedClient {
   }
 
   /**
-   * A streamed answer of any API that streams; a body that is an object is given `stream: true`. The promise resolves when
-   * the proxy has taken the request; what becomes of it is learnt by reading. Throws a `SealgateError`, or the signal's reason
-   * when it fires, now or while it is read; a `TypeError` when the body asks for no stream or is no JSON object.
+   * Asks for a streamed answer of any API that streams. Adds `stream: true` to a body that is an object. Resolves when the
+   * proxy has taken the request; later failures are thrown by reading the stream. Throws a `SealgateError`, or the signal's
+   * reason when it fires, now or while it is read; a `TypeError` if the body does not ask for a stream or is not a JSON object.
    */
   requestStream(api: ApiName, body: RequestBody, options: RequestOptions = {}): Promise<EventStream> {
     return this.openStream(api, body, joinEvents, options)
@@ -242,10 +246,11 @@ export class SealedClient {
     try {
       const opening = expectEvent(await nextEvent(events, [], options.signal), "open")
       const floor = floorOf(paceOf(options.pace ?? this.pace))
+      const layout = { form: "stream", floor, onFrame: options.onFrame } as const
       return {
         sent,
         events,
-        opener: await this.opener(sent, { form: "stream", floor, onFrame: options.onFrame }, opening),
+        opener: await ResponseOpener.begin(sent, this.keys, layout, string(opening, "response_nonce")),
       }
     } catch (error) {
       await events.return(undefined)
@@ -253,14 +258,9 @@ export class SealedClient {
     }
   }
 
-  private opener(sent: SentRequest, layout: Layout, body: JsonObject): Promise<ResponseOpener> {
-    return ResponseOpener.begin(sent, this.keys, layout, string(body, "response_nonce"))
-  }
-
   /**
-   * Whether to seal a failed request once more: the two clocks drifted apart since the session began, and no provider
-   * was called. A new session measures the difference again. The failed request has used up its id, so an id given by
-   * the caller cannot be repeated.
+   * Whether to seal a failed request again: the proxy called it stale because the clocks drifted apart, and called no provider.
+   * A new session measures the difference again. The failed request used up its id, so an id from the caller cannot be retried.
    */
   private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
     if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
@@ -269,8 +269,8 @@ export class SealedClient {
   }
 
   /**
-   * Seals and sends. A proxy that has ended the session, or is about to, has not served it: then it is sealed again in a new
-   * session, once, under the same id.
+   * Seals and sends a request. If the proxy has ended the session or is draining, it did not serve the request; then seals it
+   * again in a new session, once, under the same id.
    */
   private async send(
     api: ApiName,
@@ -284,8 +284,7 @@ export class SealedClient {
     for (;;) {
       const session = await this.takeSession(signal)
       const now = Date.now() + session.clockOffset
-      // The proxy remembers ids a little longer than the session in which they may have been used. Whoever holds up the
-      // beginning of another one must not get past that.
+      // The proxy remembers ids a little longer than the session lasts. An attacker must not delay the new session beyond that.
       if (refused !== undefined && now > refused.anewUntil) throw refused.error
       const head = JSON.stringify({
         request_id: id,
@@ -296,7 +295,10 @@ export class SealedClient {
       const sealing = { requestId: id, payload: `${head.slice(0, -1)},"body":${body}}`, credential }
       const sent = await sealRequest(session, sealing).catch(nothingSealed)
       const delivered = await deliver(this.transport, sent, signal)
-      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, MEDIA_TYPE[form]) }
+      if (delivered.type === "answer") {
+        await mustBeSealed(delivered.response, MEDIA_TYPE[form])
+        return { sent, response: delivered.response }
+      }
       const { error, sessionOver } = delivered
       // Another request may have begun a new one in the meantime.
       if ((sessionOver || error.mayHaveBeenServed) && this.session === session) this.session = undefined
@@ -306,8 +308,8 @@ export class SealedClient {
   }
 
   /**
-   * Takes one request from the current session, or from a new one if that is used up. Requests that come while a
-   * session begins share it, so no caller's signal can cancel the beginning.
+   * Takes one request from the current session, or from a new one if it is used up. Concurrent requests share the beginning of
+   * a session, so no caller's signal cancels it.
    */
   private async takeSession(signal: AbortSignal | undefined): Promise<ClientSession> {
     while (this.session === undefined || !isUsable(this.session)) {
@@ -325,38 +327,32 @@ export class SealedClient {
   private async begin(): Promise<void> {
     if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
     const request = sessionRequest(this.suites)
-    const answer = await this.transport.ask("/v1/init", request.body)
-    const attestation = string(answer, "attestation")
+    const offer = await this.transport.postJson("/v1/init", request.body)
     const now = Date.now()
-    const kid = signerOf(attestation)
+    const attestation = string(offer, "attestation")
+    const kid = parseStatement(attestation)?.kid
+    if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
     if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
-    const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid, answer)
+    const publicKey = (await keysByThumbprint(offer)).get(kid)
+    if (publicKey === undefined) {
+      throw new KeyMissing(
+        kid,
+        `The proxy says that ${kid} signed its offer, but sent another key. ` +
+          "Ask its operator whether the key is being rotated. If not, something on the path changes the proxy's answers.",
+      )
+    }
+    const keys = new Map([...this.keys, [kid, publicKey]])
     const session = await verifySession(attestation, keys, request, now)
-    // Only now is it known that whoever shows this key also holds it.
+    // Trust the key only now that a valid signature shows who holds it.
     this.keys = keys
     if (this.pinned.length === 0) this.pinned = [session.kid]
     this.session = session
   }
-
-  /** The keys and the one that `offer` is signed with; what comes beside the offer counts only by its thumbprint. */
-  private async keysWith(kid: string, offer: JsonObject): Promise<TrustedKeys> {
-    // A proxy that shows its key elsewhere may be several, of which another one answers.
-    const shown = offer["keys"] === undefined ? await this.transport.ask("/v1/keys") : offer
-    const publicKey = (await keysByThumbprint(shown)).get(kid)
-    if (publicKey === undefined) {
-      throw new KeyMissing(
-        kid,
-        `The proxy says that ${kid} signed its offer, and shows another key. ` +
-          "Ask its operator whether its key is being rotated; otherwise something on the path changes what it says.",
-      )
-    }
-    return new Map([...this.keys, [kid, publicKey]])
-  }
 }
 
 /**
- * The JSON text of a request. Text was parsed before it goes into other text, because what is not one object could end that
- * and have members of its own beside it.
+ * Returns the JSON text of a request. Parses text first: unless it is one object, it could close the surrounding payload and
+ * add members to it.
  */
 const jsonText = (body: RequestBody, streamed: boolean): string => {
   const parsed: unknown = typeof body === "string" ? parseJson(body) : body
@@ -373,29 +369,22 @@ const jsonText = (body: RequestBody, streamed: boolean): string => {
 const isUsable = (session: ClientSession): boolean =>
   session.requestsLeft > 0 && Date.now() + session.clockOffset < session.usableUntil
 
-/** The key id in a statement's header; who that is gets verified afterwards. */
-const signerOf = (statement: string): string => {
-  const kid = parseStatement(statement)?.kid
-  if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
-  return kid
-}
-
-/** Throws `error` again, saying that nothing was served: it came before anything was sealed. */
+/** Marks an error from before sealing as not served, and throws it again. */
 const nothingSealed = (error: unknown): never => {
   if (error instanceof SealgateError) Object.assign(error, { mayHaveBeenServed: false })
   throw error
 }
 
-/** Lets through what may be sealed: status 200 and the media type of what was asked for, nothing else. */
-const onlySealed = async (response: Answer, mediaType: string): Promise<Answer> => {
+/** Throws unless the answer has status 200 and the media type of a sealed one. */
+const mustBeSealed = async (response: Answer, mediaType: string): Promise<void> => {
   const contentType = response.headers.get("content-type") ?? "no content type"
   const [type = ""] = contentType.split(";")
-  if (response.status === 200 && type.trim().toLowerCase() === mediaType) return response
+  if (response.status === 200 && type.trim().toLowerCase() === mediaType) return
   await hangUp(response)
   throw new Tampered(`An unsealed answer (${response.status}, ${contentType}) came instead of a sealed one.`)
 }
 
-/** `promise`, unless `signal` fires first. */
+/** Returns `promise`, but rejects when `signal` fires first. */
 const orAbort = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
   if (signal === undefined) return promise
   const { promise: aborted, reject } = deferred<never>()

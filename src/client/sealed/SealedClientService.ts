@@ -16,7 +16,7 @@ import {
 import type { SealedStream, StreamEnd } from "./SealedStream.ts"
 import type { StreamPart } from "./streamParts.ts"
 
-/** A request that did not come to a verified end; `reason` is one of the client's own errors. */
+/** A request without a verified end; `reason` is the client's error. */
 export class SealedClientError extends Data.TaggedError("SealedClientError")<{ readonly reason: SealgateError }> {
   override get message(): string {
     return this.reason.message
@@ -25,7 +25,7 @@ export class SealedClientError extends Data.TaggedError("SealedClientError")<{ r
 
 type Options = Omit<RequestOptions, "signal">
 
-/** What the last element of a stream carries. */
+/** The last element of a stream. */
 export type StreamElement<Chunk = ChatChunk, End = ChatEnd> =
   | StreamPart<Chunk>
   | { readonly type: "end"; readonly end: End }
@@ -34,9 +34,9 @@ export class SealedClientService extends Context.Service<
   SealedClientService,
   {
     readonly complete: (input: ChatInput, options?: Options) => Effect.Effect<SealedCompletion, SealedClientError>
-    /** Verified parts, then the verified end; interrupting it hangs up. */
+    /** Streams verified parts, then the verified end. Interruption hangs up. */
     readonly stream: (input: ChatInput, options?: Options) => Stream.Stream<StreamElement, SealedClientError>
-    /** The same two for any API. */
+    /** `complete` and `stream` for any API. */
     readonly request: (
       api: ApiName,
       body: RequestBody,
@@ -62,7 +62,7 @@ export class SealedClientService extends Context.Service<
     })
 }
 
-// Anything else than the client's own errors is a defect of the client, or the interruption's abort.
+// Other errors are defects of the client, or the abort of an interruption.
 const toError = (error: unknown): SealedClientError => {
   if (error instanceof SealgateError) return new SealedClientError({ reason: error })
   throw error

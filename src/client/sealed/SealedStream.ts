@@ -1,4 +1,4 @@
-/** A sealed stream while it comes in: every part is verified before it is handed out. */
+/** A sealed stream that verifies every part before it returns it. */
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
 import {
@@ -19,12 +19,12 @@ import type { RevealedExchange } from "../verification/verify.ts"
 export interface StreamEnd {
   readonly receipt: ReceiptClaims
   readonly proof: ProofClaims
-  /** The signed statements as they came, to be kept. */
+  /** The signed statements, to be kept. */
   readonly statements: { readonly receipt: string; readonly proof: string }
   readonly evidence: RevealedExchange
 }
 
-/** Makes of a stream's chunks, as they come, what is given out at its end. */
+/** Joins the chunks of a stream. */
 export interface Join<Chunk, End> {
   readonly add: (chunk: Chunk) => void
   readonly end: (verified: StreamEnd) => End
@@ -33,12 +33,12 @@ export interface Join<Chunk, End> {
 }
 
 /**
- * Iterate it once, from the start: a second iteration could only pass off what is left as the answer, so it throws a
- * `TypeError`. The iteration ends only when the final frame, the receipt and the proof were verified; it throws
- * `StreamTruncated`, `AnswerIncomplete` or `Tampered` otherwise, or the signal's reason. `end` settles with it.
+ * Can be iterated once. A second iteration would take the rest for the whole answer, so it throws a `TypeError`. The
+ * iteration ends only after final frame, receipt and proof were verified; otherwise it throws
+ * `StreamTruncated`, `AnswerIncomplete` `Tampered` or the signal's reason. `end` settles with it.
  */
 export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> implements AsyncIterable<StreamPart<Chunk>> {
-  /** What the end carried. It rejects with whatever the iteration throws. */
+  /** The verified end. Rejects with the error of the iteration. */
   readonly end: Promise<End>
   private readonly reading: Reading<Chunk, End>
   private readonly parts: AsyncGenerator<StreamPart<Chunk>>
@@ -46,14 +46,14 @@ export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> imple
 
   constructor(open: OpenStream, join: () => Join<Chunk, End>, options: StreamOptions = {}) {
     const { promise, reject, resolve } = deferred<End>()
-    // A caller that only iterates learns of a failure there, so a rejection of `end` need not be handled as well.
+    // The iteration throws the same error, so callers need not handle a rejection of `end`.
     promise.catch(() => undefined)
     this.end = promise
     const reading = { open, joined: join() }
     this.reading = reading
     const parts = verifiedParts(reading, join, options, resolve, reject)
     const leave = parts.return.bind(parts)
-    // A generator that was never started runs no `finally`, so a caller that leaves before the start is handled here.
+    // A generator that was never started runs no `finally`, so close the connection here.
     parts.return = async (value) => {
       const left = await leave(value)
       await close(reading.open.events, reject)
@@ -68,7 +68,7 @@ export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> imple
     return this.parts
   }
 
-  /** Reads the stream to its verified end and returns the text of the answer: where it has choices, of the first one. */
+  /** Reads the stream to its verified end and returns its text, of the first choice if there are several. */
   async text(): Promise<string> {
     this.taken = true
     for await (const _ of this.parts) continue
@@ -85,7 +85,7 @@ interface OpenStream {
   readonly events: Events
 }
 
-/** What of a stream is replaced where another one takes its place, or where it begins again. */
+/** Parts of a stream that a restart or a renewed stream replaces. */
 interface Reading<Chunk, End> {
   open: OpenStream
   joined: Join<Chunk, End>
@@ -93,13 +93,13 @@ interface Reading<Chunk, End> {
 
 interface StreamOptions {
   readonly signal?: AbortSignal
-  /** `false` where the proxy was asked not to begin again. */
+  /** `false` if the request forbade restarts. */
   readonly restart?: boolean
-  /** Gives another stream in place of one that failed before anything came of it, where that may help. */
+  /** Returns a new stream in place of one that failed before its first part, if that may help. */
   readonly renew?: (error: SealgateError) => Promise<OpenStream> | undefined
 }
 
-/** Hangs up, and settles `end` for whoever stops early. Neither does anything where all of it was read. */
+/** Hangs up and rejects `end`. Does nothing after the verified end. */
 const close = async (events: Events, reject: (error: unknown) => void): Promise<void> => {
   reject(new Tampered("The stream was not read to its end, so nothing about its end is known."))
   await events.return?.()
@@ -163,8 +163,7 @@ async function* verifiedParts<Chunk extends JsonObject, End extends StreamEnd>(
 }
 
 /**
- * The error of a stream whose verified end is not a complete answer: a refusal, unless a part of the answer came before
- * it.
+ * Returns the error of an answer whose verified end is not complete: `SealedProblem`, or `AnswerIncomplete` after a first part.
  */
 export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerIncomplete | SealedProblem => {
   const { problem, receipt } = end
@@ -175,7 +174,7 @@ export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerInco
   return new AnswerIncomplete(status, problem, prefix ?? { chunks: [] }, receipt)
 }
 
-/** The next event. A stream that ends or breaks here is truncated, unless the caller's signal has fired. */
+/** Returns the next event. Throws `StreamTruncated` if the stream ends or breaks, or the reason of the caller's signal. */
 export const nextEvent = async (
   events: Events,
   chunks: VerifiedPrefix["chunks"],
@@ -193,7 +192,7 @@ export const nextEvent = async (
   return next.value
 }
 
-/** Whether nothing follows the proof. A connection that breaks after the proof, or is closed then, loses nothing. */
+/** Whether nothing follows the proof. A connection that breaks after the proof loses nothing. */
 const isOver = (events: Events): Promise<boolean> =>
   events.next().then(
     ({ done }) => done === true,

@@ -1,14 +1,13 @@
 /**
- * Delivers one sealed request, and no more than once to a provider. A connection that breaks and a balancer that gives
- * up leave open whether the request was served. Then the very same bytes are sent once more: a proxy never serves
- * them twice (docs/protocol, section 7), so this can mend the failure and cannot repeat the request.
+ * Delivers one sealed request at most once to a provider. After a broken connection or a balancer's time-out, it is unknown
+ * whether the request was served, so the same bytes are sent once more. A proxy never serves them twice (sealed protocol §7).
  */
 import { ROUTE_HEADER, routeOf } from "../../domain/protocol/routingTag.ts"
 import { problemFrom } from "../verification/decode.ts"
 import { SealedProblem, Unreachable } from "../errors.ts"
 import type { SentRequest } from "./sealRequest.ts"
 import type { Answer } from "../transport/httpTypes.ts"
-import { readRefusal, type Refusal, type Transport } from "../transport/transport.ts"
+import { readRefusal, type Transport } from "../transport/transport.ts"
 
 /** The outcome of a request. */
 type Delivered = { readonly type: "answer"; readonly response: Answer } | Failure
@@ -17,13 +16,13 @@ type Delivered = { readonly type: "answer"; readonly response: Answer } | Failur
 interface Failure {
   readonly type: "failure"
   readonly error: Unreachable | SealedProblem
-  /** Whether the proxy that held the session will serve no more in it, and has not served this. */
+  /** Whether the proxy did not serve the request and has ended the session. */
   readonly sessionOver: boolean
-  /** Whether the same bytes are worth sending again: they may not have arrived, and are not served twice if they have. */
+  /** Whether to send the same bytes again: it is unknown whether they were served. */
   readonly inDoubt: boolean
 }
 
-/** The codes with which a proxy says that it did not serve a request and will serve none in its session. */
+/** Codes of refusals that end the session; the request was not served. */
 const SESSION_OVER = new Set(["session-gone", "draining"])
 
 export const deliver = async (
@@ -40,29 +39,27 @@ export const deliver = async (
 
 const deliverOnce = async (
   transport: Transport,
-  sent: SentRequest,
+  { body, session }: SentRequest,
   signal: AbortSignal | undefined,
 ): Promise<Delivered> => {
+  const exchange = { mayHaveBeenServed: true, signal }
   try {
-    const headers = { [ROUTE_HEADER]: routeOf(sent.session.id) }
-    const response = await transport.send("/v1/completions", sent.body, { headers, signal })
+    const headers = { [ROUTE_HEADER]: routeOf(session.id) }
+    const response = await transport.post("/v1/completions", JSON.stringify(body), exchange, { headers })
     if (response.ok) return { type: "answer", response }
-    const refusal = await readRefusal(response, { mayHaveBeenServed: true, signal })
-    return failureIn(refusal)
+    const { problem, retryAfterMs, status } = await readRefusal(response, exchange)
+    // A proxy refuses with a problem document. Any other response comes from something in between, and leaves it open
+    // whether the request was served.
+    const served = problem === undefined ? true : undefined
+    return {
+      type: "failure",
+      error: new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, served),
+      sessionOver: problem !== undefined && SESSION_OVER.has(problem.code),
+      inDoubt: problem === undefined,
+    }
   } catch (error) {
-    // The reason of the caller's abort may itself be such an error, of another request.
+    // The caller's abort reason may itself be an `Unreachable` of another request.
     if (signal?.aborted === true || !(error instanceof Unreachable)) throw error
     return { type: "failure", error, sessionOver: false, inDoubt: error.mayHaveBeenServed }
   }
 }
-
-/**
- * A proxy refuses with a problem document. Any other response comes from something in between, and says nothing about
- * the request.
- */
-const failureIn = ({ problem, retryAfterMs, status }: Refusal): Failure => ({
-  type: "failure",
-  error: new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, problem === undefined || undefined),
-  sessionOver: problem !== undefined && SESSION_OVER.has(problem.code),
-  inDoubt: problem === undefined,
-})

@@ -1,7 +1,7 @@
 /** The text in the chunks of a stream. */
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 
-/** The text that `chunk` adds to the answer that it is streamed for, of whichever API; of choices, to the first one. */
+/** Returns the text that a chunk of any API adds to the answer, or to its first choice. */
 export const deltaText = (chunk: JsonObject): string => {
   const { choices, delta, type } = chunk
   if (type === "response.output_text.delta") return textOf(delta)

@@ -1,4 +1,4 @@
-/** What the streams of each API are joined to. */
+/** Joins the chunks of each API's streams. */
 import type { ChatChunk, ChatCompletion } from "../../domain/chat/chatTypes.ts"
 import { ChatAccumulator } from "../../domain/chat/chatStream.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
@@ -29,7 +29,7 @@ export const joinChat = (): Join<ChatChunk, ChatEnd> => {
   }
 }
 
-/** Joins no more than the text: most APIs say in their last events what the whole answer is. */
+/** Joins only the text. Most APIs repeat the whole answer in their last events. */
 export const joinEvents = (): Join<JsonObject, StreamEnd> => {
   let text = ""
   return {

@@ -14,7 +14,7 @@ export interface SealedRequestBody {
   readonly ciphertext: string
 }
 
-/** A request that was sealed, and what is needed to open its answer. */
+/** A sealed request with the secrets that open its answer. */
 export interface SentRequest {
   readonly session: ClientSession
   readonly requestId: string
@@ -24,16 +24,15 @@ export interface SentRequest {
   readonly enc: Bytes
   readonly secret: Bytes
   readonly requestHash: Bytes
-  /** When it was sealed, on the clock of `performance.now()`, in milliseconds. */
+  /** Time of sealing, on the clock of `performance.now()`, in milliseconds. */
   readonly sealedAt: number
 }
 
-/** What is sealed. */
 interface SealInput {
   readonly requestId: string
   /** JSON text. */
   readonly payload: string
-  /** What HTTP would have in `Authorization`; empty if there is none. */
+  /** Value of `Authorization`; empty if there is none. */
   readonly credential: string
 }
 

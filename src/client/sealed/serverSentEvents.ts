@@ -12,8 +12,7 @@ const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 const LINE_END = /\r\n|\n|\r/
 
 /**
- * The events of `body` in order. Ends when the body ends; an unfinished event at its end is dropped. Throws `Tampered` at
- * what is not UTF-8.
+ * Returns the events of `body` in order. Drops an unfinished event at the end. Throws `Tampered` at invalid UTF-8.
  */
 export async function* serverSentEvents(body: AnswerBody): AsyncGenerator<ServerSentEvent> {
   const reader = body.getReader()
@@ -29,8 +28,8 @@ export async function* serverSentEvents(body: AnswerBody): AsyncGenerator<Server
       if (done) return
       const text = decode(decoder, value)
       if (text === "") continue
-      // Only what is new is searched, so that a long line in small pieces costs no more than in one. An LF that begins it
-      // may be the second half of a CRLF whose CR ended the last line.
+      // Searches only the new text, so that a long line in small pieces takes linear time. A leading LF may be the second half
+      // of a CRLF whose CR ended the last line.
       const lines = text.slice(afterCarriageReturn && text.startsWith("\n") ? 1 : 0).split(LINE_END)
       afterCarriageReturn = text.endsWith("\r")
       lines[0] = unfinished + (lines[0] ?? "")
@@ -48,7 +47,7 @@ export async function* serverSentEvents(body: AnswerBody): AsyncGenerator<Server
       if (size + unfinished.length > MAX_EVENT_LENGTH) throw new Tampered("An event of the stream is too large.")
     }
   } finally {
-    // Whoever stops reading early hangs up; a body that failed or ended has nothing left to cancel.
+    // Hangs up if the reader stops early. Cancelling a body that failed or ended does nothing.
     await reader.cancel().catch(() => undefined)
   }
 }

@@ -1,4 +1,4 @@
-/** Sessions from the client's side: an offer is believed only after everything about it was checked (§3). */
+/** Requests sessions and verifies their offers (sealed protocol §3). */
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { type Suite, SUITES, type SuiteName, suiteWith } from "../../domain/protocol/suites.ts"
 import { MAX_SESSION_SECONDS, SESSION_ID_BYTES } from "../../domain/protocol/transcript.ts"
@@ -17,9 +17,9 @@ export interface ClientSession {
   readonly attestationHash: Bytes
   /** Key id of the identity that signed the offer. */
   readonly kid: string
-  /** When it began: whole seconds since the epoch, on the proxy's clock. */
+  /** Beginning of the session: whole seconds since the epoch, on the proxy's clock. */
   readonly begunAt: number
-  /** When it ends: milliseconds since the epoch, on the proxy's clock. */
+  /** End of the session: milliseconds since the epoch, on the proxy's clock. */
   readonly expiresAt: number
   /** When to begin a new session, some time before this one ends: milliseconds since the epoch, on the proxy's clock. */
   readonly usableUntil: number
@@ -33,22 +33,22 @@ export interface ClientSession {
 
 /** How long before its end a session is renewed, in milliseconds; a short one halfway to its end. */
 const RENEWAL_MARGIN_MS = 5000
-/** What lasts less, in milliseconds, could be over before its first request arrives. */
+/** Shortest accepted session, in milliseconds. A shorter one could end before its first request arrives. */
 const SHORTEST_SESSION_MS = 2000
 
-/** Half a second: the signed `iat` is in whole seconds, so the proxy's clock was on average this much later. */
+/** The signed `iat` is truncated to seconds, so the proxy's clock was half a second later on average. */
 const MEAN_TRUNCATION_MS = 500
 
 const NONCE_BYTES = 16
 
-/** How a session is asked for. */
+/** The body of `POST /v1/init`, and the offered suites. */
 export interface SessionRequest {
-  /** JSON text: what the offer has to be signed over, to the byte. */
+  /** JSON text. The offer signs its hash. */
   readonly body: string
   readonly suites: ReadonlyArray<Suite>
 }
 
-/** Offers the suites of these names, in the product's order, with a fresh nonce. */
+/** Requests a session with the suites of these names, in the product's order, and a fresh nonce. */
 export const sessionRequest = (names: ReadonlyArray<SuiteName> = SUITES.map(({ name }) => name)): SessionRequest => {
   const suites = SUITES.filter(({ name }) => names.includes(name))
   const body = { client_nonce: encodeBase64Url(randomBytes(NONCE_BYTES)), suites: suites.map(({ id }) => id) }
@@ -56,7 +56,7 @@ export const sessionRequest = (names: ReadonlyArray<SuiteName> = SUITES.map(({ n
 }
 
 /**
- * Verifies the statement that `POST /v1/init` is answered with.
+ * Verifies the statement in the answer to `POST /v1/init`.
  *
  * @param now this machine's clock when the answer came, in milliseconds since the epoch
  */
@@ -68,7 +68,7 @@ export const verifySession = async (
 ): Promise<ClientSession> => {
   const offer = sessionClaimsFrom(await verifyStatement("session", attestation, trusted))
   if (offer.init_hash !== encodeBase64Url(await sha256(utf8(body)))) {
-    throw new Tampered("The session was offered to somebody else, or to another choice of suites than was sent.")
+    throw new Tampered("The offer answers another request: its hash is not that of the body sent.")
   }
   const suite = suiteWith(offer.suite)
   if (suite === undefined || !suites.includes(suite)) {

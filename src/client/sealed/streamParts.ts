@@ -1,22 +1,22 @@
-/** What a sealed stream consists of: its events on the wire, and the payloads of its data frames (sealed protocol §5). */
+/** Decodes the events of a sealed stream and the payloads of its data frames (sealed protocol §5). */
 import type { ChatChunk } from "../../domain/chat/chatTypes.ts"
 import { integer, parseObject, string } from "../verification/decode.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { Tampered } from "../errors.ts"
 import type { ServerSentEvent } from "./serverSentEvents.ts"
 
-/** One verified part of a stream. After a `restart` everything before it is void: show nothing of it any more. */
+/** One verified part of a stream. A `restart` voids everything before it. */
 export type StreamPart<Chunk = ChatChunk> =
   | { readonly type: "delta"; readonly chunk: Chunk }
   | { readonly type: "restart"; readonly reason: string; readonly provider: string; readonly model: string }
 
-/** The JSON data of `event`, which must be the one that is due. */
+/** Returns the JSON data of `event`, which must have this name. */
 export const expectEvent = (event: ServerSentEvent, name: string): JsonObject => {
   if (event.event !== name) throw new Tampered(`A ${name} event was due, but ${event.event} came.`)
   return parseObject(event.data, `the ${name} event`)
 }
 
-/** The frame in `event`, which must be the one with this `seq`. */
+/** Returns the frame in `event`, which must have this `seq`. */
 export const frameOf = (event: ServerSentEvent, seq: number): { readonly data: string; readonly final: boolean } => {
   const frame = expectEvent(event, "frame")
   if (integer(frame, "seq") !== seq) throw new Tampered(`Frame ${seq} was due, but ${String(frame["seq"])} came.`)
@@ -25,16 +25,16 @@ export const frameOf = (event: ServerSentEvent, seq: number): { readonly data: s
   return { data: string(frame, "ciphertext"), final }
 }
 
-/** The statement in `event`, which must be the proof. */
+/** Returns the statement in `event`, which must be the proof. */
 export const proofOf = (event: ServerSentEvent): string => string(expectEvent(event, "proof"), "proof")
 
-/** What a data frame of a stream holds, in order. */
+/** Returns the parts in a data frame, in order. */
 export const partsOf = <Chunk extends JsonObject>({
   deltas,
   restart,
 }: JsonObject): ReadonlyArray<StreamPart<Chunk>> => {
-  if (!Array.isArray(deltas) || !deltas.every(isObject)) throw new Tampered("A frame does not say what was added.")
-  // The frame is authentic, so these are what the proxy sent: what the API that was asked for streams.
+  if (!Array.isArray(deltas) || !deltas.every(isObject)) throw new Tampered("A frame has no array of deltas.")
+  // The frame is authentic, so these are chunks of the requested API.
   const parts = deltas.map((chunk): StreamPart<Chunk> => ({ type: "delta", chunk: chunk as unknown as Chunk }))
   if (restart === undefined) return parts
   if (!isObject(restart)) throw new Tampered("A frame begins again without saying why.")

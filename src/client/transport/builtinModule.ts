@@ -1,4 +1,4 @@
-/** One of Node's modules, where this is Node. A static import of it would break bundlers. */
+/** Returns one of Node's modules, or `undefined` outside of Node. A static import would break bundlers. */
 export const builtinModule = (name: `node:${string}`): unknown => {
   const process: unknown = Reflect.get(globalThis, "process")
   const builtin: unknown = Reflect.get(Object(process), "getBuiltinModule")

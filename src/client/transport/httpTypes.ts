@@ -1,6 +1,5 @@
-/** The part of HTTP that the client uses: `fetch` does it, and so does what is in its place. */
+/** The part of `fetch` that the client uses, so that other HTTP clients can replace it. */
 
-/** What is sent of a request. */
 export interface Sent {
   readonly method: "GET" | "POST"
   readonly headers?: Readonly<Record<string, string>>
@@ -8,12 +7,11 @@ export interface Sent {
   readonly signal?: AbortSignal
 }
 
-/** What comes of a body at once, or that nothing more comes. */
+/** The next piece of a body, or its end. */
 export type Piece =
   | { readonly done?: false; readonly value: Uint8Array }
   | { readonly done: true; readonly value: unknown }
 
-/** What is read of a body. */
 export interface AnswerBody {
   readonly getReader: () => {
     readonly read: () => Promise<Piece>
@@ -22,11 +20,10 @@ export interface AnswerBody {
   readonly cancel: () => Promise<void>
 }
 
-/** What is read of a response. */
 export interface Answer {
   readonly ok: boolean
   readonly status: number
-  /** Of a `Response`, where browsers hide the status. */
+  /** `Response.type`, because browsers hide the status of a redirect. */
   readonly type?: string
   readonly headers: { readonly get: (name: string) => string | null }
   readonly body: AnswerBody | null

@@ -1,12 +1,12 @@
 /**
- * The little of `fetch` that is used, on Node's own HTTP client, which takes a third of the processor time. Like `fetch`, it goes
- * through the network's proxy where the process is told to (`NODE_USE_ENV_PROXY`). It follows no redirect.
+ * The part of `fetch` that the client uses, on Node's own HTTP client, which takes a third of the processor time. Like `fetch`,
+ * it respects `NODE_USE_ENV_PROXY`. It follows no redirect.
  */
 import { builtinModule } from "./builtinModule.ts"
 import type { Answer, AnswerBody, Piece, Sent } from "./httpTypes.ts"
 import { deferred, type Deferred } from "./deferred.ts"
 
-/** The few parts that are used of Node's modules, whose types browsers do not have. */
+/** The used parts of Node's modules. Their types are missing in browsers. */
 interface Emitter<Events> {
   readonly on: <Name extends keyof Events>(event: Name, listener: (value: Events[Name]) => void) => unknown
 }
@@ -45,17 +45,17 @@ interface NodeHttp {
   readonly request: (options: Target & Omit<Sent, "body"> & { readonly timeout: number }) => Request
 }
 
-/** How long, in milliseconds, a connection may take, and how long nothing may come over one: as long as with `fetch`. */
+/** Time to connect and time without data, in milliseconds; both as in Node's `fetch`. */
 const CONNECT_LIMIT_MS = 10_000
 const IDLE_LIMIT_MS = 300_000
 
-/** Nothing is decompressed here, and what is sealed cannot be made smaller. */
+/** This client does not decompress, and ciphertext does not compress. */
 const AS_IT_IS = { "accept-encoding": "identity" }
 
-/** With the code that `fetch` has for it. */
+/** Uses the error codes of Node's `fetch`. */
 const tookTooLong = (code: string): Error => Object.assign(new Error("It took too long."), { code })
 
-/** How many pieces may have come that nobody has read yet, before no more are taken. */
+/** Pauses the socket when this many pieces wait to be read. */
 const MAX_UNREAD = 2
 
 /** Reads a body as it comes. It costs less than Node's own iterator, which makes a dozen objects for each body. */
@@ -112,7 +112,7 @@ const answerFrom = (message: Message): Answer => {
   }
 }
 
-/** A connection that TLS is spoken over is there once both sides agreed on keys. */
+/** Limits the time to connect. Over TLS, that includes the handshake. */
 const limitConnecting = (sent: Request, socket: Socket, connected: "connect" | "secureConnect"): void => {
   if (!socket.connecting) return
   const timer = setTimeout(() => sent.destroy(tookTooLong("UND_ERR_CONNECT_TIMEOUT")), CONNECT_LIMIT_MS)
@@ -120,7 +120,7 @@ const limitConnecting = (sent: Request, socket: Socket, connected: "connect" | "
   socket.on("close", () => clearTimeout(timer))
 }
 
-/** Where requests go, and what sends them there. */
+/** A parsed address and the function that sends to it. */
 interface Route {
   readonly address: string
   readonly connected: "connect" | "secureConnect"
@@ -132,7 +132,7 @@ const routeTo = (address: string): Route => {
   if (url.username !== "" || url.password !== "") throw new TypeError("There are credentials in the address.")
   const { protocol, port } = url
   const isSecure = protocol === "https:"
-  // This file is loaded in Node alone, whose modules these are.
+  // This file is loaded only in Node.
   const { request } = builtinModule(isSecure ? "node:https" : "node:http") as NodeHttp
   const target = { protocol, hostname: url.hostname.replace(/^\[|\]$/g, ""), port, path: url.pathname + url.search }
   return {
@@ -143,7 +143,7 @@ const routeTo = (address: string): Route => {
   }
 }
 
-/** A client sends nearly all of its requests to one address. */
+/** The last route, kept because a client sends nearly all requests to one address. */
 let last: Route | undefined
 
 export const nodeFetch = (address: string, { body, ...options }: Sent): Promise<Answer> =>
@@ -159,7 +159,7 @@ export const nodeFetch = (address: string, { body, ...options }: Sent): Promise<
       receiving = message
       resolve(answerFrom(message))
     })
-    // A request can be over with neither: Node drops a connection that changes to another protocol without a word.
+    // Neither a response nor an error: Node silently drops a connection that switches protocols.
     sent.on("close", () => {
       if (receiving === sent) reject(new Error("The connection closed without an answer."))
     })

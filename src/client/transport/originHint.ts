@@ -1,6 +1,6 @@
 /**
- * A hint for the end of a message: browsers do not tell a page whether a server of another origin is down or refuses
- * pages of this one. It is empty outside of browsers.
+ * Returns a hint for the end of a message, empty outside of browsers. A page cannot tell whether a server of another origin is
+ * down or refuses the page's origin.
  */
 export const originHint = (url: string | URL): string => {
   const page: unknown = Reflect.get(globalThis, "location")

@@ -1,4 +1,4 @@
-/** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
+/** HTTP to one proxy, with errors that say whether a request without an answer may have been served. */
 import { joined } from "../../domain/bytes/bytes.ts"
 import type { Problem } from "../../domain/problems/problemTypes.ts"
 import { withoutSlashes } from "../../domain/url.ts"
@@ -14,35 +14,36 @@ import { connectionReason, systemCode } from "../../domain/problems/systemErrors
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** Something other than a success came back. */
+/** A response other than a success. */
 export interface Refusal {
   readonly status: number
-  /** The problem document that it is, if it is one. */
+  /** Its problem document, if it has one. */
   readonly problem: Problem | undefined
   readonly retryAfterMs: number | undefined
 }
 
-/** What is known of a request when its response is read. */
+/** Context for errors while a request is sent or its response is read. */
 interface Exchange {
   readonly mayHaveBeenServed: boolean
-  /** The caller's; once it has fired, its reason is what went wrong. */
+  /** The caller's signal. Once it has fired, its reason is thrown in place of any error. */
   readonly signal: AbortSignal | undefined
 }
 
 const NOT_SERVING: Exchange = { mayHaveBeenServed: false, signal: undefined }
 
-interface SendOptions {
-  readonly headers: Readonly<Record<string, string>>
-  readonly signal: AbortSignal | undefined
+interface PostOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Ends the request as if the connection broke. */
+  readonly limit?: AbortSignal
 }
 
-/** Node's error codes for a connection that was never made, so that nothing can have been sent. */
+/** Node's error codes for connections that were never made: nothing was sent. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"])
 
-/** How long a question that asks for no completion may take, in milliseconds: everybody may be waiting for its answer. */
+/** Limit for requests that call no provider, in milliseconds. All requests may be waiting for a session. */
 const ASK_LIMIT_MS = 30_000
 
-/** Longest body that is read, in bytes: sealed and padded, the largest answer that a proxy takes has some 48 MB. */
+/** Longest body read, in bytes. The largest answer of a provider has about 48 MB when sealed and padded. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 export class Transport {
@@ -55,11 +56,9 @@ export class Transport {
     this.fetch = fetch
   }
 
-  /** Asks for JSON, where asking again does no harm: a GET, or a POST when there is a `body`, which is JSON. */
-  async ask(path: string, body?: string): Promise<JsonObject> {
-    const limit = { signal: AbortSignal.timeout(ASK_LIMIT_MS) }
-    const sent: Sent = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
-    const response = await this.request(path, sent, NOT_SERVING)
+  /** Posts JSON to an endpoint that calls no provider, and returns the JSON object that it answers. */
+  async postJson(path: string, body: string): Promise<JsonObject> {
+    const response = await this.post(path, body, NOT_SERVING, { limit: AbortSignal.timeout(ASK_LIMIT_MS) })
     if (response.status !== 200) {
       const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
@@ -68,35 +67,33 @@ export class Transport {
     return parseObject(await readBytes(response, NOT_SERVING), what)
   }
 
-  /** Posts something that may be served, and paid for, by the time that sending it fails. */
-  send(path: string, body: object, { headers, signal }: SendOptions): Promise<Answer> {
-    const sent = { ...postOf(JSON.stringify(body), headers), ...withoutUndefined({ signal }) }
-    return this.request(path, sent, { mayHaveBeenServed: true, signal })
-  }
-
-  private async request(path: string, sent: Sent, exchange: Exchange): Promise<Answer> {
-    const response = await this.answerTo(path, sent, exchange)
-    if (!isRedirect(response)) return response
-    await hangUp(response)
-    const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
-    throw new Unreachable(message, {}, exchange.mayHaveBeenServed)
-  }
-
-  private async answerTo(path: string, sent: Sent, { mayHaveBeenServed, signal }: Exchange): Promise<Answer> {
+  /** Posts JSON text. Rejects with `Unreachable` if no answer came or it was a redirect. */
+  async post(path: string, body: string, exchange: Exchange, { headers, limit }: PostOptions = {}): Promise<Answer> {
+    const { mayHaveBeenServed, signal } = exchange
+    const sent: Sent = {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body,
+      ...withoutUndefined({ signal: limit ?? signal }),
+    }
+    let response: Answer
     try {
       this.sender ??= senderOf(this.fetch)
-      return await (
-        await this.sender
-      )(this.baseUrl + path, sent)
+      const send = await this.sender
+      response = await send(this.baseUrl + path, sent)
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
       const message = `${this.baseUrl} could not be reached: ${connectionReason(cause)}.${originHint(this.baseUrl)}`
       throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(systemCode(cause) ?? ""))
     }
+    if (!isRedirect(response)) return response
+    await hangUp(response)
+    const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
+    throw new Unreachable(message, {}, mayHaveBeenServed)
   }
 }
 
-/** Through the caller's `fetch`; else by Node's own HTTP client, which is loaded only where this is Node; else through `fetch`. */
+/** Returns the caller's `fetch`, else Node's own HTTP client in Node, else the platform's `fetch`. */
 const senderOf = async (given: Fetch | undefined): Promise<Send> => {
   if (given === undefined && nodeCrypto() !== undefined) return (await import("./nodeHttp.ts")).nodeFetch
   const fetch: Fetch = given ?? ((url, init) => globalThis.fetch(url, init))
@@ -107,13 +104,7 @@ const senderOf = async (given: Fetch | undefined): Promise<Send> => {
 /** Browsers hide both the target and the status of a redirect. */
 const isRedirect = ({ status, type }: Answer): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
 
-const postOf = (body: string, headers: Readonly<Record<string, string>> = {}): Sent => ({
-  method: "POST",
-  headers: { "content-type": "application/json", ...headers },
-  body,
-})
-
-/** Reads what came in place of a success. */
+/** Reads the body of a refusal. */
 export const readRefusal = async (response: Answer, exchange: Exchange): Promise<Refusal> => {
   const { headers, status } = response
   const seconds = Number(headers.get("retry-after") ?? Number.NaN)
@@ -126,16 +117,16 @@ export const readRefusal = async (response: Answer, exchange: Exchange): Promise
   }
 }
 
-/** The JSON object that a served request was answered with. */
+/** Reads the JSON object in the answer to a sealed request. */
 export const readAnswer = async (response: Answer, signal: AbortSignal | undefined): Promise<JsonObject> =>
   parseObject(await readBytes(response, { mayHaveBeenServed: true, signal }), "the answer")
 
-/** Gives up a body that will not be read, so that its connection is freed. */
+/** Cancels a body that will not be read, to free its connection. */
 export const hangUp = async (response: Answer): Promise<void> => {
   await response.body?.cancel().catch(() => undefined)
 }
 
-/** `Response.bytes` for bodies of strangers: throws `Tampered` when there is no end to it. */
+/** Reads a whole body. Throws `Tampered` above {@link MAX_BODY_BYTES}. */
 export const readBody = async ({ body }: Answer): Promise<Uint8Array> => {
   if (body === null) return new Uint8Array()
   const reader = body.getReader()
@@ -167,7 +158,7 @@ const readBytes = (response: Answer, { mayHaveBeenServed, signal }: Exchange): P
     throw new Unreachable(message, { cause }, mayHaveBeenServed)
   })
 
-/** The JSON object that a body of strangers holds, if it does. */
+/** Parses a body; returns `undefined` unless it holds a JSON object. */
 export const objectIn = (body: Uint8Array): JsonObject | undefined => {
   try {
     return parseObject(body, "the body")

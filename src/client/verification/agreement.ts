@@ -1,6 +1,6 @@
 /**
- * What is stated more than once about an exchange must be the same each time: in its statements, and in what is revealed
- * or recorded of it. All of these throw `Tampered`, which names what differs.
+ * Checks that everything stated more than once about an exchange agrees: in its statements, its revealed payloads and its
+ * recording. All checks throw `Tampered`, which names the members that differ.
  */
 import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { apiOf, isApiName } from "../../domain/upstream/apis.ts"
@@ -9,7 +9,7 @@ import { Tampered } from "../errors.ts"
 import { MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
 import { type ProvenExchange, provenAnswer, restartOf } from "./provenAnswer.ts"
 
-/** Whether two JSON values are the same; the order of members means nothing. */
+/** Whether two JSON values are equal, in any order of members. */
 export const equalJson = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => equalJson(item, b[i]))
   if (!isObject(a) || !isObject(b)) return a === b
@@ -20,7 +20,7 @@ export const equalJson = (a: unknown, b: unknown): boolean => {
   )
 }
 
-/** A value that is stated twice, under its name. */
+/** A name and the two values stated for it. */
 type Fact = readonly [name: string, once: unknown, again: unknown]
 
 const mustBeSame = (otherwise: string, ...facts: ReadonlyArray<Fact>): void => {
@@ -30,7 +30,7 @@ const mustBeSame = (otherwise: string, ...facts: ReadonlyArray<Fact>): void => {
   if (differing.length > 0) throw new Tampered(`${otherwise}: ${differing.join(", ")}.`)
 }
 
-/** Times of one exchange, which never run backwards. */
+/** Checks that each time of an exchange is not before the last one. */
 const mustFollow = (...times: ReadonlyArray<readonly [name: string, seconds: number]>): void => {
   for (const [i, [name, time]] of times.entries()) {
     const [before, earlier] = times[i - 1] ?? [name, time]
@@ -40,9 +40,9 @@ const mustFollow = (...times: ReadonlyArray<readonly [name: string, seconds: num
 }
 
 /**
- * A receipt by itself: its times, and its form with its count.
+ * Checks a receipt by itself: its times, and its count against its form.
  *
- * @param begun the `iat` of the session, in seconds, where it is known
+ * @param begun the `iat` of the session, in seconds, if known
  */
 export const mustBeSound = (receipt: ReceiptClaims, begun = 0): void => {
   mustFollow(
@@ -60,7 +60,7 @@ export const mustBeSound = (receipt: ReceiptClaims, begun = 0): void => {
 const MAX_SKEW_SECONDS = MAX_SKEW_MS / 1000
 
 /**
- * A receipt, or a proof, from a client that knows how long the exchange took: it was not issued later than that.
+ * Checks that a receipt or a proof was not issued later than the exchange took.
  *
  * @param elapsed milliseconds since the request was sealed
  */
@@ -72,7 +72,7 @@ export const mustBeTimely = (receivedAt: number, issuedAt: number, elapsed: numb
   }
 }
 
-/** A request that a provider was called for was not stale: it came when it says that it was issued. */
+/** Checks that a served request was not stale: it came about when it was issued. */
 const mustBeFresh = ({ provider, received_at }: ReceiptClaims, { issued_at }: JsonObject): void => {
   if (provider === null) return
   if (typeof issued_at !== "number" || Math.abs(received_at - issued_at / 1000) > MAX_SKEW_SECONDS + 1) {
@@ -82,7 +82,7 @@ const mustBeFresh = ({ provider, received_at }: ReceiptClaims, { issued_at }: Js
   }
 }
 
-/** A receipt and the proof of the same stream. */
+/** Checks a receipt against the proof of the same stream. */
 export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
   mustBeSame(
     "The receipt and the proof are about different exchanges",
@@ -98,14 +98,13 @@ export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
   mustFollow(["the receipt's iat", receipt.iat], ["the proof's iat", proof.iat])
 }
 
-/** Whether a stream may begin anew, as the request or else its API has it. */
+/** Whether a stream may start over; defaults to the API's rule. */
 const takesRestarts = ({ api, restart }: JsonObject): boolean =>
   restart !== false &&
   (restart === true || typeof api !== "string" || !isApiName(api) || apiOf(api).stream?.restart !== false)
 
 /**
- * A receipt, and the question and answer that it was found to commit to. Clients, `verify` and the conformance kit all
- * ask this one function.
+ * Checks a receipt against the request and the answer that it commits to. Clients, `verify` and the conformance kit share it.
  */
 export const mustFit = (exchange: ProvenExchange): void => {
   const { receipt, request } = exchange
@@ -116,10 +115,10 @@ export const mustFit = (exchange: ProvenExchange): void => {
     ["form", receipt.form, asked["stream"] === true ? "stream" : "complete"],
   )
   if (receipt.status === "complete" && receipt.provider === null) {
-    throw new Tampered("The receipt contradicts itself: the answer is complete, and nobody gave it.")
+    throw new Tampered("The receipt contradicts itself: the answer is complete, but no provider is named.")
   }
   mustBeFresh(receipt, request)
-  // An incomplete answer may have been served by nobody.
+  // An incomplete answer may have no provider.
   const provider = receipt.status === "complete" ? receipt.provider : (receipt.provider ?? request["provider"])
   mustBeSame("The receipt and the request contradict each other", [
     "provider",
@@ -133,7 +132,7 @@ export const mustFit = (exchange: ProvenExchange): void => {
       "The request and the answer contradict each other: the answer starts over although the request forbids it.",
     )
   }
-  // For an incomplete answer, the receipt need not contain what its missing parts would have said.
+  // The receipt of an incomplete answer may lack what the missing parts would have said.
   if (receipt.status !== "complete" || answer === undefined) return
   const { finishReasons, models, usage } = answer
   mustBeSame(

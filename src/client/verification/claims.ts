@@ -14,7 +14,7 @@ const hash = (object: JsonObject, member: string): string => {
   return string(object, member)
 }
 
-/** What every statement says, of this version of the protocol. */
+/** Decodes the claims that every statement has. */
 const issued = (object: JsonObject) => {
   const version = integer(object, "version")
   if (version !== VERSION) throw new Tampered(`It is of version ${version} of the protocol, and this is ${VERSION}.`)

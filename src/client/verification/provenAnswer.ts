@@ -1,4 +1,4 @@
-/** The answer that a revealed exchange shows, of whichever API: what stands in it that its receipt says, too. */
+/** Reads from a revealed answer of any API what its receipt states as well. */
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatCompletion } from "../../domain/chat/chatTypes.ts"
 import { accumulate, UNFINISHED } from "../../domain/chat/chatStream.ts"
@@ -8,29 +8,29 @@ import { Tampered } from "../errors.ts"
 import { deltaText } from "../sealed/deltaText.ts"
 import { partsOf, type StreamPart } from "../sealed/streamParts.ts"
 
-/** What a revealed exchange was found to be. */
+/** A revealed exchange that was verified. */
 export interface ProvenExchange {
   readonly receipt: ReceiptClaims
   readonly request: JsonObject
-  /** Payloads of the data frames; that of a complete answer which there is none of is `null`. */
+  /** Payloads of the data frames; `null` if a complete answer has none. */
   readonly responses: ReadonlyArray<JsonObject | null>
 }
 
 interface ProvenAnswer {
-  /** The answer whole, where the exchange has all of it in one place, or a stream was of Chat Completions. */
+  /** The whole answer; `undefined` for streams other than Chat Completions. */
   readonly answer: JsonObject | undefined
-  /** What it says, for people to read. */
+  /** The answer's text, for people to read. */
   readonly text: string
-  /** The models that it names; some answers name none. */
+  /** Models named in the answer; may be empty. */
   readonly models: ReadonlyArray<unknown>
   readonly finishReasons: ReadonlyArray<unknown>
-  /** Token counts where they have the form that receipts have. */
+  /** Token counts, if they have the form of receipts. */
   readonly usage: unknown
 }
 
 type Restart = Extract<StreamPart, { readonly type: "restart" }>
 
-/** The chunks that count, and the provider that took over before them: everything before a restart is void. */
+/** The chunks after the last restart, and the restart itself. */
 const streamed = (responses: ProvenExchange["responses"]) => {
   let restart: Restart | undefined
   let chunks: Array<JsonObject> = []
@@ -44,11 +44,11 @@ const streamed = (responses: ProvenExchange["responses"]) => {
   return { chunks, restart }
 }
 
-/** The restart after which the answer begins, if there was one. */
+/** The last restart, if there was one. */
 export const restartOf = ({ receipt, responses }: ProvenExchange): Restart | undefined =>
   receipt.form === "stream" ? streamed(responses).restart : undefined
 
-/** The answer that an exchange has, if it has one. Throws `Tampered` where that is not what the receipt says. */
+/** Returns the answer of an exchange, if any. Throws `Tampered` if it contradicts the receipt. */
 export const provenAnswer = (exchange: ProvenExchange): ProvenAnswer | undefined => {
   const { receipt, request, responses } = exchange
   const isChat = request["api"] === CHAT_COMPLETIONS
@@ -60,10 +60,10 @@ export const provenAnswer = (exchange: ProvenExchange): ProvenAnswer | undefined
   }
   const [answer] = responses
   if (receipt.status !== "complete") {
-    if (answer !== null) throw new Tampered("There is an answer where the receipt says that there is none.")
+    if (answer !== null) throw new Tampered("There is an answer, but the receipt says that there is none.")
     return undefined
   }
-  if (!isObject(answer)) throw new Tampered("There is no answer where the receipt says that there is one.")
+  if (!isObject(answer)) throw new Tampered("There is no answer, but the receipt says that there is one.")
   if (!isChat) return wholeAnswer(answer)
   if (!Array.isArray(answer["choices"])) throw new Tampered("The answer is no completion.")
   return chatAnswer(answer as unknown as ChatCompletion, [answer])
@@ -80,7 +80,7 @@ const chatAnswer = (completion: ChatCompletion, named: ReadonlyArray<JsonObject>
   }
 }
 
-/** Of the other APIs: what vendors name `model` and the end, in an answer or in the events of a stream. */
+/** Reads an answer of another API, or the members that the events of a stream add up to. */
 const wholeAnswer = (answer: JsonObject): ProvenAnswer => ({
   answer,
   text: JSON.stringify(answer["content"] ?? answer["output"] ?? answer),
@@ -89,13 +89,13 @@ const wholeAnswer = (answer: JsonObject): ProvenAnswer => ({
   usage: undefined,
 })
 
-/** Anthropic Messages say it in `stop_reason`, OpenAI Responses in `status` and why it is not `completed`. */
+/** Why the answer ended: `stop_reason` of Messages, `incomplete_details` or `status` of Responses. */
 const endOf = ({ incomplete_details, status, stop_reason }: JsonObject): ReadonlyArray<unknown> =>
   [stop_reason ?? (isObject(incomplete_details) ? incomplete_details["reason"] : undefined) ?? status].filter(
     (reason) => reason != null,
   )
 
-/** Responses repeat the answer so far in some events; Messages begin with it, and say later what it ended with. */
+/** Responses repeat the answer so far in some events; Messages begin with it and send the end in `message_delta`. */
 const eventsAnswer = (events: ReadonlyArray<JsonObject>): ProvenAnswer => {
   const said: JsonObject = Object.assign(
     {},

@@ -1,4 +1,4 @@
-/** Which attestation keys a client believes: those whose thumbprint it has pinned, and no others. */
+/** Attestation keys that a client trusts: those whose thumbprint is pinned. */
 import { type Bytes, encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import {
   type ClaimsOf,
@@ -14,25 +14,24 @@ import { KeyMissing, NoPins, PinMismatch, Tampered } from "../errors.ts"
 import { verifyEd25519 } from "../crypto/ed25519.ts"
 import { sha256 } from "../crypto/primitives.ts"
 
-/** Of an Ed25519 key. */
 const PUBLIC_KEY_BYTES = 32
 
-/** What statements are checked against. */
+/** Pins and keys that statements are checked against. */
 export interface TrustOptions {
-  /** Key ids (`kid`) of the identities that are believed. */
+  /** Key ids (`kid`) of the trusted identities. */
   readonly pins: ReadonlyArray<string>
-  /** Public keys as a JWKS (RFC 7517), from anywhere: one counts only if its thumbprint is pinned. */
+  /** Public keys as a JWKS (RFC 7517), from any source: a key counts only if its thumbprint is pinned. */
   readonly keys: unknown
 }
 
-/** Public keys by the pinned key id that each was checked to have. */
+/** Public keys by their computed thumbprint. */
 export type TrustedKeys = ReadonlyMap<string, Bytes>
 
-/** The `kid` of an Ed25519 public key: its RFC 7638 thumbprint. */
+/** Returns the `kid` of an Ed25519 public key: its RFC 7638 thumbprint. */
 export const thumbprint = async (publicKey: Bytes): Promise<string> =>
   encodeBase64Url(await sha256(thumbprintInput(encodeBase64Url(publicKey))))
 
-/** A public key in the form in which `GET /v1/keys` shows it. */
+/** Returns a public key as a JWK, as in `GET /v1/keys`. */
 export const publicJwk = (kid: string, publicKey: Bytes): PublicJwk => ({
   kty: "OKP",
   crv: "Ed25519",
@@ -42,7 +41,7 @@ export const publicJwk = (kid: string, publicKey: Bytes): PublicJwk => ({
   use: "sig",
 })
 
-/** Every Ed25519 key of a set with its thumbprint, whatever `kid` the set itself claims. */
+/** Returns the Ed25519 keys of a set by computed thumbprint, ignoring the `kid` in the set. */
 export const keysByThumbprint = async (set: unknown): Promise<TrustedKeys> => {
   if (!isObject(set) || !Array.isArray(set["keys"])) throw new Tampered("The key set is not a JWKS.")
   const keys = new Map<string, Bytes>()
@@ -54,7 +53,7 @@ export const keysByThumbprint = async (set: unknown): Promise<TrustedKeys> => {
   return keys
 }
 
-/** The keys of a set that are pinned. */
+/** Returns the pinned keys of a set. */
 export const trustKeys = async ({ keys, pins }: TrustOptions): Promise<TrustedKeys> => {
   if (pins.length === 0) throw new NoPins()
   const all = await keysByThumbprint(keys)
@@ -65,7 +64,7 @@ export const trustKeys = async ({ keys, pins }: TrustOptions): Promise<TrustedKe
  * Checks that `statement` is of the given kind and signed by a trusted key, and returns its claims, still undecoded.
  * The key is taken from the trusted ones by `kid`, never from the message.
  *
- * @param pins whom to believe, where there may be pins without a key
+ * @param pins trusted key ids; may include some without a key in `trusted`
  */
 export const verifyStatement = async <Kind extends StatementKind>(
   kind: Kind,
@@ -83,7 +82,7 @@ export const verifyStatement = async <Kind extends StatementKind>(
   if (!(await verifyEd25519(parsed.signature, parsed.signed, publicKey))) {
     throw new Tampered(`The signature of the ${kind} statement is wrong.`)
   }
-  // parseStatement gave the claims as an object; that they are what the kind demands is for the caller to decode.
+  // parseStatement returned an object. The caller decodes the claims of its kind.
   const claims = parsed.claims as JsonObject
   if (claims["iss"] !== parsed.kid) throw new Tampered(`The ${kind} statement names another issuer than its key.`)
   return { ...claims, iss: parsed.kid }

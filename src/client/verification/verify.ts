@@ -1,4 +1,4 @@
-/** Offline verification: what a receipt, a proof or a revealed exchange is worth, long after the proxy forgot it. */
+/** Offline verification of receipts, proofs and revealed exchanges. */
 import { type Bytes, decodeBase64Url, equalBytes, utf8 } from "../../domain/bytes/bytes.ts"
 import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { floorOf, paceOf } from "../../domain/protocol/pace.ts"
@@ -38,7 +38,7 @@ export const verifyReceipt = async (receipt: string, trust: TrustOptions): Promi
 
 const HASH_BYTES = 32
 
-/** A stream as it can be recorded on the path: no keys are needed to check its proof. */
+/** A stream as recorded on the path. Checking its proof needs no secret keys. */
 export interface RecordedStream {
   /** base64url, from the `open` event. */
   readonly response_nonce: string
@@ -46,7 +46,7 @@ export interface RecordedStream {
   readonly frames: ReadonlyArray<string>
 }
 
-/** The chain after the data frames, and after all frames, whose last one is final (sealed protocol §6). */
+/** Returns the chain after the data frames and after all frames, the last of which is final (sealed protocol §6). */
 const chainRoots = async (requestHash: string, recorded: RecordedStream) => {
   const nonce = decodeBytes(recorded.response_nonce, "response_nonce", RESPONSE_NONCE_BYTES)
   let data = await sha256(chainSeed(decodeBytes(requestHash, "request_hash"), nonce))
@@ -81,14 +81,13 @@ export const verifyProof = async (
 }
 
 /**
- * Everything that proves an exchange to a third party. Whoever holds it can read the exchange: it is revealed on
- * purpose, by the client alone.
+ * Everything that proves an exchange to a third party. Only the client can reveal it, and its holder can read the exchange.
  */
 export interface RevealedExchange {
   readonly receipt: string
   /** base64url of 32 bytes. */
   readonly commit_key: string
-  /** base64url of 32 bytes: the HMAC of the credential, which stands in its place. */
+  /** base64url of 32 bytes: the HMAC of the credential, revealed in place of the credential. */
   readonly credential_commitment: string
   /** JSON text of the request's payload. */
   readonly request: string
@@ -139,7 +138,7 @@ export const proveExchange = async (exchange: RevealedExchange, trust: TrustOpti
   return proven
 }
 
-/** All that is left of one exchange, or any part of it. */
+/** The kept parts of one exchange; each is optional. */
 export interface Evidence {
   readonly receipt?: string | undefined
   readonly proof?: string | undefined
@@ -148,7 +147,7 @@ export interface Evidence {
   readonly exchange?: RevealedExchange | undefined
 }
 
-/** What evidence was found to be. */
+/** Evidence that was verified. */
 export interface VerifiedEvidence {
   /** The identity that signed all of it. */
   readonly iss: string
@@ -158,8 +157,8 @@ export interface VerifiedEvidence {
 }
 
 /**
- * Checks everything there is of one exchange, each by itself and each against the others: genuine parts that contradict
- * each other prove nothing.
+ * Checks all given parts of one exchange, each by itself and against the others. Genuine parts that contradict each other
+ * prove nothing.
  *
  * @throws `PinMismatch` when a key is not pinned, `KeyMissing` when it is and is not among `keys`, `Tampered` when
  * anything is wrong, or when two parts contradict each other.
@@ -192,13 +191,13 @@ export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): P
   }
 }
 
-/** Recorded frames of a stream cannot be opened by a verifier, but their sizes follow from what was in them. */
+/** Checks the sizes of recorded frames against the revealed payloads. A verifier cannot open the frames. */
 const mustHold = ({ frames }: RecordedStream, { request }: ProvenExchange, responses: ReadonlyArray<string>): void => {
   const floor = floorOf(paceOf(request["pace"]))
   for (const [index, response] of responses.entries()) {
     const size = blockSize(utf8(response).length, floor) + TAG_BYTES
     if (decodeBytes(frames[index] ?? "", "frame").length !== size) {
-      throw new Tampered(`Recorded frame ${index} cannot hold what is revealed of it.`)
+      throw new Tampered(`Recorded frame ${index} has another size than its revealed payload.`)
     }
   }
 }

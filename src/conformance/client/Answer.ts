@@ -1,4 +1,4 @@
-/** What the proxy of a case answers: frames, end record, receipt and proof as they must be, but for what its lie changes. */
+/** The answer of a case's proxy: correct frames, end record, receipt and proof, except for its lie. */
 import { createCipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
 import { type Bytes, concat, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
@@ -40,7 +40,7 @@ export interface Signers {
   readonly stranger: Identity
 }
 
-/** A statement, forged where `forgery` says so. */
+/** Signs a statement, with the changes of `forgery`. */
 export const state = (
   { pinned, stranger }: Signers,
   kind: StatementKind,
@@ -55,15 +55,15 @@ export const state = (
   const input = parts.map((part) => encodeBase64Url(bytesOf(part))).join(".")
   const message = utf8(input)
   const statement = `${input}.${encodeBase64Url(forgery.sign?.(message, signer) ?? signer.sign(message))}`
-  // A hook that gives something else than text is sent as it is, in its place in the JSON.
+  // A hook may return any JSON value in place of the text.
   return (forgery.whole?.(statement) ?? statement) as string
 }
 
-/** Which form a payload asks for. */
+/** The form that a payload asks for. */
 export const formOf = ({ body }: JsonObject): Form =>
   isObject(body) && body["stream"] === true ? "stream" : "complete"
 
-/** In which form it is answered. */
+/** The form of the answer. */
 const answeredAs = ({ payload }: Opened, { otherForm }: Lie): Form => {
   const asked = formOf(payload)
   if (otherForm === undefined) return asked
@@ -79,7 +79,7 @@ const filled = (record: Bytes, length: number): Bytes => {
   return bytes
 }
 
-/** What an honest proxy would answer: one completion, or three pieces of it. */
+/** Payloads of an honest proxy: one completion, or three pieces of it. */
 const payloadsOf = (form: Form, text: string): ReadonlyArray<JsonObject> => {
   const common = { id: "chatcmpl-1", created: 1_700_000_000, model: "model-1" }
   if (form === "complete") {
@@ -142,12 +142,12 @@ const hmac = (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Bytes =>
 interface Answering {
   readonly signers: Signers
   readonly opened: Opened
-  /** What the model says. */
+  /** The model's text. */
   readonly text: string
   readonly lie: Lie
 }
 
-/** All frames, and the proof of them. */
+/** Seals all frames and signs their proof. */
 const seal = ({ lie, opened, signers, text }: Answering): Sealed => {
   const form = answeredAs(opened, lie)
   const floor = form === "stream" ? floorOf(paceOf(opened.payload["pace"])) : FLOOR
@@ -216,7 +216,7 @@ const seal = ({ lie, opened, signers, text }: Answering): Sealed => {
   }
 }
 
-/** The events of a sealed stream. */
+/** Writes a sealed stream as events. */
 export const eventsOf = ({ frames, proof, responseNonce }: Sealed): ReadonlyArray<StreamEvent> => [
   { event: "open", data: { response_nonce: responseNonce } },
   ...frames.map((ciphertext, seq) => ({
@@ -233,7 +233,7 @@ const render = (piece: Piece): string | Bytes | typeof BREAK =>
 
 const HEADERS = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
 
-/** The whole answer to an opened request. */
+/** Returns the whole answer to an opened request. */
 export const answer = (answering: Answering): Reply => {
   const { lie, opened } = answering
   const sealed = seal(answering)

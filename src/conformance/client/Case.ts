@@ -1,22 +1,22 @@
-/** What a case is. */
+/** One proxy that a client is tried with. */
 import type { Form } from "../../domain/protocol/transcript.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import type { Lie } from "./Lie.ts"
 
 export interface Case {
-  /** Its path. */
+  /** Name and path of the proxy. */
   readonly name: string
-  /** Of what the page asks of clients. */
+  /** Id of the rule on the protocol's page. */
   readonly must: string
-  /** What the proxy does. */
+  /** The proxy's behaviour, in words that follow "the proxy". */
   readonly says: string
-  /** Whether the client has to believe it, or to refuse it. */
+  /** Whether the client must believe the answer or refuse it. */
   readonly expect: "believed" | "refused"
-  /** The form that has to be asked for; without it any. */
+  /** Required form of the request; default: any. */
   readonly form?: Form
-  /** The suite that the client has to have offered. */
+  /** Suite that the client must have offered. */
   readonly suite?: SuiteName
-  /** What the request has to say of restarts. */
+  /** Required `restart` of the request. */
   readonly restart?: boolean
   readonly lie: Lie
 }

@@ -1,4 +1,4 @@
-/** The proxies of all cases behind one address: each at a path of its own, with what was noticed of who came there. */
+/** Serves the proxies of all cases at one address, each at its path, and records how the client behaved. */
 import { randomBytes } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -16,19 +16,19 @@ import { jsonReply, problemReply } from "./replies.ts"
 import { faultsOfInit, faultsOfRequest } from "./requestFaults.ts"
 import { type Offered, offer, open, type Opened } from "./Session.ts"
 
-/** What was noticed of a client in one case. */
+/** Observations of a client in one case. */
 export interface Play {
   /** Requests to begin a session. */
   begun: number
-  /** Sealed requests that came. */
+  /** Sealed requests received. */
   sealed: number
-  /** The form that was asked for. */
+  /** Form of the request. */
   form?: Form
-  /** Whether the client was told what the case is about. */
+  /** Whether the case's lie was sent to the client. */
   told: boolean
-  /** Why the case is none for this client. */
+  /** Why the case does not apply to this client. */
   notForIt?: string
-  /** What the client did that the page forbids. */
+  /** Rules that the client broke. */
   readonly faults: Set<string>
 }
 
@@ -39,13 +39,13 @@ interface Session {
 
 const OF_OFFERS = new Set(["session", "offer", "otherSuite"])
 
-/** Whether a lie is told in the answer to a request for a session. */
+/** Whether a lie is part of the answer to `POST /v1/init`. */
 const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) => OF_OFFERS.has(hook))
 
-/** Whether a lie is told in the answer to a sealed request. */
-const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => hook !== "keys" && !OF_OFFERS.has(hook))
+/** Whether a lie is part of the answer to a sealed request. */
+const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => !OF_OFFERS.has(hook))
 
-/** One case, and everybody who comes to it. */
+/** Serves one case. */
 class CasePlayer {
   readonly play: Play
   private readonly conduct = new Conduct()
@@ -59,16 +59,6 @@ class CasePlayer {
     this.signers = signers
     this.text = text
     this.play = { begun: 0, sealed: 0, told: false, faults: this.conduct.faults }
-  }
-
-  keys(): Reply {
-    const { pinned, stranger } = this.signers
-    const { session, receipt, proof } = this.subject.lie
-    const isShown = [session, receipt, proof].some((forgery) => forgery?.byStranger === "own")
-    const set = { keys: isShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
-    if (this.subject.lie.keys === undefined) return jsonReply(set)
-    this.play.told = true
-    return jsonReply(this.subject.lie.keys(set, { ...stranger.jwk }))
   }
 
   init(request: IncomingMessage, body: Bytes): Reply {
@@ -97,8 +87,10 @@ class CasePlayer {
     if (isLie) this.play.told = true
     const attestation = state(this.signers, "session", offered.claims, isLie ? lie.session : undefined)
     this.sessions.set(offered.id, { offered, attestation })
-    const honest = { attestation }
-    return jsonReply((isLie ? lie.offer?.(honest) : undefined) ?? honest)
+    const { pinned, stranger } = this.signers
+    const isStrangerShown = [lie.session, lie.receipt, lie.proof].some((forgery) => forgery?.byStranger === "own")
+    const honest = { attestation, keys: isStrangerShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
+    return jsonReply((isLie ? lie.offer?.(honest, { ...stranger.jwk }) : undefined) ?? honest)
   }
 
   async complete(request: IncomingMessage, bytes: Bytes): Promise<Reply> {
@@ -139,12 +131,12 @@ const readBody = async (request: IncomingMessage): Promise<Bytes> => {
   return new Uint8Array(Buffer.concat(pieces))
 }
 
-/** Between two pieces, and before a connection breaks: what was sent has to be read by then, because a reset discards it. */
+/** Pauses between two pieces, and before a connection breaks: a reset discards data that was not read yet. */
 const PIECE_MS = 2
 const BREAK_MS = 300
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
-/** Writes piece by piece, so that a reader sees the cuts between them. */
+/** Writes piece by piece, so that the reader receives them separately. */
 const send = async (response: ServerResponse, { body, headers, status }: Reply): Promise<void> => {
   response.writeHead(status, headers)
   for (const piece of body) {
@@ -163,7 +155,7 @@ export interface Served {
   /** `http://127.0.0.1:PORT`; the proxy of a case is at `/<name>` below it. */
   readonly url: string
   readonly pin: string
-  /** What an honest proxy's model says to whatever it is asked: a client that believes it shows this. */
+  /** The text of every honest answer. A client that believes the answer shows it. */
   readonly text: string
   readonly play: (name: string) => Play | undefined
 }
@@ -172,13 +164,13 @@ export interface CaseServer extends Served {
   readonly close: () => Promise<void>
 }
 
-/** What the server says of itself beside the cases. */
+/** Answers requests outside of the cases. */
 export type Desk = (server: Served, method: string, path: string, body: Bytes) => Reply | undefined
 
 const SEED_BYTES = 32
 const NOT_FOUND: Reply = { ...problemReply(404, "not-found") }
 
-/** Serves `cases` on `port` of this machine alone. `desk` answers what no case does. */
+/** Serves `cases` on `port` of the loopback interface. `desk` answers all other paths. */
 export const serveCases = async (
   cases: ReadonlyArray<Case>,
   port: number,
@@ -195,7 +187,7 @@ export const serveCases = async (
     const [, name = "", path = ""] = /^\/([\w-]+)\/v1\/(\w+)$/.exec(url) ?? []
     const player = players.get(name)
     const way = `${method} ${path}`
-    if (player !== undefined && way === "GET keys") return player.keys()
+    if (player !== undefined && way === "GET keys") return jsonReply({ keys: [signers.pinned.jwk] })
     if (player !== undefined && way === "POST init") return player.init(request, body)
     if (player === undefined || way !== "POST completions") return desk(served, method, url, body) ?? NOT_FOUND
     try {

@@ -1,16 +1,16 @@
-/** What a client may send after what it was told: watched in every case, because none of it shows in what it says. */
+/** Checks in every case that a client sends only what the previous answer allows. Its output would not show a fault. */
 import { isObject } from "../../domain/json/json.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { BREAK, type Reply } from "./Lie.ts"
 
-/** What a client was told of its last sealed request. */
+/** The answer to the client's last sealed request. */
 type Told = "nothing yet" | "an answer" | "no session" | "a refusal" | "a break"
 
-/** Beyond this a client goes round in circles. */
+/** Limit of requests; a client beyond it repeats itself. */
 const MOST_REQUESTS = 20
 
-/** By the ids of the page. */
+/** Faults by rule id. */
 export const WATCHED = {
   C18: "it offers another list of suites after a failure",
   C19: "it sends the header Authorization outside the seal",
@@ -41,7 +41,7 @@ const toldBy = (reply: Reply): Told => {
 }
 
 export class Conduct {
-  /** What the client did that the page forbids, in sentences that begin with the rule's id. */
+  /** Faults of the client, in sentences that begin with the rule's id. */
   readonly faults = new Set<string>()
   private readonly offers = new Set<string>()
   /** Bodies by their `enc`. */
@@ -56,14 +56,14 @@ export class Conduct {
     this.faults.add(`[${id}] ${WATCHED[id]}`)
   }
 
-  /** A session is asked for. */
+  /** Records a request for a session. */
   offer(suites: ReadonlyArray<unknown>): void {
     this.offers.add(JSON.stringify(suites))
     if (this.offers.size > 1) this.blame("C18")
     this.count()
   }
 
-  /** A sealed request came. */
+  /** Records a sealed request. */
   seal(enc: string, body: string, requestId: string): void {
     this.count()
     const before = this.sealed.get(enc)
@@ -77,7 +77,7 @@ export class Conduct {
     this.lastId = requestId
   }
 
-  /** What came of the last sealed request. */
+  /** Records the answer to the last sealed request. */
   tell(reply: Reply): void {
     this.told = toldBy(reply)
     if (this.told === "an answer") this.settled.add(this.lastId)
@@ -85,7 +85,7 @@ export class Conduct {
 
   private count(): void {
     if (++this.requests <= MOST_REQUESTS) return
-    this.faults.add("it does not stop asking")
-    throw new Error("nobody answers this client any more")
+    this.faults.add("it repeats its requests without end")
+    throw new Error("the client sent too many requests")
   }
 }

@@ -1,4 +1,4 @@
-/** Identities that sign statements, also in ways in which no honest one does. */
+/** Identities that sign statements, honestly or not. */
 import { createHash } from "node:crypto"
 import { Point } from "@noble/ed25519"
 import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes/bytes.ts"
@@ -7,7 +7,7 @@ import { publicJwk } from "../../client/verification/trust.ts"
 import { plainStorage } from "../../services/sealing/PlainStorage.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
 
-/** Signs the bytes of a statement's first two parts. */
+/** Signs the header and payload of a statement. */
 export type Sign = (message: Bytes, identity: Identity) => Bytes
 
 export interface Identity {
@@ -15,7 +15,7 @@ export interface Identity {
   readonly publicKey: Bytes
   readonly jwk: PublicJwk
   readonly sign: (message: Bytes) => Bytes
-  /** A signature with this `R`, which is the neutral element in one encoding or another. */
+  /** Signs with this `R`, an encoding of the neutral element. */
   readonly signWith: (R: Bytes, message: Bytes) => Bytes
 }
 
@@ -35,7 +35,7 @@ const sha512 = (...parts: ReadonlyArray<Uint8Array>): Uint8Array =>
     .update(concat(...parts))
     .digest()
 
-/** The scalar that RFC 8032 §5.1.5 makes of a seed. */
+/** Derives the scalar of a seed (RFC 8032 §5.1.5). */
 const scalarOf = (seed: Bytes): bigint => {
   const bytes = sha512(seed).subarray(0, 32)
   bytes[0] = (bytes[0] ?? 0) & 0xf8
@@ -59,12 +59,12 @@ export const identityFrom = (seed: Bytes): Identity => {
   }
 }
 
-/** The neutral element: of small order, and as it must be encoded. */
+/** The neutral element, of small order, in its canonical encoding. */
 const NEUTRAL = littleEndian(1n)
-/** The same with a coordinate that is not below the prime. */
+/** The neutral element with a coordinate not below the prime. */
 const NEUTRAL_BEYOND = littleEndian(PRIME + 1n)
 
-/** Signatures that solve the equation, and are none by RFC 8032 §5.1.7. */
+/** Signatures that solve the equation but violate RFC 8032 §5.1.7. */
 export const MALLEABLE = {
   highS: (message, { sign }) => {
     const signature = sign(message)

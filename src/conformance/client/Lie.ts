@@ -1,13 +1,14 @@
 /**
- * Where a case lays its hands on what an honest proxy would say. Each hook is given what would be right; what it gives instead is
- * sent as JSON, or as it stands where it is text or bytes.
+ * The hooks with which a case changes an honest proxy's answer. Each receives the correct value and returns the one to send, as
+ * JSON unless it is text or bytes.
  */
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
+import type { PublicJwk } from "../../domain/protocol/statement.ts"
 import type { Form } from "../../domain/protocol/transcript.ts"
 import type { Sign } from "./Identity.ts"
 
-/** What is told in place of a JSON value. */
+/** A value sent in place of a JSON value; text and bytes are sent unchanged. */
 export type Told = unknown
 
 export const bytesOf = (told: Told): Bytes => {
@@ -15,15 +16,15 @@ export const bytesOf = (told: Told): Bytes => {
   return utf8(typeof told === "string" ? told : JSON.stringify(told))
 }
 
-/** One statement, and how it is forged. */
+/** Changes to one statement. */
 export interface Forgery {
   readonly header?: (header: JsonObject) => Told
   readonly claims?: (claims: JsonObject) => Told
-  /** Default: as it must be, by the pinned identity. */
+  /** Default: a correct signature of the pinned identity. */
   readonly sign?: Sign
-  /** Somebody else's key. With `own` under that key's kid, which is shown among the keys. */
+  /** Signs with a stranger's key; with `own` also under its kid, and the offer's keys include it. */
   readonly byStranger?: true | "own"
-  /** The whole statement, after it was signed. */
+  /** Changes the signed statement. */
   readonly whole?: (statement: string) => Told
 }
 
@@ -32,12 +33,12 @@ export interface StreamEvent {
   readonly data: Told
 }
 
-/** In the place of a piece of a body: the connection breaks. */
+/** A piece of a body at which the connection breaks. */
 export const BREAK = Symbol("break")
-/** An event, the very text of a piece, or a break. */
+/** An event, literal text, or a break. */
 export type Piece = StreamEvent | string | typeof BREAK
 
-/** A frame before it is sealed. */
+/** A frame before sealing. */
 export interface FramePlan {
   readonly index: number
   readonly form: Form
@@ -45,7 +46,7 @@ export interface FramePlan {
   readonly payload: Bytes
   /** The smallest block. */
   readonly floor: number
-  /** Instead of the block that the payload is padded to. */
+  /** Block in place of the padded payload. */
   readonly block?: Bytes
   readonly requestHash: Bytes
 }
@@ -56,7 +57,7 @@ export interface Reply {
   readonly body: ReadonlyArray<string | Bytes | typeof BREAK>
 }
 
-/** Of an answer as it is sent. */
+/** A sealed answer. */
 export interface Sealed {
   readonly responseNonce: string
   /** base64url. */
@@ -64,28 +65,34 @@ export interface Sealed {
   readonly proof: string
 }
 
-/** What hooks on the wire may draw on beside what would be right. */
+/** Other answers that hooks on the wire may use. */
 interface Others {
-  /** The same request answered once more. */
+  /** A second answer to the same request. */
   readonly again: () => Sealed
-  /** An answer to another request, whose keys nobody here has. */
+  /** An answer to another request, with unknown keys. */
   readonly foreign: () => Sealed
+}
+
+/** The answer to `POST /v1/init`. */
+interface Offer {
+  readonly attestation: string
+  readonly keys: ReadonlyArray<PublicJwk>
 }
 
 export interface Lie {
   /** Takes a suite that was not offered, with a key of that suite. */
   readonly otherSuite?: true
-  /** Answers, properly sealed, in the form that was not asked for. */
+  /** Answers correctly sealed, but in the other form. */
   readonly otherForm?: true
-  readonly keys?: (set: JsonObject, stranger: JsonObject) => Told
   readonly session?: Forgery
-  readonly offer?: (offer: JsonObject) => Told
+  /** The answer to `POST /v1/init`; `stranger` is the public key of another identity. */
+  readonly offer?: (offer: Offer, stranger: JsonObject) => Told
   /** Payloads of the data frames. */
   readonly payloads?: (payloads: ReadonlyArray<JsonObject>) => ReadonlyArray<Told>
-  /** How it ended, in record and receipt alike; `complete` without it. */
+  /** Status in end record and receipt; default: `complete`. */
   readonly status?: "failed" | "aborted"
   readonly record?: (record: JsonObject) => Told
-  /** How long the end record is made, in bytes. */
+  /** Length of the end record, in bytes. */
   readonly recordBytes?: number
   readonly frame?: (plan: FramePlan) => FramePlan
   readonly receipt?: Forgery
@@ -96,8 +103,8 @@ export interface Lie {
     others: Others,
   ) => Told
   readonly events?: (events: ReadonlyArray<StreamEvent>, others: Others) => ReadonlyArray<Piece>
-  /** The answer to a sealed request as it goes out. */
+  /** Changes the HTTP answer to a sealed request. */
   readonly reply?: (reply: Reply) => Reply
-  /** Instead of any answer of its own: to the beginning of a session, or to the n-th sealed request, counted from 1. */
+  /** Replaces the answer to the `count`th request of this kind, counted from 1. */
   readonly instead?: (path: "init" | "completions", count: number) => Reply | undefined
 }

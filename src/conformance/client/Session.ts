@@ -1,4 +1,4 @@
-/** A session as the proxy of a case offers it, and the requests that are sealed to it. */
+/** Offers sessions and opens the requests sealed to them. */
 import { randomBytes } from "node:crypto"
 import { type Bytes, concat, decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
@@ -23,11 +23,11 @@ const LIFETIME_SECONDS = 300
 export interface Offered {
   readonly id: string
   readonly key: RecipientKey
-  /** What an honest proxy would claim of it. */
+  /** Correct claims of its offer. */
   readonly claims: JsonObject
 }
 
-/** A session of `suite` for whoever sent `body`. */
+/** Begins a session of `suite` for the sender of `body`. */
 export const offer = (suite: Suite, body: Bytes): Offered => {
   const id = encodeBase64Url(randomBytes(SESSION_ID_BYTES))
   const key = recipientKey(suite, plainStorage())
@@ -73,7 +73,7 @@ const hpkeOpened = (input: OpenInput): OpenOutput => {
   }
 }
 
-/** Opens a request that was sealed to `offered` under `attestation`. Throws an error that says what is wrong with it. */
+/** Opens a request that was sealed to `offered` under `attestation`. Throws an error that names the fault. */
 export const open = (offered: Offered, attestation: string, body: JsonObject): Opened => {
   const [enc, ciphertext] = [textIn(body, "enc"), textIn(body, "ciphertext")]
   const attestationHash = sha256(utf8(attestation))
@@ -102,7 +102,7 @@ export const open = (offered: Offered, attestation: string, body: JsonObject): O
   }
 }
 
-/** A request that nobody here has made, for frames that belong to another one. */
+/** Makes up a request, for frames of another exchange. */
 export const foreignTo = (opened: Opened): Opened => ({
   ...opened,
   secret: new Uint8Array(randomBytes(opened.secret.length)),

@@ -1,23 +1,24 @@
-/** A client that is a command: run once for each case, its exit code says what it made of it. */
+/** Runs a command as the client, once for each case. */
 import { spawn } from "node:child_process"
 import { Effect } from "effect"
 import type { Said } from "./judge.ts"
 import type { Asked, Tester } from "./runCases.ts"
 
-/** How long a command may take for one case, in seconds. */
+/** Time limit for one case, in seconds. */
 const COMMAND_SECONDS = 30
-/** How much of its output is looked at, in UTF-16 code units. */
+/** Limit of the output read, in UTF-16 code units. */
 const MOST_OUTPUT = 1024 * 1024
 
 const filledIn = (text: string, { form, pin, url }: Asked): string =>
   text.replaceAll("{url}", url).replaceAll("{pin}", pin).replaceAll("{form}", form)
 
-/** The command could not be run at all. */
+/** The command could not be started. */
 const NOT_RUN = { type: "refused" } as const
 
 /**
- * Exit code 0 means that the client believed the answer, which is on its standard output; any other that it refused. `{url}`,
- * `{pin}` and `{form}` are filled in; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM say the same.
+ * Exit code 0 means that the client believed the answer, which is on its standard output; any other code that it refused.
+ * `{url}`, `{pin}` and `{form}` are replaced in the arguments; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM have the same
+ * values.
  */
 export const commandTester =
   ([command = "", ...args]: ReadonlyArray<string>): Tester =>

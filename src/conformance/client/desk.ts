@@ -1,4 +1,4 @@
-/** For clients that are no command, such as one in a browser: a list of the cases, and a place to say what came of each. */
+/** Lists the cases and takes verdicts over HTTP, for clients that are not a command, such as one in a browser. */
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { isObject, parseJson } from "../../domain/json/json.ts"
 import { reportOf, type Result } from "../report.ts"
@@ -16,7 +16,7 @@ const saidIn = (body: Uint8Array): Said | undefined => {
 
 /**
  * `GET /` lists the cases, `POST /verdicts/<case>` takes `{"believed": true, "output": "…"}` or `{"believed": false}`, and
- * `GET /report` gives what is known so far.
+ * `GET /report` returns the results so far.
  */
 export const makeDesk = (cases: ReadonlyArray<Case>): Desk => {
   const results = new Map<string, Result>()

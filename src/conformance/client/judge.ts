@@ -1,19 +1,19 @@
-/** Says how a client did in one case, by what it said and by what was noticed of it. */
+/** Judges a client in one case by its verdict and its requests. */
 import type { Outcome, Result } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { Play } from "./CaseServer.ts"
 
-/** What a client made of a proxy. */
+/** A client's verdict on a proxy. */
 export type Said =
-  /** It took the answer for one; `output` is what it showed of it. */
+  /** It accepted the answer and showed `output`. */
   | { readonly type: "believed"; readonly output: string }
   | { readonly type: "refused" }
-  /** It did not come to an end. */
+  /** It did not end in time. */
   | { readonly type: "hung"; readonly seconds: number }
 
-/** Lies that are told before anything may be sealed. */
-const isBeforeSealing = ({ keys, offer, otherSuite, session }: Case["lie"]): boolean =>
-  (keys ?? offer ?? otherSuite ?? session) !== undefined
+/** Whether the lie is in the offer, so that nothing may be sealed. */
+const isBeforeSealing = ({ offer, otherSuite, session }: Case["lie"]): boolean =>
+  (offer ?? otherSuite ?? session) !== undefined
 
 const isHonest = ({ lie }: Case): boolean => Object.keys(lie).length === 0
 
@@ -24,8 +24,8 @@ const judgement = (subject: Case, play: Play, said: Said, text: string): readonl
   if (play.begun === 0 && !play.told) return ["fail", "it did not begin a session"]
   if (!isHonest(subject) && !play.told) return ["fail", "it gave up before anything was wrong"]
   if (subject.expect === "believed") {
-    if (said.type === "refused") return ["fail", "it refused what it has to believe"]
-    return said.output.includes(text) ? ["pass", "believed"] : ["fail", "it believed it, and did not show the answer"]
+    if (said.type === "refused") return ["fail", "it refused an honest answer"]
+    return said.output.includes(text) ? ["pass", "believed"] : ["fail", "it believed the answer but did not show it"]
   }
   if (said.type === "believed") return ["fail", "it believed it"]
   if (isBeforeSealing(subject.lie) && play.sealed > 0 && subject.form === undefined) {

@@ -1,4 +1,4 @@
-/** Replies that need no seal. */
+/** Replies without a seal. */
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { bytesOf, type Reply } from "./Lie.ts"
 

@@ -1,4 +1,4 @@
-/** What a client does wrong in what it sends, in sentences. */
+/** Finds faults in a client's requests and describes each in a sentence. */
 import type { IncomingMessage } from "node:http"
 import { decodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
@@ -7,7 +7,7 @@ import { MAX_SUITES, type SuiteId } from "../../domain/protocol/suites.ts"
 import { MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
 import type { Opened } from "./Session.ts"
 
-/** A sentence for each thing that does not hold. */
+/** Returns the sentence of each condition that does not hold. */
 const faults = (...checks: ReadonlyArray<readonly [holds: boolean, otherwise: string]>): ReadonlyArray<string> =>
   checks.filter(([holds]) => !holds).map(([, otherwise]) => otherwise)
 
@@ -27,7 +27,7 @@ const objectIn = (body: Uint8Array): JsonObject => {
 
 const NONCE = { least: 16, most: 64 }
 
-/** Of the request to begin a session, with the suites that it offers. */
+/** Checks a request for a session and returns the offered suites. */
 export const faultsOfInit = (request: IncomingMessage, body: Uint8Array) => {
   const { client_nonce, suites } = objectIn(body)
   const nonce = typeof client_nonce === "string" ? (decodeBase64Url(client_nonce)?.length ?? 0) : 0
@@ -49,7 +49,7 @@ export const faultsOfInit = (request: IncomingMessage, body: Uint8Array) => {
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
 const MAX_CREDENTIAL_BYTES = 8192
 
-/** Of a sealed request. */
+/** Checks a sealed request. */
 export const faultsOfRequest = ({ credential, payload }: Opened): ReadonlyArray<string> => {
   const { api, body, issued_at, request_id } = payload
   const skew = Math.abs(Number(issued_at) - Date.now())

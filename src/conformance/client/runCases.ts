@@ -1,4 +1,4 @@
-/** Puts a client through all cases. */
+/** Tries a client with all cases. */
 import { Effect } from "effect"
 import type { Form } from "../../domain/protocol/transcript.ts"
 import { type Report, reportOf, type Result } from "../report.ts"
@@ -6,14 +6,14 @@ import type { Case } from "./Case.ts"
 import type { CaseServer } from "./CaseServer.ts"
 import { judge, type Said } from "./judge.ts"
 
-/** Where a client is sent, whom it has to believe, and which form it should ask for if it has a choice. */
+/** Address and pin for a client, and the form to ask for if it has a choice. */
 export interface Asked {
   readonly url: string
   readonly pin: string
   readonly form: Form
 }
 
-/** Asks a client for one completion. It says what came of it, and fails at nothing. */
+/** Makes a client ask for one completion and returns its verdict; never fails. */
 export type Tester = (asked: Asked) => Effect.Effect<Said>
 
 export interface Running {
@@ -33,13 +33,13 @@ const played = Effect.fnUntraced(function* (server: CaseServer, subject: Case, t
   return { play, result: judge(subject, play, said, server.text) }
 })
 
-/** Whether a case only finds out what a client is. */
+/** Whether a case only finds out the client's form. */
 const isForm = ({ expect, form, lie }: Case): boolean =>
   expect === "believed" && form !== undefined && Object.keys(lie).length === 0
 
 /**
- * `cases` of `server`. The honest ones come first, because they tell which forms the client asks for: cases of another one are
- * not played.
+ * Plays `cases` of `server`. Honest cases come first: they show which forms the client asks for, and cases of other forms are
+ * skipped.
  */
 export const runCases = Effect.fnUntraced(function* (
   server: CaseServer,

@@ -1,12 +1,12 @@
-/** What a check is. */
+/** One check of a server. */
 import type { Probe } from "./Probe.ts"
 
 export interface Check {
   readonly must: string
   readonly name: string
-  /** What must be, in a sentence. */
+  /** The required behaviour, in a sentence. */
   readonly says: string
-  /** Gives what was seen, in a sentence. Throws a `Violation`, or `Skipped`. */
+  /** Returns the observation, in a sentence. Throws `Violation` or `Skipped`. */
   readonly run: (probe: Probe) => Promise<string>
 }
 

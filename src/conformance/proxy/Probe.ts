@@ -1,4 +1,4 @@
-/** A client that does what it is told, also what no client should: it begins sessions, seals anything, and opens what comes. */
+/** A client for checks: begins sessions, seals any payload, valid or not, and opens the answers. */
 import { randomUUID } from "node:crypto"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
@@ -21,37 +21,37 @@ import { type Received, Wire } from "./Wire.ts"
 export interface Target {
   readonly url: URL
   readonly pins: ReadonlyArray<string>
-  /** What HTTP would have in `Authorization`; empty if there is none. */
+  /** Value of `Authorization`; empty if there is none. */
   readonly credential: string
   readonly ca?: string | undefined
 }
 
-/** A verified session, and the statement that offered it. */
+/** A verified session and its offer's statement. */
 interface Begun {
   readonly session: ClientSession
   readonly attestation: string
 }
 
 interface Sealing {
-  /** JSON, or anything else as bytes. */
+  /** A JSON object, or any text or bytes. */
   readonly payload: JsonObject | Uint8Array | string
   readonly credential?: string
-  /** In place of the block that credential and payload are put into. */
+  /** Block in place of the padded credential and payload. */
   readonly block?: Bytes
-  /** Where it is sealed for something else. */
+  /** Wrong inputs for sealing. */
   readonly wrong?: { readonly publicKey?: Bytes; readonly info?: Bytes; readonly aad?: Bytes }
 }
 
-/** What was sealed, and how it is sent. */
+/** A sealed request and its HTTP body. */
 export interface Sealed {
   readonly sent: SentRequest
   readonly body: string
 }
 
-/** How many requests a session keeps for those who come later. */
+/** Requests that a session reserves for later checks. */
 const SPARE = 8
 
-/** Costs no provider anything: what is asked for is no API. */
+/** Asks for an unknown API, so that no provider is called. */
 export const UNSERVED = { api: "conformance.none" }
 
 export const PROMPT = "Count from one to thirty in words, and say nothing else."
@@ -72,7 +72,7 @@ export class Probe {
     this.isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   }
 
-  /** The pinned keys that the server shows. */
+  /** Returns the pinned keys of `GET /v1/keys`. */
   trusted(): Promise<TrustedKeys> {
     this.keys ??= this.wire.send("v1/keys", {}).then(async ({ body, status }) => {
       must(status === 200, `GET /v1/keys is answered with ${status}`)
@@ -81,13 +81,13 @@ export class Probe {
     return this.keys
   }
 
-  /** The pinned keys of a set. */
+  /** Returns the pinned keys of a set. */
   private async pinnedOf(set: unknown): Promise<TrustedKeys> {
     const all = await believing(keysByThumbprint(set))
     return new Map([...all].filter(([kid]) => this.pins.includes(kid)))
   }
 
-  /** Sends a body that begins a session. */
+  /** Posts a body to `/v1/init`. */
   init(body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Received> {
     return this.wire.post("v1/init", body, headers)
   }
@@ -97,7 +97,7 @@ export class Probe {
     return this.verify(sessionRequest(suites))
   }
 
-  /** Begins a session with any body that offers `suites`, and verifies its offer. */
+  /** Begins a session with any body and verifies its offer. */
   async verify(request: SessionRequest): Promise<Begun> {
     const received = await this.init(request.body)
     if (received.status === 400) skip("the server has none of the suites that this check offers")
@@ -109,7 +109,7 @@ export class Probe {
     return { session, attestation }
   }
 
-  /** A session that checks share. */
+  /** Returns a session shared by checks. */
   async session(suite?: SuiteName): Promise<ClientSession> {
     const name = suite ?? ""
     const known = await this.shared.get(name)?.catch(() => undefined)
@@ -121,7 +121,7 @@ export class Probe {
     return session
   }
 
-  /** A payload that asks for an answer, now, with `more` in it. */
+  /** Returns a valid payload, issued now, with the members of `more`. */
   payload(session: ClientSession, more: JsonObject = {}): JsonObject {
     return {
       request_id: randomUUID(),
@@ -167,7 +167,7 @@ export class Probe {
     }
   }
 
-  /** The body of a request whose `enc` is another spelling of what a client would send. */
+  /** Seals a request with another spelling of `enc`. */
   async spelled(session: ClientSession, { credential = this.credential, payload }: Sealing): Promise<string> {
     const block = pad(joinContent(credential, utf8(JSON.stringify(payload))), FLOOR)
     const [info, aad] = [requestInfo(session.attestationHash), requestAad(session.idBytes)]
@@ -187,26 +187,26 @@ export class Probe {
     return openAnswer(received, sent, await this.trusted(), floorIn(received, sent))
   }
 
-  /** Seals anything, sends it, and opens the end record alone: for what no client sends, so that none could prove it. */
+  /** Seals any payload, sends it, and opens only the end record. For payloads whose answer a client could not verify. */
   async record(sealing: Sealing, session: ClientSession): Promise<JsonObject> {
     const { body, sent } = await this.seal(session, sealing)
     const received = await this.post(body)
     return openRecord(received, sent, floorIn(received, sent))
   }
 
-  /** Seals, sends and opens. */
+  /** Seals and sends a request, and opens its answer. */
   async ask(sealing: Sealing, session?: ClientSession): Promise<SealedAnswer> {
     const sealed = await this.seal(session ?? (await this.session()), sealing)
     return this.open(await this.post(sealed.body), sealed)
   }
 
-  /** Asks with `more` in the payload. */
+  /** Sends a valid payload with the members of `more`. */
   async asking(more: JsonObject): Promise<SealedAnswer> {
     const session = await this.session()
     return this.ask({ payload: this.payload(session, more) }, session)
   }
 
-  /** The same, of an answer that a provider must have given. */
+  /** Like `asking`, but skips the check unless a provider answered. */
   async served(more: JsonObject = {}, suite?: SuiteName): Promise<SealedAnswer> {
     const session = await this.session(suite)
     const answer = await this.ask({ payload: this.payload(session, more) }, session)
@@ -216,15 +216,15 @@ export class Probe {
   }
 }
 
-/** Whether a session is about to end. */
+/** Whether a session ends soon. */
 const isLate = ({ clockOffset, usableUntil }: ClientSession): boolean => Date.now() + clockOffset > usableUntil
 
-/** The smallest block of an answer: that of the pace which was asked for, if it is a stream. */
+/** The smallest block of an answer; for streams it depends on the requested pace. */
 const floorIn = ({ headers }: Received, { payload }: SentRequest): number => {
   if (!(headers["content-type"] ?? "").startsWith(MEDIA_TYPE.stream)) return FLOOR
   const asked = parseJson(Buffer.from(payload).toString("utf8"))
   return floorOf(paceOf(isObject(asked) ? asked["pace"] : undefined))
 }
 
-/** Every suite by name. */
+/** Names of all suites. */
 export const SUITE_NAMES = SUITES.map(({ name }) => name)

@@ -1,4 +1,4 @@
-/** A sealed answer, opened frame by frame: what went over the wire beside what was in it. */
+/** Opens a sealed answer frame by frame, keeping sizes and times of arrival. */
 import { type Bytes, decodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { NotIJson, parseIJson } from "../../domain/json/iJson.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
@@ -17,7 +17,7 @@ interface OpenedFrame {
   readonly final: boolean
   readonly block: Bytes
   readonly payload: Bytes
-  /** When its last byte came, in milliseconds. */
+  /** Arrival of its last byte, in milliseconds. */
   readonly at: number
 }
 
@@ -27,14 +27,14 @@ export interface SealedAnswer {
   /** The response_nonce, in base64url. */
   readonly nonce: string
   readonly frames: ReadonlyArray<OpenedFrame>
-  /** The values of the data frames. */
+  /** Payloads of the data frames. */
   readonly data: ReadonlyArray<JsonObject | null>
   readonly record: JsonObject
   readonly end: VerifiedEnd
   /** The statement in the end record. */
   readonly receipt: string
   readonly proof?: { readonly statement: string; readonly claims: ProofClaims }
-  /** When the stream was opened, in milliseconds. */
+  /** Arrival of the `open` event, in milliseconds. */
   readonly openedAt: number
 }
 
@@ -92,7 +92,7 @@ interface TimedEvent {
   readonly at: number
 }
 
-/** The events of a stream, each with the time at which it was whole. Comments are left out. */
+/** Returns the events of a stream with the arrival of each one's end. Drops comments. */
 const eventsIn = ({ pieces }: Received): ReadonlyArray<TimedEvent> => {
   const events: Array<TimedEvent> = []
   const decoder = new TextDecoder("utf-8", { fatal: true })
@@ -139,7 +139,7 @@ const bytesOf = (text: string, what: string): Bytes => {
   return bytes
 }
 
-/** Frame `index`, opened without any other check than that it belongs there. */
+/** Opens frame `index` and checks only that it belongs there. */
 const openOne = async (
   sent: SentRequest,
   keys: ResponseKeys,
@@ -163,7 +163,7 @@ const openOne = async (
   return { final, block, payload, at }
 }
 
-/** Which mistake in making keys or associated data explains that a frame does not open, as far as one that is known does. */
+/** Names the known mistake in keys or associated data that explains why a frame does not open, if there is one. */
 const mistakeIn = async (
   { enc, requestHash, secret }: SentRequest,
   nonce: Bytes,
@@ -206,13 +206,13 @@ const mistakeIn = async (
   return "compare info, aad, secret and keys with docs/protocol/vectors.json"
 }
 
-/** `work`, whose refusals by the client are the server's violations. */
+/** Runs `work` of the client and turns its refusals into violations of the server. */
 export const believing = async <A>(work: Promise<A>): Promise<A> =>
   work.catch((error: unknown) => {
     throw error instanceof SealgateError ? new Violation(error.message) : error
   })
 
-/** Which form an answer has, by its media type. */
+/** Returns the form of an answer, by its media type. */
 const formOf = ({ headers, status }: Received): Form => {
   must(status === 200, `the status is ${status}, and not 200`)
   const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase()
@@ -241,14 +241,14 @@ const openFrames = async (received: Received, sent: SentRequest, floor: number):
   return { form, taken, frames, nonce: taken.nonce }
 }
 
-/** The end record of an answer, of which nothing else is looked at. */
+/** Returns the end record of an answer without checking anything else. */
 export const openRecord = async (received: Received, sent: SentRequest, floor: number): Promise<JsonObject> => {
   const { frames } = await openFrames(received, sent, floor)
   return objectIn(frames.at(-1)?.payload ?? "", "the end record")
 }
 
 /**
- * Opens an answer and checks all of it that a client checks.
+ * Opens an answer and checks everything that a client checks.
  *
  * @param floor the smallest block of the stream's data frames
  */

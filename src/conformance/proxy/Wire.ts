@@ -1,4 +1,4 @@
-/** HTTP as it is on the wire, so that headers, bytes and times of arrival can be looked at. */
+/** An HTTP client that keeps headers, bytes and times of arrival. */
 import { request as plainRequest } from "node:http"
 import { request as tlsRequest } from "node:https"
 import { rootCertificates } from "node:tls"
@@ -6,12 +6,12 @@ import type { Bytes } from "../../domain/bytes/bytes.ts"
 
 export interface Received {
   readonly status: number
-  /** By name in lower case; what came several times is joined by commas. */
+  /** By lower-case name; repeated headers are joined by commas. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Bytes
-  /** The pieces of the body, and when each came: milliseconds of a clock that never runs backwards. */
+  /** Pieces of the body with their arrival, in milliseconds of a monotonic clock. */
   readonly pieces: ReadonlyArray<{ readonly at: number; readonly bytes: Bytes }>
-  /** When the request was sent, on the same clock. */
+  /** Time of sending, on the same clock. */
   readonly sentAt: number
   /** Why the body broke off, if it did. */
   readonly broken: string | undefined
@@ -26,14 +26,14 @@ interface Sending {
 /** No answer at all. */
 export class NoAnswer extends Error {}
 
-/** How long there may be silence on a connection, in milliseconds: longer than a proxy may keep it (15 s). */
+/** Longest silence on a connection, in milliseconds; a proxy may keep silent for 15 s. */
 const SILENCE_MS = 25_000
-/** How often what is refused as too much is sent again, and how long a server may ask to wait for that, in seconds. */
+/** Retries after 429, and the longest accepted `Retry-After`, in seconds. */
 const PATIENCE = { times: 4, seconds: 61 }
 
-/** Longest body that is read: no answer to what is asked here has a hundredth of it. */
+/** Longest body read; answers to the kit's requests have less than a hundredth of it. */
 const MOST_BYTES = 64 * 1024 * 1024
-/** What a piece takes beside its bytes, about. Its sender chooses how small pieces are. */
+/** Approximate overhead of one piece, counted because the server chooses how small pieces are. */
 const PIECE_BYTES = 256
 
 const wait = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
@@ -47,7 +47,7 @@ export class Wire {
     this.ca = ca
   }
 
-  /** Sends, and sends again after the time that a server asks for with 429. */
+  /** Sends a request, and retries after 429 as `Retry-After` says. */
   async send(path: string, sending: Sending): Promise<Received> {
     for (let left = PATIENCE.times; ; left--) {
       const received = await this.sendOnce(path, sending)
@@ -57,7 +57,7 @@ export class Wire {
     }
   }
 
-  /** POST of a body, as `application/json` unless the headers say otherwise. */
+  /** Posts a body, as `application/json` unless the headers say otherwise. */
   post(path: string, body: string | Uint8Array, headers: Sending["headers"] = {}): Promise<Received> {
     return this.send(path, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
   }

@@ -1,4 +1,4 @@
-/** What checks expect of refusals and of failures under the seal. */
+/** Assertions about refusals and sealed failures. */
 import { isObject } from "../../domain/json/json.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
@@ -14,7 +14,7 @@ const parsed = (body: Uint8Array): unknown => {
   }
 }
 
-/** What an answer without a seal says of itself. */
+/** Returns status and code of an unsealed refusal. */
 const codeOf = (received: Received): string => {
   const type = (received.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase()
   must(type === PROBLEM_CONTENT_TYPE, `a refusal (${received.status}) has the media type ${type}`)
@@ -31,7 +31,7 @@ const codeOf = (received: Received): string => {
   return problem["code"]
 }
 
-/** Throws unless the server refused, without a seal, in one of these ways: `400 malformed`. */
+/** Throws unless the server refused without a seal, with one of these statuses and codes, such as `400 malformed`. */
 export const refusedAs = (received: Received, what: string, ...ways: ReadonlyArray<string>): string => {
   must(received.status >= 400, `${what} is answered with ${received.status}, and not refused with ${ways.join(" or ")}`)
   const way = `${received.status} ${codeOf(received)}`
@@ -41,7 +41,7 @@ export const refusedAs = (received: Received, what: string, ...ways: ReadonlyArr
 
 const STATUSES = new Set([400, 401, 409, 422, 429, 500, 502, 503, 504])
 
-/** Throws unless the answer says, under its seal, that the request failed with this code. */
+/** Throws unless the request failed under the seal with this code. */
 export const failedAs = ({ record }: Pick<SealedAnswer, "record">, what: string, code: string): string => {
   const { problem, status } = record
   must(status === "failed", `${what} ends ${String(status)}, and not failed with ${code}`)
@@ -52,7 +52,7 @@ export const failedAs = ({ record }: Pick<SealedAnswer, "record">, what: string,
   return `failed, ${code}`
 }
 
-/** Runs `attempt` on each and joins what is seen, which is the same mostly. */
+/** Runs `attempt` for each value and joins the distinct observations. */
 export const each = async <A>(items: Iterable<A>, attempt: (item: A) => Promise<string>): Promise<string> => {
   const seen = new Map<string, number>()
   for (const item of items) {

@@ -1,12 +1,12 @@
-/** How a check says what came of it. */
+/** Outcomes of a check other than success. */
 
-/** The server does something else than it must; the message says what, in a sentence. */
+/** The server breaks a rule; the message says how. */
 export class Violation extends Error {}
 
-/** Why something cannot be checked here. */
+/** The check does not apply; the message says why. */
 export class Skipped extends Error {}
 
-/** Throws a {@link Violation} that says `otherwise`, unless `holds`. */
+/** Throws a {@link Violation} with the message `otherwise` unless `holds`. */
 export function must(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Violation(otherwise)
 }

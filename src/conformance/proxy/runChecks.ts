@@ -1,4 +1,4 @@
-/** Puts a server through all checks, in bounded time. */
+/** Runs all checks against a server, in bounded time. */
 import { Duration, Effect } from "effect"
 import { NotIJson } from "../../domain/json/iJson.ts"
 import { type Report, reportOf, type Result } from "../report.ts"
@@ -7,13 +7,13 @@ import { Skipped, Violation } from "./outcome.ts"
 import { Probe, type Target } from "./Probe.ts"
 import { NoAnswer } from "./Wire.ts"
 
-/** How long one check may take. */
+/** Time limit of one check. */
 const CHECK_LIMIT = Duration.seconds(90)
-/** How many run at once. */
+/** Checks that run at once. */
 const CONCURRENCY = 4
 
 interface Checking {
-  /** How long all of them may take together. */
+  /** Time limit of all checks together. */
   readonly limit: Duration.Duration
   readonly onResult?: (result: Result, done: number, all: number) => void
 }
@@ -43,7 +43,7 @@ const runOne = (probe: Probe, { must, name, run, says }: Check) =>
     Effect.map((outcome): Result => ({ must, name, says, ...outcome })),
   )
 
-/** What fails in the words of an earlier check is not said again: it could not be tried for the same reason. */
+/** Marks a check as skipped if it failed with the same message as an earlier one: both have one cause. */
 const causesOnce = (results: ReadonlyArray<Result>): ReadonlyArray<Result> => {
   const first = new Map<string, string>()
   return results.map((result) => {
@@ -57,7 +57,7 @@ const causesOnce = (results: ReadonlyArray<Result>): ReadonlyArray<Result> => {
   })
 }
 
-/** Runs `checks` against a server. What there is no time for is skipped. */
+/** Runs `checks` against a server. Skips those for which no time remains. */
 export const runChecks = Effect.fnUntraced(function* (
   target: Target,
   checks: ReadonlyArray<Check>,

@@ -1,6 +1,6 @@
 /**
- * Seals as a client would, but for the X25519 part of `enc`, whose top bit is set. X25519 itself ignores that bit (RFC 7748 §5),
- * so whoever does not look at it opens what was sealed.
+ * Seals a request with the top bit of `enc`'s X25519 part set. X25519 ignores that bit (RFC 7748 §5), so a server that does not
+ * check it opens the request.
  */
 import { createHash, createPublicKey, diffieHellman, encapsulate, generateKeyPairSync } from "node:crypto"
 import { Aes256Gcm, CipherSuite, HkdfSha256, type KemInterface, NotSupportedError } from "@hpke/core"
@@ -18,7 +18,7 @@ const TOP_BIT = 0x80
 const publicKey = (prefix: string, key: Bytes) =>
   createPublicKey({ key: Buffer.concat([Buffer.from(prefix, "hex"), key]), format: "der", type: "spki" })
 
-/** A new key's public part in that spelling, and what was agreed with `peer`. */
+/** Returns a new public key in that spelling, and the secret agreed with `peer`. */
 const agree = (peer: Bytes) => {
   const pair = generateKeyPairSync("x25519")
   const spelled = new Uint8Array(pair.publicKey.export({ format: "der", type: "spki" }).subarray(-KEY_BYTES))
@@ -77,7 +77,7 @@ const kemOf = (suite: Suite, recipient: Bytes): KemInterface => ({
 
 export const sealSpelled = async (suite: Suite, recipient: Bytes, info: Bytes, aad: Bytes, block: Bytes) => {
   const hpke = new CipherSuite({ kem: kemOf(suite, recipient), kdf: new HkdfSha256(), aead: new Aes256Gcm() })
-  // The suite hands this to the KEM untouched, and ours has its key already.
+  // The suite passes this to the KEM unchanged, and this KEM already has its key.
   const context = await hpke.createSenderContext({ recipientPublicKey: recipient as unknown as CryptoKey, info })
   return { enc: new Uint8Array(context.enc), ciphertext: new Uint8Array(await context.seal(block, aad)) }
 }

@@ -78,7 +78,7 @@ const cases: ReadonlyArray<readonly [string, Bytes, Bytes, boolean]> = [
 
 const mixedR = point(Point.BASE.multiply(NONCE).add(TORSION))
 
-/** What noble believes: this solves the equation, or does once both sides are multiplied by the cofactor. */
+/** Whether noble accepts a signature: it solves the equation, possibly only multiplied by the cofactor. */
 const believedByNoble: typeof cases = [
   ["R of small order", good.A, sign(0n, SECRET, NEUTRAL, good.A).signature, false],
   ["R with a part of small order", good.A, sign(NONCE, SECRET, mixedR, good.A).signature, false],
@@ -98,7 +98,7 @@ describe("signatures", () => {
     assert.strictEqual(await verifyEd25519(signature, MESSAGE, key), expected)
   })
 
-  it("under a key with a part of small order are believed only where the equation holds exactly", async () => {
+  it("under a key with a small-order component verify only if the cofactorless equation holds", async () => {
     const outcomes = new Set<string>()
     for (let r = 1n; r <= 32n; r++) {
       const { signature } = sign(r, SECRET, point(Point.BASE.multiply(r)), mixedKey)
@@ -109,7 +109,7 @@ describe("signatures", () => {
     assert.deepStrictEqual([...outcomes].sort(), ["false", "true"])
   })
 
-  it("are verified one after the other under many keys", async () => {
+  it("verify under many keys in turn", async () => {
     for (let a = 1n; a <= 40n; a++) {
       const { A, signature } = sign(NONCE, a)
       assert.isTrue(await verifyEd25519(signature, MESSAGE, A))
@@ -120,7 +120,7 @@ describe("signatures", () => {
 })
 
 describe("without Node's own crypto", () => {
-  it("the same are believed", async () => {
+  it("verifies the same signatures", async () => {
     const { verifyEd25519 } = await withoutNode()
     for (const [name, key, signature, expected] of [...cases, ...believedByNoble]) {
       assert.strictEqual(await verifyEd25519(signature, MESSAGE, key), expected, name)
@@ -128,8 +128,8 @@ describe("without Node's own crypto", () => {
   })
 })
 
-describe("where WebCrypto believes anything", () => {
-  it("what is not canonical, and keys of small order, are refused all the same", async () => {
+describe("with a WebCrypto that accepts everything", () => {
+  it("still refuses non-canonical encodings and keys of small order", async () => {
     const verify = vi.spyOn(globalThis.crypto.subtle, "verify").mockResolvedValue(true)
     const { verifyEd25519 } = await withoutNode()
     const malformed = cases.filter(([name]) => !["a good one", "another R", "64 zeros"].includes(name))
@@ -141,7 +141,7 @@ describe("where WebCrypto believes anything", () => {
   })
 })
 
-describe("where Node's own crypto takes any R", () => {
+describe("with a Node crypto that accepts any R", () => {
   const multiples = [Point.ZERO, ...[1n, 2n, 3n, 4n, 5n, 6n, 7n].map((times) => TORSION.multiply(times))]
 
   it.each(multiples.map((R) => [hex(point(R)), point(R)] as const))("%s is refused", async (_, R) => {
@@ -153,8 +153,8 @@ describe("where Node's own crypto takes any R", () => {
   })
 })
 
-describe("where WebCrypto has no Ed25519", () => {
-  it("the same are believed", async () => {
+describe("without Ed25519 in WebCrypto", () => {
+  it("verifies the same signatures", async () => {
     const importKey = vi.spyOn(globalThis.crypto.subtle, "importKey").mockRejectedValue(new Error("NotSupported"))
     const portable = await withoutNode()
     for (const [name, key, signature, expected] of [...cases, ...believedByNoble]) {

@@ -74,11 +74,11 @@ const waitAt = Effect.fnUntraced(function* (answer: (asked: Asked) => Effect.Eff
   return { asked, pass, waiting }
 })
 
-/** What a gateway does when the job does not end: it answers when it was asked to. */
+/** Answers a poll of an unfinished job after the requested wait. */
 const running = ({ wait }: Asked) => Effect.as(Effect.sleep(Duration.seconds(wait)), jobThatIs("running"))
 
 describe("waiting for a job", () => {
-  it.effect("asks for less than any proxy cuts at, one poll after the other", () =>
+  it.effect("polls one after the other, each below the time-out of reverse proxies", () =>
     Effect.gen(function* () {
       const { asked, pass, waiting } = yield* waitAt((request) =>
         request.at >= 75 ? Effect.succeed(jobThatIs("completed")) : running(request),
@@ -114,7 +114,7 @@ describe("waiting for a job", () => {
     )
   }
 
-  it.effect("polls plainly, less and less often, while there is no place for requests that wait", () =>
+  it.effect("polls without waiting, at growing intervals, while the gateway refuses waiting requests", () =>
     Effect.gen(function* () {
       const { asked, pass, waiting } = yield* waitAt(({ at, wait }) =>
         Effect.succeed(wait > 0 ? refusal(429, "rate-limited", 1) : jobThatIs(at > 600 ? "completed" : "running")),
@@ -133,7 +133,7 @@ describe("waiting for a job", () => {
     }),
   )
 
-  it.effect("comes back when the gateway said, and not before", () =>
+  it.effect("retries after Retry-After, not before", () =>
     Effect.gen(function* () {
       const { asked, pass, waiting } = yield* waitAt(({ at }) =>
         Effect.succeed(at < 300 ? refusal(429, "rate-limited", 40) : jobThatIs("completed")),
@@ -147,7 +147,7 @@ describe("waiting for a job", () => {
     }),
   )
 
-  it.effect("does not flood a gateway that answers at once because it shuts down", () =>
+  it.effect("pauses between polls of a gateway that shuts down and answers at once", () =>
     Effect.gen(function* () {
       const { asked, pass, waiting } = yield* waitAt(({ at }) =>
         Effect.succeed(jobThatIs(at < 30 ? "running" : "completed")),
@@ -177,7 +177,7 @@ describe("waiting for a job", () => {
     )
   }
 
-  it.effect("tells at once what will not pass", () =>
+  it.effect("rejects at once for a permanent failure", () =>
     Effect.gen(function* () {
       const { asked, pass, waiting } = yield* waitAt(() => Effect.succeed(refusal(404, "job-not-found")))
       yield* pass(1)
@@ -189,7 +189,7 @@ describe("waiting for a job", () => {
 })
 
 describe("GatewayProblem", () => {
-  it.effect("says when to come back, if the gateway did", () =>
+  it.effect("has the gateway's Retry-After", () =>
     Effect.gen(function* () {
       const pauseAfter = (response: Response) => {
         const fetch = async () => response

@@ -1,4 +1,4 @@
-/** What `createSealedFetch` does by itself, without a proxy that plays along. */
+/** Behaviour of `createSealedFetch` without a working proxy. */
 import { assert, describe, it } from "vitest"
 import { createSealedFetch, type Fetch, NoPins, Unreachable } from "../../../src/client/index.ts"
 import { FakeProxy, json, problem } from "../../support/protocol/FakeProxy.ts"
@@ -67,14 +67,17 @@ describe("createSealedFetch", () => {
     assert.notInclude(JSON.stringify(asked), "secret")
   })
 
-  it.each([200, 204, 302, 999, -1, 0])("makes no success of a refusal that claims the status %d", async (status) => {
-    const { fetch } = answering(500, { title: "All is well.", code: "fine", status }, "application/problem+json")
-    const response = await createSealedFetch({ baseUrl: PROXY, pins, fetch })(CHAT, chat)
-    assert.strictEqual(response.status, 502)
-    assert.strictEqual((await errorOf(response))["type"], "server_error")
-  })
+  it.each([200, 204, 302, 999, -1, 0])(
+    "does not return a refusal that claims the status %d as a success",
+    async (status) => {
+      const { fetch } = answering(500, { title: "All is well.", code: "fine", status }, "application/problem+json")
+      const response = await createSealedFetch({ baseUrl: PROXY, pins, fetch })(CHAT, chat)
+      assert.strictEqual(response.status, 502)
+      assert.strictEqual((await errorOf(response))["type"], "server_error")
+    },
+  )
 
-  it("rejects, as fetch does, what is no URL", async () => {
+  it("rejects an invalid URL, as fetch does", async () => {
     const { asked, fetch } = answering(200, {})
     const rejected = createSealedFetch({ baseUrl: PROXY, pins, fetch })("http://")
     assert.instanceOf(await failureOf(rejected), TypeError)
@@ -84,7 +87,7 @@ describe("createSealedFetch", () => {
   it.each([
     ["under seal is the proxy's word", true, "true"],
     ["without a seal is anybody's", false, "false"],
-  ])("has an SDK ask again only where a refusal %s", async (_, sealed, expected) => {
+  ])("makes an SDK retry only if a refusal %s", async (_, sealed, expected) => {
     const proxy = new FakeProxy()
     const refusal = { ...problem(429, "rate-limited"), retryable: true }
     if (sealed) proxy.script = { refuse: { problem: refusal } }
@@ -104,7 +107,7 @@ describe("createSealedFetch", () => {
   it.each([
     ["another vendor's error has no code", { type: "invalid_request_error", message: "Too long." }],
     ["a server's error is but a message", { message: "Too long." }],
-  ])("keeps the code that applications know where %s", async (_, provider_error) => {
+  ])("keeps the known code if %s", async (_, provider_error) => {
     const proxy = new FakeProxy()
     proxy.script = { refuse: { problem: { ...problem(400, "context-too-long"), provider_error } } }
     const send = createSealedFetch({ baseUrl: PROXY, pins: [proxy.identity.kid], fetch: proxy.fetch })
@@ -116,7 +119,7 @@ describe("createSealedFetch", () => {
     })
   })
 
-  it("has an SDK not ask again for what would be refused again, even if the refusal came behind a part", async () => {
+  it("does not make an SDK retry a permanent refusal that came after a first part", async () => {
     const proxy = new FakeProxy()
     const payloads = [{ deltas: [{ choices: [] }] }]
     const send = createSealedFetch({
@@ -140,7 +143,7 @@ describe("createSealedFetch", () => {
     assert.strictEqual(asked.length, 0)
   })
 
-  it("rejects as fetch does when nobody is there", async () => {
+  it("rejects as fetch does if the proxy is unreachable", async () => {
     const error = await failureOf(createSealedFetch({ baseUrl: PROXY, pins })(CHAT, chat))
     assert.instanceOf(error, TypeError)
     assert.strictEqual(error.message, "fetch failed")
@@ -156,7 +159,7 @@ describe("createSealedFetch", () => {
     assert.strictEqual(await error, reason)
   })
 
-  it("says so when the proxy names no models", async () => {
+  it("reports a proxy that lists no models", async () => {
     const { fetch } = answering(200, { hello: "world" })
     const response = await createSealedFetch({ baseUrl: PROXY, pins, fetch })("https://sealed.invalid/v1/models")
     assert.strictEqual(response.status, 502)

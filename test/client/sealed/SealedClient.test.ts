@@ -70,7 +70,6 @@ describe("sessions", () => {
     }
     assert.strictEqual(await (await client.stream(HELLO)).text(), "Hello there")
     assert.strictEqual(proxy.callsTo(INIT).length, 1)
-    assert.strictEqual(proxy.callsTo("/v1/keys").length, 1)
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 4)
   })
 
@@ -90,7 +89,7 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 4)
   })
 
-  it("are renewed shortly before they expire, once for everybody", async () => {
+  it("are renewed once, shortly before they expire", async () => {
     const client = connect()
     await client.complete(HELLO)
     pass(290_000)
@@ -101,7 +100,7 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 2)
   })
 
-  it("may be two seconds long, and no shorter", async () => {
+  it("must last at least two seconds", async () => {
     proxy.ttlSeconds = 2
     assert.strictEqual((await connect().complete(HELLO)).receipt.form, "complete")
     proxy.ttlSeconds = 1
@@ -130,7 +129,7 @@ describe("sessions", () => {
     assert.notStrictEqual(second?.body["enc"], third?.body["enc"])
   })
 
-  it("that are gone again are the caller's problem", async () => {
+  it("that are gone again reject the request", async () => {
     proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(410, "session-gone") : undefined) }
     const error = await problemOf(connect().complete(HELLO))
     assert.strictEqual(error.problem.code, "session-gone")
@@ -185,7 +184,7 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 2)
   })
 
-  it("that could not be begun are tried again by the next request", async () => {
+  it("that could not be begun are retried by the next request", async () => {
     const client = connect()
     let served = 0
     for (const wrong of [
@@ -238,7 +237,7 @@ describe("sessions", () => {
     }
   })
 
-  it("are not begun twice because the caller who asked first went away", async () => {
+  it("are not begun twice if the first caller aborts", async () => {
     const client = connect()
     const controller = new AbortController()
     const first = failure(client.complete(HELLO, { signal: controller.signal }))
@@ -287,7 +286,7 @@ describe("the clock", () => {
 
   const stale = { refuse: { problem: problem(400, "stale") } }
 
-  it("is asked for again when the proxy calls a request stale, and the request is sealed again, once", async () => {
+  it("is measured again when the proxy calls a request stale, and the request is sealed again once", async () => {
     const client = connect({
       fetch: async (url, init) => {
         const response = await proxy.fetch(url, init)
@@ -307,7 +306,7 @@ describe("the clock", () => {
     assert.approximately(issued[2] ?? 0, NOW + 3_600_000, 1000)
   })
 
-  it("that makes a request stale twice is the caller's problem", async () => {
+  it("rejects a request that is stale twice", async () => {
     proxy.script = stale
     const client = connect()
     const error = await problemOf(client.complete(HELLO))
@@ -318,7 +317,7 @@ describe("the clock", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 3)
   })
 
-  it("is not asked for again because somebody on the path calls a request stale", async () => {
+  it("is not measured again after an unsealed refusal with stale", async () => {
     proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(400, "stale") : undefined) }
     const client = connect()
     for (let i = 0; i < 2; i++) assert.isFalse((await problemOf(client.complete(HELLO))).sealed)
@@ -335,7 +334,7 @@ describe("an offer", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
   }
 
-  it("consists of its statement alone: what stands beside it means nothing", async () => {
+  it("takes its claims from the signed statement alone", async () => {
     proxy.hooks = { offer: () => ({}) }
     await refused()
     proxy.hooks = { offer: (offer) => ({ ...offer, public_key: b64u(Buffer.alloc(32, 9)), max_requests: 0 }) }
@@ -482,7 +481,7 @@ describe("pins", () => {
     assert.strictEqual(proxy.calls.length, 0)
   })
 
-  it("keep an identity out that is not among them", async () => {
+  it("exclude other identities", async () => {
     const pins = [identityFrom(Buffer.alloc(32, 1)).kid]
     const error = await failure(connect({ pins }).complete(HELLO))
     assert.instanceOf(error, PinMismatch)
@@ -500,40 +499,28 @@ describe("pins", () => {
     assert.strictEqual(receipt.iss, next.kid)
   })
 
-  it("decide which key is believed, whatever the key set says", async () => {
+  it("decide which key of an offer is believed", async () => {
     const stranger = identityFrom(Buffer.alloc(32, 1))
-    for (const keys of [
-      { keys: [] },
-      { keys: [{ ...stranger.jwk, kid: proxy.identity.kid }] },
-      { keys: [{ ...proxy.identity.jwk, kty: "EC" }] },
-      { keys: [{ ...proxy.identity.jwk, x: "AAAA" }] },
-      { keys: "none" },
-    ]) {
-      proxy.hooks = { keys: () => keys }
-      const error = await failure(connect().complete(HELLO))
-      assert.isTrue(error instanceof Tampered || error instanceof KeyMissing)
-    }
-    proxy.hooks = { keys: () => ({ keys: [stranger.jwk] }) }
-    const error = await failure(connect().complete(HELLO))
-    assert.instanceOf(error, KeyMissing)
-    assert.match(error.message, /shows another key/)
-    proxy.hooks = { keys: ({ keys }) => ({ keys: [stranger.jwk, ...(keys as ReadonlyArray<unknown>)] }) }
-    await connect().complete(HELLO)
-  })
-
-  it("are compared with the key beside the offer, whatever another process shows", async () => {
-    const stranger = identityFrom(Buffer.alloc(32, 1))
-    proxy.hooks = { offer: (offer) => ({ ...offer, ...proxy.jwks }), keys: () => ({ keys: [stranger.jwk] }) }
-    await connect().complete(HELLO)
-    assert.strictEqual(proxy.callsTo("/v1/keys").length, 0)
-    for (const keys of [[], [stranger.jwk], [{ ...stranger.jwk, kid: proxy.identity.kid }]]) {
+    const offering = (keys: unknown) => {
       proxy.hooks = { offer: (offer) => ({ ...offer, keys }) }
-      const error = await failure(connect().complete(HELLO))
+      return connect().complete(HELLO)
+    }
+    for (const keys of [
+      [],
+      [stranger.jwk],
+      [{ ...stranger.jwk, kid: proxy.identity.kid }],
+      [{ ...proxy.identity.jwk, kty: "EC" }],
+    ]) {
+      const error = await failure(offering(keys))
       assert.instanceOf(error, KeyMissing)
+      assert.match(error.message, /sent another key/)
       assert.isFalse(error.mayHaveBeenServed)
     }
-    proxy.hooks = { offer: (offer) => ({ ...offer, keys: "none" }) }
-    assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
+    for (const keys of [undefined, "none", [{ ...proxy.identity.jwk, x: "AAAA" }]]) {
+      assert.instanceOf(await failure(offering(keys)), Tampered)
+    }
+    await offering([stranger.jwk, proxy.identity.jwk])
+    assert.deepStrictEqual(new Set(proxy.calls.map(({ path }) => path)), new Set([INIT, COMPLETIONS]))
   })
 
   it("are set by the first identity when it is trusted on first use, and hold from then on", async () => {
@@ -563,7 +550,7 @@ describe("pins", () => {
     )
   })
 
-  it("are set once, by whoever is first of many", async () => {
+  it("are set once by the first of many concurrent offers", async () => {
     const client = new SealedClient({ baseUrl: "https://proxy.test", trustOnFirstUse: true, fetch: proxy.fetch })
     await Promise.all(Array.from({ length: 5 }, () => client.complete(HELLO)))
     assert.deepStrictEqual(client.pins, [proxy.identity.kid])
@@ -572,7 +559,7 @@ describe("pins", () => {
 })
 
 describe("requests", () => {
-  it("carry what was asked for inside the seal, and nothing outside", async () => {
+  it("carry their content inside the seal, and nothing outside", async () => {
     const requestId = "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a"
     const { receipt } = await connect().complete(
       { ...HELLO, model: "secret-model" },
@@ -605,7 +592,7 @@ describe("requests", () => {
     await proveExchange(evidence, { pins: client.pins, keys: client.keySet })
   })
 
-  it("are sent nowhere else than to the address that was given", async () => {
+  it("are sent only to the given address", async () => {
     for (const path of [INIT, COMPLETIONS]) {
       const client = connect({
         fetch: (url, init) => {
@@ -621,7 +608,7 @@ describe("requests", () => {
     }
   })
 
-  it("have names of their own when none is given", async () => {
+  it("have random ids by default", async () => {
     const client = connect()
     await client.complete(HELLO)
     await client.complete(HELLO)
@@ -630,7 +617,7 @@ describe("requests", () => {
     for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   })
 
-  it("that are just as large as they may be are sent", async () => {
+  it("of the largest allowed size are sent", async () => {
     await connect().complete(HELLO)
     const { length } = fromB64u(String(proxy.callsTo(COMPLETIONS)[0]?.body["ciphertext"]))
     proxy.maxRequestBytes = length
@@ -658,7 +645,7 @@ describe("requests", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
   })
 
-  it("that nobody answers fail as unreachable", async () => {
+  it("without an answer fail with Unreachable", async () => {
     const client = connect({
       fetch: () => Promise.reject(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } })),
     })
@@ -678,7 +665,7 @@ describe("requests", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
   })
 
-  it("that ran into the caller's time limit say so", async () => {
+  it("reject with the reason of the caller's time limit", async () => {
     const signal = AbortSignal.abort(new DOMException("The operation timed out.", "TimeoutError"))
     assert.strictEqual((await failure(connect().complete(HELLO, { signal }))).name, "TimeoutError")
   })
@@ -720,7 +707,6 @@ describe("a body without end", () => {
 
   it.each([
     ["offers a session", INIT, 200],
-    ["shows the keys", "/v1/keys", 200],
     ["refuses a session", INIT, 503],
     ["refuses a request", COMPLETIONS, 429],
     ["answers a request", COMPLETIONS, 200],
@@ -754,7 +740,7 @@ describe("problems", () => {
     proxy.script = { refuse: { problem: { ...problem } } }
   }
 
-  it("under seal are told as such, with what was signed of them", async () => {
+  it("under seal are reported as sealed, with their receipt", async () => {
     const failed = { ...problem(422, "provider-not-configured"), detail: "Ask for another.", retry_after_ms: 7000 }
     refuse(failed)
     for (const request of [() => connect().complete(HELLO), async () => (await connect().stream(HELLO)).text()]) {
@@ -767,7 +753,7 @@ describe("problems", () => {
     }
   })
 
-  it("without a seal are told as such, whatever they look like", async () => {
+  it("without a seal are reported as unsealed", async () => {
     const answers: ReadonlyArray<readonly [Response, string]> = [
       [refusal(429, "rate-limited", { "retry-after": "3" }), "rate-limited"],
       [json(problem(429, "rate-limited"), 429), "unknown"],
@@ -784,7 +770,7 @@ describe("problems", () => {
     }
   })
 
-  it("of the beginning of a session are told", async () => {
+  it("of beginning a session are reported", async () => {
     proxy.hooks = { respond: () => refusal(503, "draining", { "retry-after": "1" }) }
     const error = await problemOf(connect().complete(HELLO))
     assert.strictEqual(error.problem.code, "draining")
@@ -865,7 +851,7 @@ describe("an answer whose seals are all right is still tampering", () => {
     }
   })
 
-  it("but an end record of the next size is none", async () => {
+  it("refuses an end record of the next size", async () => {
     proxy.hooks = { fill: (record) => Buffer.from(record.padEnd(8188)) }
     assert.strictEqual((await complete(connect())).receipt.form, "complete")
     assert.strictEqual(await stream(connect()), HELLO.prompt)
@@ -928,14 +914,14 @@ describe("a complete answer", () => {
     await tampered()
   })
 
-  it("that calls itself incomplete is refused", async () => {
+  it("with an incomplete status is refused", async () => {
     for (const status of ["failed", "aborted"] as const) {
       proxy.script = { status }
       await tampered()
     }
   })
 
-  it("that breaks off is no answer", async () => {
+  it("that breaks off is refused", async () => {
     proxy.hooks = {
       respond: (path) =>
         path === COMPLETIONS
@@ -947,7 +933,7 @@ describe("a complete answer", () => {
     assert.instanceOf(await failure(connect().complete(HELLO)), Unreachable)
   })
 
-  it("without usage says so", async () => {
+  it("without usage has none in its receipt", async () => {
     proxy.script = { usage: null }
     assert.isNull((await connect().complete(HELLO)).receipt.usage)
   })
@@ -964,7 +950,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     return stream.end
   }
 
-  it("that is right comes with its claims", async () => {
+  it("that is correct is returned with its claims", async () => {
     const { receipt, statements } = await request()
     assert.deepInclude(receipt, { provider: "provider1", model: "model-1", form: streamed ? "stream" : "complete" })
     assert.strictEqual(statements.receipt.split(".").length, 3)
@@ -1001,7 +987,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     assert.instanceOf(await failure(request()), Tampered)
   })
 
-  it("that somebody else signed is refused", async () => {
+  it("signed by a stranger is refused", async () => {
     const claims = (receipt: string) => JSON.parse(fromB64u(receipt.split(".")[1] ?? "").toString()) as Claims
     proxy.hooks = {
       receipt: (receipt) => statement(stranger, "receipt", { ...claims(receipt), iss: stranger.kid }).statement,
@@ -1012,7 +998,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     assert.instanceOf(await failure(request()), Tampered)
   })
 
-  it("that another pinned identity signed is refused", async () => {
+  it("signed by another pinned identity is refused", async () => {
     const client = connect({ pins: [proxy.identity.kid, stranger.kid] })
     const own = proxy.identity
     proxy.identity = stranger
@@ -1026,7 +1012,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
   })
 
-  it("that orders the members of its usage otherwise than the end record says the same", async () => {
+  it("may order the members of its usage differently from the end record", async () => {
     const usage = { a: { b: 1, c: [1, { d: null }] }, e: 2 }
     proxy.script = { usage }
     proxy.hooks = { record: (record) => ({ ...record, usage: { e: 2, a: { c: [1, { d: null }], b: 1 } } }) }
@@ -1052,7 +1038,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     ["other usage than signed", (record) => ({ ...record, usage: null })],
     ["other finish reasons than signed", (record) => ({ ...record, finish_reasons: [] })],
     ["a list in place of an object", () => []],
-  ])("is not enough for an end record with %s", async (_, record) => {
+  ])("does not make up for an end record with %s", async (_, record) => {
     proxy.hooks = { record }
     assert.instanceOf(await failure(request()), Tampered)
   })

@@ -69,7 +69,7 @@ describe("a stream", () => {
     assert.strictEqual(proxy.hungUp, 0)
   })
 
-  it("may have comments, fields of no meaning, and pieces cut anywhere", async () => {
+  it("may have comments, unknown fields, and pieces cut anywhere", async () => {
     proxy.hooks = {
       events: (events) => [
         ": keep-alive\n\n",
@@ -82,7 +82,7 @@ describe("a stream", () => {
     assert.strictEqual(textOf((await read()).shown), "one two three")
   })
 
-  it("begins again after a restart", async () => {
+  it("starts over after a restart", async () => {
     const chunk = (content: string, finish_reason: string | null = null) => ({
       deltas: [
         {
@@ -107,7 +107,7 @@ describe("a stream", () => {
     if (error instanceof StreamTruncated) assert.strictEqual(error.prefix.chunks.length, 1)
   })
 
-  it("that was asked not to begin again, and does, was tampered with", async () => {
+  it("that restarts although the request forbids it is refused", async () => {
     const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" }, deltas: [] }
     proxy.script = { payloads: [restart] }
     for (const wish of [true, false]) {
@@ -120,7 +120,7 @@ describe("a stream", () => {
     assert.notProperty(proxy.opened.at(-1)?.payload, "restart")
   })
 
-  it("gives its text as often as it is asked for, also after it was read", async () => {
+  it("returns its text repeatedly, also after it was read", async () => {
     const stream = await connect().stream(PROMPT)
     assert.strictEqual((await collect(stream)).length, 4)
     assert.strictEqual(await stream.text(), "one two three")
@@ -130,7 +130,7 @@ describe("a stream", () => {
     assert.instanceOf(await collect(read).catch((error: unknown) => error), TypeError)
   })
 
-  it("may have more frames than a byte can count", async () => {
+  it("may have more than 256 frames", async () => {
     const words = Array.from({ length: 700 }, (_, index) => `${index} `)
     const chunk = (content: string) => ({
       deltas: [
@@ -150,7 +150,7 @@ describe("a stream", () => {
     assert.deepStrictEqual([receipt.count, proof.count], [700, 701])
   })
 
-  it("may hold nothing but its end", async () => {
+  it("may consist of only its end", async () => {
     proxy.script = { payloads: [] }
     const { end, error } = await read()
     assert.isUndefined(error)
@@ -376,13 +376,13 @@ describe("leaving a stream", () => {
     assert.strictEqual(await stream.end.catch((error: unknown) => error), thrown)
   })
 
-  it("by a time limit is no tampering", async () => {
+  it("by a time limit does not report tampering", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const { error } = await read(AbortSignal.timeout(20))
     assert.strictEqual(error instanceof Error ? error.name : error, "TimeoutError")
   })
 
-  it("early hangs up, and leaves nothing known about the end", async () => {
+  it("early hangs up and rejects its end", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const stream = await connect().stream(PROMPT)
     for await (const _ of stream) break
@@ -393,7 +393,7 @@ describe("leaving a stream", () => {
   it.each([
     ["an error", new Error("user left")],
     ["no error", "user left"],
-  ])("with %s as the reason throws that, and is no tampering", async (_, reason) => {
+  ])("with %s as the reason throws that reason", async (_, reason) => {
     for (const kept of [0, 3]) {
       const controller = new AbortController()
       proxy.hooks = {
@@ -406,7 +406,7 @@ describe("leaving a stream", () => {
     }
   })
 
-  it("and coming back to it is a mistake, never an end", async () => {
+  it("and iterating it again throws a TypeError", async () => {
     const stream = await connect().stream(PROMPT)
     for await (const _ of stream) break
     const again = async () => {
@@ -425,7 +425,7 @@ describe("leaving a stream", () => {
     }
   })
 
-  it("before its first part hangs up too, and leaves nothing known about the end", async () => {
+  it("before its first part hangs up and rejects its end", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const stream = await connect().stream(PROMPT)
     const outcome = stream.end.catch((error: unknown) => error)
@@ -434,7 +434,7 @@ describe("leaving a stream", () => {
     assert.instanceOf(await outcome, Tampered)
   })
 
-  it("that turned out wrong hangs up", async () => {
+  it("after an error hangs up", async () => {
     for (const at of [0, 1, 3]) {
       proxy = new FakeProxy()
       proxy.hooks = {

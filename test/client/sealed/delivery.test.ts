@@ -1,4 +1,4 @@
-/** What the client does when a request gets no sealed answer, and what it tells its caller about it. */
+/** Retries and errors of requests without a sealed answer. */
 import { assert, beforeEach, describe, it } from "@effect/vitest"
 import {
   type Fetch,
@@ -45,8 +45,8 @@ const sessionsOf = () => proxy.callsTo(COMPLETIONS).map(({ body }) => body["sess
 /** As Node's `fetch` fails. */
 const systemError = (code: string) => new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) })
 
-describe("a request's way home", () => {
-  it("is a header with the first four characters of the session's id, and only with requests", async () => {
+describe("the route header", () => {
+  it("has the first four characters of the session's id and is sent only with requests", async () => {
     const client = connect()
     await client.complete(HELLO)
     await (await client.stream(HELLO)).text()
@@ -56,7 +56,6 @@ describe("a request's way home", () => {
     assert.strictEqual(route.length, 4)
     assert.deepStrictEqual(routes, [
       [INIT, null],
-      ["/v1/keys", null],
       [COMPLETIONS, route],
       [COMPLETIONS, route],
     ])
@@ -67,7 +66,7 @@ describe("a request that was not served", () => {
   it.each([
     ["the session is gone", () => refusal(410, "session-gone")],
     ["the proxy drains", () => refusal(503, "draining", { "retry-after": "1" })],
-  ])("because %s is sealed again in a new session, once", async (_, refuse) => {
+  ])("is sealed again once in a new session because %s", async (_, refuse) => {
     answerFirst(refuse)
     await connect().complete(HELLO)
     const [first, second, ...more] = sessionsOf()
@@ -76,7 +75,7 @@ describe("a request that was not served", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 2)
   })
 
-  it("twice is the caller's to repeat", async () => {
+  it("is not sealed a third time", async () => {
     for (const [status, code] of [
       [410, "session-gone"],
       [503, "draining"],
@@ -96,14 +95,14 @@ describe("a request that was not served", () => {
     [400, "unopenable"],
     [413, "too-large"],
     [429, "rate-limited"],
-  ])("because of %d %s is not repeated, and the caller knows that it may be", async (status, code) => {
+  ])("is not repeated after %d %s, and its error says that nothing was served", async (status, code) => {
     answerFirst(() => refusal(status, code))
     const error = await failure(connect().complete(HELLO))
     assert.isFalse(error.mayHaveBeenServed)
     assert.strictEqual(bodies().length, 1)
   })
 
-  it("for want of a connection is not repeated, and the caller knows that it may be", async () => {
+  it("is not repeated without a connection, and its error says that nothing was served", async () => {
     for (const code of ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]) {
       let sent = 0
       const error = await failure(
@@ -119,7 +118,7 @@ describe("a request that was not served", () => {
     }
   })
 
-  it("because no session could be begun is known not to have been", async () => {
+  it("has an error that says so if no session could be begun", async () => {
     const broken = () =>
       new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) }))
     for (const respond of [BAD_GATEWAY, broken, () => refusal(503, "draining")]) {
@@ -136,7 +135,7 @@ describe("a request that was not served", () => {
     ["the offer was changed", { sessionClaims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) }],
     ["the offer is no statement", { offer: (offer) => ({ ...offer, attestation: "a.b.c" }) }],
     ["the key is of low order", { sessionClaims: (claims) => ({ ...claims, public_key: LOW_ORDER }) }],
-  ])("because no session is to be had where %s is known not to have been", async (_, hooks) => {
+  ])("has an error that says so if no session is available because %s", async (_, hooks) => {
     proxy.hooks = hooks
     const error = await failure(connect().complete(HELLO))
     assert.instanceOf(error, Tampered)
@@ -144,7 +143,7 @@ describe("a request that was not served", () => {
     assert.strictEqual(bodies().length, 0)
   })
 
-  it("because nobody pinned answers is known not to have been", async () => {
+  it("has an error that says so if the proxy is not pinned", async () => {
     const pins = ["A".repeat(43)]
     const client = new SealedClient({ baseUrl: "https://proxy.test", pins, fetch: proxy.fetch })
     const error = await failure(client.complete(HELLO))
@@ -153,7 +152,7 @@ describe("a request that was not served", () => {
   })
 })
 
-describe("a request of which nobody knows whether it was served", () => {
+describe("a request that may have been served", () => {
   const doubts: ReadonlyArray<readonly [string, () => Response]> = [
     ["a balancer gave up (502)", BAD_GATEWAY],
     ["a balancer gave up (504)", () => new Response("<html>504</html>", { status: 504 })],
@@ -171,7 +170,7 @@ describe("a request of which nobody knows whether it was served", () => {
     ],
   ]
 
-  it.each(doubts)("because %s is sent again in the very same bytes, which no proxy serves twice", async (_, fail) => {
+  it.each(doubts)("is sent again in the same bytes because %s", async (_, fail) => {
     answerFirst(fail)
     const { completion } = await connect().complete(HELLO)
     assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
@@ -181,7 +180,7 @@ describe("a request of which nobody knows whether it was served", () => {
     assert.strictEqual(proxy.opened.length, 1)
   })
 
-  it.each(doubts)("because %s fails with the first failure when the second copy is refused", async (_, fail) => {
+  it.each(doubts)("fails with the first error (%s) if the second copy is refused", async (_, fail) => {
     const refusals = [
       () => refusal(409, "replayed"),
       () => refusal(410, "session-gone"),
@@ -198,13 +197,13 @@ describe("a request of which nobody knows whether it was served", () => {
       assert.notInclude(["replayed", "session-gone", "draining", "rate-limited"], codeOf(error))
       assert.strictEqual(bodies().length, 2)
       assert.strictEqual(proxy.opened.length, 0)
-      // Whoever asks again does not get the session that failed.
+      // The next request uses a new session.
       await client.complete(HELLO)
       assert.strictEqual(new Set(sessionsOf()).size, 2)
     }
   })
 
-  it("is told apart from one that the proxy itself refused under seal with the same status", async () => {
+  it("differs from one that the proxy refused under seal with the same status", async () => {
     proxy.script = { refuse: { problem: problem(502, "upstream-unavailable"), provider: "provider1" } }
     const client = connect()
     const error = await failure(client.complete(HELLO))
@@ -223,13 +222,13 @@ describe("a request of which nobody knows whether it was served", () => {
     [408, "upstream-timeout", true],
     [503, "draining", true],
     [504, "upstream-timeout", true],
-  ])("is what a sealed %d %s makes it: %s", async (httpStatus, code, expected) => {
+  ])("follows from a sealed %d %s: %s", async (httpStatus, code, expected) => {
     proxy.script = { refuse: { problem: problem(httpStatus, code), provider: "provider1" } }
     assert.strictEqual((await failure(connect().complete(HELLO))).mayHaveBeenServed, expected)
     assert.strictEqual(bodies().length, 1)
   })
 
-  it("because the proxy has a fault is not sent again", async () => {
+  it("is not sent again after a fault of the proxy", async () => {
     answerFirst(() => refusal(500, "internal"))
     const error = await failure(connect().complete(HELLO))
     assert.isTrue(error.mayHaveBeenServed)
@@ -239,14 +238,14 @@ describe("a request of which nobody knows whether it was served", () => {
   it.each<readonly [string, Hooks]>([
     ["altered", { frames: ([, end]) => ["AAAA", end] }],
     ["receipted by somebody else", { receipt: () => STRANGERS_RECEIPT }],
-  ])("because its answer was %s may have been", async (_, hooks) => {
+  ])("is one whose answer was %s", async (_, hooks) => {
     proxy.hooks = hooks
     const error = await failure(connect().complete(HELLO))
     assert.isTrue(error.mayHaveBeenServed)
     assert.isTrue(error instanceof Tampered || error instanceof PinMismatch, String(error))
   })
 
-  it("because its answer broke off is not sent again", async () => {
+  it("is not sent again after its answer broke off", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 2), BREAK] }
     const stream = await connect().stream(HELLO)
     const error = await failure(stream.text())

@@ -60,7 +60,7 @@ describe("server-sent events", () => {
     )
   })
 
-  it("have a largest size", async () => {
+  it("have a maximum size", async () => {
     const piece = new Uint8Array(1024 * 1024).fill(0x61)
     const endless = Array.from({ length: 20 }, () => piece)
     for (const start of ["data: ", ": ", "data: a\ndata: "]) {
@@ -71,13 +71,13 @@ describe("server-sent events", () => {
     assert.instanceOf(await read(...manyLines).catch((error: unknown) => error), Tampered)
   })
 
-  it("look at every character of a long line once, however small its pieces", async () => {
+  it("are read in linear time, however small the pieces of a line", async () => {
     const pieces = Array.from({ length: 4096 }, () => "a".repeat(1024))
     const [event] = await read("data: ", ...pieces, "\n\n")
     assert.strictEqual(event?.data.length, 4096 * 1024)
   })
 
-  it("hang up when nobody reads on", async () => {
+  it("hang up when the reader stops", async () => {
     let cancelled = false
     const body = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new TextEncoder().encode("data: a\n\n")),

@@ -31,7 +31,12 @@ afterEach(() => {
 })
 
 const send = (url: string, signal?: AbortSignal): Promise<Answer> =>
-  new Transport(url, undefined).send("/v1/completions", { a: "ü" }, { headers: { "x-one": "1" }, signal })
+  new Transport(url, undefined).post(
+    "/v1/completions",
+    JSON.stringify({ a: "ü" }),
+    { mayHaveBeenServed: true, signal },
+    { headers: { "x-one": "1" } },
+  )
 
 const failure = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
@@ -63,7 +68,7 @@ describe("a request", () => {
     assert.deepStrictEqual(JSON.parse(Buffer.from(await readBody(answer)).toString()), seen)
   })
 
-  it("uses a connection again", async () => {
+  it("reuses a connection", async () => {
     const ports = new Set<number | undefined>()
     const url = await serve((request, response) => {
       ports.add(request.socket.remotePort)
@@ -73,7 +78,7 @@ describe("a request", () => {
     assert.strictEqual(ports.size, 1)
   })
 
-  it("is not sent on to where a redirect points", async () => {
+  it("does not follow a redirect", async () => {
     let asked = 0
     const url = await serve((_, response) => {
       asked++
@@ -84,7 +89,7 @@ describe("a request", () => {
     assert.strictEqual(asked, 1)
   })
 
-  it("does not go to an address with credentials, which would be sent along", async () => {
+  it("is refused for an address with credentials", async () => {
     let asked = 0
     const url = await serve((_, response) => {
       asked++
@@ -95,14 +100,14 @@ describe("a request", () => {
   })
 })
 
-describe("without an answer", () => {
-  it("nothing was served where nothing listens", async () => {
+describe("a request without an answer", () => {
+  it("is not served if nothing listens", async () => {
     const error = await unreachable(send(`http://127.0.0.1:${await freePort()}`))
     assert.include(error.message, "nothing listens there")
     assert.isFalse(error.mayHaveBeenServed)
   })
 
-  it("fails where the connection changes to another protocol", async () => {
+  it("fails if the connection switches protocols", async () => {
     const change = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"
     const server = createTcpServer((socket) => {
       socket.on("error", () => undefined)
@@ -113,7 +118,7 @@ describe("without an answer", () => {
     assert.isTrue(mayHaveBeenServed)
   })
 
-  it("nothing was served by whom no connection can be agreed with in ten seconds", async () => {
+  it("is not served if connecting takes ten seconds", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
     const server = createTcpServer()
     const error = unreachable(send(`https://${await listen(server)}`))
@@ -128,7 +133,7 @@ describe("without an answer", () => {
     assert.isFalse(mayHaveBeenServed)
   })
 
-  it("a connection that was made waits for no time-out of connecting", async () => {
+  it("has no connect time-out once connected", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
     const url = await serve((_, response) => {
       vi.advanceTimersByTime(60_000)
@@ -137,14 +142,14 @@ describe("without an answer", () => {
     assert.strictEqual(Buffer.from(await readBody(await send(url))).toString(), "late")
   })
 
-  it("it may have been served where the connection is closed", async () => {
+  it("may have been served if the connection closes", async () => {
     const url = await serve((request) => void request.socket.destroy())
     const error = await unreachable(send(url))
     assert.include(error.message, "it closed the connection at once")
     assert.isTrue(error.mayHaveBeenServed)
   })
 
-  it("the reason of the signal says why", async () => {
+  it("rejects with the reason of its signal", async () => {
     const controller = new AbortController()
     const url = await serve(() => controller.abort("enough"))
     assert.strictEqual(await failure(send(url, controller.signal)), "enough")
@@ -153,7 +158,7 @@ describe("without an answer", () => {
   it.each([["before its answer"], ["in the middle of it"]])(
     "a server that says nothing more %s is given up",
     async (when) => {
-      // What takes minutes, in milliseconds.
+      // Shortens the limits of minutes to milliseconds.
       const request = (options: http.RequestOptions) =>
         http.request({ ...options, timeout: (options.timeout ?? assert.fail("it waits forever")) / 10_000 })
       const real = process.getBuiltinModule.bind(process)
@@ -170,7 +175,7 @@ describe("without an answer", () => {
 })
 
 describe("an answer", () => {
-  it("that breaks off is none", async () => {
+  it("that breaks off is an error", async () => {
     const url = await serve((_, response) => {
       response.writeHead(200, { "content-length": "10" })
       response.write("half", () => response.destroy())
@@ -190,7 +195,7 @@ describe("an answer", () => {
     assert.isTrue(Buffer.concat(pieces).equals(await readBody(answer)))
   })
 
-  it("that nobody reads is not taken", async () => {
+  it("that is not read stays in the socket", async () => {
     let sent = 0
     const piece = Buffer.alloc(1024 * 1024)
     const url = await serve((_, response) => {
@@ -207,7 +212,7 @@ describe("an answer", () => {
     await unread.body?.cancel()
   })
 
-  it("that broke off before it was read is none", async () => {
+  it("that broke off before it was read is an error", async () => {
     const url = await serve((_, response) => {
       response.writeHead(200, { "content-length": "10" })
       response.write("half", () => response.destroy())
@@ -218,7 +223,7 @@ describe("an answer", () => {
     assert.instanceOf(await failure(readBody(answer)), Error)
   })
 
-  it("that is not read any more frees its connection", async () => {
+  it("frees its connection when the reader cancels", async () => {
     const closed = Promise.withResolvers<void>()
     const url = await serve((request, response) => {
       request.socket.once("close", () => closed.resolve())

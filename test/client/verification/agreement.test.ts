@@ -31,13 +31,13 @@ const restarted = (request: object): ProvenExchange => ({
   responses: [{ restart: { reason: "truncated", provider: "provider2", model: "m" }, deltas: [] }],
 })
 
-describe("an answer that begins anew", () => {
+describe("an answer that starts over", () => {
   it.each([
     ["chat.completions", undefined],
     ["chat.completions", true],
     ["messages", true],
     ["responses", true],
-  ])("is possible for a request of %s with restart %s", (api, restart) => {
+  ])("is accepted for a request of %s with restart %s", (api, restart) => {
     mustFit(restarted({ api, ...(restart === undefined ? {} : { restart }) }))
   })
 
@@ -46,7 +46,7 @@ describe("an answer that begins anew", () => {
     ["messages", undefined],
     ["messages", false],
     ["responses", undefined],
-  ])("contradicts a request of %s with restart %s", (api, restart) => {
+  ])("is refused for a request of %s with restart %s", (api, restart) => {
     const exchange = restarted({ api, ...(restart === undefined ? {} : { restart }) })
     assert.throws(() => mustFit(exchange), Tampered, /starts over/)
   })

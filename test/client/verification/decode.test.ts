@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { problemFrom } from "../../../src/client/verification/decode.ts"
 
-describe("a problem, as it was answered", () => {
-  it("keeps where it happened and by which trace it is found", () => {
+describe("a decoded problem", () => {
+  it("keeps its instance and trace id", () => {
     const problem = {
       type: "urn:sealgate:problem:job-not-found",
       title: "There is no such job.",

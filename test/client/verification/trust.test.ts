@@ -52,7 +52,7 @@ describe("statements", () => {
   const kind = fc.constantFrom("session" as const, "receipt" as const, "proof" as const)
   const good = jws(identity.seed, HEADER, CLAIMS).statement
 
-  it("round-trip for any claims", async () => {
+  it("verify with any claims", async () => {
     await fc.assert(
       fc.asyncProperty(kind, fc.dictionary(fc.string(), fc.jsonValue()), async (kind, members) => {
         const claims = { version: 2, ...members, iss: identity.kid }
@@ -64,7 +64,7 @@ describe("statements", () => {
     )
   })
 
-  it("of the product are the reference's", () => {
+  it("of the product equal the reference's", () => {
     const claims = {
       iss: identity.kid,
       version: 2,
@@ -178,7 +178,7 @@ describe("statements", () => {
     }
   })
 
-  it("are taken apart only with a signature of 64 bytes", () => {
+  it("are parsed only with a signature of 64 bytes", () => {
     const input = parts(HEADER, CLAIMS)
     for (const length of [0, 1, 63, 65, 128]) {
       assert.isUndefined(parseStatement(`${input}.${b64u(Buffer.alloc(length))}`), String(length))
@@ -220,7 +220,7 @@ describe("statements", () => {
     assert.instanceOf(await verify(`${header}.${claims}.${b64u(plusOrder(fromB64u(signature)))}`), Tampered)
   })
 
-  it("are not believed under a key of small order", async () => {
+  it("are refused under a key of small order", async () => {
     // With the neutral element as the key, R and zero "sign" every message where points are not checked strictly.
     const neutral = Buffer.from([1, ...Array.from({ length: 31 }, () => 0)])
     const kid = await thumbprint(new Uint8Array(neutral))
@@ -231,7 +231,7 @@ describe("statements", () => {
     assert.instanceOf(outcome, Tampered)
   })
 
-  it("whose claims are no object, or name another issuer, are refused", async () => {
+  it("whose claims are not an object, or name another issuer, are refused", async () => {
     for (const claims of [null, 5, "text", [CLAIMS]]) {
       const input = parts(HEADER, claims)
       const key = createPrivateKey({
@@ -245,7 +245,7 @@ describe("statements", () => {
     assert.instanceOf(await verify(jws(identity.seed, HEADER, { ...CLAIMS, iss: stranger.kid }).statement), Tampered)
   })
 
-  it("of a key that is not pinned are refused by name", async () => {
+  it("of an unpinned key are refused with its kid", async () => {
     const error = await verify(jws(stranger.seed, { ...HEADER, kid: stranger.kid }, { iss: stranger.kid }).statement)
     assert.instanceOf(error, PinMismatch)
     if (error instanceof PinMismatch) {
@@ -256,13 +256,13 @@ describe("statements", () => {
 })
 
 describe("trusted keys", () => {
-  it("are known by what they are, not by what they are called", async () => {
+  it("are identified by thumbprint, not by the set's kid", async () => {
     const keys = await keysByThumbprint({ keys: [{ ...stranger.jwk, kid: identity.kid }] })
     assert.deepStrictEqual([...keys.keys()], [stranger.kid])
     assert.strictEqual(await thumbprint(new Uint8Array(identity.publicKey)), identity.kid)
   })
 
-  it("are only the pinned ones, and never none at all", async () => {
+  it("are the pinned ones, and there must be pins", async () => {
     assert.deepStrictEqual([...trusted.keys()], [identity.kid])
     const error = await trustKeys({ pins: [], keys: { keys: [identity.jwk] } }).catch((error: unknown) => error)
     assert.instanceOf(error, NoPins)
@@ -276,7 +276,7 @@ describe("trusted keys", () => {
     assert.deepStrictEqual([...keys.keys()], [identity.kid])
   })
 
-  it("come from a key set or not at all", async () => {
+  it("must come from a well-formed key set", async () => {
     for (const set of [undefined, null, [], {}, { keys: {} }, { keys: [{ kty: "OKP", crv: "Ed25519", x: "AA" }] }]) {
       assert.instanceOf(await keysByThumbprint(set).catch((error: unknown) => error), Tampered)
     }

@@ -46,8 +46,8 @@ const revealed: RevealedExchange = {
 
 const outcome = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
 
-describe("a receipt, later", () => {
-  it("is verified by its pin alone, wherever the key comes from", async () => {
+describe("offline, a receipt", () => {
+  it("is verified by its pin, whatever the source of the key", async () => {
     const { kid, provider } = { kid: identity.kid, provider: "provider2" }
     assert.deepInclude(await verifyReceipt(receipt, trust), { iss: kid, provider })
     assert.deepInclude(
@@ -56,13 +56,13 @@ describe("a receipt, later", () => {
     )
   })
 
-  it("is worth nothing without its key, its pin, or any pin", async () => {
+  it("is refused without its key, its pin, or any pin", async () => {
     assert.instanceOf(await outcome(verifyReceipt(receipt, { ...trust, pins: [stranger.kid] })), PinMismatch)
     assert.instanceOf(await outcome(verifyReceipt(receipt, { ...trust, pins: [] })), NoPins)
     assert.instanceOf(await outcome(verifyReceipt(receipt, { ...trust, keys: undefined })), Tampered)
   })
 
-  it("of a pinned identity whose key is not there says what is missing, and does not blame the pin", async () => {
+  it("of a pinned identity without its key fails with KeyMissing", async () => {
     const keys = { keys: [stranger.jwk] }
     for (const verify of [
       () => verifyReceipt(receipt, { ...trust, keys }),
@@ -78,7 +78,7 @@ describe("a receipt, later", () => {
     return undefined
   })
 
-  it("of an identity that is not pinned names the pins, whether their keys are there or not", async () => {
+  it("of an unpinned identity fails with PinMismatch, which names the pins", async () => {
     const pins = [stranger.kid, "A".repeat(43)]
     for (const keys of [[], [stranger.jwk], [identity.jwk]]) {
       const error = await outcome(verifyReceipt(receipt, { pins, keys: { keys } }))
@@ -89,7 +89,7 @@ describe("a receipt, later", () => {
     return undefined
   })
 
-  it("is not a proof, nor a session", async () => {
+  it("is not accepted as a proof or a session", async () => {
     assert.instanceOf(await outcome(verifyReceipt(proof, trust)), Tampered)
     assert.instanceOf(await outcome(verifyReceipt(sessionOf(exchangeNamed("stream")).attestation, trust)), Tampered)
     assert.instanceOf(await outcome(verifyProof(receipt, trust)), Tampered)
@@ -102,7 +102,7 @@ describe("a receipt, later", () => {
   })
 })
 
-describe("a proof, later", () => {
+describe("offline, a proof", () => {
   it("is verified with and without a recording", async () => {
     assert.deepInclude(await verifyProof(proof, trust), { count: response.frames.length })
     assert.deepInclude(await verifyProof(proof, trust, recorded), { count: response.frames.length })
@@ -148,13 +148,13 @@ describe("a proof, later", () => {
     ["another request", { request_hash: b64u(Buffer.alloc(32)) }],
     ["a short hash", { request_hash: "AAAA" }],
     ["no count", { count: undefined }],
-  ])("with %s does not cover it", async (_, change) => {
+  ])("does not cover a recording with %s", async (_, change) => {
     const signed = statement(identity, "proof", { ...response.proof_claims, ...change }).statement
     assert.instanceOf(await outcome(verifyProof(signed, trust, recorded)), Tampered)
   })
 })
 
-describe("an exchange, revealed", () => {
+describe("a revealed exchange", () => {
   it("is proven", async () => {
     const proven = await proveExchange(revealed, trust)
     assert.deepInclude(proven.receipt, { iss: identity.kid, form: "stream" })
@@ -192,7 +192,7 @@ describe("an exchange, revealed", () => {
   })
 })
 
-describe("what there is of one exchange", () => {
+describe("evidence of one exchange", () => {
   const receiptClaims = response.receipt_claims ?? {}
   const proofClaims = response.proof_claims ?? {}
   const count = Number(receiptClaims["count"])
@@ -245,7 +245,7 @@ describe("what there is of one exchange", () => {
     assert.match(error.message, told)
   }
 
-  it("is verified, in whatever part it is there", async () => {
+  it("is verified with any of its parts missing", async () => {
     const all = { receipt, proof, recording: recorded, exchange: revealed }
     const verified = await verifyEvidence(all, trust)
     assert.strictEqual(verified.iss, identity.kid)
@@ -276,11 +276,11 @@ describe("what there is of one exchange", () => {
     ["request_hash", {}, { request_hash: nothing }, /different exchanges: request_hash/],
     ["time", {}, { iat: iat - 1 }, /backwards: the proof's iat \(\d+\) is before the receipt's iat/],
     ["several", { form: "complete", count: 1 }, { count: 9 }, /form .*, count with/],
-  ])("contradicts itself when receipt and proof differ in %s", async (_, ofReceipt, ofProof, told) => {
+  ])("is refused if receipt and proof differ in %s", async (_, ofReceipt, ofProof, told) => {
     await tampered({ receipt: signedReceipt(ofReceipt), proof: signedProof(ofProof) }, told)
   })
 
-  it("contradicts itself when two identities signed it, both believed", async () => {
+  it("is refused if two trusted identities signed its parts", async () => {
     const both = { pins: [identity.kid, stranger.kid], keys: { keys: [identity.jwk, stranger.jwk] } }
     const other = statement(stranger, "proof", { ...proofClaims, iss: stranger.kid }).statement
     const error = await outcome(verifyEvidence({ receipt, proof: other }, both))
@@ -294,11 +294,11 @@ describe("what there is of one exchange", () => {
     ["has a whole answer in parts", { form: "complete" }, /one data frame, not 5/],
     ["has a whole answer in no part", { form: "complete", count: 0 }, /one data frame, not 0/],
     ["is of a form that has no receipts", { form: "problem" }, /form/],
-  ])("contradicts itself when the receipt %s", async (_, change, told) => {
+  ])("is refused if the receipt %s", async (_, change, told) => {
     await tampered({ receipt: signedReceipt(change) }, told)
   })
 
-  it("holds a recording against both its statements", async () => {
+  it("is refused if a statement does not cover its recording", async () => {
     await tampered({ receipt: signedReceipt({ root: nothing }), proof, recording: recorded }, /receipt does not cover/)
     await tampered({ receipt, proof: signedProof({ root: nothing }), recording: recorded }, /proof does not cover/)
     for (const counted of [count, count + 2]) {
@@ -312,16 +312,16 @@ describe("what there is of one exchange", () => {
     await tampered({ proof: signedProof({ count: 0 }) }, /a stream has a final frame/)
   })
 
-  it("holds a recording against what is revealed, as far as sizes tell", async () => {
+  it("is refused if a recorded frame is too small for its payload", async () => {
     // Every signature and commitment is right; only, what is revealed did not fit into what was recorded.
     const longer = committed(same, (payload, index) =>
       index === 3 ? { ...payload, padding: "x".repeat(600) } : payload,
     )
-    await tampered({ exchange: longer, proof, recording: recorded }, /frame 3 cannot hold/)
+    await tampered({ exchange: longer, proof, recording: recorded }, /frame 3 has another size/)
     assert.isDefined((await verifyEvidence({ exchange: longer, proof }, trust)).exchange)
   })
 
-  it("takes no recorded frame that is larger than what is revealed of it needs", async () => {
+  it("is refused if a recorded frame is too large for its payload", async () => {
     const sized = (change: (size: number, index: number) => number) => {
       const frames = recorded.frames.map((frame, index) =>
         b64u(Buffer.alloc(change(Buffer.from(frame, "base64url").length, index))),
@@ -337,11 +337,11 @@ describe("what there is of one exchange", () => {
     for (const wider of [1, 512]) {
       await tampered(
         sized((size, index) => (index === 1 ? size + wider : size)),
-        /frame 1 cannot hold/,
+        /frame 1 has another size/,
       )
       await tampered(
         sized((size, index) => (index === 1 ? size - wider : size)),
-        /frame 1 cannot hold/,
+        /frame 1 has another size/,
       )
     }
     for (const part of [sized((size) => size), sized((size, index) => (index === last ? size + 4096 : size))]) {
@@ -349,7 +349,7 @@ describe("what there is of one exchange", () => {
     }
   })
 
-  it("takes as many frames as are revealed", async () => {
+  it("is refused if the recording has another number of frames", async () => {
     for (const counted of [count - 1, count + 1]) {
       await tampered({ exchange: { ...revealed, receipt: signedReceipt({ count: counted }) } }, /number of data frames/)
     }
@@ -389,12 +389,12 @@ describe("what there is of one exchange", () => {
       /finish_reasons \(\["stop"\] and \["tool_calls"\]/,
     ],
     ["the tokens", committed(same, inLast({ usage: { total_tokens: 1 } })), /usage/],
-    ["what a frame holds", committed(same, () => ({})), /does not say what was added/],
-  ])("is no proof when question, answer and receipt differ about %s", async (_, exchange, told) => {
+    ["what a frame holds", committed(same, () => ({})), /has no array of deltas/],
+  ])("is refused if request, answer and receipt differ in %s", async (_, exchange, told) => {
     await tampered({ exchange }, told)
   })
 
-  it("need not know of an answer that broke off what its parts would have said", async () => {
+  it("may lack what the missing parts of an incomplete answer would have said", async () => {
     const broken = { status: "failed", finish_reasons: [], usage: null, model: "unknown", provider: "provider2" }
     const exchange = committed(same, same, broken)
     assert.strictEqual((await verifyEvidence({ exchange }, trust)).receipt?.status, "failed")
@@ -404,7 +404,7 @@ describe("what there is of one exchange", () => {
     assert.isDefined(await verifyEvidence({ exchange: nowhere }, trust))
   })
 
-  it("is as strict with a whole answer", async () => {
+  it("is checked as strictly for a complete answer", async () => {
     const whole = exchangeNamed("complete")
     const [answer] = whole.response.frames
     const base = {

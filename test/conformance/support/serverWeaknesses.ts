@@ -42,7 +42,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   {
     name: "63 levels",
     must: "P4",
-    file: "domain/iJson.ts",
+    file: "domain/json/iJson.ts",
     from: "{ depth: 64, values: 32_768 }",
     to: "{ depth: 63, values: 32_768 }",
   },
@@ -128,11 +128,11 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   {
     name: "members twice",
     must: "P2",
-    file: "domain/iJson.ts",
+    file: "domain/json/iJson.ts",
     from: "seen[depth]?.get(name) === open[depth]",
     to: NEVER,
   },
-  { name: "padding of any bytes", must: "P15", file: "domain/padding.ts", from: "padding === 0", to: "true" },
+  { name: "padding of any bytes", must: "P15", file: "domain/protocol/padding.ts", from: "padding === 0", to: "true" },
   {
     name: "streams for whoever says something like it",
     must: "P30",
@@ -169,6 +169,20 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     to: "2 * tick * pace",
   },
   {
+    name: "an omitted tick in a long answer",
+    must: "P34",
+    file: "services/sealing/sealStream.ts",
+    from: "tick += 1",
+    to: "tick += tick === 2 ? 2 : 1",
+  },
+  {
+    name: "long chunks in one frame",
+    must: "P35",
+    file: "services/sealing/Backlog.ts",
+    from: "whole.bytes <= PIECE",
+    to: "true",
+  },
+  {
     name: "ids claimed by what is stale",
     must: "P18",
     file: "services/sealing/readRequest.ts",
@@ -177,7 +191,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   },
 ]
 
-/** What a server may do otherwise than ours. */
+/** Allowed behaviour that differs from ours. */
 export const SERVER_VARIANTS: ReadonlyArray<Weakness> = [
   {
     name: "Chat Completions alone",

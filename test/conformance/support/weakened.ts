@@ -9,7 +9,7 @@ export interface Weakness {
   readonly name: string
   /** The rule that is broken by it. */
   readonly must: string
-  /** Of src/. */
+  /** Path below src/. */
   readonly file: string
   /** An expression of that file, to the letter, and what stands in its place. */
   readonly from: string
@@ -29,7 +29,7 @@ export const bundleWeakened = async (
   const bundle = await rolldown({
     input: { main: join("src", input) },
     platform: "node",
-    // What is native cannot be bundled, and is not needed.
+    // Native modules cannot be bundled and are not needed.
     external: (id) =>
       id.startsWith("node:") || id === "sodium-native" || id.startsWith("@effect/sql-pg") || id.startsWith("redis"),
     resolve: { conditionNames: ["@sealgate/source", "node", "import", "default"] },

@@ -9,26 +9,25 @@ export interface WireEvent {
   readonly data: unknown
 }
 
-/** What comes back for one opened request. */
+/** The answer to one opened request. */
 export interface Script {
   /** Payloads of the data frames, or their very text; by default an echo of the prompt. */
   readonly payloads?: ReadonlyArray<Json | string>
   readonly status?: "complete" | "failed" | "aborted"
   readonly problem?: Json
   readonly usage?: Json | null
-  /** Of a complete answer: "stop" by default. */
+  /** Default: "stop" for a complete answer. */
   readonly finishReasons?: ReadonlyArray<string>
-  /** Instead of an answer: a failure, or an abort, of which no provider was told unless one is named. */
+  /** A failure or an abort in place of an answer; no provider was called unless one is named. */
   readonly refuse?: { readonly problem: Json; readonly status?: "failed" | "aborted"; readonly provider?: string }
 }
 
-/** Where a test lays its hands on what goes out. Each is given what would be right. */
+/** Hooks that change the proxy's output. Each receives the correct value. */
 export interface Hooks {
   /** Claims of the session statement, before they are signed. */
   readonly sessionClaims?: (claims: Claims) => Claims
   /** The whole answer to `POST /v1/init`, after signing. */
   readonly offer?: (body: Json) => unknown
-  readonly keys?: (body: Json) => unknown
   readonly receiptClaims?: (claims: Claims) => Claims
   readonly proofClaims?: (claims: Claims) => Claims
   readonly receipt?: (statement: string) => unknown
@@ -133,12 +132,11 @@ export class FakeProxy {
     const path = new URL(url).pathname
     const body = typeof init.body === "string" ? (JSON.parse(init.body) as Json) : {}
     this.calls.push({ path, body, init })
-    // A client that goes round in circles must fail its test, not hang it.
+    // A client that loops must fail its test, not hang it.
     if (this.calls.length > 500) throw new Error("the client does not stop asking")
     await Promise.resolve()
     const response = this.hooks.respond?.(path, body, this.callsTo(path).length)
     if (response !== undefined) return response
-    if (path === "/v1/keys") return json(this.hooks.keys?.(this.jwks) ?? this.jwks)
     if (path === "/v1/init") return json(this.begin(String(init.body)))
     return this.complete(body, init.signal ?? undefined)
   }
@@ -170,7 +168,7 @@ export class FakeProxy {
     }
     const { statement } = reference.statement(this.identity, "session", this.hooks.sessionClaims?.(claims) ?? claims)
     this.sessions.set(id, { privateKey, suite, attestation: statement, identity: this.identity, served: 0 })
-    const answer = { attestation: statement }
+    const answer = { attestation: statement, ...this.jwks }
     return this.hooks.offer === undefined ? answer : this.hooks.offer(answer)
   }
 

@@ -54,7 +54,7 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
   const payloads = response.frames
     .slice(0, -1)
     .map(({ payload }) => JSON.parse(payload) as Record<string, unknown> | null)
-  /** What came in one piece each. */
+  /** One entry per received piece. */
   const arrivals = payloads.map((payload) => {
     const { deltas, restart } = payload ?? {}
     const restarts: ReadonlyArray<ApiEvent> =
@@ -67,7 +67,7 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
   const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies ApiEvent)
   const interrupted = Stream.fail(new UpstreamError({ code: "upstream-interrupted" }))
   const { problem } = JSON.parse(response.frames.at(-1)?.payload ?? "{}") as { readonly problem?: Problem }
-  /** Whoever was called is told of, as the fault policy does. */
+  /** Reports each called provider, as the fault policy does. */
   const refuse = ({ onAttempt }: ApiRequest) =>
     Effect.suspend(() => {
       if (served.provider !== null) onAttempt?.(attemptBy(served))

@@ -146,7 +146,7 @@ export interface OpenedAnswer {
   readonly proof: string | undefined
 }
 
-/** What an answer carries, opened by the reference. Throws when anything does not authenticate. */
+/** Opens an answer with the reference. Throws unless everything authenticates. */
 export const openAnswer = (request: ReferenceRequest, answer: Collected): OpenedAnswer => {
   const keys = reference.responseKeys(request.secret, request.enc, answer.responseNonce)
   const payloads = answer.frames.map((ciphertext, index) => {

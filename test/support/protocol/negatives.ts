@@ -1,6 +1,6 @@
 /**
- * What must be refused, and a little that must not be: each input breaks one rule of docs/protocol and is otherwise what an
- * honest end would have made of a published exchange. Made by the reference; the product is held against it.
+ * Inputs that must be refused, and a few that must not be. Each breaks one rule of docs/protocol and is otherwise what an honest
+ * client or proxy would send in a published exchange. The reference computes them; tests compare the product with them.
  */
 import { makeAnswers } from "./negative/answers.ts"
 import { makeBeginnings } from "./negative/beginnings.ts"

@@ -194,7 +194,7 @@ export interface HpkeContext {
   readonly suite?: ReferenceSuite
   readonly info: Uint8Array
   readonly aad: Uint8Array
-  /** Of the export; the protocol's own unless another one is given. */
+  /** Label of the export; default: the protocol's. */
   readonly exportContext?: Uint8Array
 }
 
@@ -301,7 +301,7 @@ export const filled = (record: string): Buffer => {
 
 // ---- Requests
 
-/** What stands in the block of a request. */
+/** Content of a request's block. */
 export const content = (credential: string, payload: Uint8Array): Buffer =>
   bytes(u32(text(credential).length), text(credential), payload)
 

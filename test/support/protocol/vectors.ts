@@ -129,7 +129,7 @@ interface Script {
   readonly provider?: string
   readonly pace?: number
   readonly restart?: boolean
-  /** What is sent in place of a payload that could be read. */
+  /** Bytes sent in place of a readable payload. */
   readonly raw?: string
   /** Data frames. */
   readonly payloads: ReadonlyArray<object | null>

@@ -1,12 +1,12 @@
-/** A vendor's form for everything that is no answer. */
+/** A vendor's formats for errors and model lists. */
 import type { JsonObject } from "../../../domain/json/json.ts"
 import type { ErrorAnswer } from "../errorAnswer.ts"
 import type { Model } from "./models.ts"
 
 export interface Vendor {
-  /** The header with the id of a request. */
+  /** Header of the request id. */
   readonly requestIdHeader: string
-  /** The status that this vendor gives to such a failure. */
+  /** This vendor's status for a failure. */
   readonly statusOf: (answer: ErrorAnswer) => number
   readonly errorBody: (answer: ErrorAnswer, requestId?: string) => JsonObject
   readonly modelList: (models: ReadonlyArray<Model>) => JsonObject
@@ -20,7 +20,7 @@ interface ErrorReply {
   readonly body: JsonObject
 }
 
-/** A failure in the form of `vendor`. `x-should-retry` is what SDKs obey before anything else. */
+/** Returns a failure in the format of `vendor`. SDKs obey `x-should-retry` first. */
 export const errorReply = (vendor: Vendor, answer: ErrorAnswer, requestId?: string): ErrorReply => {
   const { retryAfterMs, retryable } = answer
   return {

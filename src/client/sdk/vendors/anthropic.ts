@@ -1,8 +1,8 @@
-/** What Anthropic's endpoints tell beside answers. */
+/** Anthropic's formats for errors and model lists. */
 import type { ErrorAnswer } from "../errorAnswer.ts"
 import type { Vendor } from "./Vendor.ts"
 
-/** Anthropic's status for `overloaded_error`, which no standard has. */
+/** Anthropic's non-standard status for `overloaded_error`. */
 const OVERLOADED = 529
 
 const TYPES: Readonly<Record<number, string>> = {
@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<number, string>> = {
   [OVERLOADED]: "overloaded_error",
 }
 
-/** What is too busy here, `overloaded`, or shuts down, `draining`, is overloaded there. */
+/** Both codes become `overloaded_error`. */
 const statusOf = ({ code, status }: ErrorAnswer): number =>
   status === 503 && (code === "overloaded" || code === "draining") ? OVERLOADED : status
 
@@ -38,5 +38,5 @@ export const anthropic: Vendor = {
   model: ({ id }) => ({ type: "model", id, display_name: id, created_at: UNKNOWN_TIME }),
 }
 
-/** Not known here; this is what the format has for that. */
+/** Unknown; the format requires a value. */
 const UNKNOWN_TIME = "1970-01-01T00:00:00Z"

@@ -1,4 +1,4 @@
-/** What an SDK's request is for, by its path, and in whose form it is answered. */
+/** Finds the API and the vendor of an SDK's request. */
 import { API_NAMES, type ApiName, apiOf, type ApiVendor } from "../../../domain/upstream/apis.ts"
 import { anthropic } from "./anthropic.ts"
 import { openai } from "./openai.ts"
@@ -8,11 +8,11 @@ const VENDORS: Readonly<Record<ApiVendor, Vendor>> = { anthropic, openai }
 
 export const vendorOf = (api: ApiName): Vendor => VENDORS[apiOf(api).vendor]
 
-/** The API that `POST` to a path asks for. What stands before its own path is the base URL's. */
+/** Returns the API of a `POST` to this path, with any base path before it. */
 export const apiAt = (pathname: string): ApiName | undefined =>
   API_NAMES.find((api) => pathname.endsWith(apiOf(api).path))
 
-/** In whose form a request is answered that may be for no API at all: its path or its headers tell. */
+/** Returns the vendor whose format fits a request, by path or headers, even if it is for no API. */
 export const vendorAsked = (pathname: string, headers: { readonly has: (name: string) => boolean }): Vendor => {
   const api = apiAt(pathname)
   if (api !== undefined) return vendorOf(api)

@@ -1,4 +1,4 @@
-/** `GET /models`: which models there are, from a configured list or from the proxy's own. */
+/** Models for `GET /models`. */
 import { isObject } from "../../../domain/json/json.ts"
 
 export interface Model {
@@ -7,7 +7,7 @@ export interface Model {
   readonly owned_by: string
 }
 
-/** The models in an answer of the proxy's `/v1/models`, or `undefined` when it is something else. */
+/** Returns the models in an answer of `/v1/models`, or `undefined` if it is not one. */
 export const modelsIn = (list: unknown): ReadonlyArray<Model> | undefined => {
   if (!isObject(list) || !Array.isArray(list["data"])) return undefined
   return list["data"].flatMap((model: unknown) =>

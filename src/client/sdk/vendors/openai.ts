@@ -1,9 +1,9 @@
-/** What OpenAI's endpoints tell beside answers, so that the SDKs' own error classes come out. */
+/** OpenAI's formats for errors and model lists, so that SDKs throw their own error classes. */
 import type { JsonObject } from "../../../domain/json/json.ts"
 import { type ErrorAnswer, saidByProvider } from "../errorAnswer.ts"
 import type { Vendor } from "./Vendor.ts"
 
-/** OpenAI's codes for failures that exist here too, because applications test for them. Other codes stay unchanged. */
+/** Failures renamed to OpenAI's codes, because applications test for them. Other codes stay unchanged. */
 const CODES: Readonly<Record<string, string>> = {
   "context-too-long": "context_length_exceeded",
   "content-filtered": "content_filter",
@@ -28,7 +28,7 @@ export const openai: Vendor = {
       type: typeOf(answer.status),
       param: answer.param ?? null,
       code: codeOf(answer),
-      // Chats may have been served by another vendor, whose errors have no code.
+      // The chat may have been served by another vendor, whose errors have no code.
       ...answer.providerError,
     },
   }),
@@ -36,15 +36,15 @@ export const openai: Vendor = {
   model: ({ id, owned_by }) => ({ id, object: "model", created: UNKNOWN_TIME, owned_by }),
 }
 
-/** Not known here; the format wants a number. */
+/** Unknown; the format requires a number. */
 const UNKNOWN_TIME = 0
 
 const codeOf = ({ code }: ErrorAnswer): string => CODES[code] ?? code
 
 /**
- * The event of Responses that ends a stream which broke after `response`, in its last state, was told of, or before that.
+ * Returns the last event of a broken Responses stream. `response` is its last known state, if any.
  *
- * @param sequence the `sequence_number` that is due
+ * @param sequence the next `sequence_number`
  */
 export const responseFailed = (answer: ErrorAnswer, response: JsonObject | undefined, sequence: number): JsonObject => {
   const error = {

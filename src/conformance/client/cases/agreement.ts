@@ -1,4 +1,4 @@
-/** Receipts and proofs, properly signed, that say something else than what the client knows or was told beside it. */
+/** Receipts and proofs with a correct signature that contradict each other, the request or the answer. */
 import { omit } from "../../omit.ts"
 import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
@@ -24,12 +24,12 @@ const proof = (name: string, says: string, change: (claims: JsonObject) => JsonO
   )
 
 const HOUR = 3600
-/** In the year 2058. */
+/** A time in the year 2058. */
 const FAR = 2_777_000_000
 
 const TAKEOVER = { reason: "unavailable", provider: "provider2", model: "model-1" }
 
-/** A payload of either form whose answer counts other tokens than the end record. */
+/** Changes the token counts of an answer, but not of its end record. */
 const counted = (payload: JsonObject): JsonObject => {
   const usage = { prompt_tokens: 7, completion_tokens: 7, total_tokens: 14 }
   const { deltas } = payload

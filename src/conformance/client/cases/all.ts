@@ -10,7 +10,7 @@ import { offers } from "./offers.ts"
 import { refusals } from "./refusals.ts"
 import { statements } from "./statements.ts"
 
-/** The honest ones first: who fails those learns nothing from the others. */
+/** Honest cases come first: a client that fails them learns nothing from the others. */
 const CLASSES: ReadonlyArray<CaseClass> = [
   honest,
   offers,

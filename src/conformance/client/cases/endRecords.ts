@@ -1,4 +1,4 @@
-/** End records that are none, and ends that are no answer. */
+/** Malformed end records, and ends of answers that failed. */
 import { omit } from "../../omit.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
@@ -70,7 +70,7 @@ export const endRecords: CaseClass = {
       status: "failed",
       record: (record) => ({ ...record, problem: "upstream-timeout" }),
     }),
-    // Honest, and no answer all the same.
+    // Honest, but not an answer.
     refused("C23", "complete-failed", "says, properly sealed, that it failed", { status: "failed" }, COMPLETE),
     refused("C23", "complete-aborted", "says, properly sealed, that it stopped", { status: "aborted" }, COMPLETE),
     refused(

@@ -1,4 +1,4 @@
-/** Streams whose events are not the ones that are due. */
+/** Streams with events out of order, missing, repeated or added. */
 import { isObject } from "../../../domain/json/json.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 import { eventsOf } from "../Answer.ts"
@@ -15,13 +15,13 @@ const frame = (data: unknown): StreamEvent => ({ event: "frame", data })
 
 const dataOf = (event: StreamEvent | undefined) => (isObject(event?.data) ? event.data : {})
 
-/** The frames with the numbers that are due, as somebody numbers them who hides what was done. */
+/** Renumbers the frames, to hide a change. */
 const renumbered = (events: ReadonlyArray<StreamEvent>): ReadonlyArray<Piece> => {
   let seq = 0
   return events.map((each) => (each.event === "frame" ? frame({ ...dataOf(each), seq: seq++ }) : each))
 }
 
-/** Changes the data of event `at`. */
+/** Changes the data of the event at index `at`. */
 const changed = (events: Events, at: number, change: (data: object) => unknown): Events =>
   events.map((each, index) => (index === at ? { ...each, data: change(dataOf(each)) } : each))
 

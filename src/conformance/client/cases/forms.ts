@@ -1,4 +1,4 @@
-/** Successes that are not sealed as they must be, told by status, media type and shape. */
+/** Successful answers with a wrong status, media type or shape. */
 import { type Case, type CaseClass, refused } from "../Case.ts"
 import type { Lie, Reply } from "../Lie.ts"
 
@@ -61,14 +61,14 @@ export const forms: CaseClass = {
     refused(
       "C22",
       "form-stream",
-      "answers in a stream, properly sealed, what was not asked for as one",
+      "answers a request for a complete answer with a correctly sealed stream",
       { otherForm: true },
       COMPLETE,
     ),
     refused(
       "C22",
       "form-complete",
-      "answers in one piece, properly sealed, what was asked for as a stream",
+      "answers a request for a stream with a correctly sealed complete answer",
       { otherForm: true },
       STREAM,
     ),

@@ -1,10 +1,10 @@
-/** Frames that do not belong where they stand, and blocks that padding does not give. */
+/** Frames sealed for another place, and wrongly padded blocks. */
 import { type Bytes, concat, encodeBase64Url, u32 } from "../../../domain/bytes/bytes.ts"
 import { blockSize, pad } from "../../../domain/protocol/padding.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 import type { FramePlan } from "../Lie.ts"
 
-/** Changes how a frame is sealed, the first or the last one. */
+/** Changes how the first or the last frame is sealed. */
 const sealing = (
   must: string,
   name: string,
@@ -35,7 +35,7 @@ const ROWS: ReadonlyArray<Row> = [
     "padding",
     "with a byte of padding that is not zero",
     (plan) => {
-      // A payload may fill its block: then there is nothing to spoil, and a space more makes room.
+      // A payload that fills its block has no padding to change, so a space is added.
       const room = blockOf(plan).length === plan.payload.length + 4
       const payload = room ? concat(plan.payload, Buffer.from(" ")) : plan.payload
       const block = pad(payload, plan.floor)

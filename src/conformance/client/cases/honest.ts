@@ -1,4 +1,4 @@
-/** What an honest proxy may say, and a client has to believe. */
+/** Honest answers, which a client must believe. */
 import { omit } from "../../omit.ts"
 import { isObject } from "../../../domain/json/json.ts"
 import { believed, type CaseClass } from "../Case.ts"
@@ -7,7 +7,7 @@ import { BREAK, type Reply } from "../Lie.ts"
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
 
-/** The same bytes in pieces of `size`, wherever they are cut. */
+/** Cuts bytes into pieces of `size`, also within characters. */
 const inPieces =
   (size: number) =>
   (reply: Reply): Reply => {
@@ -17,7 +17,7 @@ const inPieces =
     return { ...reply, body }
   }
 
-/** The text of all pieces, changed. */
+/** Changes the text of all pieces. */
 const asText =
   (change: (text: string) => string) =>
   (reply: Reply): Reply => ({
@@ -57,13 +57,14 @@ export const honest: CaseClass = {
       },
       STREAM,
     ),
-    believed("C6", "honest-other-keys", "shows other keys beside its own", {
-      keys: ({ keys }, stranger) => ({
-        keys: [{ kty: "RSA", n: "AQAB", e: "AQAB" }, stranger, ...(keys as ReadonlyArray<unknown>)],
+    believed("C6", "honest-other-keys", "sends other keys beside its own", {
+      offer: ({ attestation, keys }, stranger) => ({
+        attestation,
+        keys: [{ kty: "RSA", n: "AQAB", e: "AQAB" }, stranger, ...keys],
       }),
     }),
-    believed("C6", "honest-unnamed-key", "shows its key under another kid: a key counts by its own thumbprint", {
-      keys: ({ keys }) => ({ keys: (keys as ReadonlyArray<object>).map((key) => ({ ...key, kid: "another" })) }),
+    believed("C6", "honest-unnamed-key", "sends its key under another kid: a key counts by its own thumbprint", {
+      offer: ({ attestation, keys }) => ({ attestation, keys: keys.map((key) => ({ ...key, kid: "another" })) }),
     }),
     believed("C41", "honest-no-usage", "counts nothing", {
       payloads: (payloads) => payloads.map((payload) => omit(payload, "usage")),

@@ -1,4 +1,4 @@
-/** JSON that is not I-JSON, in every place in which a client reads JSON. */
+/** JSON that is not I-JSON, wherever a client reads JSON. */
 import { concat, utf8 } from "../../../domain/bytes/bytes.ts"
 import type { Form } from "../../../domain/protocol/transcript.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
@@ -7,7 +7,7 @@ import type { Lie, Told } from "../Lie.ts"
 type Spoil = (value: Told) => Told
 
 const textOf = (value: Told): string => JSON.stringify(value)
-/** The JSON of an object with something before its first member. */
+/** Returns the JSON of an object with `first` before its first member. */
 const beginning = (value: Told, first: string): string => `{${first},${textOf(value).slice(1)}`
 const firstMember = (value: Told): readonly [name: string, value: unknown] =>
   Object.entries(Object(value))[0] ?? ["", null]
@@ -53,7 +53,6 @@ interface Place {
 }
 
 const PLACES: ReadonlyArray<Place> = [
-  { name: "keys", says: "the set of keys", lie: (spoil) => ({ keys: spoil }) },
   { name: "offer", says: "the answer to init", lie: (spoil) => ({ offer: spoil }) },
   { name: "session", says: "the claims of the session statement", lie: (spoil) => ({ session: { claims: spoil } }) },
   { name: "receipt", says: "the claims of the receipt", lie: (spoil) => ({ receipt: { claims: spoil } }) },
@@ -78,7 +77,7 @@ const PLACES: ReadonlyArray<Place> = [
   })),
 ]
 
-/** A header has three members and no other, so that only these say something of JSON. */
+/** Changes to a header that test only JSON: it must not have a fourth member. */
 const IN_HEADERS = new Set(["member-twice", "member-twice-escaped", "byte-order-mark"])
 
 const inHeaders = (name: string, says: string, spoil: Spoil): ReadonlyArray<Case> =>

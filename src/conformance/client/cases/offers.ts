@@ -1,4 +1,4 @@
-/** Offers of a session to which nothing may be sealed. */
+/** Offers that a client must refuse before it seals anything. */
 import { omit } from "../../omit.ts"
 import { type Bytes, concat, decodeBase64Url, encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
@@ -17,7 +17,7 @@ const without = (must: string, member: string): Case =>
 
 const keyIn = ({ public_key }: JsonObject): Bytes => decodeBase64Url(String(public_key)) ?? new Uint8Array()
 
-/** Puts other bytes in the place of the X25519 part of the session's key, which is its end in either suite. */
+/** Replaces the X25519 part of the session's key, its last 32 bytes in either suite. */
 const weakKey = (name: string, says: string, hex: string): Case =>
   claiming("C4", `offer-key-${name}`, `offers a key whose X25519 part is ${says}`, (claims) => ({
     public_key: encodeBase64Url(concat(keyIn(claims).subarray(0, -32), Buffer.from(hex, "hex"))),
@@ -64,7 +64,7 @@ export const offers: CaseClass = {
     claiming("C15", "offer-suite-unknown", "takes a suite that was not offered", () => ({
       suite: { kem: 16, kdf: 1, aead: 2 },
     })),
-    refused("C15", "offer-suite-other", "takes a suite that was not offered, though there is such a one", {
+    refused("C15", "offer-suite-other", "takes an existing suite that was not offered", {
       otherSuite: true,
     }),
     claiming("C15", "offer-suite-kdf", "takes the KEM that was offered with another KDF", ({ suite }) => ({
@@ -132,14 +132,19 @@ export const offers: CaseClass = {
       expires_at: Number(iat) + MAX_SESSION_SECONDS + 1,
     })),
     claiming("C17", "offer-no-requests", "serves no request", () => ({ max_requests: 0 })),
-    refused("C29", "offer-empty", "answers without a statement", { offer: () => ({}) }),
+    refused("C29", "offer-empty", "answers without a statement", { offer: ({ keys }) => ({ keys }) }),
     refused("C29", "offer-not-text", "answers with a statement that is no text", {
-      offer: ({ attestation }) => ({ attestation: [attestation] }),
+      offer: ({ attestation, keys }) => ({ attestation: [attestation], keys }),
     }),
-    refused("C10", "keys-none", "does not show the key that it signs with", { keys: () => ({ keys: [] }) }),
-    refused("C6", "keys-not-a-set", "shows something else than a set of keys", { keys: () => ["nothing"] }),
-    refused("C6", "keys-renamed", "shows a stranger's key under the pinned kid, and signs with that", {
-      keys: ({ keys }, stranger) => ({ keys: [{ ...stranger, kid: (keys as ReadonlyArray<JsonObject>)[0]?.["kid"] }] }),
+    refused("C10", "keys-missing", "sends no keys beside its offer", { offer: ({ attestation }) => ({ attestation }) }),
+    refused("C10", "keys-none", "does not send the key that it signs with", {
+      offer: (offer) => ({ ...offer, keys: [] }),
+    }),
+    refused("C6", "keys-not-a-set", "sends something else than a set of keys", {
+      offer: (offer) => ({ ...offer, keys: "nothing" }),
+    }),
+    refused("C6", "keys-renamed", "sends a stranger's key under the pinned kid, and signs with that", {
+      offer: ({ attestation, keys }, stranger) => ({ attestation, keys: [{ ...stranger, kid: keys[0]?.kid }] }),
       session: { byStranger: true },
     }),
   ].map((each) => ({ ...each, name: each.name.replaceAll(" ", "-") })),

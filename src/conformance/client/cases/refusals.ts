@@ -1,4 +1,4 @@
-/** Refusals, which anybody on the path can write: they say something about the transport, and are no answer. */
+/** Unsealed refusals. Anybody on the path can forge them, so they are never an answer. */
 import { problemReply } from "../replies.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 import type { Reply } from "../Lie.ts"

@@ -1,4 +1,4 @@
-/** Statements that are none: the same forgeries of each kind, because a client that checks one may skip another. */
+/** Forged statements: the same forgeries for each kind, because a client may check one kind and skip another. */
 import { omit } from "../../omit.ts"
 import { createHmac } from "node:crypto"
 import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
@@ -17,7 +17,7 @@ const partsOf = (statement: string) => {
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-/** The same bytes spelled with an unused bit that is not zero: of 64 bytes the last character has four of them. */
+/** Spells the same bytes with a non-zero unused bit; the last character of 64 bytes has four unused bits. */
 const withUnusedBit = (statement: string): string =>
   statement.slice(0, -1) + ALPHABET.charAt(ALPHABET.indexOf(statement.slice(-1)) + 1)
 

@@ -9,7 +9,7 @@ import { statementChecks } from "./statements.ts"
 import { streamChecks } from "./stream.ts"
 import { unseenChecks } from "./unseen.ts"
 
-/** In the order of the page. */
+/** All checks, in the order of the page. */
 export const CHECKS: ReadonlyArray<Check> = [
   ...initChecks,
   ...envelopeChecks,
@@ -22,9 +22,9 @@ export const CHECKS: ReadonlyArray<Check> = [
   ...unseenChecks,
 ]
 
-/** Rules about what bodies, models and providers mean. The rest is transport, sessions, sealing, statements and refusals. */
+/** Rules about the meaning of bodies, models and providers. The other rules form the `core` profile. */
 const OF_MODELS: ReadonlySet<string> = new Set(["P24", "P25", "P28", "P36", "P38", "P46", "P47", "P48", "P49", "P50"])
 
-/** The checks of a profile: `core` is for servers that pass bodies on without looking into them. */
+/** The checks of a profile: `core` is for servers that pass bodies on unread. */
 export const checksOf = (profile: "core" | "full"): ReadonlyArray<Check> =>
   profile === "full" ? CHECKS : CHECKS.filter(({ must }) => !OF_MODELS.has(must))

@@ -1,4 +1,4 @@
-/** Ways in which JSON is not I-JSON (RFC 7493), each made of the text of a good object. */
+/** Turns the text of a valid object into JSON that is not I-JSON (RFC 7493). */
 import { concat, utf8 } from "../../../domain/bytes/bytes.ts"
 
 type Spoil = (json: string) => string | Uint8Array

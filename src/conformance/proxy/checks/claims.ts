@@ -1,4 +1,4 @@
-/** That nothing is served twice. */
+/** Checks that no request is served twice. */
 import { randomUUID } from "node:crypto"
 import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import { type Check, check } from "../Check.ts"
@@ -8,7 +8,7 @@ import type { ClientSession } from "../../../client/sealed/session.ts"
 import { type Probe, UNSERVED } from "../Probe.ts"
 
 const COPIES = 8
-/** Sessions of more requests are not used up. */
+/** The longest session that the kit uses up, in requests. */
 const FEW = 300
 
 const sealedOnce = async (probe: Probe) => {
@@ -19,7 +19,7 @@ const sealedOnce = async (probe: Probe) => {
 interface UsedUp {
   readonly session: ClientSession
   readonly served: number
-  /** The body that was served first. */
+  /** The body served first. */
   readonly first: string
 }
 
@@ -37,7 +37,7 @@ const useUp = async (probe: Probe): Promise<UsedUp> => {
   return { session, served, first }
 }
 
-/** One of them is enough for all checks of a run. */
+/** Shared by all checks of a run. */
 const done = new WeakMap<Probe, Promise<UsedUp>>()
 const usedUp = (probe: Probe): Promise<UsedUp> => {
   const made = done.get(probe) ?? useUp(probe)
@@ -98,7 +98,7 @@ export const claimChecks: ReadonlyArray<Check> = [
       ),
     )
   }),
-  check("P18", "request-id-after-stale", "what is stale claims no request_id", async (probe) => {
+  check("P18", "request-id-after-stale", "a stale request claims no request_id", async (probe) => {
     const request_id = randomUUID()
     const stale = failedAs(await probe.asking({ ...UNSERVED, request_id, issued_at: 1 }), "such a request", "stale")
     return `${stale}, then ${failedAs(await probe.asking({ ...UNSERVED, request_id }), "its request_id", "unsupported-api")}`
@@ -108,7 +108,7 @@ export const claimChecks: ReadonlyArray<Check> = [
     const { body } = await probe.seal(session, { payload: probe.payload(session, UNSERVED) })
     return `${served} were served, then ${refusedAs(await probe.post(body), "one request more", "410 session-gone")}`
   }),
-  check("P19", "claim-kept", "a copy is told from a new request also when its session is used up", async (probe) =>
+  check("P19", "claim-kept", "a copy is still recognized when its session is used up", async (probe) =>
     refusedAs(await probe.post((await usedUp(probe)).first), "a copy", "409 replayed"),
   ),
   check("P11", "session-expired", "a session ends at expires_at", async (probe) => {

@@ -1,4 +1,4 @@
-/** Complete answers, and what one can see of any answer from outside. */
+/** Checks of complete answers, and of what any answer shows on the path. */
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
 import { FLOOR } from "../../../domain/protocol/padding.ts"
@@ -12,9 +12,9 @@ import type { Received } from "../Wire.ts"
 const END_RECORD_BYTES = 4092
 const PROMPT = { prompt: "hello" }
 
-/** Headers that may differ between two answers: transport, and the time. */
+/** Headers of transport and time, which may differ between two answers. */
 const OF_TRANSPORT = new Set(["date", "connection", "keep-alive", "transfer-encoding", "content-length"])
-/** Headers that tell something of an exchange. */
+/** Headers that reveal something about an exchange. */
 const TELLING =
   /^(retry-after|traceparent|tracestate|server-timing|x-request-id|(x-)?ratelimit.*|x-b3.*|age|etag|set-cookie|content-encoding)$/
 
@@ -25,7 +25,7 @@ const headersOf = ({ headers }: Received): string =>
     .sort()
     .join("\n")
 
-/** Ways to fail that cost no provider anything, and an answer, if a provider gives one. */
+/** Failures that call no provider, and an answer, if there is a provider. */
 const KINDS: ReadonlyArray<readonly [what: string, members: JsonObject]> = [
   ["an unsupported api", UNSERVED],
   ["an invalid request", { body: { messages: [] } }],
@@ -179,11 +179,16 @@ export const completeChecks: ReadonlyArray<Check> = [
       return "every member"
     }),
   ),
-  check("P18", "no-sealed-problem-form", "what was opened is never answered with a problem document", async (probe) => {
-    const { received } = await probe.asking({ body: null })
-    must(!(received.headers["content-type"] ?? "").startsWith(PROBLEM_CONTENT_TYPE), "it is")
-    return received.headers["content-type"] ?? ""
-  }),
+  check(
+    "P18",
+    "no-sealed-problem-form",
+    "an opened request is never answered with an unsealed problem document",
+    async (probe) => {
+      const { received } = await probe.asking({ body: null })
+      must(!(received.headers["content-type"] ?? "").startsWith(PROBLEM_CONTENT_TYPE), "it is")
+      return received.headers["content-type"] ?? ""
+    },
+  ),
   check("P10", "request-large", "a request as long as max_request_bytes allows is opened", async (probe) => {
     const session = await probe.session()
     const bytes = Math.min(Math.floor(session.maxRequestBytes * 0.9), 900_000)

@@ -1,4 +1,4 @@
-/** Sealed requests that are refused before they are opened, and what is of no account in one that is opened. */
+/** Checks of refusals before a request is opened, and of members and headers that must be ignored. */
 import { randomUUID } from "node:crypto"
 import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import { parseIJson } from "../../../domain/json/iJson.ts"
@@ -17,7 +17,7 @@ const without = (body: object, name: string) =>
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-/** The same 16 bytes spelled with an unused bit that is not zero. */
+/** Spells the same 16 bytes with a non-zero unused bit. */
 const withUnusedBit = (text: string): string =>
   text.slice(0, -1) + ALPHABET.charAt(ALPHABET.indexOf(text.slice(-1)) + 1)
 
@@ -90,7 +90,7 @@ export const envelopeChecks: ReadonlyArray<Check> = [
       )
     },
   ),
-  check("P16", "request-origin", "what a web page of another origin sends is refused", async (probe) => {
+  check("P16", "request-origin", "a request from a web page of another origin is refused", async (probe) => {
     const { sealed: request } = await sealed(probe)
     return refusedAs(
       await probe.post(request.body, { origin: "https://conformance.invalid" }),
@@ -98,7 +98,7 @@ export const envelopeChecks: ReadonlyArray<Check> = [
       "403 cross-origin",
     )
   }),
-  check("P16", "request-host", "what is sent under a name that is not the server's is refused", async (probe) => {
+  check("P16", "request-host", "a request under another host name than the server's is refused", async (probe) => {
     const { sealed: request } = await sealed(probe)
     const received = await probe.post(request.body, { host: "conformance.invalid" })
     if (received.status === 200 && !probe.isLocal) return skip("this server is not local, and may serve every name")
@@ -148,7 +148,7 @@ export const envelopeChecks: ReadonlyArray<Check> = [
   check("P12", "request-authorization", "the header Authorization is ignored", async (probe) => {
     const { sealed: request } = await sealed(probe)
     await probe.open(await probe.post(request.body, { authorization: `Bearer ${randomUUID()}` }), request)
-    return "it was opened with a header that nobody knows"
+    return "it was opened with an unknown header"
   }),
   check(
     "P1",
@@ -208,14 +208,14 @@ export const envelopeChecks: ReadonlyArray<Check> = [
       )}`
     },
   ),
-  check("P45", "request-trace", "headers about traces are ignored, and answered by none", async (probe) => {
+  check("P45", "request-trace", "trace headers are ignored, and no answer has any", async (probe) => {
     const { sealed: request } = await sealed(probe)
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     const { headers } = (
       await probe.open(await probe.post(request.body, { traceparent, tracestate: "kit=1" }), request)
     ).received
     must(!JSON.stringify(headers).includes(traceparent.slice(3, 35)), "the trace comes back in a header")
-    return "no header has the trace; what providers are told is not seen from outside"
+    return "no header has the trace; requests to providers cannot be seen from outside"
   }),
   check(
     "P44",

@@ -1,4 +1,4 @@
-/** Beginning a session. */
+/** Checks of `POST /v1/init` and `GET /v1/keys`. */
 import { encodeBase64Url, utf8 } from "../../../domain/bytes/bytes.ts"
 import { isObject } from "../../../domain/json/json.ts"
 import { parseIJson } from "../../../domain/json/iJson.ts"
@@ -16,7 +16,7 @@ import { BAD_JSON } from "./badJson.ts"
 
 const nonce = (bytes = 16): string => encodeBase64Url(randomBytes(bytes))
 const IDS: ReadonlyArray<SuiteId> = SUITES.map(({ id }) => id)
-/** A random bit is the same in all of so many ids once in 2^31. */
+/** With this many ids, a random bit is equal in all of them once in 2^31 runs. */
 const SAMPLES = 32
 const RANDOM_BYTES = 13
 const NO_SUITE: SuiteId = { kem: 65_535, kdf: 65_535, aead: 65_535 }
@@ -28,7 +28,7 @@ const malformed = (
   bodies: ReadonlyArray<readonly [what: string, body: string | Uint8Array]>,
 ): Promise<string> => each(bodies, async ([what, body]) => refusedAs(await probe.init(body), what, "400 malformed"))
 
-/** Verifies the offer for a body that offers all suites. */
+/** Verifies the offer for a body with all suites. */
 const offered = (probe: Probe, body: string) => probe.verify({ body, suites: SUITES })
 
 const CLAIMS = [

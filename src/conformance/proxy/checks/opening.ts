@@ -1,4 +1,4 @@
-/** Sealed requests that cannot be opened. */
+/** Checks of sealed requests that cannot be opened. */
 import { type Bytes, concat, encodeBase64Url, u32, utf8 } from "../../../domain/bytes/bytes.ts"
 import { FLOOR, pad } from "../../../domain/protocol/padding.ts"
 import { joinContent, MAX_CREDENTIAL_BYTES } from "../../../domain/protocol/sealedContent.ts"
@@ -10,7 +10,7 @@ import { each, refusedAs } from "../expect.ts"
 import { type Probe, UNSERVED } from "../Probe.ts"
 import { bytesIn, sealed, sentWith } from "./sending.ts"
 
-/** Points of X25519 with which an agreement is no secret, and spellings that are not canonical (RFC 7748 §5, §6.1). */
+/** X25519 points of small order, and non-canonical encodings (RFC 7748 §5, §6.1). */
 const WEAK = [
   "00".repeat(32),
   `01${"00".repeat(31)}`,
@@ -127,20 +127,25 @@ export const openingChecks: ReadonlyArray<Check> = [
       ),
     ),
   ),
-  check("P13", "request-credential", "a credential that is none cannot be opened", (probe) =>
+  check("P13", "request-credential", "a malformed credential cannot be opened", (probe) =>
     each(CONTENTS, async ([what, make]) =>
       refusedAs(await inBlock(probe, (payload) => pad(make(payload), FLOOR)), what, "400 unopenable"),
     ),
   ),
-  check("P17", "request-not-used-up", "what was not opened may still be sent as it was sealed", async (probe) => {
-    const { sealed: request } = await sealed(probe)
-    const bytes = bytesIn(request.sent.body.ciphertext)
-    refusedAs(
-      await sentWith(probe, request, { ciphertext: encodeBase64Url(changedEnd(bytes)) }),
-      "a changed ciphertext",
-      "400 unopenable",
-    )
-    await probe.open(await probe.post(request.body), request)
-    return "after a copy that could not be opened, the request was"
-  }),
+  check(
+    "P17",
+    "request-not-used-up",
+    "a request that could not be opened when changed is served unchanged",
+    async (probe) => {
+      const { sealed: request } = await sealed(probe)
+      const bytes = bytesIn(request.sent.body.ciphertext)
+      refusedAs(
+        await sentWith(probe, request, { ciphertext: encodeBase64Url(changedEnd(bytes)) }),
+        "a changed ciphertext",
+        "400 unopenable",
+      )
+      await probe.open(await probe.post(request.body), request)
+      return "after a copy that could not be opened, the request was"
+    },
+  ),
 ]

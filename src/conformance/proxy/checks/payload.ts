@@ -1,4 +1,4 @@
-/** What is wrong with a payload is answered under the seal. */
+/** Checks that faults of a payload are answered under the seal. */
 import { randomUUID } from "node:crypto"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import { MAX_SKEW_MS } from "../../../domain/protocol/transcript.ts"
@@ -12,7 +12,7 @@ const MESSAGES = [{ role: "user", content: PROMPT }]
 
 const MESSAGE = { model: "any", max_tokens: 16, messages: MESSAGES }
 
-/** Fails with `code` for each of these members in a payload that is else as it must be. */
+/** Checks that each of these members, in an otherwise valid payload, fails with `code`. */
 const failing = (probe: Probe, code: string, payloads: ReadonlyArray<readonly [what: string, members: JsonObject]>) =>
   each(payloads, async ([what, members]) => failedAs(await probe.asking(members), what, code))
 
@@ -22,7 +22,7 @@ const asBytes = async (probe: Probe, what: string, spoil: (json: string) => stri
   return failedAs({ record: await probe.record({ payload }, session) }, what, code)
 }
 
-/** The probe, of a server that knows the API. An unknown provider keeps it from asking any. */
+/** Skips the check unless the server knows the API. The unknown provider prevents a call. */
 const having = async (probe: Probe, api: string): Promise<Probe> => {
   const { record } = await probe.asking({ api, provider: UNKNOWN_PROVIDER, body: MESSAGE })
   const { problem } = record
@@ -30,7 +30,7 @@ const having = async (probe: Probe, api: string): Promise<Probe> => {
   return probe
 }
 
-/** Well beyond what may be, so that a second of travel makes no difference. */
+/** Well beyond the allowed skew, so that a second of latency makes no difference. */
 const BEYOND_MS = MAX_SKEW_MS + 5000
 const WITHIN_MS = MAX_SKEW_MS - 15_000
 
@@ -123,7 +123,7 @@ export const payloadChecks: ReadonlyArray<Check> = [
       ["a stale request for no API", await at(probe, -BEYOND_MS)],
     ]),
   ),
-  check("P27", "payload-api", "an api that nobody knows is unsupported", (probe) =>
+  check("P27", "payload-api", "an unknown api is unsupported", (probe) =>
     failing(probe, "unsupported-api", [
       ["an api of its own", UNSERVED],
       ["an api in capitals", { api: "CHAT.COMPLETIONS" }],
@@ -166,7 +166,7 @@ export const payloadChecks: ReadonlyArray<Check> = [
       ].map(([what, headers]) => [String(what), { api: "messages", headers, body: MESSAGE }] as const),
     ),
   ),
-  check("P47", "payload-known-members", "what a proxy has to know of any body is looked at", (probe) =>
+  check("P47", "payload-known-members", "members that concern the proxy are checked in any body", (probe) =>
     failing(probe, "invalid-request", [
       ["a model that is a number", { body: { messages: MESSAGES, model: 1 } }],
       ["a stream that is text", { body: { messages: MESSAGES, stream: "true" } }],
@@ -192,7 +192,7 @@ export const payloadChecks: ReadonlyArray<Check> = [
   check(
     "P18",
     "payload-credential",
-    "without the credential that the server asks for, nobody is served",
+    "without the credential that the server requires, no request is served",
     async (probe) => {
       if (probe.credential === "")
         return skip("no credential was given to the kit, so the server is taken to be open to everybody")

@@ -1,9 +1,9 @@
-/** Sends a sealed request, also with something else in it than what was sealed. */
+/** Sends a sealed request, optionally changed. */
 import { type Bytes, decodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import type { SuiteName } from "../../../domain/protocol/suites.ts"
 import { type Probe, type Sealed, UNSERVED } from "../Probe.ts"
 
-/** A request that costs no provider anything. */
+/** A request that calls no provider. */
 export const sealed = async (probe: Probe, suite?: SuiteName) => {
   const session = await probe.session(suite)
   return { session, sealed: await probe.seal(session, { payload: probe.payload(session, UNSERVED) }) }

@@ -1,4 +1,4 @@
-/** What the server signs. That frames, chain and commitments fit is checked wherever an answer is opened. */
+/** Checks of signed statements. Opening any answer already checks frames, chain and commitments. */
 import { randomUUID } from "node:crypto"
 import { type Bytes, decodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
@@ -141,20 +141,15 @@ export const statementChecks: ReadonlyArray<Check> = [
     must(new Set(nonces).size === nonces.length, "two answers have one response_nonce")
     return `${nonces.length} answers, ${nonces.length} nonces`
   }),
-  check(
-    "P42",
-    "receipt-of-failure",
-    "a failure has a receipt that names nobody, when nobody was called",
-    async (probe) => {
-      const request_id = randomUUID()
-      const answer = await probe.asking({ ...UNSERVED, request_id })
-      const { jti, model, provider, usage } = answer.end.receipt
-      must(provider === null && model === null, `it names ${String(provider)} and ${String(model)}`)
-      must(usage === null, "it counts usage")
-      must(jti === request_id, `its jti is ${String(jti)}`)
-      return `${failedAs(answer, "such a request", "unsupported-api")}, by nobody`
-    },
-  ),
+  check("P42", "receipt-of-failure", "the receipt of a failure names no provider if none was called", async (probe) => {
+    const request_id = randomUUID()
+    const answer = await probe.asking({ ...UNSERVED, request_id })
+    const { jti, model, provider, usage } = answer.end.receipt
+    must(provider === null && model === null, `it names ${String(provider)} and ${String(model)}`)
+    must(usage === null, "it counts usage")
+    must(jti === request_id, `its jti is ${String(jti)}`)
+    return `${failedAs(answer, "such a request", "unsupported-api")}, by no provider`
+  }),
   check("P42", "receipt-persisted", "a receipt says that the prompt was not kept", async (probe) => {
     const { prompt_persisted, software } = (await probe.asking(UNSERVED)).end.receipt
     must(prompt_persisted === false, `prompt_persisted is ${String(prompt_persisted)}`)

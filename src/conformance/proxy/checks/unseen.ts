@@ -1,4 +1,4 @@
-/** What the page asks of a server and nobody can see from outside: told, so that nobody takes it for checked. */
+/** Rules that cannot be checked from outside, listed as skipped. */
 import { type Check, check } from "../Check.ts"
 import { skip } from "../outcome.ts"
 

@@ -1,4 +1,4 @@
-/** What a request is answered with. */
+/** Answers to a sealed request. */
 import type { PublishedExchange } from "../published.ts"
 import * as reference from "../reference.ts"
 import { b64u, bytes, type Claims, fromHex, hex, text } from "../reference.ts"
@@ -243,7 +243,7 @@ export const makeAnswers = (vectors: Vectors, identity: reference.Identity): Rea
       },
       { expect: "failure" },
     ),
-    // What is not sealed.
+    // Unsealed answers.
     answer(complete, "C27", "status 201", { status: 201, body: honest.complete }),
     answer(stream, "C27", "status 206", { status: 206, body: honest.stream }),
     answer(complete, "C28", "JSON of no sealed type", { content_type: "application/json", body: honest.complete }),
@@ -312,7 +312,7 @@ export const makeAnswers = (vectors: Vectors, identity: reference.Identity): Rea
     // Streams.
     ...eventful.map(([rule, why, events]) => streamed(rule, why, { events })),
     ...payloads.map(([rule, why, payload]) => streamed(rule, why, { payloads: ([, ...more]) => [payload, ...more] })),
-    // What is signed.
+    // Signed statements.
     ...wrongSignatures(identity, "receipt")
       .filter(isKept)
       .map(([rule, why, signed]) => whole(rule, `the receipt: ${why}`, { signReceipt: (_, claims) => signed(claims) })),
@@ -327,7 +327,7 @@ export const makeAnswers = (vectors: Vectors, identity: reference.Identity): Rea
       signProof: (_, claims) => reference.statement(OTHER, "proof", { ...claims, iss: OTHER.kid }).statement,
     }),
     ...proofs.map(([rule, why, change]) => streamed(rule, why, { proof: (claims) => ({ ...claims, ...change }) })),
-    // What stands outside the seal.
+    // Members outside the seal.
     answer(complete, "C25", "the session is gone", {
       status: 410,
       content_type: PROBLEM,

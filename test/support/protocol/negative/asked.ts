@@ -11,14 +11,14 @@ export type Asked = Given<
     readonly content_type: string
     /** Bodies that the same proxy was sent, and answered, before. */
     readonly before?: ReadonlyArray<string>
-    /** Of the answer: a refusal's, or 200. */
+    /** Status of the answer. */
     readonly status: number
-    /** Of a refusal, or of the problem under the seal. */
+    /** Code of the refusal or of the sealed problem. */
     readonly code?: string | undefined
-    /** What opens the answer to a sealed request: the values are those of vectors.json. */
+    /** Values that open the sealed answer, as in vectors.json. */
     readonly exported_secret?: string
     readonly request_hash?: string
-    /** What the end record says, where the answer is sealed. */
+    /** Expected end record, if the answer is sealed. */
     readonly sealed?: {
       readonly form: string
       readonly status: string

@@ -11,7 +11,7 @@ export interface Event {
 type Json = Readonly<Record<string, unknown>>
 type Signed = (claims: Claims) => string
 
-/** Where a change is made; each is given what would be right. Everything behind it is made anew, so that nothing else is wrong. */
+/** A change; receives the correct value. Everything that depends on it is recomputed, so that nothing else is wrong. */
 export interface Changes {
   readonly payloads?: (payloads: ReadonlyArray<string>) => ReadonlyArray<string>
   readonly receipt?: (claims: Claims) => Claims

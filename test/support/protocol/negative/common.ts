@@ -1,14 +1,14 @@
-/** What the vectors of what must be refused are made of. */
+/** Shared parts of the negative vectors. */
 import type { PublishedExchange } from "../published.ts"
 import { b64u, fromB64u } from "../reference.ts"
 import type { Vectors } from "../vectors.ts"
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** What a client has to say of what it was sent, or a verifier of what it was shown. */
+/** Required verdict of a client or a verifier. */
 export type Verdict = "attack" | "answer" | "failure" | "refusal" | "break"
 
-/** What may be sent after a refusal or a break: the request sealed anew under its id, its very bytes, or nothing. */
+/** Allowed next step after a refusal or a break: seal again under the same id, send the same bytes, or nothing. */
 export type Next = "seal-anew" | "same-bytes" | "nothing"
 
 /** A body: text, or bytes that are none. */

@@ -1,4 +1,4 @@
-/** What is shown of an exchange later. */
+/** Evidence of an exchange for offline verification. */
 import type { PublishedExchange } from "../published.ts"
 import * as reference from "../reference.ts"
 import { b64u, type Claims, fromHex, text } from "../reference.ts"

@@ -1,4 +1,4 @@
-/** What a session is offered with. */
+/** Answers to `POST /v1/init`. */
 import * as reference from "../reference.ts"
 import { b64u, bytes, type Claims, fromHex } from "../reference.ts"
 import type { Vectors } from "../vectors.ts"
@@ -12,21 +12,20 @@ export type Offer = Given<{
   readonly status: number
   readonly content_type: string
   readonly body: string
-  /** What `GET /v1/keys` says, where that is not the pinned key. */
-  readonly keys?: object
   readonly expect: Verdict
 }>
 
 export const makeOffers = (vectors: Vectors, identity: reference.Identity): ReadonlyArray<Offer> => {
   const { X25519: session, "MLKEM768-X25519": xWing } = vectors.sessions
   const sign = (claims: Claims) => reference.statement(identity, "session", claims).statement
+  const body = (attestation: string, jwk: object = identity.jwk) => JSON.stringify({ attestation, keys: [jwk] })
   const answered = (rule: string, why: string, attestation: string, more: Partial<Offer> = {}): Offer => ({
     rules: [rule],
     why,
     session: session.name,
     status: 200,
     content_type: "application/json",
-    body: JSON.stringify({ attestation }),
+    body: body(attestation),
     expect: "attack",
     ...more,
   })
@@ -44,26 +43,29 @@ export const makeOffers = (vectors: Vectors, identity: reference.Identity): Read
   const [input = ""] = session.request_body.split('"suites"')
   return [
     answered("C3", "members that a client does not know, in body and claims", sign({ ...session.claims, note: "x" }), {
-      body: JSON.stringify({ attestation: sign({ ...session.claims, note: "x" }), note: { a: [] } }),
+      body: JSON.stringify({
+        attestation: sign({ ...session.claims, note: "x" }),
+        keys: [identity.jwk],
+        note: { a: [] },
+      }),
       expect: "answer",
     }),
     answered("C2", "a body with a member twice", "", {
-      body: `{"attestation":${JSON.stringify(honest)},"attestation":${JSON.stringify(honest)}}`,
+      body: body(honest).replace("{", `{"attestation":${JSON.stringify(honest)},`),
     }),
-    answered("C29", "a body without a statement", "", { body: "{}" }),
+    answered("C29", "a body without a statement", "", { body: JSON.stringify({ keys: [identity.jwk] }) }),
+    answered("C10", "a body without keys", "", { body: JSON.stringify({ attestation: honest }) }),
+    answered("C10", "an empty set of keys", "", { body: JSON.stringify({ attestation: honest, keys: [] }) }),
     ...wrongSignatures(identity, "session").map(([rule, why, signed]) => answered(rule, why, signed(session.claims))),
-    answered(
-      "C6",
-      "the key of somebody else, shown under the pinned kid",
-      reference.jws(OTHER.seed, headerOf(identity, "session"), session.claims).statement,
-      { keys: { keys: [{ ...OTHER.jwk, kid: identity.kid }] } },
-    ),
-    answered(
-      "C10",
-      "an offer of somebody else, whose key is shown",
-      reference.statement(OTHER, "session", { ...session.claims, iss: OTHER.kid }).statement,
-      { keys: { keys: [OTHER.jwk] } },
-    ),
+    answered("C6", "the key of somebody else, shown under the pinned kid", "", {
+      body: body(reference.jws(OTHER.seed, headerOf(identity, "session"), session.claims).statement, {
+        ...OTHER.jwk,
+        kid: identity.kid,
+      }),
+    }),
+    answered("C10", "an offer of somebody else, whose key is shown", "", {
+      body: body(reference.statement(OTHER, "session", { ...session.claims, iss: OTHER.kid }).statement, OTHER.jwk),
+    }),
     claiming("C14", "the hash of a body with a shorter list of suites", {
       init_hash: reference.initHash(`${input}"suites":[]}`),
     }),

@@ -1,4 +1,4 @@
-/** What a proxy is sent in a session. */
+/** Sealed requests to a proxy. */
 import * as reference from "../reference.ts"
 import { b64u, bytes, fromHex, hex, text } from "../reference.ts"
 import type { Vectors } from "../vectors.ts"
@@ -83,7 +83,7 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
       ...rest,
     })
   }
-  /** What is sealed and does not open. */
+  /** Sealed requests that do not open. */
   const unopenable = async (rule: string, why: string, sealing: Sealing) => {
     const { body } = await seal(JSON.stringify(payloadOf({})), sealing)
     return ask(rule, why, body, { session: session.name, code: "unopenable" })
