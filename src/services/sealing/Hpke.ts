@@ -11,6 +11,7 @@ import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/pr
 import { LabeledKdf } from "./LabeledKdf.ts"
 import type { RecipientKey } from "./recipientKeys.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"
+import { HASH_BYTES } from "./sha256.ts"
 
 export interface OpenInput {
   readonly key: RecipientKey
@@ -28,7 +29,6 @@ export interface OpenOutput {
 }
 
 const EMPTY = new Uint8Array(0)
-const HASH_BYTES = 32
 
 /** What of the key schedule is the same for every message of a suite. Mode base has no pre-shared key: its hash is that of nothing. */
 const CONSTANTS = new Map(

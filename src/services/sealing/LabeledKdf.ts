@@ -1,8 +1,8 @@
 /** HKDF-SHA256 (RFC 5869) with the labels of HPKE (RFC 9180 §4). It keeps what it derives, so that all can be overwritten. */
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 import { HPKE_VERSION, u16 } from "../../domain/protocol/hpke.ts"
-import { HASH_BYTES, hmacSha256 } from "./hmacSha256.ts"
 import { secretBytes } from "./secretBytes.ts"
+import { HASH_BYTES, hmacSha256 } from "./sha256.ts"
 
 const NO_SALT = new Uint8Array(HASH_BYTES)
 const FIRST_BLOCK = Uint8Array.of(1)

@@ -19,9 +19,8 @@ import {
   responseSalt,
   TAG_BYTES,
 } from "../../domain/protocol/transcript.ts"
-import { BLOCK_BYTES, HASH_BYTES, hmacSha256 } from "./hmacSha256.ts"
 import { secretBytes } from "./secretBytes.ts"
-import { sha256 } from "./sha256.ts"
+import { HASH_BYTES, hmacSha256, sha256 } from "./sha256.ts"
 
 interface SealerInput {
   /** The secret exported from the HPKE context; overwritten here. */
@@ -64,9 +63,7 @@ export class ResponseSealer {
     const at = (memory: Bytes, block: number) => memory.subarray(block * HASH_BYTES, (block + 1) * HASH_BYTES)
     // HKDF (RFC 5869): one extraction for all keys, each of which is one block of the hash at most.
     const extracted = at(transient, 0)
-    const salt = responseSalt(input.enc, input.responseNonce)
-    // HMAC hashes a key that is longer than a block (RFC 2104). This one is public.
-    hmacSha256(extracted, salt.length > BLOCK_BYTES ? sha256(salt) : salt, input.secret)
+    hmacSha256(extracted, responseSalt(input.enc, input.responseNonce), input.secret)
     const derive = (into: Bytes, { info }: { readonly info: Bytes }): Bytes => {
       hmacSha256(into, extracted, info, FIRST_BLOCK)
       return into

@@ -13,7 +13,6 @@ export interface Sodium {
   readonly crypto_scalarmult_base: (publicKey: Bytes, secret: Bytes) => void
   readonly crypto_sign_seed_keypair: (publicKey: Bytes, secret: Bytes, seed: Bytes) => void
   readonly crypto_sign_detached: (signature: Bytes, message: Bytes, secret: Bytes) => void
-  readonly crypto_hash_sha256: (digest: Bytes, message: Bytes) => void
 }
 
 // The name is in a variable, so that the type checker does not look for the optional package.
