@@ -1,60 +1,35 @@
 /**
- * Writes complete answers out. White space comes first: it makes the server send the headers, and then keeps the
+ * Writes complete answers. Each begins with white space, so that the server sends the headers; more white space keeps the
  * connection alive until the answer is there (sealed protocol §5).
  */
-import { Cause, Clock, Duration, Effect, Exit, Stream } from "effect"
+import { Cause, Duration, Effect, Exit, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
 import type { Frames } from "../../services/sealing/sealComplete.ts"
 import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
+import { makeTimer } from "../../services/Timer.ts"
+import { KEEP_ALIVE } from "../shared/EventStream.ts"
 import { SEALED } from "./streamResponse.ts"
-
-const KEEP_ALIVE = Duration.seconds(15)
-const KEEP_ALIVE_NANOS = Duration.toNanosUnsafe(KEEP_ALIVE)
 
 const SPACE = utf8(" ")
 
-/** JSON of a complete answer, of which nothing needs escaping. */
+/** Renders a complete answer as JSON. None of its strings needs escaping. */
 const renderComplete = (responseNonce: Bytes, [answer, end]: Frames): Uint8Array =>
   Buffer.from(
     `{"response_nonce":"${encodeBase64Url(responseNonce)}","frames":["${encodeBase64Url(answer)}","${encodeBase64Url(end)}"]}`,
     "latin1",
   )
 
-/** Calls back after {@link KEEP_ALIVE}. One fiber sleeps for all who wait. */
-const makeKeepAlive = Effect.gen(function* () {
-  const clock = yield* Clock.Clock
-  /** When each is due. All wait equally long, so the first is the next. */
-  const waiting = new Map<() => void, bigint>()
-  yield* Effect.suspend(() => {
-    const now = clock.monotonicTimeNanosUnsafe()
-    for (const [call, due] of waiting) {
-      // Who comes while nobody waits is due after this sleep too.
-      if (due > now) return clock.sleep(Duration.nanos(due - now))
-      waiting.delete(call)
-      call()
-    }
-    return clock.sleep(KEEP_ALIVE)
-  }).pipe(Effect.forever, Effect.forkScoped)
-  return {
-    /** Returns how to take that back. */
-    callLater: (call: () => void) => {
-      waiting.set(call, clock.monotonicTimeNanosUnsafe() + KEEP_ALIVE_NANOS)
-      return () => void waiting.delete(call)
-    },
-  }
-})
-
-/** How to make responses of complete answers. */
+/** Makes the function that turns complete answers into responses. */
 export const makeCompleteResponse = Effect.map(
-  makeKeepAlive,
-  (keepAlive) =>
+  makeTimer,
+  (timer) =>
     ({ frames, responseNonce }: Extract<SealedAnswer, { readonly _tag: "Complete" }>) => {
       let begun = false
       let done = false
       const next = Effect.callback<readonly [Uint8Array]>((resume) => {
-        const stop = keepAlive.callLater(() => {
+        const stop = timer.callAt(timer.now() + Duration.toMillis(KEEP_ALIVE), () => {
           unobserve()
           resume(Effect.succeed([SPACE]))
         })

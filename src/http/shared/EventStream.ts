@@ -8,8 +8,8 @@ import { HttpServerResponse } from "effect/http"
 import { logFault } from "../../services/logFault.ts"
 import { momentOf } from "../../services/moments.ts"
 
-/** How long nothing may be sent before a comment is sent. */
-const KEEP_ALIVE = Duration.seconds(15)
+/** Silence after which something is sent to keep the connection alive. */
+export const KEEP_ALIVE = Duration.seconds(15)
 /** How many events may wait for a slow reader, beside those that were already given to the socket. */
 const BUFFERED_EVENTS = 16
 /** How many characters of events may wait before no further one is taken. One event may be longer. */

@@ -8,6 +8,7 @@ import { UNPACED } from "../../domain/protocol/pace.ts"
 import { Callers } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
+import { makeTimer } from "../Timer.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
 import { readRequest } from "./readRequest.ts"
@@ -15,7 +16,6 @@ import { RequestIds } from "./RequestIds.ts"
 import { type Frames, sealComplete } from "./sealComplete.ts"
 import { type Envelope, type OpeningError, SealedExchange } from "./SealedExchange.ts"
 import { type Outlet, sealStream } from "./sealStream.ts"
-import { makeTicker } from "./Ticker.ts"
 
 /** Known as soon as the request was claimed. It does not reveal what becomes of the request. */
 export type SealedAnswer =
@@ -59,7 +59,7 @@ const LARGE = 1024 * 1024
 
 const make = Effect.gen(function* () {
   const exchange = yield* SealedExchange
-  const ticker = yield* makeTicker
+  const timer = yield* makeTimer
   // Handed on by hand: to provide them to each request would copy its whole context.
   const services = {
     attestation: yield* Attestation,
@@ -87,7 +87,7 @@ const make = Effect.gen(function* () {
       const frames = yield* traced(sealComplete(services, opened, asked, answered))
       return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
     }
-    const begin = yield* traced(sealStream(services, opened, asked, ticker, answered))
+    const begin = yield* traced(sealStream(services, opened, asked, timer, answered))
     return {
       _tag: "Stream",
       responseNonce,

@@ -6,6 +6,7 @@ import { floorOf, UNPACED } from "../../domain/protocol/pace.ts"
 import type { EndStatus } from "../../domain/protocol/transcript.ts"
 import { type ApiEvent, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
+import type { Timer } from "../Timer.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import type { Attestation } from "./Attestation.ts"
 import { Backlog, FULL } from "./Backlog.ts"
@@ -15,7 +16,6 @@ import type { Asked } from "./readRequest.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
-import type { Ticker } from "./Ticker.ts"
 
 /** One event of a sealed stream after its `open` event. */
 export type SealedEvent =
@@ -64,7 +64,7 @@ export const sealStream = Effect.fnUntraced(function* (
   { attestation, drain, upstream }: StreamServices,
   opened: Opened,
   asked: Asked,
-  ticker: Ticker,
+  timer: Timer,
   answered: () => void,
 ) {
   const context = yield* Effect.context<Scope.Scope>()
@@ -231,11 +231,11 @@ export const sealStream = Effect.fnUntraced(function* (
   /** Calls at each tick, until the scope closes. Ticks that passed meanwhile are made up for. */
   const beat = (call: () => void): Effect.Effect<void, never, Scope.Scope> =>
     Effect.suspend(() => {
-      const openedAt = ticker.now()
+      const openedAt = timer.now()
       let tick = 0
       const next = () => {
         tick += 1
-        return ticker.callAt(openedAt + tick * pace, () => {
+        return timer.callAt(openedAt + tick * pace, () => {
           call()
           if (!hasEnded) cancel = next()
         })

@@ -642,31 +642,6 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(slow)))
   })
 
-  it.effect("has its frames at their times also when the clock was set back", () => {
-    const silent = Stream.never
-    return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      yield* TestClock.setTime(7_200_000)
-      const opened = Effect.fnUntraced(function* (pace: number) {
-        const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
-        const answer = yield* completions.handle(request.envelope)
-        return yield* answer._tag === "Stream" ? Stream.toPull(eventsOf(answer)) : Effect.die(new Error("no stream"))
-      })
-      const pull = yield* opened(100)
-      const nextFrame = Effect.gen(function* () {
-        const pulling = yield* Effect.forkChild(pull, { startImmediately: true })
-        yield* TestClock.adjust(100)
-        assert.isDefined(pulling.pollUnsafe())
-      })
-      yield* nextFrame
-      yield* TestClock.setTime(3_600_000)
-      // This clock takes what sleeps back with it, which no other does; what is due sooner makes the ticker sleep anew.
-      yield* Effect.forkScoped(yield* opened(20), { startImmediately: true })
-      yield* nextFrame
-      yield* nextFrame
-    }).pipe(Effect.scoped, Effect.provide(layerStreaming(silent)))
-  })
-
   it.effect("that fails before anything came looks like a short one", () => {
     const failing = Stream.fail(new UpstreamError({ code: "overloaded" }))
     return Effect.gen(function* () {
