@@ -42,7 +42,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   {
     name: "63 levels",
     must: "P4",
-    file: "domain/iJson.ts",
+    file: "domain/json/iJson.ts",
     from: "{ depth: 64, values: 32_768 }",
     to: "{ depth: 63, values: 32_768 }",
   },
@@ -128,11 +128,11 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   {
     name: "members twice",
     must: "P2",
-    file: "domain/iJson.ts",
+    file: "domain/json/iJson.ts",
     from: "seen[depth]?.get(name) === open[depth]",
     to: NEVER,
   },
-  { name: "padding of any bytes", must: "P15", file: "domain/padding.ts", from: "padding === 0", to: "true" },
+  { name: "padding of any bytes", must: "P15", file: "domain/protocol/padding.ts", from: "padding === 0", to: "true" },
   {
     name: "streams for whoever says something like it",
     must: "P30",
