@@ -18,7 +18,8 @@ import { RandomBytes } from "./RandomBytes.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { ResponseSealer } from "./ResponseSealer.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
-import { claimKey, ClaimsFull, type Replayed, type Session, type SessionGone, Sessions } from "./Sessions.ts"
+import { Sessions } from "./Sessions.ts"
+import { claimKey, ClaimsFull, type Replayed, type Session, type SessionGone } from "./SessionTable.ts"
 import { sha256 } from "./sha256.ts"
 
 /**

@@ -14,7 +14,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   {
     name: "replays",
     must: "P17",
-    file: "services/sealing/Sessions.ts",
+    file: "services/sealing/SessionTable.ts",
     from: "session.claimed.has(request)",
     to: NEVER,
   },
