@@ -49,7 +49,7 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
   const vault = yield* KeyVault
   const key = yield* Effect.acquireRelease(
     Effect.sync(() => vault.signingKey(seed)),
-    (key) => Effect.sync(key.destroy),
+    (key) => Effect.sync(() => key.destroy()),
   )
   const kid = kidOf(key.publicKey)
   const headers = {
