@@ -104,7 +104,7 @@ describe("sizes", () => {
   })
 })
 
-describe("the times of an exchange", () => {
+describe("timestamps of an exchange", () => {
   it.effect.each([false, true])("never run backwards, however the clock is set (streamed: %s)", (stream) => {
     const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
     const setBack = TestClock.setTime(100_000)
@@ -225,7 +225,7 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("is given to one of 50 concurrent copies, for one call of a provider", () => {
+  it.effect("goes to one of 50 concurrent copies, for one call of a provider", () => {
     let calls = 0
     const upstream = Layer.mock(Upstream)({
       events: () =>
@@ -384,7 +384,7 @@ describe("a request that was opened but cannot be served", () => {
     }).pipe(Effect.scoped, Effect.provide(layerEcho)),
   )
 
-  it.effect("because it asks in two ways is told so", () =>
+  it.effect("is refused if it asks in two ways", () =>
     Effect.gen(function* () {
       const offer = yield* beginSession()
       const told = (completion: object) =>
@@ -402,7 +402,7 @@ describe("a request that was opened but cannot be served", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("is told what the provider said, and when to come again", () =>
+  it.effect("gets the provider's error and its Retry-After", () =>
     Effect.gen(function* () {
       const completions = yield* SealedCompletions
       const offer = yield* beginSession()
@@ -460,7 +460,7 @@ describe("a stream", () => {
     }).pipe(Effect.provide(layerStreaming(broken)))
   })
 
-  it.effect("that ends before it said anything failed", () =>
+  it.effect("that ends without a piece has failed", () =>
     Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.deepInclude(payloads[0], { status: "failed" })
@@ -628,7 +628,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(said)))
   })
 
-  it.effect("has a frame for each tick also when nothing came", () => {
+  it.effect("has a frame for each tick even if no piece arrived", () => {
     const slow = Stream.concat(Stream.fromEffectDrain(Effect.sleep(250)), Stream.make(delta("late"), finished))
     return Effect.gen(function* () {
       const { payloads, seen } = yield* watch(slow, 50)
