@@ -2,7 +2,7 @@
  * The sessions of a proxy, the requests that each has claimed, and when each ends. All methods are synchronous, so that a
  * check and the record that follows it are one step.
  */
-import { Clock, type Context, Schema } from "effect"
+import { type Clock, type Context, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { momentOf } from "../moments.ts"
 import { FairRoom } from "./FairRoom.ts"
