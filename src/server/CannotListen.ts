@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** There is no listening there. `problem` names the setting, and what mends it. */
+/** The server cannot listen. `problem` names the setting and the remedy. */
 export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { problem: Schema.String }) {
   override get message(): string {
     return this.problem

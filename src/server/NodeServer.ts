@@ -1,6 +1,6 @@
 /**
- * The listening server, with limits on everything that a stranger can open or send: connections in all and per address,
- * time for headers, bodies and idling, size of headers.
+ * The listening server, with limits on everything a stranger can open or send: connections in total and per address, time
+ * for headers, bodies and idling, and the size of headers.
  */
 import { createServer, type Server } from "node:http"
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https"
@@ -25,7 +25,7 @@ export interface ListenSettings extends ConnectionLimits, TlsSettings {
   readonly headersTimeout: Duration.Duration
   readonly requestTimeout: Duration.Duration
   readonly keepAliveTimeout: Duration.Duration
-  /** What `host` and `port` are called where they were set; by default `HOST` and `PORT`. */
+  /** Names of the settings behind `host` and `port`, for messages; by default `HOST` and `PORT`. */
   readonly named?: { readonly host: string; readonly port: string }
 }
 
@@ -61,7 +61,7 @@ const cannotListen = Effect.fnUntraced(function* (
 
 /** Largest request head, in bytes. */
 const MAX_HEADER_BYTES = 16 * 1024
-/** How long after the drain a connection that is still in use may stay open. */
+/** How long a connection in use may stay open after the drain. */
 const LINGER = Duration.millis(500)
 
 const serverOptions = (settings: ListenSettings) => ({
@@ -112,7 +112,7 @@ const listen = (server: Server | HttpsServer, settings: ListenSettings) => {
   )
 }
 
-/** The Node server that listens, for code that needs what only Node offers. */
+/** The Node server, for code that needs more than Effect's interface to it. */
 class ListeningServer extends Context.Service<ListeningServer, Server | HttpsServer>()(
   "sealgate/server/NodeServer/ListeningServer",
 ) {}
@@ -121,14 +121,14 @@ class ListeningServer extends Context.Service<ListeningServer, Server | HttpsSer
 const cutSoon = (server: Server | HttpsServer) =>
   Effect.sync(() => void setTimeout(() => server.closeAllConnections(), Duration.toMillis(LINGER)).unref())
 
-/** On closing, connections in use get a moment and are then cut. It has to be built last. */
+/** Cuts connections in use a moment after closing. Must be built last. */
 export const layerCutAtClose = Layer.effectDiscard(
   Effect.flatMap(ListeningServer, (server) => Effect.addFinalizer(() => cutSoon(server))),
 )
 
 /**
- * Drains before anything below is torn down. It has to be built last, because what is built last is closed first. While
- * it waits, the server still listens, so that `/ready` can report that it is draining.
+ * Drains before anything below is torn down. Must be built last, because layers close in reverse order. Meanwhile the
+ * server still listens, so that `/ready` can report the drain.
  */
 export const layerDrainFirst = Layer.effectDiscard(
   Effect.gen(function* () {

@@ -1,8 +1,8 @@
-/** Who has a port of this machine. Linux tells, of one's own processes; elsewhere nobody is named. */
+/** Finds the process that listens on a port. Works on Linux, for processes of the same user. */
 import { basename } from "node:path"
 import { readdir, readFile, readlink } from "node:fs/promises"
 
-/** The state of a socket that listens, in /proc/net/tcp. */
+/** State of a listening socket in /proc/net/tcp. */
 const LISTENING = "0A"
 
 const inodesOf = async (port: number): Promise<ReadonlySet<string>> => {
@@ -18,7 +18,7 @@ const inodesOf = async (port: number): Promise<ReadonlySet<string>> => {
   )
 }
 
-/** `node (process 4711)`. Only the name of the program: arguments of a command may be secrets. */
+/** Returns for example `node (process 4711)`, without the arguments, which may be secrets. */
 export const whoListens = async (port: number): Promise<string | undefined> => {
   const inodes = await inodesOf(port)
   if (inodes.size === 0) return undefined

@@ -1,6 +1,6 @@
 /**
- * What is ready at the same time is written or asked together: while one batch is under way, whatever comes waits for
- * the next. So a hundred writes cost a few round trips and flushes, and one that is alone waits for nobody.
+ * Batches concurrent reads or writes: while one batch is under way, new items wait for the next. So a hundred writes cost
+ * a few round trips and flushes, and a single one does not wait.
  */
 import { Array, Cause, Deferred, Effect, Exit, Option } from "effect"
 import { SqlError } from "effect/sql"
@@ -8,13 +8,13 @@ import type { StorageUnavailable } from "../domain/operations/storage.ts"
 import { inTime } from "./storedRows.ts"
 
 interface Batching<In, Out> {
-  /** Does all of it in one transaction. Its answers are in the order of `items`. */
+  /** Processes all items in one transaction. The answers are in the order of `items`. */
   readonly run: (
     items: Array.NonEmptyReadonlyArray<In>,
   ) => Effect.Effect<ReadonlyArray<Out>, SqlError.SqlError | StorageUnavailable>
-  /** How many items go together at most. */
+  /** Most items in one batch. */
   readonly most: number
-  /** Items of the same key go one after the other. */
+  /** Items with the same key go into different batches. */
   readonly keyOf?: ((item: In) => unknown) | undefined
 }
 
@@ -26,10 +26,9 @@ interface Waiting<In, Out> {
 }
 
 /**
- * Where a batch fails because of what is in it, each of its items is tried alone, so that none fails the others. Where the
- * database does not answer in time, those who came meanwhile fail along, unasked: so the time limit of a batch is that of
- * everybody who waits, and nobody needs a timer of their own. What was handed over is done even if whoever waits for it is
- * interrupted.
+ * Returns a function that adds an item to the next batch. If a batch fails because of an item, each item is tried alone. If
+ * the database times out, the items that wait for the next batch fail too, so that one timer per batch is enough. An added
+ * item is processed even if its caller is interrupted.
  */
 export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
   Effect.map(Effect.context(), (context) => {
@@ -64,14 +63,14 @@ export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
       })
     }
 
-    // Whoever is ready now comes along.
+    // Yields first, so that concurrent items join the batch.
     const drain = Effect.yieldNow.pipe(
       Effect.andThen(Effect.suspend(() => perform(next()))),
       Effect.repeat({ while: () => waiting.length > 0 }),
       Effect.ensuring(
         Effect.sync(() => {
           isRunning = false
-          // A fiber may pause between the last look and here, and somebody may have come meanwhile.
+          // An item may have arrived between the last check and here.
           if (waiting.length > 0) start()
         }),
       ),
@@ -102,7 +101,7 @@ const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Ou
 const hangs = (cause: Cause.Cause<Failure>): boolean =>
   Option.exists(Cause.findErrorOption(cause), (error) => !SqlError.isSqlError(error))
 
-/** A database that is away, or too slow, fails each item in the same way; a row that cannot be read is that of one. */
+/** Whether single items may succeed: not if the database is away or too slow, but if one row cannot be read. */
 const isAboutItems = (cause: Cause.Cause<Failure>): boolean => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   return error === undefined ? Cause.hasDies(cause) : SqlError.isSqlError(error) && !error.isRetryable

@@ -1,6 +1,6 @@
 /**
- * Who else may use a file that decides whom this process is, or whom it serves. As OpenSSH does with keys, one that others
- * could have changed, or have read where it is secret, is refused.
+ * Checks owner and mode of files with keys. As OpenSSH does, it refuses a file that other users can write, or can read if
+ * it is secret.
  */
 import type { Stats } from "node:fs"
 
@@ -8,15 +8,15 @@ const GROUP_READS = 0o040
 const OTHERS_WRITE = 0o022
 const OTHERS_USE = 0o077
 
-/** A sentence without its subject, which is the file, and what to do. */
+/** A sentence whose subject is the file, and the remedy. */
 interface FileFault {
   readonly problem: string
   readonly remedy: string
 }
 
 /**
- * What is wrong with the owner and the mode of the file at `path`; `undefined` if nothing is, and on Windows. Root's file may
- * be read by its group: that is how orchestrators mount a secret for a process that is not root's.
+ * The fault of a file's owner or mode; `undefined` if there is none, and on Windows. The group may read a file of root's:
+ * orchestrators mount secrets that way.
  */
 export const accessFault = (
   path: string,

@@ -1,9 +1,6 @@
 import { Effect } from "effect"
 
-/**
- * Runs `steps` to their end, and serves others after each: what takes long for a large body would hold up everybody. A body
- * that takes one step is done at once.
- */
+/** Runs `steps` to the end and yields after each, so that a large body does not block other requests. */
 export const inSteps = <A>(steps: Generator<void, A>): Effect.Effect<A> => {
   const next: Effect.Effect<A> = Effect.suspend(() => {
     const step = steps.next()

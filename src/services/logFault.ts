@@ -1,6 +1,6 @@
 import { type Cause, Effect } from "effect"
 import { describeCause } from "../domain/problems/defect.ts"
 
-/** Logs a fault by type and place. They are an annotation: a second argument would make a list of the line's message. */
+/** Logs a fault by type and place, as an annotation: a second argument would turn the message into a list. */
 export const logFault = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.logError(message).pipe(Effect.annotateLogs({ fault: describeCause(cause) }))

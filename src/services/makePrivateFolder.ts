@@ -8,16 +8,16 @@ const makeOne = (path: string): void => {
   try {
     mkdirSync(path, { mode: OWNER_ONLY })
   } catch (error) {
-    // Somebody else made it meanwhile.
+    // Another process has created it.
     if (existsSync(path)) return
-    // The folder above is there, so the file system itself makes none: `mkdir(2)` has another code for that, /proc not.
+    // The parent exists, so the file system creates no folders: /proc reports `ENOENT` for that.
     throw systemCode(error) === "ENOENT" ? Object.assign(new Error(`no folder ${path}`), { code: "ENOTSUP" }) : error
   }
 }
 
 /**
- * Makes a folder, and those above it that are missing, for this user alone; what is there stays as it is. Throws the
- * system's errors. Node's own `recursive` tries for ever where a file system makes no folders, as /proc.
+ * Creates a folder and its missing parents, accessible only to this user; existing folders stay as they are. Throws the
+ * system's errors. Node's `recursive` loops forever on a file system that creates no folders, such as /proc.
  */
 export const makePrivateFolder = (path: string): void => {
   if (existsSync(path)) return

@@ -1,12 +1,12 @@
 /**
- * Every metric of both servers: the one place where they are declared. The services update them through `counter`,
- * `gauge` and `histogram`; the table in docs/monitoring.md, the dashboard and the check of the alert rules are made of
- * the same entries. Labels come from closed lists or from the configuration, never from what a caller wrote.
+ * Declares every metric of both servers. Services update them through `counter`, `gauge` and `histogram`; the table in
+ * docs/monitoring.md, the dashboard and the check of the alert rules use the same entries. Labels come from closed lists
+ * or the configuration, never from a caller's input.
  */
 import { Effect, Metric } from "effect"
 import { Mode } from "../domain/jobs/modes.ts"
 
-/** Upper bounds in seconds for requests: from a local call to the longest that a provider may take. */
+/** Upper bounds in seconds for requests: from a local call to the longest provider call. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
 /** The same for calls to language models: from a tenth of a second to ten minutes. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600]
@@ -19,12 +19,12 @@ const EACH_MODE = Mode.literals.map((mode) => ({ mode }))
 interface Declaration {
   readonly type: "counter" | "gauge" | "histogram"
   readonly labels: ReadonlyArray<string>
-  /** As UCUM writes it, which OTLP asks for: `s`, `By`, `1`, `{token}`. */
+  /** UCUM unit, as OTLP requires: `s`, `By`, `1`, `{token}`. */
   readonly unit: string
   readonly meaning: string
   /** The server that has it; both if absent. */
   readonly server?: "proxy" | "gateway"
-  /** Series of a counter that are there from the start, at 0, so that an alert sees their first event. */
+  /** Series of a counter that exist from the start at 0, so that an alert sees their first increase. */
   readonly initial?: ReadonlyArray<Readonly<Record<string, string>>>
   /** Upper bounds of a histogram's buckets. */
   readonly boundaries?: ReadonlyArray<number>
@@ -333,7 +333,7 @@ const METRICS = {
 
 export type MetricName = keyof typeof METRICS
 
-/** The entries with what they have in common, for whoever goes through all of them. */
+/** All entries, with their names. */
 export const declarations: ReadonlyArray<Declaration & { readonly name: string }> = Object.entries(METRICS).map(
   ([name, declaration]) => ({ name, ...declaration }),
 )
@@ -344,10 +344,10 @@ export type Named<Type extends Declaration["type"]> = {
 
 export type Label<Name extends MetricName> = (typeof METRICS)[Name]["labels"][number]
 
-/** The labels of a series, all of them; nothing for a metric that has none. */
+/** All labels of a series; no argument for a metric without labels. */
 type Labels<Name extends MetricName> = [Label<Name>] extends [never] ? [] : [Readonly<Record<Label<Name>, string>>]
 
-/** The series of a metric, each made once: with its labels come keys that a registry looks it up by. */
+/** Returns the series of a metric by its labels. Each is made once, because making one computes its registry key. */
 const series = <Name extends MetricName, Input, State>(
   make: (attributes: Readonly<Record<string, string>>) => Metric.Metric<Input, State>,
 ) => {
@@ -379,7 +379,7 @@ export const histogram = <Name extends Named<"histogram">>(name: Name) =>
     Metric.histogram(name, { description: METRICS[name].meaning, boundaries: METRICS[name].boundaries, attributes }),
   )
 
-/** Shows the series that are there from the start, of what a server of this kind has. */
+/** Sets the initial series of this kind of server to 0. */
 export const showInitial = (server: "proxy" | "gateway"): Effect.Effect<void> =>
   Effect.forEach(
     declarations.filter((declaration) => (declaration.server ?? server) === server),

@@ -1,4 +1,4 @@
-/** Moments, in milliseconds by a clock that nobody sets back: what waits by the time of day waits on when that happens. */
+/** Moments: milliseconds of the monotonic clock, which does not change when the time of day is set. */
 import { Clock, Effect } from "effect"
 
 const NANOS_PER_MS = 1_000_000

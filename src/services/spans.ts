@@ -1,21 +1,18 @@
-/** Spans of what services do. */
+/** Spans of services. */
 import { Effect, type Fiber, Tracer } from "effect"
 
-/**
- * Runs an effect in a span of its own where spans are exported. Nobody reads others, and each would cost a context, what a
- * fiber keeps of it, and two readings of the clock.
- */
+/** Runs an effect in a span if spans are exported; otherwise it avoids the cost of the span. */
 export const spanned =
   (name: string, options?: Tracer.SpanOptionsNoTrace) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) =>
       isExported(fiber)
-        ? // The span only adds to what `effect` sees, so what it requires stays what it was.
+        ? // A span adds no requirement.
           (Effect.withSpan(name, options, { captureStackTrace: false })(effect) as typeof effect)
         : effect,
     )
 
-/** Runs an effect after the span around it has these attributes, where spans are exported. */
+/** Annotates the current span, if spans are exported, and then runs an effect. */
 export const annotatedFirst = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   attributes: () => Readonly<Record<string, unknown>>,

@@ -1,15 +1,15 @@
-/** What services that keep rows share. */
+/** Errors, codecs and SQL shared by the services that store rows. */
 import { Cause, Clock, Duration, Effect, type Schedule, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import { isObject } from "../domain/json/json.ts"
 import { sqliteReason } from "../domain/problems/systemErrors.ts"
 import { StorageUnavailable } from "../domain/operations/storage.ts"
 
-/** A database that is away fails every request; failures of one kind within this time are told once. */
+/** A database that is away fails every request; failures of one kind within this time are logged once. */
 const TELL_EVERY = Duration.seconds(10)
 const toldAt = new Map<string, number>()
 
-/** Tells operators of a failure by its kind, such as `ConnectionError`. */
+/** Logs a failure by its kind, such as `ConnectionError`. */
 export const databaseFailed = (reason: string): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const since = now - (toldAt.get(reason) ?? -Infinity)
@@ -18,14 +18,14 @@ export const databaseFailed = (reason: string): Effect.Effect<void> =>
     return Effect.logWithLevel(isNew ? "Error" : "Debug")(`The database failed: ${reason}`)
   })
 
-/** How long a database may take for one question or one transaction. One that hangs is as good as gone. */
+/** Time limit of a query or transaction. */
 const PATIENCE = Duration.seconds(5)
 
 const failWith = (reason: string) => Effect.andThen(databaseFailed(reason), Effect.fail(new StorageUnavailable()))
 
 /**
- * The failures of a database as callers see them. What the database said stays out of the error and out of the log,
- * because it quotes keys and rows.
+ * Maps database failures to `StorageUnavailable`. The database's message stays out of the error and the log, because it
+ * quotes keys and rows.
  */
 export const unavailableUnlimited = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
@@ -38,7 +38,7 @@ export const unavailableUnlimited = <A, E, R>(
       : failWith(reasonOf(error))
   })
 
-/** What operators are told: in words where the file or its disk is the cause, so that they know what to mend. */
+/** The reason for the log: in words if the database file or its disk is the cause. */
 const reasonOf = ({ reason }: SqlError.SqlError): string => {
   const { cause } = reason
   const code = isObject(cause) && typeof cause["errcode"] === "number" ? cause["errcode"] : 0
@@ -47,8 +47,8 @@ const reasonOf = ({ reason }: SqlError.SqlError): string => {
 }
 
 /**
- * What a database failed with, if nothing else went wrong. Where it fails in the middle of a transaction, undoing that
- * fails as well, and the library makes a defect of it.
+ * The database failure in a cause, if nothing else failed. After a failure within a transaction the rollback fails too,
+ * which the library turns into a defect.
  */
 const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
   let found: SqlError.SqlError | undefined
@@ -61,16 +61,16 @@ const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined 
   return found
 }
 
-/** A database that does not answer in time has failed, too. */
+/** Fails if the database does not answer in time. */
 export const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | StorageUnavailable, R> =>
   Effect.timeoutOrElse(effect, { duration: PATIENCE, orElse: () => failWith("Timeout") })
 
-/** The failures of what a caller waits for. */
+/** `unavailableUnlimited` with the time limit. */
 export const unavailable = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> => inTime(unavailableUnlimited(effect))
 
-/** `Effect.retry` for what hardly ever fails: its schedule begins with the first failure, and costs nothing before. */
+/** `Effect.retry` for an effect that rarely fails: the schedule costs nothing until the first failure. */
 export const retryAfterFailure = <A, E, R, Out>(
   effect: Effect.Effect<A, E, R>,
   schedule: Schedule.Schedule<Out, E>,
@@ -86,18 +86,18 @@ export const retryAfterFailure = <A, E, R, Out>(
   })
 
 /**
- * JSON that this product wrote itself: what it holds was checked when it came in, so it is read as it is. Checking a
- * conversation again costs more than everything else about its row. Only for what JSON holds as it is (`Codec<A, A>`).
+ * Codec for JSON that was validated before it was stored, so it is parsed without checking: for a conversation, that would
+ * cost more than the rest of its row. Only for schemas whose encoded form is the value (`Codec<A, A>`).
  */
 export const storedJson = <A>(_schema: Schema.Codec<A, A>): Schema.Codec<A, string> =>
-  // What is parsed is what was stringified, which is of this schema.
+  // The stored text was made from a value of this schema.
   Schema.fromJsonString(Schema.Unknown) as unknown as Schema.Codec<A, string>
 
 const jsonCodecs = new WeakMap<object, object>()
 
-/** JSON of what a schema describes: one codec for each schema, because one that is made anew is compiled anew. */
+/** Codec for JSON of a schema, cached because each new codec is compiled again. */
 export const jsonOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string> => {
-  // It was made of this schema.
+  // Stored below for this schema.
   const known = jsonCodecs.get(schema) as Schema.Codec<A, string> | undefined
   const codec = known ?? Schema.fromJsonString(schema)
   if (known === undefined) jsonCodecs.set(schema, codec)
@@ -105,8 +105,8 @@ export const jsonOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string
 }
 
 /**
- * Rows as one parameter, so that a statement reads the same however many there are, and is prepared once. `columns` says
- * what each row has, with its type in SQL, first a text that no row lacks; in the statement they are columns of `given`.
+ * Passes rows as one parameter, so that a statement is prepared once for any number of rows. `columns` names the columns of
+ * `given` and their SQL types; the first must be a text that is never null.
  */
 export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGINT">>>(
   sql: SqlClient.SqlClient,
@@ -114,8 +114,8 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
 ) => {
   const names = Object.keys(columns)
   const typed = sql.literal(names.map((name) => `${name} ${columns[name]}`).join(", "))
-  // Postgres' planner takes this for one row of two hundred, and so looks up by an index what is joined to each row. Planned
-  // for the hundred rows that it expects otherwise, on a table that was small then, a statement reads all of it as it grows.
+  // Makes Postgres's planner expect few rows, so that it joins by index. It would otherwise expect a hundred, and a plan made
+  // while the table is small would scan the whole table as it grows.
   const always = sql.literal(`${names[0]} = ${names[0]} || ''`)
   const read = sql.literal(names.map((name) => `value ->> '${name}' AS ${name}`).join(", "))
   return (rows: ReadonlyArray<{ readonly [Name in keyof Columns]: string | number | null }>): Statement.Fragment => {
@@ -127,17 +127,14 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
   }
 }
 
-/**
- * Decodes rows that this product wrote. One that does not decode is a defect, and its message names the table only:
- * a decoding error quotes the row.
- */
+/** Decodes stored rows. A row that does not decode is a defect that names only the table, because decoding errors quote rows. */
 export const decodeRows = <A, I>(table: string, schema: Schema.Codec<A, I>) => {
   const decode = Schema.decodeUnknownEffect(Schema.Array(schema))
   return (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<A>> =>
     Effect.catch(decode(rows), () => Effect.die(new Error(`A row of "${table}" is not what this version writes.`)))
 }
 
-/** Encodes a value that was checked before, into what is stored. */
+/** Encodes a validated value for storage. */
 export const encodeRow = <A, I>(table: string, schema: Schema.Codec<A, I>) => {
   const encode = Schema.encodeEffect(schema)
   return (value: A): Effect.Effect<I> =>

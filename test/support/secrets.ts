@@ -43,7 +43,8 @@ const TAPS = [
     tapMethod(decipher, "update", (_, plaintext) => note("plaintext", plaintext))
   }),
   tap("createHmac", (note, [, key], hmac) => {
-    note("key of an HMAC", key)
+    // A key that is longer than a hash is a salt of HKDF, which is public.
+    if (ArrayBuffer.isView(key) && key.byteLength <= 32) note("key of an HMAC", key)
     tapMethod(hmac, "digest", (_, digest) => note("HMAC", digest))
   }),
   // One that is text is of something public.

@@ -9,7 +9,7 @@ import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
 import { momentOf } from "../../services/moments.ts"
 import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
-import type { SealedEvent } from "../../services/sealing/sealStream.ts"
+import type { SealedEvent } from "../../services/sealing/StreamFrames.ts"
 import { COMMENT, keepAlive, renderEvent } from "../shared/EventStream.ts"
 
 /** The same headers for success and failure, because only the sender may learn the outcome. */

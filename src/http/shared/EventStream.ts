@@ -7,9 +7,9 @@ import { HttpServerResponse } from "effect/http"
 import { logFault } from "../../services/logFault.ts"
 import { momentOf } from "../../services/moments.ts"
 
-/** Idle time after which a comment is sent. */
-const KEEP_ALIVE = Duration.seconds(15)
-/** Events that may wait for a slow reader, not counting those already given to the socket. */
+/** Silence after which something is sent to keep the connection alive. */
+export const KEEP_ALIVE = Duration.seconds(15)
+/** How many events may wait for a slow reader, beside those that were already given to the socket. */
 const BUFFERED_EVENTS = 16
 /** Characters of waiting events at which the source has to wait. One event may be longer. */
 const BUFFERED_CHARACTERS = 64 * 1024

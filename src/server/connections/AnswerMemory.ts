@@ -1,22 +1,19 @@
-/**
- * Bounds the memory of all answers that wait for their readers. Each connection has one answer at a time, but those of
- * all connections together may exceed what the machine has.
- */
+/** Limits the memory of all unread answers together. Each connection has one at a time, but there are many connections. */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { subscriberOf } from "../../domain/access/ipAddress.ts"
 import { makeShares } from "../../domain/access/shares.ts"
 
 interface AnswerMemory {
-  /** Watches one answer, from before its first byte. */
+  /** Watches an answer that has not begun. */
   readonly watch: (socket: Socket, response: ServerResponse) => void
-  /** Checks now how much waits on these connections. */
+  /** Updates how many bytes wait on these connections, and cuts some if there are too many. */
   readonly look: (sockets: Iterable<Socket>) => void
 }
 
 /**
- * Lets answers of `maxBytes` together wait. When there are more, connections are cut: of the client for whom most
- * waits, the one that has been behind for longest.
+ * Allows `maxBytes` of unread answers. Beyond that, it cuts connections: of the client with the most unread bytes, the one
+ * that has been behind for longest.
  */
 export const makeAnswerMemory = (maxBytes: number): AnswerMemory => {
   const waiting = makeShares<Socket>()
@@ -33,7 +30,7 @@ export const makeAnswerMemory = (maxBytes: number): AnswerMemory => {
   const look = (sockets: Iterable<Socket>) => {
     for (const socket of sockets) see(socket)
     if (waiting.total() <= maxBytes) return
-    // Some may have been read since they were checked last.
+    // Some may have been read since the last check.
     for (const socket of waiting.holders()) see(socket)
     while (waiting.total() > maxBytes) {
       const socket = waiting.first()

@@ -1,6 +1,6 @@
 /**
- * The limits of connections: their number in all and per address, how often they may be refused, how long nothing may
- * move, how slowly an answer may be read, how much may wait to be read, and how input that is not HTTP is refused.
+ * Limits connections: their number in total and per address, refusals, idle time, slow readers and the memory of unread
+ * answers. It also answers input that is not HTTP.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
@@ -22,7 +22,7 @@ export interface ConnectionLimits {
   readonly writeTimeout: Duration.Duration
   /** Bytes per second. */
   readonly writeMinRate: number
-  /** Bytes of all answers together that wait for their readers. */
+  /** Bytes of all unread answers together. */
   readonly maxAnswerMemory: number
 }
 
@@ -40,7 +40,7 @@ const isTrusted = (limits: ConnectionLimits, address: string | undefined): boole
     },
   })
 
-/** The client that a connection counts for; `undefined` for a trusted proxy, which brings those of many. */
+/** The client that a connection counts for; `undefined` for a trusted proxy, whose connections carry many clients. */
 const clientOf = (limits: ConnectionLimits, { remoteAddress }: Socket): string | undefined =>
   isTrusted(limits, remoteAddress) ? undefined : subscriberOf(remoteAddress ?? "unknown")
 
@@ -64,8 +64,8 @@ const capConnections = (server: AnyServer, limits: ConnectionLimits): void => {
 }
 
 /**
- * Cuts connections that are idle, and those whose answer nobody reads. Connections that wait for a provider are left
- * alone. Node counts a write as progress as long as the system accepts parts of it.
+ * Cuts idle connections and those whose answer is not read, but none that waits for a provider. Node counts a write as
+ * progress as long as the system accepts parts of it.
  */
 const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: ReadonlyMap<Socket, Serving>): void => {
   server.setTimeout(Duration.toMillis(limits.writeTimeout), (socket: Socket) => {
@@ -74,14 +74,12 @@ const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: Readon
 }
 
 /**
- * Cuts readers that are so slow that an answer would never end although something always moves. While bytes wait for a
- * reader, it has the write time-out, and in addition the time that all bytes it was given need at the lowest rate
- * allowed. When it has taken all of them, the time starts again. A connection that waits for a provider has nothing to
- * take.
+ * Cuts readers that are slower than the lowest rate allowed. From when bytes first wait for it, a reader has the write
+ * time-out plus the time that all bytes since then take at that rate. The time starts again once it has read all of them.
  */
 const slowReaders = (limits: ConnectionLimits) => {
   const patience = Duration.toMillis(limits.writeTimeout)
-  /** Since when each reader is behind, and how many bytes it had taken by then. */
+  /** Since when each reader has been behind, and how many bytes it had read by then. */
   const behind = new WeakMap<Socket, { readonly since: number; readonly taken: number }>()
   return (sockets: Iterable<Socket>) => {
     const now = performance.now()
@@ -99,7 +97,7 @@ const slowReaders = (limits: ConnectionLimits) => {
   }
 }
 
-/** Answers input that Node's parser rejects with a problem document, as no request exists yet. */
+/** Answers input that Node's parser rejects with a problem document. */
 const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serving>): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     // Another answer cannot follow one that has begun.
@@ -122,8 +120,8 @@ const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serv
 }
 
 /**
- * Nothing here is ever upgraded. Without a listener a request to upgrade is served like any other (RFC 9110 §7.8); with
- * the one that the HTTP layer adds, its connection would leave the server's care, time-outs and back-pressure included.
+ * Serves requests to upgrade like any other (RFC 9110 §7.8). The listener that the HTTP layer adds would take their
+ * connections out of the server's time-outs and back-pressure.
  */
 const ignoreUpgrades = (server: AnyServer): void => {
   server.on("newListener", (event, listener) => {
@@ -131,17 +129,14 @@ const ignoreUpgrades = (server: AnyServer): void => {
   })
 }
 
-/**
- * What a client expects, beside leave to send a body, keeps it from nothing, as RFC 9110 §10.1.1 permits: Node would refuse it
- * out of turn, and without a word why.
- */
+/** Ignores unknown `Expect` values (RFC 9110 §10.1.1). Node would answer 417, out of order and without a problem document. */
 const ignoreExpectations = (server: AnyServer): void => {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
     server.emit("request", request, response),
   )
 }
 
-/** Puts all of these limits on a server that does not listen yet. */
+/** Applies all limits to a server that does not listen yet. */
 export const limitConnections = (server: AnyServer, limits: ConnectionLimits): void => {
   const answers = makeAnswerMemory(limits.maxAnswerMemory)
   const refusals = makeRefusals()

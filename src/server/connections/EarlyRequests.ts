@@ -4,9 +4,8 @@ import type { Server as HttpsServer } from "node:https"
 type Exchange = readonly [request: IncomingMessage, response: ServerResponse]
 
 /**
- * Keeps requests that arrive before anything can answer them. A server listens a moment before its handlers are built,
- * and Node drops the event of a request that nobody listens for, so that it would hang until its client gives up. Kept
- * requests are given to every new listener until the first one is answered.
+ * Holds requests that arrive before the handlers are built. Node drops a request event without a listener, so the request
+ * would hang. Each new listener gets the held requests until the first one is answered.
  */
 export const holdEarlyRequests = (server: Server | HttpsServer): void => {
   const early = new Set<Exchange>()

@@ -1,24 +1,21 @@
-/**
- * Slows clients that go on sending what is refused. A refusal costs a server about as much as it costs its sender, so
- * whoever sends many at a time would have the processor for itself.
- */
+/** Slows down clients whose requests keep being refused: without this, one of them could use up the processor. */
 
 /** Refusals of one client per second that are answered at once. */
 const PER_SECOND = 200
-/** A client whose refusals have come singly may have so many at once. */
+/** Refusals of this many milliseconds may come at once. */
 const BURST_MS = 1000
-/** The longest that a client waits, in milliseconds. */
+/** Longest delay, in milliseconds. */
 const MAX_WAIT_MS = 1000
 
 interface Refusals {
-  /** Counts one refusal. The client's connection is to rest for so many milliseconds. */
+  /** Counts one refusal. Returns how many milliseconds the client's connection has to pause. */
   readonly count: (client: string) => number
-  /** Forgets clients whose refusals are long ago. */
+  /** Removes the clients whose refusals no longer count. */
   readonly forget: () => void
 }
 
 export const makeRefusals = (now: () => number = () => performance.now()): Refusals => {
-  /** Until when the refusals of a client last, at `PER_SECOND`. */
+  /** When the refusals of each client stop counting: they are worked off at `PER_SECOND`. */
   const until = new Map<string, number>()
   return {
     count: (client) => {

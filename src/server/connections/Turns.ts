@@ -1,18 +1,17 @@
 /**
- * Handles the requests of one connection one after the other. Their answers have to be in that order anyway (RFC 9112
- * §9.3.2), and so a client that pipelines requests neither overtakes others nor has more than one answer prepared at a
- * time.
+ * Serves the requests of one connection one after the other, in the order that their answers must have (RFC 9112 §9.3.2).
+ * A client that pipelines requests gets no advantage over others, and has one answer in memory at a time.
  */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import { cutAtOnce } from "./cutAtOnce.ts"
 
-/** How many requests one connection may have: the one being answered, and those that wait. */
+/** Most requests of one connection, including the one being answered. */
 const MAX_PIPELINED = 16
-/** How many requests of one client may wait, on all of its connections. Hardly any program pipelines. */
+/** Most waiting requests of one client, on all of its connections. Hardly any program pipelines. */
 const MAX_WAITING_PER_CLIENT = 512
-/** The answer that follows so many refusals closes its connection. */
+/** Refusals after which the next answer closes the connection. */
 const MAX_REFUSALS = 100
 
 interface Turn {
@@ -20,7 +19,7 @@ interface Turn {
   readonly begin: () => void
 }
 
-/** Handles the requests of one connection. */
+/** A connection that has brought a request. */
 export interface Serving {
   /** The response being written; `undefined` between two requests. */
   readonly answer: ServerResponse | undefined
@@ -29,35 +28,35 @@ export interface Serving {
 interface Line extends Serving {
   answer: ServerResponse | undefined
   readonly waiting: Array<Turn>
-  /** The client that it counts for; `undefined` for a proxy that brings the requests of many. */
+  /** The client that it counts for; `undefined` for a trusted proxy, which carries many clients. */
   readonly client: string | undefined
-  /** How many of its requests were refused. */
+  /** Refused requests so far. */
   refused: number
-  /** It was refused too often and begins nothing for a moment. */
+  /** Whether it pauses after too many refusals. */
   isResting: boolean
 }
 
 interface TurnSettings {
   readonly onBegin: (socket: Socket, response: ServerResponse) => void
-  /** The client that a connection counts for; `undefined` for a proxy that brings the requests of many. */
+  /** The client that a connection counts for; `undefined` for a trusted proxy, which carries many clients. */
   readonly clientOf: (socket: Socket) => string | undefined
-  /** Counts a refusal of a client, whose connection is to rest for so many milliseconds. */
+  /** Counts a refusal. Returns how many milliseconds the client's connection has to pause. */
   readonly countRefusal: (client: string) => number
 }
 
 const isRefusal = ({ statusCode }: ServerResponse): boolean => statusCode >= 400 && statusCode < 500
 
 /**
- * Emits the requests of a server one at a time per connection, and cuts connections on which too many wait. A connection
- * that was refused too often rests before its next request is begun, and is closed in the end. Returns the connections
- * that have brought a request.
+ * Emits the requests of a server one at a time per connection, and cuts connections on which too many wait. After too many
+ * refusals a connection pauses before its next request, and is closed in the end. Returns the connections that have
+ * brought a request.
  */
 export const takeTurns = (
   server: Server | HttpsServer,
   { clientOf, countRefusal, onBegin }: TurnSettings,
 ): ReadonlyMap<Socket, Serving> => {
   const lines = new Map<Socket, Line>()
-  /** How many requests of each client wait. */
+  /** Waiting requests of each client. */
   const waiting = new Map<string, number>()
   const emit: (event: string, ...args: ReadonlyArray<unknown>) => boolean = server.emit.bind(server)
 
@@ -84,11 +83,11 @@ export const takeTurns = (
     const next = line.waiting.shift()
     if (next === undefined) return
     addWaiting(line.client, -1)
-    // The connection closes with the answer before, so later requests cannot be answered.
+    // If the previous answer closed the connection, later requests cannot be answered.
     if (socket.writable) begin(socket, line, next)
   }
 
-  /** How long a connection rests after an answer, in milliseconds. */
+  /** How long a connection pauses after an answer, in milliseconds. */
   const restAfter = (response: ServerResponse, line: Line): number => {
     if (line.client === undefined || !isRefusal(response)) return 0
     line.refused += 1

@@ -2,21 +2,19 @@ import { IncomingMessage } from "node:http"
 import { CollectedBytes } from "../../domain/bytes/collectedBytes.ts"
 import { cutAtOnce } from "./cutAtOnce.ts"
 
-/** Chunks of a body that may be of any size. */
+/** First chunks of a body, which may have any size. */
 const FREE_CHUNKS = 64
-/** The average size of all further chunks has to be at least this, in bytes. */
+/** Smallest average size of all further chunks, in bytes. */
 const MIN_CHUNK_BYTES = 256
-/** What the framing of chunks, extensions included, may take beside as many bytes as the body has. */
+/** Bytes of chunk framing, extensions included, allowed in addition to as many as the body has. */
 const FREE_FRAMING_BYTES = 128 * 1024
 
 /**
- * A request whose body is kept in one buffer until it is read. Node buffers up to 64 KiB of a body before anybody reads
- * it, each piece by itself however small: a body in chunks of one byte would take some 13 MB, on each connection whose
- * request waits.
+ * A request whose unread body is kept in one buffer. Node buffers up to 64 KiB of an unread body with one object per chunk:
+ * in chunks of one byte it would take some 13 MB on each connection.
  *
- * Each chunk costs a call, however small it is: a megabyte per second in chunks of one byte takes a quarter of a
- * processor. So the connection is cut if the chunks are tiny or mostly extensions, also while the body of a refused
- * request is passed over.
+ * Each chunk costs a call: one megabyte per second in chunks of one byte takes a quarter of a processor. So the connection
+ * is cut if the chunks are tiny or mostly extensions, also while the body of a refused request is discarded.
  */
 export class UnreadBody extends IncomingMessage {
   readonly #unread = new CollectedBytes(this.readableHighWaterMark)
@@ -24,7 +22,7 @@ export class UnreadBody extends IncomingMessage {
   #isRead = false
   #pieces = 0
   #received = 0
-  /** What the connection had brought when the body began. */
+  /** Bytes that the connection had received when the body began. */
   readonly #before = this.socket.bytesRead
 
   override push(piece: Uint8Array<ArrayBuffer> | null): boolean {
@@ -44,13 +42,13 @@ export class UnreadBody extends IncomingMessage {
     super._read(size)
   }
 
-  /** Node calls this when the request was answered before its body was read. Its own would hide the rest from `push`. */
+  /** Called by Node when the request was answered before its body was read. Node's version would bypass `push`. */
   _dump(): void {
     this.removeAllListeners("data")
     this.resume()
   }
 
-  /** A body of known length comes in as many pieces as the network makes of it, which its sender does not choose. */
+  /** A body with a known length is split by the network, not by its sender, and is always accepted. */
   #isTooFine(bytes: number): boolean {
     this.#pieces += 1
     this.#received += bytes

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net"
 
-/** The parser that Node gives a connection. Its numbered members are the functions that hear of what it reads. */
+/** The HTTP parser of a connection. Its numbered members are callbacks. */
 type Parser = Record<string, unknown>
 
 const parserOf = (socket: Socket): Parser | undefined =>
@@ -9,10 +9,9 @@ const parserOf = (socket: Socket): Parser | undefined =>
     : undefined
 
 /**
- * Closes a connection in the middle of the 64 KiB that Node reads at a time. Node parses all of them, whatever becomes of
- * the connection, and calls back for every request and every chunk: ten thousand calls for what was to cost nothing. So
- * the parser gets no callbacks until the end of this turn of the event loop. By then the read has been parsed, and Node
- * has not yet given the parser to another connection.
+ * Closes a connection and ignores the rest of the current read. Node parses all of its up to 64 KiB even after the
+ * connection was destroyed, with a callback for every request and chunk: up to ten thousand. So the callbacks are removed
+ * until the end of this turn of the event loop, before Node reuses the parser for another connection.
  */
 export const cutAtOnce = (socket: Socket): void => {
   const parser = parserOf(socket)

@@ -1,6 +1,6 @@
 /**
- * The connection to the Redis that several processes share. It is replaced when it breaks or does not answer in time.
- * Meanwhile every command fails at once, so that nobody waits for a Redis that is not there.
+ * The connection to a Redis that several processes share. It is replaced when it breaks or does not answer in time.
+ * Meanwhile every command fails at once, so that requests do not wait for Redis.
  */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
@@ -8,16 +8,13 @@ import { Redis } from "effect/persistence"
 import { systemCode } from "../../domain/problems/systemErrors.ts"
 import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus.ts"
 
-/** Half of how long a command may take. Only the commands under way when Redis hangs ever wait for that long. */
+/** Half of the time limit of a command. Only commands under way when Redis hangs wait that long. */
 const HALF_PATIENCE = Duration.millis(500)
 /** How often Redis is pinged, and how long after a loss the next connection is tried. */
 const LOOK_EVERY = Duration.seconds(1)
-/** How long a connection may take until it stands, in milliseconds. */
+/** Time limit for connecting, in milliseconds. */
 const CONNECT_MS = 2000
-/**
- * How long it may be silent. This is longer than the process itself may stall, because that would not be the fault of
- * Redis.
- */
+/** Longest silence, in milliseconds. Longer than this process may stall, which is not a fault of Redis. */
 const SILENCE_MS = 10_000
 /** How long a start waits for the first connection, so that limits are shared from the first request on. */
 const START_PATIENCE = Duration.seconds(5)
@@ -42,9 +39,8 @@ const open = Effect.fnUntraced(function* (
     disableOfflineQueue: true,
     socket: { connectTimeout: CONNECT_MS, socketTimeout: SILENCE_MS, reconnectStrategy: false as const },
   }
-  // A client that is closed before Redis has greeted it never finishes closing. So its connecting is neither
-  // interrupted nor waited for, and ends by its own time-outs. The client's own log of losses is dropped, because they
-  // are logged below.
+  // A client that is closed while it connects never finishes closing. So connecting is neither interrupted nor awaited,
+  // and ends by its time-outs. The client's log of losses is dropped, because they are logged below.
   const scope = yield* Scope.make()
   const connecting = yield* Layer.buildWithScope(NodeRedis.layer(options), scope).pipe(
     Effect.provideService(References.MinimumLogLevel, "None"),
@@ -70,8 +66,8 @@ const open = Effect.fnUntraced(function* (
 })
 
 /**
- * Waits until the time-out has passed, in two halves. If this process stalled, the first half may end before an answer
- * that arrived long ago was read; the second half leaves time to read it.
+ * Fails after the time limit, in two halves. If this process stalled, the first half may end before an answer that has
+ * arrived is read; the second half leaves time to read it.
  */
 const tooLate = Effect.sleep(HALF_PATIENCE).pipe(
   Effect.andThen(Effect.sleep(HALF_PATIENCE)),
@@ -88,7 +84,7 @@ const command = <A>({ client, lost }: Connection, parts: ReadonlyArray<string>):
     Effect.tapError(tooLate, (error) => Deferred.fail(lost, error)),
   )
 
-/** What kind of failure it was: a system error's code, or the first word of what Redis replied (`WRONGPASS`, `OOM`). */
+/** The kind of failure: a system error's code, or the first word of Redis's reply (`WRONGPASS`, `OOM`). */
 const kindOf = ({ cause }: Redis.RedisError): string => {
   if (!(cause instanceof Error)) return "unknown"
   const code = systemCode(cause)
@@ -155,7 +151,7 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const redis = yield* Redis.make({
     send: <A>(name: string, ...args: ReadonlyArray<string>) =>
       Effect.suspend(() => (current === undefined ? offline : command<A>(current, [name, ...args]))),
-    // Counting needs neither channels nor connections of its own.
+    // Counting needs neither channels nor further connections.
     subscribe: () => offline,
     connect: offline,
   })
@@ -167,5 +163,5 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   )
 })
 
-/** `Redis`, whose commands fail at once while there is none, and `RedisStatus`, which says so. */
+/** `Redis`, whose commands fail at once while it is away, and `RedisStatus`, which reports that. */
 export const layerRedisConnection = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effectContext(make(url))

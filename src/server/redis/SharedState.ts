@@ -1,6 +1,6 @@
 /**
- * State that several processes share through one Redis; without Redis, each process keeps its own in memory. While a
- * configured Redis does not answer, each process counts by itself, and it shares again once Redis is back.
+ * State that several processes share through Redis; without Redis, each process keeps its state in memory. While a
+ * configured Redis does not answer, each process counts alone.
  */
 import { Effect, Layer, type Redacted } from "effect"
 import { CircuitBreaker, RateLimiter, type Redis } from "effect/persistence"
@@ -14,7 +14,7 @@ type RedisUrl = Redacted.Redacted | undefined
 const connections = new WeakMap<Redacted.Redacted, Layer.Layer<Redis.Redis>>()
 
 /**
- * One layer for each URL: layers are built once, so limits and circuits share one connection. The driver is loaded only
+ * Returns one layer per URL: layers are built once, so limits and circuits share a connection. The driver is loaded only
  * here, so that a server without Redis starts fast.
  */
 const connectionTo = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => {

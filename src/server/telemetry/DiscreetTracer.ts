@@ -1,7 +1,6 @@
 /**
- * Keeps content and noise out of spans, whatever tracer exports them. A failure is recorded by its type and place,
- * because its message could quote a prompt; a URL is recorded without its query; and the server's own background work
- * has no spans.
+ * Keeps content and noise out of spans. A failure is recorded by its type and place, because its message could quote a
+ * prompt; a URL is recorded without its query; and background work of the server has no spans.
  */
 import { Effect, Exit, Layer, Option, Tracer } from "effect"
 import { discreetCause } from "../../domain/problems/defect.ts"
@@ -10,10 +9,7 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 /** The attributes that contain a URL's query. */
 const WITH_QUERY = new Set(["url.full", "url.query"])
 
-/**
- * Spans of background work are dropped. A trace begins with a request, or continues in the job that a request made;
- * otherwise a worker would begin a trace each time that it looks for jobs.
- */
+/** A span of background work, which is dropped: without this, a worker would begin a trace whenever it looks for jobs. */
 class Upkeep extends Tracer.NativeSpan {}
 
 type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
@@ -21,10 +17,7 @@ type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
 const isUpkeep = ({ kind, parent }: SpanOptions): boolean =>
   Option.match(parent, { onNone: () => kind !== "server", onSome: (span) => span instanceof Upkeep })
 
-/**
- * `tracer`, with fewer spans and less in them. The spans of requests and jobs are its own objects, because exporters
- * look for them.
- */
+/** Wraps `tracer`. Spans of requests and jobs stay the tracer's objects, because exporters look for them. */
 const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
@@ -41,7 +34,7 @@ const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
     ...withoutUndefined({ context: tracer.context }),
   })
 
-/** Applies this to the current tracer. Without one there is nothing to do, because spans are not exported. */
+/** Wraps the current tracer, if spans are exported. */
 export const layerDiscreetTracer = Layer.effect(
   Tracer.Tracer,
   Effect.map(Tracer.Tracer, (tracer) => (tracer === Tracer.nativeTracer ? tracer : discreet(tracer))),

@@ -12,13 +12,13 @@ const LEVELS = {
   none: "None",
 } as const
 
-/** `logger`, which gets only the types and places of the errors in a cause: their messages could quote a prompt. */
+/** Wraps `logger` so that it gets only types and places of errors: their messages could quote a prompt. */
 export const discreetLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
   Logger.make((options) => logger.log({ ...options, cause: discreetCause(options.cause) }))
 
 /**
- * `logger`, whose lines name the trace that they belong to, as the problems of requests and jobs do. Loggers read what a
- * line is annotated with from its fiber, so they get one that says more.
+ * Wraps `logger` so that its lines name their trace, as problem documents do. Loggers read annotations from the fiber, so
+ * they get a copy of it that has one more.
  */
 const tracedLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
   Logger.make((options) => {

@@ -34,10 +34,10 @@ interface OpenTelemetryOptions {
   readonly settings: Pick<TelemetrySettings, "tracesSampler" | "tracesSamplerRatio" | "metricExportIntervalMs">
 }
 
-/** How long a shutdown waits until the last telemetry is sent. */
+/** How long a shutdown waits for the last telemetry to be sent. */
 const FLUSH_PATIENCE = Duration.seconds(3)
 
-/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence. Every process is an instance of its own. */
+/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence. Every process is one instance. */
 const layerResource = (serviceName: string) =>
   Layer.effect(
     Resource.Resource,
@@ -63,7 +63,7 @@ interface Closeable {
   readonly shutdown: () => Promise<void>
 }
 
-/** Sends what is left, or gives up: a collector that hangs does not delay the exit. */
+/** Sends the rest, or gives up after a time, so that a collector that hangs does not delay the exit. */
 const closing = <A extends Closeable>(make: () => A) =>
   Effect.acquireRelease(Effect.sync(make), (closeable) =>
     Effect.promise(() => closeable.shutdown()).pipe(
@@ -73,7 +73,7 @@ const closing = <A extends Closeable>(make: () => A) =>
     ),
   )
 
-/** The caller's `tracestate` in the SDK's own form, for samplers and for the spans that are sent. */
+/** Converts the caller's `tracestate` to the SDK's form, for samplers and exported spans. */
 const withTraceState = (span: Tracer.AnySpan): Tracer.AnySpan => {
   const state = Context.getOrUndefined(span.annotations, TraceState)
   if (span._tag === "Span" || state === undefined) return span
@@ -114,7 +114,7 @@ const layerTraces = (url: string, settings: OpenTelemetryOptions["settings"]) =>
 
 const UNITS: ReadonlyMap<string, string> = new Map(declarations.map(({ name, unit }) => [name, unit]))
 
-/** This product's metrics have units; those of Effect's own model have none. */
+/** Adds the units of sealgate's metrics, which Effect's metrics do not carry. */
 const withUnits = (result: CollectionResult): CollectionResult => ({
   ...result,
   resourceMetrics: {

@@ -1,8 +1,8 @@
-/** Which telemetry is sent to an OpenTelemetry collector, and where to. */
+/** Selects the telemetry that is sent to an OpenTelemetry collector, and its URLs. */
 import { Effect, Layer } from "effect"
 import type { Signal, TelemetrySettings } from "./TelemetrySettings.ts"
 
-/** A signal's own URL is used as it is; that of the collector gets the signal's path (OTLP specification, endpoint URLs). */
+/** A signal's URL is used unchanged; the collector's gets the signal's path (OTLP specification, endpoint URLs). */
 const endpoint = (base: URL | undefined, own: URL | undefined, signal: Signal): string | undefined =>
   own?.href ?? (base === undefined ? undefined : new URL(`${base.href.replace(/\/$/, "")}/v1/${signal}`).href)
 
@@ -22,7 +22,7 @@ export const endpointsOf = (settings: TelemetrySettings): Readonly<Partial<Recor
 
 /**
  * Traces, metrics and logs over OTLP if an endpoint is set, else nothing. None of them carries a prompt, an answer, a
- * key or a token. `serviceName` is what `OTEL_SERVICE_NAME` is by default. It adds to the loggers that it is given.
+ * key or a token. `serviceName` is the default of `OTEL_SERVICE_NAME`. Existing loggers stay.
  */
 export const layerTelemetry = (settings: TelemetrySettings, serviceName = "sealgate"): Layer.Layer<never> => {
   const endpoints = endpointsOf(settings)

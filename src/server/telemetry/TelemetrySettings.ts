@@ -1,4 +1,4 @@
-/** What telemetry is sent and where to, as OpenTelemetry's own variables say. */
+/** Telemetry settings, from OpenTelemetry's variables. */
 export interface TelemetrySettings {
   readonly telemetryDisabled: boolean
   readonly otlpEndpoint: URL | undefined
@@ -21,5 +21,5 @@ export interface TelemetrySettings {
   readonly metricExportIntervalMs: number
 }
 
-/** The signals. Each can have an endpoint of its own. */
+/** A kind of telemetry. Each can have a separate endpoint. */
 export type Signal = "traces" | "metrics" | "logs"

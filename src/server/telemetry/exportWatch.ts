@@ -1,4 +1,4 @@
-/** Logs when telemetry stops getting through to the collector, once, and when it does again. */
+/** Logs once when telemetry no longer reaches the collector, and when it does again. */
 import { Effect, Metric } from "effect"
 import { systemCode } from "../../domain/problems/systemErrors.ts"
 import { counter } from "../../services/metrics.ts"
@@ -18,14 +18,14 @@ interface Exporter<Items> {
   export: (items: Items, done: (result: ExportResult) => void) => void
 }
 
-/** What the SDK fails with where there is neither a status nor a system error. */
+/** The SDK's error messages without a status or a system error. */
 const SDK_REASONS: Readonly<Record<string, string>> = {
   "Request timed out": "no answer in time",
   "Concurrent export limit reached": "no answer yet to the export before",
   "Export failed with retryable status": "it asks to try again later",
 }
 
-/** What the log says of a failed export: the HTTP status or the system's error code, but not the collector's answer. */
+/** The reason for the log: the HTTP status or the system's error code, never the collector's answer. */
 const reasonOf = (error: Error | undefined): string => {
   const code: unknown = systemCode(error) ?? (error === undefined ? undefined : Reflect.get(error, "code"))
   return typeof code === "string" || typeof code === "number"

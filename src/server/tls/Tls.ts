@@ -14,7 +14,7 @@ export interface TlsSettings {
   readonly tlsMinVersion: "TLSv1.2" | "TLSv1.3"
 }
 
-/** A certificate without a key, or a key without a certificate, would silently mean plain HTTP. */
+/** Rejects a certificate without a key and a key without a certificate, which would silently mean plain HTTP. */
 export const tlsRule: Rule<Omit<TlsSettings, "tlsMinVersion">> = {
   of: ["tlsCertFile", "tlsKeyFile", "tlsClientCaFile"],
   mistakes: ({ tlsCertFile, tlsClientCaFile, tlsKeyFile }) =>
@@ -34,7 +34,7 @@ export interface TlsFiles {
   readonly clientCa: string | undefined
 }
 
-/** Certificate files that cannot be used. The problem names the file, but nothing of its content. */
+/** The certificate files cannot be used. The problem names the file and quotes nothing from it. */
 export class TlsError extends Schema.TaggedError<TlsError>()("TlsError", { problem: Schema.String }) {
   override get message(): string {
     return `TLS: ${this.problem}`
@@ -48,7 +48,7 @@ export const tlsFiles = (settings: TlsSettings): Effect.Effect<TlsFiles | undefi
   return Effect.as(checkRules(settings, [tlsRule]), files)
 }
 
-/** What the files held when they were read. */
+/** The contents of the files. */
 export interface TlsContents {
   readonly cert: Buffer
   readonly key: Buffer
@@ -57,7 +57,7 @@ export interface TlsContents {
   readonly digest: string
 }
 
-/** What is wrong with a file, in words of this program. */
+/** A problem with a file, in the words of this program. */
 class Unfit extends Error {}
 
 const problemOf = (cause: unknown): string =>
@@ -72,7 +72,7 @@ const read = (variable: string, path: string): Effect.Effect<Buffer, TlsError> =
     catch: (cause) => new TlsError({ problem: `${variable}: ${path} cannot be read: ${fileReason(cause)}.` }),
   })
 
-/** The private key, unless others could have read it. */
+/** Reads the private key, unless other users could have read it. */
 const readKey = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Buffer, TlsError> {
   const [content, fault] = yield* Effect.tryPromise({
     try: async () => {
@@ -85,7 +85,7 @@ const readKey = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Buf
   return yield* new TlsError({ problem: `TLS_KEY_FILE: ${path} ${fault.problem}. ${fault.remedy}.` })
 })
 
-/** Reads all files. What they hold is not checked. */
+/** Reads all files without checking their contents. */
 export const readTls = Effect.fnUntraced(function* (files: TlsFiles): Effect.fn.Return<TlsContents, TlsError> {
   const cert = yield* read("TLS_CERT_FILE", files.cert)
   const key = yield* readKey(files.key)
@@ -116,7 +116,7 @@ const certificatesIn = (pem: string): ReadonlyArray<string> =>
     .filter(([, start]) => start !== -1)
     .map(([text, start]) => text.slice(start) + END_CERTIFICATE)
 
-/** OpenSSL would skip a certificate that it cannot parse, and clients would then be refused for no visible reason. */
+/** Throws for a certificate that cannot be parsed. OpenSSL would skip it and refuse clients for no visible reason. */
 const parseAuthorities = (pem: Buffer): ReadonlyArray<X509Certificate> => {
   const found = certificatesIn(pem.toString("latin1"))
   if (found.length === 0) throw new Unfit("holds no certificate in PEM")
@@ -128,7 +128,7 @@ const parseKey = (pem: Buffer) => {
   return createPrivateKey(pem)
 }
 
-/** Checks that the files that were read work together. */
+/** Checks that the files work together. */
 export const checkTls = Effect.fnUntraced(function* (
   contents: TlsContents,
   minVersion: TlsSettings["tlsMinVersion"],

@@ -1,24 +1,20 @@
-/** Access to TLS connections that Node does not offer. */
+/** Access to TLS connections beyond Node's public interface. */
 import type { Server as HttpsServer } from "node:https"
 import { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 
-/**
- * The TCP connection under a TLS one. Node has no public name for it, and it is all that is left of a connection that
- * was refused. It may be `undefined`.
- */
+/** The TCP connection under a TLS one, for which Node has no public name. A refused connection has nothing else left. */
 export const transportOf = (socket: TLSSocket): Socket | undefined => {
   const transport: unknown = Reflect.get(socket, "_parent")
   return transport instanceof Socket ? transport : undefined
 }
 
 /**
- * Lets the connections of `server` be retired: each one that was opened before then closes after the answer to its next
- * request. Cutting them would lose requests under way, and so would closing idle ones just as a client sends.
+ * Returns how to retire the connections of `server`: each existing one then closes after the answer to its next request.
+ * Cutting them would lose requests under way; closing idle ones would lose requests just being sent.
  */
 export const retireableConnections = (server: HttpsServer): { readonly retire: () => void } => {
-  // Kept by TCP connection, which exists before the handshake: a connection whose handshake is under way was accepted
-  // under the old certificates too.
+  // By TCP connection, because one whose handshake is under way was also accepted under the old certificates.
   let current = new WeakSet<Socket>()
   let retired = false
   server.on("connection", (transport: Socket) => void current.add(transport))

@@ -1,4 +1,4 @@
-/** TLS handshakes that failed: counted by reason, and logged in so few lines that strangers cannot fill the log. */
+/** Counts failed TLS handshakes by reason, and logs few enough lines that strangers cannot fill the log. */
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
@@ -9,7 +9,7 @@ import { transportOf } from "./TlsConnections.ts"
 
 const refused = counter("sealgate_tls_clients_refused_total")
 
-/** Why a handshake failed, and the text that an operator reads. */
+/** Reasons for a failed handshake, with the text for operators. */
 export const REASONS = {
   "no-certificate": "the client showed no certificate",
   "unknown-authority": "no authority in TLS_CLIENT_CA_FILE signed the client's certificate",
@@ -41,26 +41,26 @@ const PATTERNS: ReadonlyArray<readonly [pattern: RegExp, reason: Reason]> = [
   [/^(ECONNRESET|EPIPE)$/, "disconnected"],
 ]
 
-/** Why the handshake failed. `verification` says what was wrong with the client's certificate, if it showed one. */
+/** The reason for a failed handshake. `verification` is the problem of the client's certificate, if it sent one. */
 export const reasonOf = (code: string | undefined, verification: string | undefined): Reason => {
   const cause = verification ?? code ?? ""
   const found = PATTERNS.find(([pattern]) => pattern.test(cause))
   return found?.[1] ?? (verification === undefined ? "other" : "bad-certificate")
 }
 
-/** The shortest time between two log lines for the same reason. */
+/** Shortest time between two log lines with the same reason. */
 const QUIET = Duration.minutes(1)
 
 export interface Refusal {
   readonly reason: Reason
-  /** The error code, so that an operator can look it up. */
+  /** Error code, which an operator can look up. */
   readonly code: string
   readonly address: string
 }
 
 /**
- * Makes a function that counts refusals. The first refusal for a reason is logged at once, and those of the next minute
- * together in one line, until the scope closes.
+ * Makes a function that counts refusals. The first one with a reason is logged at once, those of the next minute together
+ * in one line.
  */
 export const makeRefusals = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
@@ -71,7 +71,7 @@ export const makeRefusals = Effect.gen(function* () {
     const told = untold.get(reason)
     if (told === undefined) return
     untold.delete(reason)
-    // Load balancers and scanners open connections and close them, which needs no action.
+    // Load balancers and scanners open and close connections; that needs no action.
     const log = reason === "disconnected" ? Effect.logDebug : Effect.logWarning
     yield* log(`TLS client refused: ${REASONS[reason]}`).pipe(
       Effect.annotateLogs({
@@ -98,7 +98,7 @@ export const reportRefusals = Effect.fnUntraced(function* (server: HttpsServer) 
   const addresses = new WeakMap<Socket, string>()
   const opened = (transport: Socket) => void addresses.set(transport, transport.remoteAddress ?? "unknown")
   const failed = (error: NodeJS.ErrnoException, socket: TLSSocket) => {
-    // Node keeps what was wrong with a certificate as the code; its types say that it is an error.
+    // At run time Node holds a code here; its types say an `Error`.
     const verification: unknown = socket.authorizationError ?? undefined
     const code = typeof verification === "string" ? verification : undefined
     const transport = transportOf(socket)

@@ -1,6 +1,6 @@
 /**
- * Keeps a server on the newest valid certificates: the files are read again on SIGHUP and compared every few seconds.
- * If the new files do not work, the old ones stay in use, and `/ready` reports it.
+ * Reloads certificates: the files are read on SIGHUP and compared every few seconds. If the new files do not work, the old
+ * ones stay in use, and `/ready` reports it.
  */
 import type { Server as HttpsServer } from "node:https"
 import { DateTime, Duration, Effect, Metric, Option, Queue, Result } from "effect"
@@ -22,26 +22,25 @@ const certificateExpiry = gauge("sealgate_tls_certificate_expires_at_seconds")()
 const reloads = counter("sealgate_tls_reloads_total")
 
 /**
- * How often the contents of the files are compared. Contents are compared rather than events or times, because this
- * works alike for files written in place, renamed over, reached through links that are swapped, and on network file
- * systems.
+ * How often the contents of the files are compared. Comparing contents works for files written in place, renamed over,
+ * reached through swapped links, and on network file systems; events and modification times do not.
  */
 const INTERVAL = Duration.seconds(5)
-/** How soon files that just changed are read again, so that no half-written file is used. */
+/** When changed files are read again, so that no half-written file is used. */
 const SETTLE = Duration.seconds(1)
 
 type Look = Result.Result<TlsContents, TlsError>
 
 const idOf = (look: Look): string => (Result.isSuccess(look) ? look.success.digest : look.failure.problem)
 
-/** A certificate that no client would accept is no better than the one it would replace. */
+/** Rejects also a certificate that is not valid now, because no client would accept it. */
 const checkNow = Effect.fnUntraced(function* (look: Look, minVersion: TlsSettings["tlsMinVersion"]) {
   const loaded = yield* checkTls(yield* Effect.fromResult(look), minVersion)
   const problem = outsideValidity(loaded, yield* DateTime.now)
   return problem === undefined ? loaded : yield* new TlsError({ problem })
 })
 
-/** SIGHUP asks for a reload, until the scope closes. */
+/** Requests for a reload by SIGHUP, until the scope closes. */
 const hangups = Effect.gen(function* () {
   const queue = yield* Queue.sliding<void>(1)
   const hangup = () => void Queue.offerUnsafe(queue, undefined)
@@ -82,8 +81,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
 
   const stay = Effect.fnUntraced(function* (problem: string, isAsked: boolean) {
     yield* Metric.update(reloads({ outcome: "failure" }), 1)
-    // Files that failed are tried again each time, because time or access rights alone may solve it; the failure is
-    // logged once.
+    // Failed files are tried again each time, because time or access rights may fix them; the failure is logged once.
     if (problem === error && !isAsked) return
     error = problem
     yield* Effect.logError(`TLS certificate not reloaded, the old one stays in use: ${problem}`)

@@ -1,6 +1,6 @@
 /**
- * Keys of callers. Each is shown once, when it is made; the operator keeps its hash, one line a key, in a file that is read
- * again when it changes. A key is 256 random bits, so nobody finds it from its hash, and the hash needs no salt.
+ * Keys of callers. A key is shown once; the operator's file has its hash, one line per key, and is reloaded when it
+ * changes. A key has 256 random bits, so its hash needs no salt.
  */
 import { createHash, createHmac, randomBytes } from "node:crypto"
 import { open } from "node:fs/promises"
@@ -13,33 +13,31 @@ const KEY_BYTES = 32
 const KEY = /^sg_[\w-]{43}$/
 const LINE = /^([\w.@-]{1,64})[ \t]+sha256:([\w-]{43})$/
 
-/** Most that is read of a file, in bytes, and most keys in it. */
+/** Largest file, in bytes, and most keys in it. */
 const MAX_FILE_BYTES = 1024 * 1024
 const MAX_KEYS = 10_000
 
-/**
- * How often the file is checked, and how soon again while it is being changed, so that no half-written file is used.
- */
+/** How often the file is checked, and how soon again after a change, so that no half-written file is used. */
 const INTERVAL = Duration.seconds(5)
 const SETTLE = Duration.seconds(1)
 
-/** The name of a caller, as a line of the file has it. */
+/** The name of a caller in the file. */
 export const CallerName = Schema.String.check(
   Schema.isPattern(/^[\w.@-]{1,64}$/, { expected: "1 to 64 characters of A-Z a-z 0-9 . _ @ -" }),
 )
 
 const hashOf = (key: string): string => createHash("sha256").update(key).digest("base64url")
 
-/** A new key for `name`, and the line for the file. */
+/** Makes a key for `name`, and its line for the file. */
 export const newCallerKey = (name: string): { readonly key: Redacted.Redacted; readonly line: string } => {
   const key = PREFIX + randomBytes(KEY_BYTES).toString("base64url")
   return { key: Redacted.make(key), line: `${name} sha256:${hashOf(key)}` }
 }
 
-/** Whether a token has the form of such a key. */
+/** Whether a token is a key rather than a JWT. */
 export const isCallerKey = (token: string): boolean => token.startsWith(PREFIX)
 
-/** A file of keys that cannot be used. The problem names lines and never quotes them. */
+/** The file of keys cannot be used. The problem names lines without quoting them. */
 export class CallerKeysUnusable extends Schema.TaggedError<CallerKeysUnusable>()("CallerKeysUnusable", {
   file: Schema.String,
   problem: Schema.String,
@@ -50,8 +48,8 @@ export class CallerKeysUnusable extends Schema.TaggedError<CallerKeysUnusable>()
 }
 
 /**
- * Reads at most this many bytes of a file, and one more if it is longer. Others may read it, because it has hashes alone, but
- * whoever could write to it could let callers in.
+ * Reads up to `MAX_FILE_BYTES` and one more. Other users may read the file, because it only has hashes, but must not write
+ * to it, because that would admit callers.
  */
 const readSome = async (file: string): Promise<Buffer | CallerKeysUnusable> => {
   const handle = await open(file)
@@ -82,7 +80,7 @@ const read = Effect.fnUntraced(function* (file: string) {
   return { text: bytes.toString("utf8"), digest: hashOf(bytes.toString("latin1")) }
 })
 
-/** Names by the hashes of their keys. A name may have several keys, as while one is replaced; a key has one name. */
+/** Names by the hashes of their keys. A name may have several keys, for rotation; a key has one name. */
 const parse = (file: string, text: string): Result.Result<ReadonlyMap<string, string>, CallerKeysUnusable> => {
   const names = new Map<string, string>()
   const unusable = (problem: string) => Result.fail(new CallerKeysUnusable({ file, problem }))
@@ -100,11 +98,11 @@ const parse = (file: string, text: string): Result.Result<ReadonlyMap<string, st
 }
 
 /**
- * Looks keys up in `file`, which is read again while the scope is open. A file that cannot be used is an error at the
- * start; later it is logged, and the previous keys stay in force. `undefined`: nobody has that key.
+ * Looks keys up in `file`, which is reloaded while the scope is open. Fails if the file cannot be used at the start; later
+ * that is logged, and the previous keys stay in force. `nameOf` returns `undefined` for an unknown key.
  */
 export const callerKeys = Effect.fnUntraced(function* (file: string) {
-  /** Keyed hashes are looked up, so that the time of a look-up reveals nothing about the hashes in the file. */
+  /** Hashes are looked up under a random HMAC key, so that timing reveals nothing about the file's hashes. */
   const blinding = randomBytes(KEY_BYTES)
   const blind = (hash: string): string => createHmac("sha256", blinding).update(hash).digest("base64url")
   const indexed = (names: ReadonlyMap<string, string>) =>
@@ -116,10 +114,10 @@ export const callerKeys = Effect.fnUntraced(function* (file: string) {
   const follow = Effect.gen(function* () {
     let taken = first.digest
     let seen = first.digest
-    let told: string | undefined
+    let reported: string | undefined
     const refuse = Effect.fnUntraced(function* (id: string, { message }: CallerKeysUnusable) {
-      if (told !== id) yield* Effect.logError(`callers' keys not reloaded, the old ones stay in use: ${message}`)
-      told = id
+      if (reported !== id) yield* Effect.logError(`callers' keys not reloaded, the old ones stay in use: ${message}`)
+      reported = id
     })
     while (true) {
       yield* Effect.sleep(seen === taken ? INTERVAL : SETTLE)
@@ -135,7 +133,7 @@ export const callerKeys = Effect.fnUntraced(function* (file: string) {
       }
       inUse = indexed(names.success)
       taken = id
-      told = undefined
+      reported = undefined
       yield* Effect.logInfo("callers' keys reloaded").pipe(Effect.annotateLogs({ keys: names.success.size }))
     }
   })

@@ -1,7 +1,6 @@
 /**
- * Who may use a proxy: callers with a key in its file or a token of its issuer, or everybody if neither is configured.
- * Requests then count for their caller, wherever they come from; refused credentials count against the address that
- * sent them.
+ * Access to the proxy: for callers with a key in its file or a token of its issuer, or for everybody if neither is
+ * configured. Requests count for their caller, refused credentials for the source address.
  */
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { type TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
@@ -14,7 +13,7 @@ import { Tokens, type TokenSettings } from "./Tokens.ts"
 export interface CallerSettings {
   /** Hashes of keys, see `CallerKeys.ts`. */
   readonly keysFile: string | undefined
-  /** How tokens are checked, if they are accepted. */
+  /** Settings for tokens, if they are accepted. */
   readonly tokens: TokenSettings | undefined
   /** Requests per minute of one caller; 0 is no limit. */
   readonly perMinute: number
@@ -24,13 +23,12 @@ export interface CallerSettings {
   readonly refusedPerMinute: number
 }
 
-/** Who sent a request. */
 interface Caller {
   /** The key under which requests are counted: the same for all keys of one name, and all tokens of one subject. */
   readonly id: string
 }
 
-/** Where a request comes from: the client that it counts for outside the seal. */
+/** The source of a request: the client that it counts for outside the seal. */
 export const Source = Context.Reference<string>("sealgate/services/access/Callers/Source", {
   defaultValue: () => "unknown",
 })
@@ -40,14 +38,14 @@ export class Callers extends Context.Service<
   {
     /** Whether a credential is needed. */
     readonly required: boolean
-    /** Fails if so many credentials from the request's {@link Source} were refused that no further one is checked. */
+    /** Fails after too many refused credentials from the request's {@link Source}. */
     readonly mayTry: Effect.Effect<void, RateLimited>
     /**
-     * The caller with `credential`, which is the value of an `Authorization` header; `undefined` if everybody may ask.
+     * Returns the caller with `credential`, the value of an `Authorization` header; `undefined` if no credential is needed.
      * A refusal counts against the {@link Source}.
      */
     readonly identify: (credential: string) => Effect.Effect<Caller | undefined, TokenRefused | TokenKeysUnavailable>
-    /** Takes one of the caller's requests, and a place in flight until the scope closes. */
+    /** Counts a request of the caller, and as in flight until the scope closes. */
     readonly enter: (caller: Caller | undefined) => Effect.Effect<void, RateLimited | TooManyInFlight, Scope.Scope>
   }
 >()("sealgate/services/access/Callers") {
@@ -68,7 +66,6 @@ export class Callers extends Context.Service<
 
 const refused = () => new TokenRefused()
 
-/** Names may contain any character but control characters, so a control character separates two of them. */
 const tokenId = (tenant: string, subject: string): string =>
   `token:${encodeURIComponent(tenant)}/${encodeURIComponent(subject)}`
 

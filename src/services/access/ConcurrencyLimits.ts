@@ -1,8 +1,8 @@
-/** How much of something one caller has in flight at once. */
+/** Limits what one caller has in flight at once. */
 import { Context, Data, Effect, Layer, type Scope } from "effect"
 import { holdUntilClosed } from "../lifecycle/holdUntilClosed.ts"
 
-/** The caller has as much in flight as it may. It is no `Error`, as `RateLimited` is none. */
+/** The caller has reached its limit. Not an `Error`, for the same reason as `RateLimited`. */
 export class TooManyInFlight extends Data.TaggedClass("TooManyInFlight")<{ readonly limit: number }> {}
 
 export class ConcurrencyLimits extends Context.Service<

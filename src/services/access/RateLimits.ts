@@ -1,21 +1,21 @@
 /**
- * Token buckets per caller and class of request. In one process the buckets are held in a table of bounded size; with
- * Redis they are shared between processes, and that table stands in for it while it is away.
+ * Token buckets per caller and class of request, in a table of bounded size. With Redis they are shared between processes;
+ * the table replaces Redis while it is away.
  */
 import { Context, Data, Duration, Effect, Layer } from "effect"
 import { RateLimiter } from "effect/persistence"
 import { thisMoment } from "../moments.ts"
 
 /**
- * The bucket is empty. `retryAfterMs` is when the next request would be let through. It is no `Error`, because to note
- * where each of a flood of requests was refused would cost more than all the rest of refusing it.
+ * The bucket is empty. The next request passes after `retryAfterMs`. Not an `Error`: capturing a stack trace would be the
+ * largest cost of a refusal.
  */
 export class RateLimited extends Data.TaggedClass("RateLimited")<{
   readonly limit: number
   readonly retryAfterMs: number
 }> {}
 
-/** What is left after a request was let through. */
+/** The state of a bucket after a request passed. */
 export interface Allowance {
   readonly limit: number
   readonly remaining: number
@@ -27,23 +27,22 @@ const WINDOW = Duration.minutes(1)
 export class RateLimits extends Context.Service<
   RateLimits,
   {
-    /** Takes one of the `limit` requests per minute that `key` has. A limit of 0 lets everything through. */
+    /** Takes one of the `limit` requests per minute of `key`. A limit of 0 means no limit. */
     readonly take: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
-    /** The same for requests that orchestrators make to every process: they are counted in this process alone. */
+    /** Like `take`, but counts in this process only: for requests that orchestrators send to every process. */
     readonly takeHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
-    /** Takes nothing, but fails if `takeHere` would fail. */
+    /** Fails if `takeHere` would, and takes nothing. */
     readonly lookHere: (key: string, limit: number) => Effect.Effect<void, RateLimited>
   }
 >()("sealgate/services/access/RateLimits") {
-  /** Buckets in this process alone. */
+  /** Buckets in this process only. */
   static readonly layer = Layer.sync(RateLimits, () => {
     const { lookHere, takeHere } = buckets()
     return RateLimits.of({ take: takeHere, takeHere, lookHere })
   })
 
   /**
-   * Buckets in the given store, or in this process alone while the store fails: nobody is locked out and nobody passes
-   * uncounted, but each process then enforces the limit by itself.
+   * Buckets in the given store, or in this process while the store fails; each process then enforces the limit alone.
    */
   static readonly layerShared = Layer.effect(
     RateLimits,
@@ -58,16 +57,16 @@ type Take = RateLimits["Service"]["take"]
 
 const UNLIMITED = Effect.succeed<Allowance>({ limit: 0, remaining: Infinity, resetAfterMs: 0 })
 
-/** What became of a request that left `left` tokens, fewer than none if it found none, `elapsedMs` after the last one came. */
+/** The outcome of a request that left `left` tokens, negative if there were none, `elapsedMs` after the last refill. */
 const outcome = (limit: number, left: number, elapsedMs: number): Effect.Effect<Allowance, RateLimited> => {
-  /** Until a bucket with `tokens` less than it should have has them again, in whole milliseconds. */
+  /** Whole milliseconds until `tokens` more have been refilled. */
   const until = (tokens: number) => Math.max(0, Math.ceil((tokens * Duration.toMillis(WINDOW)) / limit - elapsedMs))
   return left < 0
     ? Effect.fail(new RateLimited({ limit, retryAfterMs: until(-left) }))
     : Effect.succeed({ limit, remaining: left, resetAfterMs: until(limit - left) })
 }
 
-/** Limits enforced in `store`; `standIn` replaces it while it fails. */
+/** Enforces limits in `store`, or by `standIn` while the store fails. */
 const takeFrom =
   (store: RateLimiter.RateLimiterStore["Service"], standIn: Take): Take =>
   (key, limit) => {
@@ -79,10 +78,7 @@ const takeFrom =
     })
   }
 
-/**
- * How many callers are remembered. One more evicts the caller that was inactive for longest, whose bucket is most
- * likely full. A bucket costs about 130 bytes.
- */
+/** Most buckets in the table, at about 130 bytes each. One more evicts the least recently used, which is most likely full. */
 const MAX_BUCKETS = 100_000
 
 interface Bucket {
@@ -90,13 +86,13 @@ interface Bucket {
   refilledAt: number
 }
 
-/** Limits enforced in a table of this process, which cannot grow without end. */
+/** Enforces limits in a table of this process. */
 const buckets = (): { readonly takeHere: Take; readonly lookHere: Take } => {
   const table = new Map<string, Bucket>()
 
   const find = (key: string, limit: number): Bucket => {
     const bucket = table.get(key)
-    // Set again even if present: a map is ordered by insertion, so its first key is the least recently used.
+    // Reinserted, so that the first key of the map is the least recently used.
     if (bucket !== undefined) table.delete(key)
     const current = bucket ?? { tokens: limit, refilledAt: -Infinity }
     table.set(key, current)
@@ -123,7 +119,7 @@ const buckets = (): { readonly takeHere: Take; readonly lookHere: Take } => {
     return bucket
   }
 
-  /** Asks for one token, of which `taken` are taken if there is one. */
+  /** Requires one token, and takes `taken` (0 or 1). */
   const ask =
     (taken: number): Take =>
     (key, limit) =>

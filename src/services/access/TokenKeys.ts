@@ -1,6 +1,6 @@
 /**
- * The keys that tokens are checked with. Each source has its own algorithms, so a token chooses a key only together
- * with an algorithm that the key is for: a public key is never taken for a shared secret (RFC 8725 §2.1, §3.1).
+ * Keys for verifying tokens. Each source has fixed algorithms, so that a token cannot have a public key used as a shared
+ * secret (RFC 8725 §2.1, §3.1).
  */
 import { open } from "node:fs/promises"
 import { Clock, Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
@@ -12,7 +12,7 @@ import { connectionReason, fileReason } from "../../domain/problems/systemErrors
 import { accessFault } from "../fileAccess.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
 
-/** Where public keys come from: an issuer's JWKS (RFC 7517 §5) at a URL, or in a file. */
+/** Location of an issuer's public keys: a JWKS (RFC 7517 §5) at a URL, or in a file. */
 export type JwksLocation = { readonly url: URL } | { readonly file: string }
 
 export interface TokenKeys {
@@ -23,20 +23,17 @@ export interface TokenKeys {
 const SYMMETRIC = ["HS256"]
 const ASYMMETRIC = ["RS256", "ES256", "Ed25519", "EdDSA"]
 
-/** After this time, keys are loaded again, so that withdrawn keys stop counting. */
+/** Keys are reloaded after this time, so that withdrawn keys stop counting. */
 const RELOAD_AFTER = Duration.toMillis("10 minutes")
-/**
- * How long keys stay valid while they cannot be loaded again: outages pass, and an attacker gains little by cutting the
- * issuer off.
- */
+/** How long keys stay valid while they cannot be reloaded, so that an issuer's outage does not lock callers out. */
 const MAX_AGE = Duration.toMillis("1 day")
-/** An unknown key is looked up at the issuer at most this often, because anybody can send a token that names one. */
+/** Unknown keys cause a reload at most this often, because any token can name one. */
 const COOLDOWN = Duration.toMillis("30 seconds")
-/** How long after a failure no further attempt is made. */
+/** Pause after a failed attempt. */
 const COOLDOWN_AFTER_FAILURE = Duration.toMillis("5 seconds")
 const LOAD_TIMEOUT = Duration.seconds(5)
 
-/** A shared secret, for HS256 alone. It becomes a key that cannot be read back. */
+/** A shared secret, for HS256 only, as a key that cannot be exported. */
 export const secretKeys = (secret: Redacted.Redacted): Effect.Effect<TokenKeys> =>
   Effect.map(
     Effect.promise(() =>
@@ -51,7 +48,7 @@ export const secretKeys = (secret: Redacted.Redacted): Effect.Effect<TokenKeys> 
     (key) => ({ algorithms: SYMMETRIC, keyFor: () => Effect.succeed(key) }),
   )
 
-/** A JWKS that cannot be read, or is none. */
+/** The JWKS cannot be read or is invalid. */
 export class JwksUnreadable extends Schema.TaggedError<JwksUnreadable>()("JwksUnreadable", {
   source: Schema.String,
   problem: Schema.String,
@@ -68,7 +65,7 @@ const JwksText = Schema.fromJsonString(
   Schema.Struct({ keys: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)) }),
 )
 
-/** Why keys could not be fetched, without the words of the client. */
+/** The reason of a failed fetch, without the HTTP client's message. */
 const wordsOf = ({ reason }: HttpClientError.HttpClientError): string =>
   "response" in reason ? `it answered with status ${reason.response.status}` : connectionReason(reason)
 
@@ -78,7 +75,7 @@ const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
     const [text, fault] = yield* Effect.tryPromise({
       try: async () => {
         await using file = await open(location.file)
-        // Its keys are public, but whoever could write to it could put their own in.
+        // Other users may read the public keys, but must not write to the file.
         return [await file.readFile("utf8"), accessFault(source, await file.stat(), false)] as const
       },
       catch: (error) => new JwksUnreadable({ source, problem: fileReason(error) }),
@@ -105,16 +102,16 @@ const loadSet = Effect.fnUntraced(function* (location: JwksLocation) {
     () => new JwksUnreadable({ source, problem: "it is not a JWKS" }),
   )
   return yield* Effect.try({
-    // The members of each key are checked by the library when the key is used.
+    // The library checks each key when it is used.
     try: () => createLocalJWKSet(jwks as unknown as JSONWebKeySet),
     catch: () => new JwksUnreadable({ source, problem: "it is not a JWKS" }),
   })
 })
 
 /**
- * Public keys of an issuer, loaded again in the background when they are old and, at most every 30 s, when a token names
- * one that is not among them. Only a token whose key is not known waits for that. Keys that cannot be loaded again count
- * for a day; a file that cannot be read at start is an error.
+ * Public keys of an issuer. They are reloaded in the background when they are old and, at most every 30 s, when a token
+ * names an unknown one; only such a token waits. Keys that cannot be reloaded count for a day. Fails if a file cannot be
+ * read at the start.
  */
 export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
   const client = yield* HttpClient.HttpClient
@@ -136,10 +133,10 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
     }),
   )
 
-  // Loading is independent of requests: it continues when the request that started it ends, because others wait for it.
+  // Loading continues when the request that started it ends, because others wait for it.
   const loading = yield* FiberHandle.make<void, never>()
   const run = yield* FiberHandle.runtime(loading)<never>()
-  /** Begins to load the keys, unless that is under way or was tried just now. */
+  /** Starts loading the keys, unless that is under way or was tried just now. */
   const refresh = Effect.map(Clock.currentTimeMillis, (now) => {
     if (now >= nextLoad) run(reload, { onlyIfMissing: true })
   })

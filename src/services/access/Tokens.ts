@@ -1,7 +1,4 @@
-/**
- * Verifies bearer tokens: signed JWTs with the claims that this service demands, checked as RFC 8725 advises. Whatever
- * is wrong with a token, the answer is the same.
- */
+/** Verifies bearer tokens: signed JWTs with required claims, checked as RFC 8725 advises. All refusals look the same. */
 import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -19,24 +16,24 @@ import {
 import { type JwksLocation, jwksKeys, type JwksUnreadable, secretKeys, type TokenKeys } from "./TokenKeys.ts"
 
 export interface TokenSettings {
-  /** Of HS256 tokens; at least 32 bytes (RFC 7518 §3.2). */
+  /** Secret of HS256 tokens, at least 32 bytes (RFC 7518 §3.2). */
   readonly secret: Redacted.Redacted | undefined
-  /** A second secret, whose tokens also count while secrets are rotated. */
+  /** A second secret, accepted while secrets are rotated. */
   readonly previousSecret?: Redacted.Redacted | undefined
-  /** Of RS256, ES256 and Ed25519 tokens. */
+  /** Keys of RS256, ES256 and Ed25519 tokens. */
   readonly jwks: JwksLocation | undefined
   /** The `iss` that tokens must have. */
   readonly issuer: string
-  /** The `aud` that tokens must have, alone or among others. */
+  /** The `aud` that tokens must include. */
   readonly audience: string
-  /** Whether a token without `tenant` counts for a tenant of its user's own; otherwise it is refused. */
+  /** Whether a token without `tenant` gets a tenant for its user; otherwise it is refused. */
   readonly usersAreTenants: boolean
 }
 
-/** Tokens that are remembered at most. */
+/** Most verified tokens that are remembered. */
 const MAX_VERIFIED = 1024
 
-/** Who bears a token that was verified with `key`, which holds in this time, in milliseconds since the epoch. */
+/** The identity in a token verified with `key`, valid from `from` to `until`, in milliseconds since the epoch. */
 interface Verified {
   readonly identity: Identity
   readonly key: CryptoKey
@@ -45,8 +42,8 @@ interface Verified {
 }
 
 /**
- * Tokens that were verified, by their hashes. Whether a token is valid depends on nothing but itself, its key and the time,
- * so as long as its key counts, and until it expires, it is not verified again. Whoever has none that is valid adds none.
+ * Verified tokens by their hashes. A token's validity depends only on the token, its key and the time, so it is verified
+ * once per key. Invalid tokens are not remembered.
  */
 class VerifiedTokens {
   private readonly known = new Map<string, Verified>()
@@ -66,7 +63,7 @@ class VerifiedTokens {
 
 /** The longest token that is checked, in characters. */
 const MAX_TOKEN_LENGTH = 8192
-/** How far clocks may be apart, in seconds. */
+/** Clock skew allowed, in seconds. */
 const CLOCK_SKEW_SECONDS = 30
 
 const Claims = Schema.Struct({
@@ -81,7 +78,7 @@ const refused = () => new TokenRefused()
 export class Tokens extends Context.Service<
   Tokens,
   {
-    /** Who the token's bearer is. An empty token is none. */
+    /** Returns the identity of the token's bearer. An empty token counts as absent. */
     readonly verify: (token: Redacted.Redacted) => Effect.Effect<Identity, TokenRefused | TokenKeysUnavailable>
   }
 >()("sealgate/services/access/Tokens") {

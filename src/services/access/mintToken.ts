@@ -1,4 +1,4 @@
-/** Makes tokens for development, tests and first steps; production has an identity provider for that. */
+/** Makes tokens for development and tests; in production an identity provider does. */
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SignJWT } from "jose/jwt/sign"
@@ -9,13 +9,13 @@ interface MintOptions {
   readonly issuer: string
   readonly audience: string
   readonly subject: string
-  /** Without one, the token counts only where users are tenants. */
+  /** A token without a tenant counts only where users are tenants. */
   readonly tenant?: string | undefined
   readonly roles: ReadonlyArray<string>
   readonly ttl: Duration.Duration
 }
 
-/** An HS256 token that begins to count now. */
+/** Makes an HS256 token that is valid from now on. */
 export const mintToken = Effect.fnUntraced(function* (options: MintOptions) {
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const claims = {

@@ -2,5 +2,5 @@ import { createHash, timingSafeEqual } from "node:crypto"
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
-/** Whether two texts are equal, in a time that reveals neither where they differ nor how long the secret is. */
+/** Compares in constant time: neither the first difference nor the secret's length affects the time. */
 export const sameSecret = (given: string, secret: string): boolean => timingSafeEqual(digest(given), digest(secret))

@@ -1,4 +1,4 @@
-/** The agents of every tenant. Each call sees only its own tenant's; another's does not exist. */
+/** The agents of every tenant. A call sees only the agents of its tenant. */
 import { Clock, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
@@ -42,14 +42,14 @@ export class Agents extends Context.Service<
       tenant: TenantId,
       page?: PageRequest,
     ) => Effect.Effect<Page<Agent>, CursorInvalid | StorageUnavailable>
-    /** Without `ifMatch` the change applies to whatever the agent is now. */
+    /** Without `ifMatch` the change applies to any version. */
     readonly update: (
       tenant: TenantId,
       id: string,
       change: UpdateAgent,
       ifMatch?: IfMatch,
     ) => Effect.Effect<Agent, AgentNotFound | AgentStale | StorageUnavailable>
-    /** The agent's jobs keep their own copy of it and stay readable. */
+    /** The agent's jobs have a copy of it and stay readable. */
     readonly remove: (
       tenant: TenantId,
       id: string,
@@ -64,7 +64,7 @@ export class Agents extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
 
       const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
-      /** The documents of agents; those who ask at the same time are told together, each of its own tenant's. */
+      /** Reads documents of agents. Concurrent reads share one query. */
       const documentOf = yield* makeBatched<Asked, Option.Option<string>>({
         most: MOST,
         run: (asked) =>
@@ -82,7 +82,7 @@ export class Agents extends Context.Service<
       })
 
       const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-        // What is no id names no agent, and may be what a database refuses to look for.
+        // Checked first, because a database may refuse to look for a malformed id.
         if (!isAgentId(id)) return yield* new AgentNotFound()
         const document = yield* documentOf({ tenant, agent_id: id })
         return Option.isSome(document) ? yield* decodeAgent(document.value) : yield* new AgentNotFound()
@@ -166,10 +166,10 @@ export class Agents extends Context.Service<
 
 const isAgentId = Schema.is(AgentId)
 
-/** Agents that are read together at most. */
+/** Most agents in one query. */
 const MOST = 64
 
-/** An agent that somebody asks for. What is read for several tenants at once is given to each by its own name. */
+/** One read. The tenant is part of it, because a query may serve several tenants. */
 interface Asked {
   readonly tenant: TenantId
   readonly agent_id: AgentId
@@ -179,7 +179,7 @@ interface Stored {
   readonly document: string
 }
 
-/** Somebody else changed the row between reading and writing it: look again, against the same `If-Match`. */
+/** The row changed between read and write, so both are repeated with the same `If-Match`. */
 class Overtaken extends Schema.TaggedError<Overtaken>()("Overtaken", {}) {}
 
 const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) =>

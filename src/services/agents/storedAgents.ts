@@ -1,4 +1,4 @@
-/** Agents as they are stored: as JSON, in their own rows and in those of their jobs. */
+/** Agents as stored JSON, in their rows and in those of their jobs. */
 import { Effect, Schema } from "effect"
 import { Agent } from "../../domain/jobs/agent.ts"
 import { decodeRows, encodeRow } from "../storedRows.ts"
@@ -7,7 +7,7 @@ const Row = Schema.Struct({ document: Schema.fromJsonString(Agent) })
 const decode = decodeRows("agents", Row)
 const encode = encodeRow("agents", Row)
 
-/** Texts that were read lately. The same text is the same agent, whoever reads it; large ones are not kept. */
+/** Cache of decoded documents, except large ones. */
 const read = new Map<string, Agent>()
 const MAX_READ = 256
 const MAX_CHARS = 16 * 1024

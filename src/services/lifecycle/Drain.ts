@@ -1,6 +1,6 @@
 /**
- * Shutdown in order: readiness turns bad, nothing new begins, work in flight may finish within a grace period, and what
- * has not finished by then is told to end. The log says what was waited for.
+ * Orderly shutdown: readiness turns bad, no new work begins, and work in flight may finish within a grace period; the rest
+ * is aborted. The log counts the work waited for.
  */
 import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
 import { holdUntilClosed } from "./holdUntilClosed.ts"
@@ -12,12 +12,12 @@ export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
   }
 }
 
-/** How long work that was told to end may take to finish its output. */
+/** How long aborted work may take to finish its output. */
 const LAST_WORDS = Duration.seconds(3)
 
-/** What a shutdown waits for. */
+/** Work that a shutdown waits for. */
 interface Work {
-  /** A request counts as a stream from when that is known. */
+  /** A request becomes a stream once its answer is one. */
   kind: "request" | "stream" | "job"
   /** Milliseconds since the epoch. */
   readonly since: number
@@ -27,20 +27,20 @@ export class Drain extends Context.Service<
   Drain,
   {
     readonly draining: Effect.Effect<boolean>
-    /** Returns once the shutdown has begun: for callers that wait without doing work, such as long polls. */
+    /** Returns once the shutdown has begun, for idle waiters such as long polls. */
     readonly begun: Effect.Effect<void>
-    /** Calls once the shutdown has begun. Returns how to take that back. Unlike a race it costs no fiber. */
+    /** Calls back once the shutdown has begun. Returns a function that cancels that. Unlike a race it needs no fiber. */
     readonly onBegun: (call: () => void) => () => void
     /**
-     * Counts the caller as work in flight until its scope closes. It has to be called before `draining` is read;
-     * otherwise a drain that begins in between would miss the caller.
+     * Counts the caller as in flight until its scope closes. Call it before reading `draining`, or a drain that begins in
+     * between misses the caller.
      */
     readonly inFlight: (kind: Work["kind"]) => Effect.Effect<Work, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>
-    /** Calls once the grace period is over. Returns how to take that back. Unlike a race it costs no fiber. */
+    /** Calls back once the grace period is over. Returns a function that cancels that. Unlike a race it needs no fiber. */
     readonly onAbort: (call: () => void) => () => void
-    /** Begins the shutdown, and returns when nothing is in flight or the waiting is over. */
+    /** Begins the shutdown, and returns when nothing is in flight or the time is over. */
     readonly drain: Effect.Effect<void>
   }
 >()("sealgate/services/lifecycle/Drain") {
@@ -69,7 +69,7 @@ export class Drain extends Context.Service<
           return draining && inFlight.size === 0 ? Deferred.succeed(idle, undefined) : Effect.void
         }
 
-        /** Says what is in flight. */
+        /** Annotates a log line with the work in flight. */
         const counted = <A>(log: Effect.Effect<A>) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.annotateLogs(log, countsOf(inFlight, now)))
 
@@ -102,7 +102,7 @@ export class Drain extends Context.Service<
     )
 }
 
-/** Something that happens once, and whom to call when it does. */
+/** An event that happens once, and its listeners. */
 class Turn {
   private hasCome = false
   private readonly calls = new Set<() => void>()
@@ -119,7 +119,7 @@ class Turn {
   }
 }
 
-/** How many there are of each kind, and for how long the oldest has been under way. */
+/** The number of each kind of work, and the age of the oldest. */
 const countsOf = (works: Iterable<Work>, now: number) => {
   const all = [...works]
   const count = (kind: Work["kind"]) => all.filter((work) => work.kind === kind).length

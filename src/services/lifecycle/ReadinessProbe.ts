@@ -1,4 +1,4 @@
-/** Readiness of a server: its own parts, and the state of its providers, none of which is called. */
+/** Readiness of a server: its parts, and the state of its providers, without calling them. */
 import { Context, DateTime, Effect, Option } from "effect"
 import {
   type ConfiguredProvider,
@@ -12,7 +12,7 @@ import { Drain } from "./Drain.ts"
 import { RedisStatus } from "./RedisStatus.ts"
 import { TlsStatus } from "./TlsStatus.ts"
 
-/** The part that only one of the servers has, and whether it works. */
+/** The readiness of parts that only one of the servers has. */
 interface OwnReadiness {
   readonly ok: boolean
   readonly members: Pick<Readiness, "key_storage" | "sessions" | "database" | "queue">
@@ -24,7 +24,7 @@ export class ReadinessProbe extends Context.Service<
     readonly report: Effect.Effect<Readiness>
   }
 >()("sealgate/services/lifecycle/ReadinessProbe") {
-  /** Unavailable: the server is draining, or a part of its own fails. Degraded: a provider is failing. */
+  /** Unavailable: the server is draining, or one of its parts fails. Degraded: a provider is failing. */
   static readonly make = Effect.fnUntraced(function* (own: Effect.Effect<OwnReadiness>) {
     const upstream = yield* Upstream
     const drain = yield* Drain
@@ -43,7 +43,7 @@ export class ReadinessProbe extends Context.Service<
   })
 }
 
-/** A provider's state in the words of `/ready`. */
+/** A provider's state as `/ready` shows it. */
 const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
   provider: status.provider,
   configured: true,
@@ -58,7 +58,7 @@ const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
 
 const timeOf = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** The slots without a key. They are listed so that a typing mistake in a variable's name shows. */
+/** The slots without a key, listed so that a mistyped variable name shows. */
 const withoutKey = (configured: ReadonlyArray<ConfiguredProvider>): ReadonlyArray<ProviderReadiness> =>
   SLOTS.filter((slot) => !configured.some(({ provider }) => provider === slot)).map((provider) => ({
     provider,

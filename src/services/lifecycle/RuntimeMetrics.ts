@@ -1,4 +1,4 @@
-/** Gauges of the process itself, and counters at their beginning. */
+/** Gauges of the process, and counters at 0. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Clock, Effect, Layer, Metric } from "effect"
 import { gauge, showInitial } from "../metrics.ts"

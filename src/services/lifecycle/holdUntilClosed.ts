@@ -1,9 +1,6 @@
 import { Context, Effect, Scope } from "effect"
 
-/**
- * As `Effect.acquireRelease`, for a release that needs no services: it keeps no context, which would be copied to release
- * within it, whole and for each request.
- */
+/** `Effect.acquireRelease` for a release that needs no services, without copying the context for each request. */
 export const holdUntilClosed = <A, E, R>(
   acquire: Effect.Effect<A, E, R>,
   release: (held: A) => Effect.Effect<unknown>,

@@ -15,29 +15,28 @@ import { type KeyFileError, loadKeyFile } from "./AttestationKeyFile.ts"
 import { KeyVault } from "./KeyVault.ts"
 import { sha256 } from "./sha256.ts"
 
-/** The `kid` of an Ed25519 public key: its RFC 7638 thumbprint, which is also the pin that clients hold. */
+/** The `kid` of an Ed25519 public key: its RFC 7638 thumbprint, which clients pin. */
 export const kidOf = (publicKey: Bytes): string => encodeBase64Url(sha256(thumbprintInput(encodeBase64Url(publicKey))))
 
 export class Attestation extends Context.Service<
   Attestation,
   {
-    /** What clients pin. */
     readonly kid: string
     readonly jwk: PublicJwk
-    /** Whether the key was made just now, because there was no key file. */
+    /** Whether the key is new, because there was no key file. */
     readonly created: boolean
-    /** A compact JWS over `claims`; `iss` and `version` are filled in. */
+    /** Returns a compact JWS over `claims`, `iss` and `version`. */
     readonly sign: <Kind extends StatementKind>(kind: Kind, claims: Omit<ClaimsOf[Kind], "iss" | "version">) => string
   }
 >()("sealgate/services/sealing/Attestation") {
-  /** With the key in `keyFile`, made when absent. The key is overwritten when the scope closes. */
+  /** Uses the key in `keyFile`, created if absent. The key is overwritten when the scope closes. */
   static readonly layer = (settings: { readonly keyFile: string }): Layer.Layer<Attestation, KeyFileError, KeyVault> =>
     Layer.effect(
       Attestation,
       Effect.flatMap(loadKeyFile(settings.keyFile), ({ created, seed }) => make(seed, created)),
     )
 
-  /** With a key from the given 32-byte seed. */
+  /** Uses the key of a 32-byte seed. */
   static readonly layerFromSeed = (seed: Bytes): Layer.Layer<Attestation, never, KeyVault> =>
     Layer.effect(
       Attestation,
@@ -49,7 +48,7 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
   const vault = yield* KeyVault
   const key = yield* Effect.acquireRelease(
     Effect.sync(() => vault.signingKey(seed)),
-    (key) => Effect.sync(key.destroy),
+    (key) => Effect.sync(() => key.destroy()),
   )
   const kid = kidOf(key.publicKey)
   const headers = {
@@ -62,7 +61,7 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
     created,
     jwk: { kty: "OKP", crv: "Ed25519", x: encodeBase64Url(key.publicKey), kid, alg: "Ed25519", use: "sig" },
     sign: (kind, claims) => {
-      // The cast adds exactly the claims that `claims` lacks, which TypeScript cannot see for a generic kind.
+      // `claims` lacks exactly `iss` and `version`, which TypeScript cannot infer for a generic kind.
       const whole = { iss: kid, version: VERSION, ...claims } as unknown as ClaimsOf[typeof kind]
       const input = signingInput(headers[kind], whole)
       return assembleStatement(input, key.sign(utf8(input)))

@@ -1,7 +1,6 @@
 /**
- * The file that holds the attestation key: an Ed25519 private key as unencrypted PKCS #8 in PEM (RFC 8410), readable
- * by its owner alone. It is decoded and encoded from bytes to bytes, so that the key never becomes a string that cannot
- * be wiped.
+ * The file of the attestation key: an Ed25519 private key as unencrypted PKCS #8 in PEM (RFC 8410), readable only by its
+ * owner. It is decoded and encoded as bytes, because a string cannot be overwritten.
  */
 import { randomFillSync, randomUUID } from "node:crypto"
 import { type FileHandle, link, open, rm } from "node:fs/promises"
@@ -15,12 +14,12 @@ import { secretBytes } from "./secretBytes.ts"
 
 const HEADER = "-----BEGIN PRIVATE KEY-----"
 const FOOTER = "-----END PRIVATE KEY-----"
-/** RFC 8410 §7: everything of an Ed25519 PKCS #8 document before the 32-byte seed. */
+/** RFC 8410 §7: the bytes of an Ed25519 PKCS #8 document before the 32-byte seed. */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex")
 const SEED_BYTES = 32
 const MAX_FILE_BYTES = 4096
 
-/** The key file cannot be used. `problem` says what is wrong with it, `remedy` what to do. */
+/** The key file cannot be used: `problem` is the reason, `remedy` the next step. */
 export class KeyFileError extends Schema.TaggedError<KeyFileError>()("KeyFileError", {
   path: Schema.String,
   problem: Schema.String,
@@ -43,7 +42,7 @@ const cannot = (path: string, verb: string) => (cause: unknown) =>
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-/** Base64 bytes to bytes, white space skipped; nothing, if there is anything else. The caller overwrites what it gets. */
+/** Decodes Base64, skipping white space; returns no bytes if it is invalid. The caller overwrites the result. */
 const decodeBase64Bytes = (text: Uint8Array): Bytes => {
   const decoded = secretBytes(Math.ceil((text.length * 3) / 4))
   let length = 0
@@ -63,7 +62,7 @@ const decodeBase64Bytes = (text: Uint8Array): Bytes => {
   return decoded.subarray(0, length)
 }
 
-/** The seed inside a PEM file, or `undefined` when it is not an unencrypted Ed25519 key. */
+/** The seed in a PEM file, or `undefined` if it is not an unencrypted Ed25519 key. */
 const seedOf = (pem: Buffer): Bytes | undefined => {
   const start = pem.indexOf(HEADER)
   const end = pem.indexOf(FOOTER)
@@ -110,7 +109,7 @@ const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
   })
 })
 
-/** Base64 of bytes whose number is a multiple of three. */
+/** Encodes bytes as Base64. Their number must be a multiple of three. */
 const encodeBase64Bytes = (bytes: Uint8Array): Bytes => {
   const encoded = secretBytes((bytes.length / 3) * 4)
   for (let i = 0; i < encoded.length; i++) {
@@ -137,14 +136,14 @@ const pemOf = (seed: Bytes): Bytes => {
   return pem
 }
 
-/** Writes a new key, readable by its owner alone, and returns its 32-byte seed. An existing file is never replaced. */
+/** Writes a new key, readable only by its owner, and returns its 32-byte seed. Never replaces a file. */
 export const createKeyFile = Effect.fnUntraced(function* (path: string) {
   const seed = randomFillSync(secretBytes(SEED_BYTES))
   const pem = pemOf(seed)
   yield* Effect.tryPromise({
     try: async () => {
       makePrivateFolder(dirname(path))
-      // It gets its name once it is whole: a process that ends meanwhile must not leave a part that later ones refuse.
+      // Linked to its name once complete, so that a crash leaves no partial key file.
       const draft = `${path}.${randomUUID()}`
       try {
         const file = await open(draft, "wx", 0o600)
@@ -175,7 +174,7 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
   return seed
 })
 
-/** The 32-byte seed of the key in `path`. */
+/** Reads the 32-byte seed of the key in `path`. */
 export const readKeyFile = (path: string): Effect.Effect<Bytes, KeyFileError> =>
   Effect.acquireUseRelease(
     Effect.tryPromise({ try: () => open(path, "r"), catch: cannot(path, "opened") }),
@@ -183,7 +182,7 @@ export const readKeyFile = (path: string): Effect.Effect<Bytes, KeyFileError> =>
     (file) => Effect.promise(() => file.close()),
   )
 
-/** Reads the key in `path`, or makes it when there is none. */
+/** Reads the key in `path`, or creates it if the file does not exist. */
 export const loadKeyFile = Effect.fnUntraced(function* (path: string) {
   const exists = yield* Effect.promise(() =>
     open(path, "r").then(

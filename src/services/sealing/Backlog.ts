@@ -1,7 +1,4 @@
-/**
- * The part of a stream that has arrived and is not sealed yet. It decides how much of it goes into one frame (sealed
- * protocol §5).
- */
+/** The part of a stream that has arrived and is not sealed yet, divided into the payloads of frames (sealed protocol §5). */
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { type Added, withoutPadding } from "../../domain/chat/mergeChunks.ts"
@@ -16,7 +13,7 @@ interface Waiting {
   readonly chunk: JsonObject
   readonly json: string
   readonly bytes: number
-  /** Whether it is as short as cutting makes it. */
+  /** Whether it was cut already. */
   readonly isCut?: boolean
 }
 
@@ -27,13 +24,13 @@ const waitingOf = (chunk: JsonObject, json: string, isCut = false): Waiting => (
   isCut,
 })
 
-/** What a payload of the smallest block may have, in bytes: the block's own length takes four. */
+/** Largest payload in the smallest block, in bytes: the length field takes four. */
 const ONE_BLOCK = FLOOR - 4
-/** What texts of a paced stream are cut to, in bytes of JSON, so that merging them again fills blocks. */
+/** Texts of a paced stream are cut to this many bytes of JSON, so that merging them fills blocks. */
 const PIECE = 256
-/** A payload's most in an unpaced stream, in bytes. */
+/** Largest payload of an unpaced stream, in bytes. */
 const MOST = 256 * 1024
-/** How many bytes may wait before reading from the provider pauses. */
+/** Waiting bytes at which reading from the provider pauses. */
 export const FULL = 1024 * 1024
 
 const EMPTY = '{"deltas":[]}'
@@ -49,7 +46,7 @@ export class Backlog {
 
   /**
    * @param api the API as the request names it
-   * @param isPaced whether payloads are kept to the smallest block, however much waits
+   * @param isPaced whether every payload must fit into the smallest block
    */
   constructor(api: unknown, isPaced: boolean) {
     this.isPaced = isPaced
@@ -64,7 +61,7 @@ export class Backlog {
     for (const whole of this.joiner.add(bare, json)) this.push(whole, whole === bare ? json : iJsonOf(whole))
   }
 
-  /** Everything before is void. Of several restarts the last one counts. */
+  /** Discards everything so far. Of several restarts the last one counts. */
   startOver(restart: Restart): void {
     this.joiner.clear()
     this.waiting = []
@@ -72,7 +69,7 @@ export class Backlog {
     this.restart = restart
   }
 
-  /** Nothing more will come, so half of a character that was held back is released. */
+  /** Releases half of a surrogate pair that was held back, because nothing follows. */
   end(): void {
     for (const chunk of this.joiner.end()) this.push(chunk, iJsonOf(chunk))
   }
@@ -81,12 +78,12 @@ export class Backlog {
     return this.waiting.length === 0 && this.restart === undefined
   }
 
-  /** How many bytes wait, not merged yet. */
+  /** Waiting bytes, before merging. */
   get size(): number {
     return this.bytes
   }
 
-  /** The payload of one frame. */
+  /** Takes the payload of one frame. */
   take(): Bytes {
     const { room } = this
     const head = this.restart === undefined ? "{" : `{"restart":${iJsonOf(this.restart)},`
@@ -95,7 +92,7 @@ export class Backlog {
     let next = 0
     for (let first = this.at(0); first !== undefined; first = this.at(next)) {
       const before = deltas.length === 0 ? 0 : 1
-      // A chunk that is too long for any block gets a block of its own.
+      // A chunk that fits into no block gets a larger block, alone.
       const isAlone = deltas.length === 0 && this.restart === undefined
       if (!isAlone && used + before + first.bytes > room) break
       const { bytes, json, taken } = this.mergeFrom(next, first, room - used - before)
@@ -108,7 +105,7 @@ export class Backlog {
     return utf8(`${head}"deltas":[${deltas.join(",")}]}`)
   }
 
-  /** One chunk for `first`, at `index`, and for as many of those behind it as say the same thing on and fit. */
+  /** Merges `first`, at `index`, with as many following chunks as continue the same text and fit into `room`. */
   private mergeFrom(index: number, first: Waiting, room: number) {
     let { bytes } = first
     let last = first
@@ -128,7 +125,7 @@ export class Backlog {
     return { bytes, taken, json }
   }
 
-  /** What waits at `index`. A long chunk is cut when its turn comes: its pieces take more memory than it does. */
+  /** The chunk at `index`. Long ones are cut only now, because the pieces take more memory. */
   private at(index: number): Waiting | undefined {
     const whole = this.waiting[index]
     if (whole === undefined || !this.isPaced || whole.bytes <= PIECE || whole.isCut === true) return whole

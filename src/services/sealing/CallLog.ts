@@ -2,11 +2,11 @@ import type { ApiEvent, Attempt } from "../../domain/upstream/upstream.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { NOBODY, type ServedBy } from "./EndRecord.ts"
 
-/** Who was called for a request, for its receipt: the provider that answered, else the last one. */
+/** The provider for the receipt: the one that answered, else the last one called. */
 export class CallLog {
   served: ServedBy = NOBODY
 
-  /** Told of every call as it ends. */
+  /** Notes a call that ended. */
   readonly note = ({ model, provider, servedModel }: Attempt): void => {
     this.served = { ...NOBODY, provider, model: servedModel ?? model }
   }
@@ -25,7 +25,7 @@ export class CallLog {
   }
 }
 
-/** The model that a piece names, where pieces do: of some APIs only the first one does. */
+/** The model that a piece names; in some APIs only the first piece does. */
 const modelIn = ({ message, model, response }: JsonObject): string | undefined =>
   [model, isObject(message) && message["model"], isObject(response) && response["model"]].find(
     (named): named is string => typeof named === "string",

@@ -14,7 +14,7 @@ import type { EndStatus, Form } from "../../domain/protocol/transcript.ts"
 import type { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
 
-/** Who answered, with which model; empty if nobody was called. */
+/** The provider and model that answered; empty if no provider was called. */
 export type ServedBy = {
   readonly provider: ReceiptClaims["provider"]
   readonly model: ReceiptClaims["model"]
@@ -32,19 +32,16 @@ interface Ending {
   /** Milliseconds since the epoch, from {@link endingNow}. */
   readonly endedAt: number
   readonly served: ServedBy
-  /** As {@link traced} gives it. */
   readonly problem?: Problem | undefined
 }
 
 type Signer = Pick<Attestation["Service"], "sign">
 
-/**
- * The time of a response that ends now. The times of an exchange never run backwards, even if the clock was set back.
- */
+/** The time of a response that ends now, never before its request, even if the clock was set back. */
 export const endingNow = ({ receivedAt }: Opened): Effect.Effect<number> =>
   Clock.clockWith((clock) => Effect.succeed(Math.max(clock.currentTimeMillisUnsafe(), receivedAt)))
 
-/** The JSON bytes of the end record. To be called once, after the last data frame. */
+/** Returns the JSON bytes of the end record. Call it once, after the last data frame. */
 export const endRecord = (attestation: Signer, ending: Ending): Bytes => {
   const { form, opened, problem, requestId, served, status } = ending
   const seconds = Math.floor(ending.endedAt / 1000)
@@ -75,7 +72,7 @@ export const endRecord = (attestation: Signer, ending: Ending): Bytes => {
   return filled
 }
 
-/** `problem` with the trace by which the operator finds it in the log: under the seal nobody else learns it. */
+/** Adds the trace id, by which the operator finds the problem in the log. */
 export const traced = (problem: Problem): Effect.Effect<Problem> =>
   Effect.match(Effect.currentParentSpan, {
     onFailure: () => problem,
@@ -83,12 +80,12 @@ export const traced = (problem: Problem): Effect.Effect<Problem> =>
   })
 
 const SPACE = 0x20
-/** What fits into one block. */
+/** Largest end record in one block, in bytes. */
 const MOST = endRecordLength(0)
 
 /**
- * The record with as much of the problem as fits into one block: errors are removed first, from the last on, then the
- * detail, which says what the provider's own message says, then that message.
+ * Returns the record with as much of the problem as fits into one block. It drops errors from the end, then shortens the
+ * detail, which repeats the provider's message, then that message.
  */
 const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): Uint8Array => {
   let { detail = "", errors = [], provider_error: said } = problem
@@ -110,11 +107,11 @@ const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): U
   }
 }
 
-/** `text` without at least some of what is too much; a character has up to six bytes in JSON. */
+/** Removes at least a sixth of the excess: a character has up to six bytes in JSON. */
 const shortened = (text: string, excess: number): string =>
   text.slice(0, Math.max(0, Math.min(text.length - 1, Math.floor(text.length - excess / 6))))
 
-/** The statement over all frames of a stream. To be called after the final frame was sealed. */
+/** Returns the statement over all frames of a stream. Call it after the final frame was sealed. */
 export const terminalProof = (attestation: Signer, opened: Opened, endedAt: number): string =>
   attestation.sign("proof", {
     iat: Math.floor(endedAt / 1000),

@@ -1,7 +1,7 @@
 /**
- * The recipient side of HPKE (RFC 9180, mode base, HKDF-SHA256, AES-256-GCM) on Node's own primitives, with a KEM whose private
- * keys stay in the vault. It is synchronous: nothing else of the process runs between a check before it and a claim after it,
- * and no call waits for another thread. Everything that it derives is overwritten.
+ * The recipient side of HPKE (RFC 9180, mode base, HKDF-SHA256, AES-256-GCM) on Node's primitives, with private keys that
+ * stay in the vault. It is synchronous, so that no other code runs between a check before it and a claim after it. Every
+ * derived secret is overwritten.
  */
 import { createDecipheriv } from "node:crypto"
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
@@ -11,6 +11,7 @@ import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/pr
 import { LabeledKdf } from "./LabeledKdf.ts"
 import type { RecipientKey } from "./recipientKeys.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"
+import { HASH_BYTES } from "./sha256.ts"
 
 export interface OpenInput {
   readonly key: RecipientKey
@@ -28,9 +29,8 @@ export interface OpenOutput {
 }
 
 const EMPTY = new Uint8Array(0)
-const HASH_BYTES = 32
 
-/** What of the key schedule is the same for every message of a suite. Mode base has no pre-shared key: its hash is that of nothing. */
+/** The parts of the key schedule that are constant for a suite. Mode base has an empty pre-shared key id. */
 const CONSTANTS = new Map(
   SUITES.map((suite) => {
     const suiteId = hpkeSuiteId(suite.id)
@@ -41,7 +41,7 @@ const CONSTANTS = new Map(
   }),
 )
 
-/** `Open` of AES-256-GCM. What it decrypted before the tag turned out to be wrong is overwritten. */
+/** `Open` of AES-256-GCM. If the tag is wrong, the decrypted bytes are overwritten. */
 const openGcm = (key: Bytes, nonce: Bytes, aad: Bytes, sealed: Bytes): Bytes => {
   if (sealed.length < TAG_BYTES) throw new RangeError("the ciphertext is shorter than its tag")
   const end = sealed.length - TAG_BYTES
@@ -59,9 +59,8 @@ const openGcm = (key: Bytes, nonce: Bytes, aad: Bytes, sealed: Bytes): Bytes => 
 }
 
 /**
- * Opens the one message of an HPKE context and exports one secret from it (RFC 9180 §5.1 to §5.3). Throws when anything
- * is wrong. Every key of the schedule is overwritten before it returns, however it ends; the two outputs belong to the
- * caller.
+ * Opens the one message of an HPKE context and exports one secret (RFC 9180 §5.1 to §5.3). Throws if anything is wrong.
+ * Every key of the schedule is overwritten before it returns or throws; the caller overwrites the two outputs.
  */
 export const hpkeOpen = ({ aad, ciphertext, enc, exportContext, info, key }: OpenInput): OpenOutput => {
   const { encBytes, isSoundEnc } = key.suite
@@ -75,15 +74,15 @@ export const hpkeOpen = ({ aad, ciphertext, enc, exportContext, info, key }: Ope
     const secret = kdf.extract(key.decapsulate(enc, kdf), HPKE_LABELS.secret, EMPTY)
     const exporter = kdf.expand(secret, HPKE_LABELS.exporter, context, HASH_BYTES)
     const exported = kdf.expand(exporter, HPKE_LABELS.export, exportContext, EXPORT_BYTES)
-    // This comes after everything else that can fail, because nobody would overwrite the plaintext after a failure.
+    // Last of the steps that can fail, so that no failure leaves the plaintext behind.
     const plaintext = openGcm(
       kdf.expand(secret, HPKE_LABELS.key, context, KEY_BYTES),
-      // The only message of its context, so the sequence number that is mixed in is 0.
+      // The only message of its context, so its sequence number is 0 and the nonce is the base nonce.
       kdf.expand(secret, HPKE_LABELS.baseNonce, context, NONCE_BYTES),
       aad,
       ciphertext,
     )
-    // The exported secret is copied, because it is one of the KDF's outputs, which are about to be overwritten.
+    // A copy, because the KDF's outputs are overwritten now.
     const copy = secretBytes(EXPORT_BYTES)
     copy.set(exported)
     return { plaintext, secret: copy }

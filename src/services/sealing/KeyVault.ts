@@ -1,7 +1,6 @@
 /**
- * Private keys of the proxy. They are made, used and destroyed here and never leave: callers get handles that agree
- * or sign. Two storages, chosen once at start: guarded memory through libsodium where the optional `sodium-native`
- * is installed (outside the JavaScript heap, locked, inaccessible between uses), else plain buffers.
+ * The proxy's private keys. They never leave the vault: callers get handles that agree or sign. The storage is chosen at
+ * start: libsodium's guarded memory if the optional `sodium-native` is installed, else plain buffers.
  */
 import { Context, Effect, Layer } from "effect"
 import { guardedStorage } from "./GuardedStorage.ts"
@@ -17,14 +16,14 @@ export class KeyVault extends Context.Service<KeyVault, Omit<KeyStorage, "wipe">
     Effect.suspend(() => held(guardedStorage() ?? plainStorage())),
   )
 
-  /** Plain buffers, also where guarded memory could be had. */
+  /** Always plain buffers. */
   static readonly layerPlain = Layer.effect(
     KeyVault,
     Effect.suspend(() => held(plainStorage())),
   )
 }
 
-/** Ties a storage to the scope, and to the process: a process that exits without closing its scopes wipes too. */
+/** Wipes a storage when the scope closes, and when the process exits without closing it. */
 const held = (storage: KeyStorage) =>
   Effect.acquireRelease(
     Effect.sync(() => {

@@ -1,22 +1,22 @@
-/** HKDF-SHA256 (RFC 5869) with the labels of HPKE (RFC 9180 §4). It keeps what it derives, so that all can be overwritten. */
+/** HKDF-SHA256 (RFC 5869) with the labels of HPKE (RFC 9180 §4). Its outputs can be overwritten together. */
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 import { HPKE_VERSION, u16 } from "../../domain/protocol/hpke.ts"
-import { HASH_BYTES, hmacSha256 } from "./hmacSha256.ts"
 import { secretBytes } from "./secretBytes.ts"
+import { HASH_BYTES, hmacSha256 } from "./sha256.ts"
 
 const NO_SALT = new Uint8Array(HASH_BYTES)
 const FIRST_BLOCK = Uint8Array.of(1)
-/** How many outputs one key schedule has, with those of a KEM that uses this KDF too. */
+/** Most outputs of one key schedule, including those of a KEM that uses this KDF. */
 const MOST_OUTPUTS = 10
 
-/** One piece of memory for all outputs, because each piece by itself is one more for the collector. */
+/** One buffer for all outputs, because separate buffers cost more garbage collection. */
 interface Outputs {
   readonly memory: Bytes
   used: number
 }
 
 export class LabeledKdf {
-  /** `"HPKE-v1" ‖ suite_id`, with which everything labelled begins. */
+  /** `"HPKE-v1" ‖ suite_id`: the prefix of every labelled input. */
   private readonly prefix: Bytes
   private readonly outputs: Outputs
 
@@ -25,19 +25,19 @@ export class LabeledKdf {
     this.outputs = outputs
   }
 
-  /** The same KDF for another suite id; its outputs are overwritten together with this one's. */
+  /** The KDF for another suite id, with the same outputs. */
   forSuite(suiteId: Uint8Array): LabeledKdf {
     return new LabeledKdf(suiteId, this.outputs)
   }
 
-  /** `LabeledExtract(salt, label, ikm)`; without a salt, that of RFC 5869. */
+  /** `LabeledExtract(salt, label, ikm)`. An empty salt stands for 32 zero bytes (RFC 5869 §2.2). */
   extract(salt: Uint8Array, label: Uint8Array, ikm: Uint8Array): Bytes {
     const output = this.output()
     hmacSha256(output, salt.length === 0 ? NO_SALT : salt, this.prefix, label, ikm)
     return output
   }
 
-  /** `LabeledExpand(prk, label, info, length)`, for lengths of up to one block of the hash. */
+  /** `LabeledExpand(prk, label, info, length)`, for up to 32 bytes. */
   expand(prk: Uint8Array, label: Uint8Array, info: Uint8Array, length: number): Bytes {
     if (length > HASH_BYTES) throw new RangeError("nothing of these suites is longer than one block of HKDF")
     const output = this.output()
@@ -45,7 +45,7 @@ export class LabeledKdf {
     return length === HASH_BYTES ? output : output.subarray(0, length)
   }
 
-  /** A copy of a secret of the length of a hash, which is overwritten with everything else here; `secret` is at once. */
+  /** Moves a 32-byte secret to the outputs, and overwrites `secret`. */
   keep(secret: Uint8Array): Bytes {
     const output = this.output()
     output.set(secret)
@@ -53,7 +53,7 @@ export class LabeledKdf {
     return output
   }
 
-  /** Overwrites every secret derived so far. The next ones take their place. */
+  /** Overwrites all outputs. */
   wipe(): void {
     this.outputs.memory.fill(0)
     this.outputs.used = 0

@@ -1,19 +1,19 @@
 /**
- * Bounds the memory of all requests between the last byte of their bodies and the answer of a provider, for which their
- * content is kept: a provider may take minutes, and each of many requests may have megabytes.
+ * Limits the memory of all requests that wait for a provider. Their content is kept for minutes, and each may have
+ * megabytes.
  */
 import { Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
 import { holdUntilClosed } from "../lifecycle/holdUntilClosed.ts"
 import { FairRoom } from "./FairRoom.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
 
-/** There is no memory for the request, or what is left is for other sources. */
+/** There is no memory for the request, or its source has used up its share. */
 export class MemoryFull extends Schema.TaggedError<MemoryFull>()("MemoryFull", {}) {}
 
 export class OpenedMemory extends Context.Service<
   OpenedMemory,
   {
-    /** Takes `bytes` for a request from `source`, until what it returns is called or the scope closes. */
+    /** Takes `bytes` for a request from `source` until the scope closes, or until the returned function is called. */
     readonly hold: (source: string, bytes: number) => Effect.Effect<() => void, MemoryFull, Scope.Scope>
   }
 >()("sealgate/services/sealing/OpenedMemory") {

@@ -1,7 +1,4 @@
-/**
- * Key storage in ordinary buffers, for systems without guarded memory. The product's own copy of a key is one buffer,
- * overwritten when the key is destroyed.
- */
+/** Key storage in ordinary buffers: one for each key, overwritten when the key is destroyed. */
 import { createPublicKey, diffieHellman, randomFillSync, sign } from "node:crypto"
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
@@ -13,14 +10,14 @@ import { secretBytes } from "./secretBytes.ts"
 const SPKI_X25519_PREFIX = "302a300506032b656e032100"
 const KEY_BYTES = 32
 
-/** The secret that an X25519 private key agrees with `peer`. */
+/** X25519 (RFC 7748) of a private key and `peer`. */
 const agree = (secret: Bytes, peer: Bytes): Bytes => {
   const spki = Buffer.concat([Buffer.from(SPKI_X25519_PREFIX, "hex"), peer])
   const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" })
   const { buffer, byteLength, byteOffset } = withPrivateKey("x25519", secret, (privateKey) =>
     diffieHellman({ privateKey, publicKey }),
   )
-  // No copy: whoever overwrites what is returned overwrites the secret itself.
+  // A view, so that overwriting the result overwrites the only copy.
   return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
@@ -30,7 +27,7 @@ export const plainStorage = (): KeyStorage => {
   const held = new Set<Bytes>()
   let wiped = false
 
-  /** A copy of `given`, which is overwritten, or random bytes. */
+  /** Holds a copy of `given`, which is overwritten, or random bytes. */
   const hold = (length: number, given: Bytes | undefined) => {
     if (wiped) throw new Error("a key was asked for after all were wiped")
     const secret = secretBytes(length)

@@ -2,10 +2,10 @@ import { randomFillSync } from "node:crypto"
 import { Context } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 
-/** How many bytes are drawn at once: to draw costs more than what is drawn. */
+/** Bytes drawn at once, because each call to the generator has a fixed cost. */
 const DRAWN = 4096
 
-/** Random bytes for what becomes public. Each byte is given out once. */
+/** Random bytes for public values. Each byte is used once. */
 const makeRandomBytes = (): ((size: number) => Bytes) => {
   const drawn = new Uint8Array(DRAWN)
   let next = DRAWN
@@ -20,7 +20,7 @@ const makeRandomBytes = (): ((size: number) => Bytes) => {
   }
 }
 
-/** Source of nonces and identifiers: the system's generator, or fixed bytes where a test replays a transcript. */
+/** Source of nonces and identifiers: the system's generator, or fixed bytes in tests that replay a transcript. */
 export const RandomBytes = Context.Reference<(size: number) => Bytes>("sealgate/services/sealing/RandomBytes", {
   defaultValue: makeRandomBytes,
 })

@@ -1,6 +1,6 @@
 /**
- * The `request_id`s that were served, of each credential and over all sessions (sealed protocol §6): a client that seals a
- * request anew has it served once by this process.
+ * Served `request_id`s by credential, across sessions (sealed protocol §6): a process serves a request once, even if the
+ * client seals it again.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
@@ -9,23 +9,19 @@ import { FairRoom } from "./FairRoom.ts"
 import { sha256, sha256Key } from "./sha256.ts"
 
 interface RequestIdSettings {
-  /** How long sessions last. */
   readonly sessionTtl: Duration.Duration
   readonly max: number
 }
 
-/** How much longer than a session an id is remembered: twice what clocks may differ by. */
+/** Ids are remembered this much longer than a session: twice the clock skew allowed. */
 const BEYOND_SESSION = Duration.seconds(120)
 
 export class RequestIds extends Context.Service<
   RequestIds,
   {
-    /** Whether another one can be remembered for `source`. */
+    /** Whether `source` has room for another id. */
     readonly hasRoom: (source: string) => Effect.Effect<boolean>
-    /**
-     * Takes the right to serve a request under this id: `false` if it was taken before, or could not be remembered. It counts
-     * for `source`, if there is one.
-     */
+    /** Claims an id, counted for `source` if given. Returns `false` if it was claimed before or there is no room. */
     readonly claim: (credential: Bytes, id: string, source: string | undefined) => Effect.Effect<boolean>
   }
 >()("sealgate/services/sealing/RequestIds") {
@@ -39,7 +35,7 @@ export class RequestIds extends Context.Service<
 const make = ({ max, sessionTtl }: RequestIdSettings) => {
   const keptFor = Duration.toMillis(Duration.sum(sessionTtl, BEYOND_SESSION))
   const room = new FairRoom(max)
-  /** All are kept equally long by a clock that nobody sets back, so the first is the oldest. */
+  /** All are kept equally long by a monotonic clock, so the first is the oldest. */
   const claimed = new Map<string, { readonly until: number; readonly source: string | undefined }>()
   const forget = (now: number): void => {
     for (const [key, { source, until }] of claimed) {

@@ -1,6 +1,6 @@
 /**
- * Seals the frames of one response and carries its hash chain and commitments (sealed protocol §4.3 to §5). The work
- * per frame depends on the frame alone, never on how long the stream already is.
+ * Seals the frames of one response and computes its hash chain and commitments (sealed protocol §4.3 to §5). The work per
+ * frame does not grow with the stream.
  */
 import { createCipheriv, createHmac, type Hmac } from "node:crypto"
 import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes/bytes.ts"
@@ -19,23 +19,21 @@ import {
   responseSalt,
   TAG_BYTES,
 } from "../../domain/protocol/transcript.ts"
-import { BLOCK_BYTES, HASH_BYTES, hmacSha256 } from "./hmacSha256.ts"
 import { secretBytes } from "./secretBytes.ts"
-import { sha256 } from "./sha256.ts"
+import { HASH_BYTES, hmacSha256, sha256 } from "./sha256.ts"
 
 interface SealerInput {
-  /** The secret exported from the HPKE context; overwritten here. */
+  /** The secret exported from the HPKE context; the constructor overwrites it. */
   readonly secret: Bytes
   readonly enc: Bytes
   readonly responseNonce: Bytes
   readonly requestHash: Bytes
-  /** What was asked, for its commitment. */
   readonly request: SealedContent
 }
 
 const FIRST_BLOCK = Uint8Array.of(1)
 
-/** How many blocks of the hash are kept while the response is sealed, and how many only to begin. */
+/** Secrets of hash length: those kept while the response is sealed, and those needed only to derive others. */
 const KEPT = 3
 const TRANSIENT = 3
 
@@ -44,14 +42,13 @@ export class ResponseSealer {
   readonly requestHash: Bytes
   /** base64url, for the receipt. */
   readonly requestCommitment: string
-  /** All keys that are kept. */
   private readonly secrets = secretBytes(KEPT * HASH_BYTES)
   private readonly key = this.secrets.subarray(0, responseKeys.key.length)
   private readonly baseNonce = this.secrets.subarray(HASH_BYTES, HASH_BYTES + responseKeys.nonce.length)
   private readonly commitKey = this.secrets.subarray(2 * HASH_BYTES)
-  /** Of a stream, from its first frame on. */
+  /** Commitment to a stream. */
   private streamMac: Hmac | undefined
-  /** Of a complete answer, once its one data frame is sealed. */
+  /** Commitment to a complete answer. */
   private answerMac: Bytes | undefined
   private chain: Bytes
   private dataChain: Bytes
@@ -62,11 +59,9 @@ export class ResponseSealer {
   constructor(input: SealerInput) {
     const transient = secretBytes(TRANSIENT * HASH_BYTES)
     const at = (memory: Bytes, block: number) => memory.subarray(block * HASH_BYTES, (block + 1) * HASH_BYTES)
-    // HKDF (RFC 5869): one extraction for all keys, each of which is one block of the hash at most.
+    // HKDF (RFC 5869): one extraction for all keys, each of at most one hash length.
     const extracted = at(transient, 0)
-    const salt = responseSalt(input.enc, input.responseNonce)
-    // HMAC hashes a key that is longer than a block (RFC 2104). This one is public.
-    hmacSha256(extracted, salt.length > BLOCK_BYTES ? sha256(salt) : salt, input.secret)
+    hmacSha256(extracted, responseSalt(input.enc, input.responseNonce), input.secret)
     const derive = (into: Bytes, { info }: { readonly info: Bytes }): Bytes => {
       hmacSha256(into, extracted, info, FIRST_BLOCK)
       return into
@@ -87,9 +82,9 @@ export class ResponseSealer {
     input.secret.fill(0)
   }
 
-  /** Ciphertext of the next frame: `payload`, padded to `floor` bytes at least, under AES-256-GCM, tag at the end. */
+  /** Seals the next frame: `payload`, padded to at least `floor` bytes, under AES-256-GCM with the tag at the end. */
   seal(form: Form, payload: Uint8Array, final: boolean, floor = FLOOR): Bytes {
-    // The overwritten key would still encrypt, but anybody could decrypt the result.
+    // The zeroed key would still encrypt.
     if (this.destroyed) throw new Error("the response keys were destroyed")
     const index = this.frames++
     const cipher = createCipheriv("aes-256-gcm", this.key, frameNonce(this.baseNonce, index), {
@@ -110,7 +105,7 @@ export class ResponseSealer {
     return ciphertext
   }
 
-  /** The chain after the data frames, how many there were, and the commitment to them: once, for the receipt. */
+  /** Chain, count and commitment of the data frames, for the receipt. Call it once. */
   dataSummary() {
     return {
       root: encodeBase64Url(this.dataChain),
@@ -120,12 +115,11 @@ export class ResponseSealer {
     }
   }
 
-  /** The chain after all frames sealed so far and how many there were: for the terminal proof. */
+  /** Chain and count of all frames so far, for the terminal proof. */
   summary() {
     return { root: encodeBase64Url(this.chain), count: this.frames }
   }
 
-  /** A complete answer has one data frame, so that its MAC is made at once. */
   private commit(form: Form, payload: Uint8Array): void {
     if (form === "stream") return void this.macOfStream().update(commitmentLength(payload)).update(payload)
     if (this.answerMac !== undefined) throw new Error("a complete answer has one data frame")
@@ -137,7 +131,7 @@ export class ResponseSealer {
     return (this.streamMac ??= createHmac("sha256", this.commitKey).update(responseCommitmentPrefix))
   }
 
-  /** Overwrites the keys. Nothing can be sealed afterwards. */
+  /** Overwrites the keys. `seal` throws afterwards. */
   destroy(): void {
     this.destroyed = true
     this.secrets.fill(0)

@@ -1,6 +1,6 @@
 /**
- * The sealed exchange from end to end: opens a request, has a provider answer it, and seals what comes back. The
- * result is ready to be written out; nothing in it can be read on the path, not even whether it is an answer.
+ * The sealed exchange from end to end: opens a request, calls a provider, and seals the answer. An observer cannot even
+ * distinguish an answer from a failure.
  */
 import { Context, Effect, type Fiber, Layer, Option, type Scope, Tracer } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
@@ -8,6 +8,7 @@ import { UNPACED } from "../../domain/protocol/pace.ts"
 import { Callers } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
+import { makeTimer } from "../Timer.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
 import { readRequest } from "./readRequest.ts"
@@ -15,22 +16,21 @@ import { RequestIds } from "./RequestIds.ts"
 import { type Frames, sealComplete } from "./sealComplete.ts"
 import { type Envelope, type OpeningError, SealedExchange } from "./SealedExchange.ts"
 import { type Outlet, sealStream } from "./sealStream.ts"
-import { makeTicker } from "./Ticker.ts"
 
-/** Known as soon as the request was claimed. It does not reveal what becomes of the request. */
+/** Returned as soon as the request is claimed, so it does not reveal the outcome. */
 export type SealedAnswer =
   | {
       readonly _tag: "Complete"
       readonly responseNonce: Bytes
-      /** Under way already. */
+      /** Already running. */
       readonly frames: Fiber.Fiber<Frames>
     }
   | {
       readonly _tag: "Stream"
       readonly responseNonce: Bytes
-      /** Whether frames come by a clock, so that nothing else has to keep the connection alive. */
+      /** Whether frames come at a fixed pace, which keeps the connection alive. */
       readonly paced: boolean
-      /** Once. What it returns is to be called whenever the outlet is ready again. */
+      /** Begins the stream, once. Returns a function to call whenever the outlet becomes ready. */
       readonly begin: (outlet: Outlet) => Effect.Effect<() => void, never, Scope.Scope>
     }
 
@@ -38,9 +38,9 @@ export class SealedCompletions extends Context.Service<
   SealedCompletions,
   {
     /**
-     * Serves one sealed request. The scope belongs to the request: keys and plaintext are overwritten, and a provider
-     * call under way is interrupted, when it closes, so it must stay open until the answer is written out. `onAnswered` is
-     * called when the content of the request was needed for the last time, if that is before.
+     * Serves one sealed request. The scope must stay open until the answer is written: when it closes, keys and plaintext
+     * are overwritten and the provider call is interrupted. `onAnswered` is called once the request's content is no longer
+     * needed.
      */
     readonly handle: (
       envelope: Envelope,
@@ -54,13 +54,13 @@ export class SealedCompletions extends Context.Service<
   )
 }
 
-/** The shortest payload, in bytes, for whose length others are let in between two steps. */
+/** Payloads beyond this many bytes let other requests run between opening and reading. */
 const LARGE = 1024 * 1024
 
 const make = Effect.gen(function* () {
   const exchange = yield* SealedExchange
-  const ticker = yield* makeTicker
-  // Handed on by hand: to provide them to each request would copy its whole context.
+  const timer = yield* makeTimer
+  // Passed as arguments, because providing them would copy the context of each request.
   const services = {
     attestation: yield* Attestation,
     drain: yield* Drain,
@@ -70,11 +70,10 @@ const make = Effect.gen(function* () {
 
   const handle = Effect.fnUntraced(function* (envelope: Envelope, onAnswered?: () => void) {
     const opened = yield* exchange.open(envelope)
-    // To open megabytes takes as long as others should wait.
     if (opened.request.payload.length > LARGE) yield* Effect.yieldNow
     const asked = yield* readRequest(opened, admission)
     const here = yield* Effect.serviceOption(Tracer.ParentSpan)
-    // The trace that the seal names, else this proxy's own.
+    // The trace named under the seal, else the proxy's.
     const trace = asked.trace ?? Option.getOrUndefined(here)
     const traced = <A, E, R>(serving: Effect.Effect<A, E, R>) =>
       trace === undefined ? serving : Effect.provideService(serving, Tracer.ParentSpan, trace)
@@ -87,7 +86,7 @@ const make = Effect.gen(function* () {
       const frames = yield* traced(sealComplete(services, opened, asked, answered))
       return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
     }
-    const begin = yield* traced(sealStream(services, opened, asked, ticker, answered))
+    const begin = yield* traced(sealStream(services, opened, asked, timer, answered))
     return {
       _tag: "Stream",
       responseNonce,

@@ -18,13 +18,11 @@ import { RandomBytes } from "./RandomBytes.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { ResponseSealer } from "./ResponseSealer.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
-import { claimKey, ClaimsFull, type Replayed, type Session, type SessionGone, Sessions } from "./Sessions.ts"
+import { Sessions } from "./Sessions.ts"
+import { claimKey, ClaimsFull, type Replayed, type Session, type SessionGone } from "./SessionTable.ts"
 import { sha256 } from "./sha256.ts"
 
-/**
- * A sealed request as it came in, not opened. Its members are base64url, or what was decoded already: the memory of the
- * ciphertext is let go of once it was opened.
- */
+/** An unopened request. Its members are base64url or decoded; the memory of the ciphertext is released after opening. */
 export interface Envelope {
   readonly session_id: string
   readonly enc: string | Bytes
@@ -34,7 +32,7 @@ export interface Envelope {
 const decoded = (member: string | Bytes): Bytes | undefined =>
   typeof member === "string" ? decodeBase64Url(member) : member
 
-/** One error for every way in which decryption, or the block inside, can fail. */
+/** The request cannot be decrypted or its block is malformed: one error for all causes. */
 class Unopenable extends Schema.TaggedError<Unopenable>()("Unopenable", {}) {}
 
 /** The ciphertext is longer than the session allows. */
@@ -42,20 +40,20 @@ class CiphertextTooLarge extends Schema.TaggedError<CiphertextTooLarge>()("Ciphe
   maxBytes: Schema.Int,
 }) {}
 
-/** The proxy begins nothing new. */
+/** The proxy is shutting down and accepts no new request. */
 class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {}
 
 export type OpeningError = SessionGone | Replayed | ClaimsFull | ShuttingDown | Unopenable | CiphertextTooLarge
 
 export interface Opened {
   readonly sessionId: string
-  /** Milliseconds since the epoch, and not before the session began, however the clock was set meanwhile. */
+  /** Milliseconds since the epoch, never before the session began, even if the clock was set back. */
   readonly receivedAt: number
   /** Overwritten when the scope closes, or by {@link Opened.forget}. */
   readonly request: SealedContent
-  /** Overwrites the request, and gives its memory back. */
+  /** Overwrites the request and releases its memory. */
   readonly forget: () => void
-  /** Notes that the request is from a caller who may ask, and whether its credential says which one. */
+  /** Notes that the sender may be served, and whether its credential identifies it. */
   readonly admit: (isKnown: boolean) => void
   /** Seals the response; its keys are overwritten when the scope closes. */
   readonly sealer: ResponseSealer
@@ -66,7 +64,7 @@ export class SealedExchange extends Context.Service<
   {
     /**
      * Checks, opens and claims one request, in the order of the protocol: size, not claimed yet, session, room, drain, HPKE,
-     * block, claim. The caller may serve what it gets; no copy of the request will be opened again.
+     * block, claim. No copy of the request is opened again.
      */
     readonly open: (envelope: Envelope) => Effect.Effect<Opened, OpeningError, Scope.Scope>
   }
@@ -96,7 +94,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     if (yield* drain.draining) return yield* new ShuttingDown()
 
     const held: Held = {}
-    // Before there is anything to overwrite. Nothing is acquired and released, because a release gets a copy of the whole context.
+    // Added before any secret exists. `acquireRelease` would copy the whole context.
     yield* Scope.addFinalizer(yield* Effect.scope, overwrite(held))
     let opened: OpenOutput
     try {
@@ -109,7 +107,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
         exportContext: responseExportContext,
       })
     } catch {
-      // If the session ended meanwhile, that is the reason to report, because the client can begin a new one.
+      // If the session has ended, `SessionGone` is reported, so that the client begins a new one.
       yield* sessions.find(session.id, claim, source)
       return yield* new Unopenable()
     }
@@ -144,13 +142,13 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
   })
 })
 
-/** What is to be overwritten when a request's scope closes. */
+/** Secrets to overwrite when a request's scope closes. */
 interface Held {
   opened?: OpenOutput
   sealer?: ResponseSealer
 }
 
-// This stands here because a closure keeps all that others beside it use, which in there is the whole ciphertext.
+// At the top level: a closure inside `open` would keep the whole ciphertext alive.
 const overwrite = (held: Held) =>
   Effect.sync(() => {
     held.sealer?.destroy()
@@ -167,7 +165,7 @@ const forget = (held: Held): void => {
   releaseBytes(opened.plaintext.fill(0))
 }
 
-// This stands here for the same reason.
+// At the top level for the same reason.
 const admission =
   (sessions: Sessions["Service"], session: Session, claim: string): Opened["admit"] =>
   (isKnown) =>

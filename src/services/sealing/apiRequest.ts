@@ -1,6 +1,6 @@
 /**
- * What the proxy itself has to know of a request, for each API: the model and the form, and what no answer could come back
- * from. Everything else in its body is between its sender and the provider.
+ * Checks the members of a request body that the proxy needs, for each API: the model, the form, and options whose answer
+ * could not be returned. Everything else is left to the provider.
  */
 import { Effect, Record, Redacted, Result, Schema } from "effect"
 import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
@@ -32,7 +32,7 @@ const bodyOf = (api: ApiName) =>
 const decodeBody = Record.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.Struct({ body: bodyOf(api) })))
 const decodeChat = Schema.decodeUnknownResult(Schema.Struct({ body: ChatInput }))
 
-/** Whether a body is one as most are, at a glance: the schema judges the others. */
+/** A fast check that accepts most bodies; the schema decides about the others. */
 const isUsualBody = (api: ApiName, body: unknown): body is { readonly model?: string } =>
   isObject(body) &&
   (!Object.hasOwn(body, "model") || (typeof body["model"] === "string" && body["model"] !== "")) &&
@@ -41,19 +41,19 @@ const isUsualBody = (api: ApiName, body: unknown): body is { readonly model?: st
     body["stream"] === false ||
     (body["stream"] === true && apiOf(api).stream !== undefined))
 
-/** What a request has beside the request of the API itself. */
+/** A request of an API, with its headers. */
 interface Envelope {
   readonly api: ApiName
   readonly headers: Readonly<Record<string, string>>
-  /** As it was written; `undefined` where it is no object. */
+  /** The body's bytes; `undefined` if it is not an object. */
   readonly raw: RawObject | undefined
-  /** Its value: where it is an object, no more of it than what is checked of all APIs. */
+  /** The body's value; of an object only the members that every API is checked for. */
   readonly body: unknown
 }
 
 type Question = Pick<ApiRequest, "api" | "body" | "headers" | "model" | "completion">
 
-/** The request for a provider, or what is wrong with it. */
+/** Returns the request for a provider. */
 export const apiRequest = Effect.fnUntraced(function* ({
   api,
   body,
@@ -75,7 +75,7 @@ export const apiRequest = Effect.fnUntraced(function* ({
 const misshapen = (errors: ReadonlyArray<ProblemIssue>): Refused =>
   invalidRequest("The request does not have the expected shape.", { errors: Redacted.make(errors) })
 
-/** Whether a chat has only what Chat Completions have. The shorthand for one prompt is this product's own. */
+/** Whether a chat is a plain Chat Completions body, without sealgate's shorthand for one prompt. */
 const isAsProvidersHaveIt = (raw: RawObject): boolean =>
   raw.isFilledArray("messages") && !raw.has("prompt") && !raw.has("system")
 
@@ -90,7 +90,7 @@ const once = <A>(make: () => A): (() => A) => {
   return () => (made ??= { value: make() }).value
 }
 
-/** Printable ASCII, as much of it as the lists of betas take that agents send. */
+/** Printable ASCII, long enough for the lists of betas that agents send. */
 const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/
 
 const misfitOf = (api: ApiName, name: string, value: string): ReadonlyArray<ProblemIssue> => {

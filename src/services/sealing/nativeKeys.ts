@@ -1,6 +1,6 @@
 /**
- * Private keys for Node's crypto library, which takes them encoded. Each use hands it a copy, which it frees (and cleanses)
- * when what used it is collected as garbage, at a time of the runtime's choosing.
+ * Private keys for Node's crypto library, which takes them encoded. Each use gives it a copy, which it cleanses and frees
+ * when the key object is garbage-collected.
  */
 import { createPrivateKey, createPublicKey, decapsulate, type PrivateKeyInput } from "node:crypto"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
@@ -14,7 +14,7 @@ const PKCS8_PREFIX = {
   "ml-kem-768": "3054020100300b060960864801650304040204428040",
 }
 
-/** Runs `use` with the key as Node's crypto wants it, and overwrites the encoding made for that. */
+/** Runs `use` with the encoded key, and overwrites the encoding. */
 export const withPrivateKey = <A>(
   kind: keyof typeof PKCS8_PREFIX,
   secret: Bytes,
@@ -31,7 +31,7 @@ export const withPrivateKey = <A>(
   }
 }
 
-/** The last `length` bytes of its encoding, which are the raw ones. */
+/** The raw public key: the last `length` bytes of its encoding. */
 export const publicKeyOf = (key: PrivateKeyInput, length: number): Bytes =>
   new Uint8Array(createPublicKey(createPrivateKey(key)).export({ format: "der", type: "spki" }).subarray(-length))
 

@@ -34,19 +34,19 @@ const decodeHead = Schema.decodeUnknownEffect(RequestHead)
 const decodeRequest = Schema.decodeUnknownEffect(SealedRequest)
 const isProvider = Schema.is(ProviderId)
 
-/** The members that can be read even if the request is invalid, and the request itself or its refusal. */
+/** The members that can be read even from an invalid request, and the request or its refusal. */
 export interface Asked {
   readonly requestId: string | null
   readonly form: Form
   readonly pace: number
-  /** The API as it is named, even if there is none of this name. */
+  /** The API's name, even if it is unknown. */
   readonly api: unknown
-  /** The caller's trace, if it names one that can be continued. */
+  /** The caller's trace, if it can be continued. */
   readonly trace: Tracer.ExternalSpan | undefined
   readonly request: Effect.Effect<ApiRequest, Refused | UpstreamError, Scope.Scope>
 }
 
-/** What decides who is served. */
+/** The services that decide whether a request is served. */
 export interface Admission {
   readonly callers: Pick<Callers["Service"], "identify" | "enter">
   readonly requestIds: Pick<RequestIds["Service"], "claim">
@@ -65,13 +65,13 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
     ...(error._tag === "RateLimited" ? { retryAfterMs: error.retryAfterMs } : {}),
   })
 
-/** The caller that the credential is of. If there is none, the request counts against its source as refused. */
+/** Identifies the caller by its credential. A refusal counts against the source. */
 const identify = ({ callers }: Admission, { admit, request: { credential } }: Opened) =>
   Effect.tap(callers.identify(fromUtf8(credential)), (caller) => Effect.sync(() => admit(caller !== undefined)))
 
 /**
- * Admits a caller whose credential is valid, who has requests left, and who has not used this request id before. Gives
- * what tells callers apart.
+ * Admits a caller with a valid credential, requests left and an unused request id. Returns a key that identifies the
+ * caller.
  */
 const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened, requestId: string) {
   const { callers, requestIds } = admission
@@ -93,13 +93,13 @@ const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened,
 })
 
 interface Payload {
-  /** The value of it; of a body that is an object, only what has to be known of all APIs. */
+  /** Its value; of a body that is an object, only the members that every API is checked for. */
   readonly value: unknown
-  /** The member `body` as it was written, if it is an object. */
+  /** The bytes of the member `body`, if it is an object. */
   readonly body: RawObject | undefined
 }
 
-/** The members that mean something, beside the body. Values are made of no others, of which there may be thousands. */
+/** The known members except the body. Only these are parsed, because there may be thousands of others. */
 const MEMBERS = [...Object.keys(RequestHead.fields), ...Object.keys(SealedRequest.fields)]
   .concat("pace", "traceparent", "tracestate")
   .filter((name) => name !== "body")
@@ -109,9 +109,7 @@ const OF_ALL_APIS = ["model", "stream", "background"]
 const valuesIn = (object: RawObject, names: ReadonlyArray<string>): Record<string, unknown> =>
   Object.fromEntries(names.filter((name) => object.has(name)).map((name) => [name, object.value(name)]))
 
-/**
- * Reads the JSON of a payload, and overwrites the payload: but for its body, which a provider may have to be sent as it is.
- */
+/** Parses a payload and overwrites it, except its body, which may be sent to a provider unchanged. */
 function* parsePayload({ payload }: SealedContent): Generator<void, Result.Result<Payload, Refused>> {
   const outline = new Outline("body")
   const fault = isUtf8(payload) ? yield* faultSteps(payload, JSON_LIMITS, outline) : NOT_UTF8
@@ -139,10 +137,7 @@ function* parsePayload({ payload }: SealedContent): Generator<void, Result.Resul
 
 const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true
 
-/**
- * Reads the payload of a request, and overwrites what is not needed any more. Everything wrong with it is reported under the
- * seal.
- */
+/** Reads the payload of a request and overwrites what is no longer needed. Mistakes are reported under the seal. */
 export const readRequest = (opened: Opened, admission: Admission): Effect.Effect<Asked> =>
   Effect.map(inSteps(parsePayload(opened.request)), (payload) => askedIn(payload, opened, admission))
 
@@ -161,7 +156,7 @@ const askedIn = (payload: Result.Result<Payload, Refused>, opened: Opened, admis
   }
 }
 
-/** What of a request counts before its caller does: it can be read, and came in time. */
+/** Checks what does not depend on the caller: that the request can be read, and that it is recent. */
 const checkHead = Effect.fnUntraced(function* (payload: Result.Result<Payload, Refused>) {
   const { body, value } = yield* Effect.fromResult(payload)
   const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
@@ -186,7 +181,7 @@ const checkRequest = Effect.fnUntraced(
         Effect.sync(() => body?.overwrite()),
       )
     }
-    // Whoever fails here has shown no credential yet: without a look at it, strangers could fail as often as they like.
+    // Checks the credential also after a failure, so that strangers cannot fail without limit.
     const { raw, request_id, value } = yield* Effect.tapError(checkHead(payload), () =>
       Effect.ignore(identify(admission, opened)),
     )

@@ -1,4 +1,4 @@
-/** Session keys, a kind for each suite: what of them is secret stays in the vault, where it is used. */
+/** Session keys for each suite. Their private keys stay in the vault. */
 import { createHash, hash } from "node:crypto"
 import { type Bytes, concat, utf8 } from "../../domain/bytes/bytes.ts"
 import { u16 } from "../../domain/protocol/hpke.ts"
@@ -10,9 +10,9 @@ import { exactBuffer, secretBytes } from "./secretBytes.ts"
 
 export interface RecipientKey {
   readonly suite: Suite
-  /** One of X-Wing is put together each time: it is long, and a session needs it once. */
+  /** For X-Wing computed on each access: it is long, and needed once. */
   readonly publicKey: Bytes
-  /** The secret that was encapsulated; one of the outputs of `kdf`. Throws when the key was destroyed. */
+  /** The encapsulated secret, as an output of `kdf`. Throws if the key was destroyed. */
   readonly decapsulate: (enc: Bytes, kdf: LabeledKdf) => Bytes
   /** Overwrites the key. Calling it again does nothing. */
   readonly destroy: () => void
@@ -21,11 +21,11 @@ export interface RecipientKey {
 type Vault = Pick<KeyStorage, "agreementKey" | "hybridKey">
 
 const EMPTY = new Uint8Array(0)
-/** Of DHKEM (RFC 9180 §4.1). */
+/** DHKEM's suite id (RFC 9180 §4.1). */
 const KEM_SUITE_ID = concat(utf8("KEM"), u16(X25519.id.kem))
 const EAE_PRK = utf8("eae_prk")
 const SHARED_SECRET = utf8("shared_secret")
-/** Of X-Wing: `\\.//^\\`. */
+/** X-Wing's label: `\\.//^\\`. */
 const X_WING_LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 
 const x25519 = (vault: Vault, secret?: Bytes): RecipientKey => {
@@ -44,7 +44,7 @@ const x25519 = (vault: Vault, secret?: Bytes): RecipientKey => {
   }
 }
 
-/** The two private keys that X-Wing expands a seed to, one behind the other. */
+/** Expands an X-Wing seed to its two private keys, concatenated. */
 const expand = (seed: Bytes): Bytes => {
   const expanded = new Uint8Array(
     exactBuffer(
@@ -57,15 +57,12 @@ const expand = (seed: Bytes): Bytes => {
   return expanded
 }
 
-/** X-Wing, which most sessions are of. A class, because its methods take no memory for each of them. */
+/** X-Wing, the usual suite. A class, because closures would take memory for each session. */
 class XWingKey implements RecipientKey {
   readonly suite = X_WING
   private readonly keys: HybridKey
 
-  /**
-   * The two private keys of a fresh key are drawn in the vault: that is what expanding a seed comes to,
-   * without a seed that would be a third secret.
-   */
+  /** The two private keys of a fresh key are drawn at random, which is equivalent to expanding a random seed. */
   constructor(vault: Vault, seed?: Bytes) {
     this.keys = vault.hybridKey(seed === undefined ? undefined : expand(seed))
   }
@@ -99,6 +96,6 @@ const MAKERS: Readonly<Record<Suite["name"], (vault: Vault, secret?: Bytes) => R
   X25519: x25519,
 }
 
-/** A fresh key of `suite`; or, for tests with fixed keys, the one of the 32 bytes `secret`, which are overwritten. */
+/** A fresh key of `suite`; for tests with fixed keys, the key of the 32-byte `secret`, which is overwritten. */
 export const recipientKey = (suite: Suite, vault: Vault, secret?: Bytes): RecipientKey =>
   MAKERS[suite.name](vault, secret)

@@ -1,4 +1,4 @@
-/** A provider's whole answer as sealed frames. */
+/** Seals a provider's complete answer. */
 import { Cause, Effect, Exit, type Fiber, Option, type Scope } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import type { Problem } from "../../domain/problems/problem.ts"
@@ -14,7 +14,7 @@ import type { Opened } from "./SealedExchange.ts"
 import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 
-/** The frame of the answer, which may be empty, and the end record. */
+/** The frame of the answer, `null` without one, and the end record. */
 export type Frames = readonly [answer: Bytes, end: Bytes]
 
 export interface CompleteServices {
@@ -25,15 +25,15 @@ export interface CompleteServices {
 
 interface Outcome {
   readonly status: EndStatus
-  /** `null` where there is no answer. */
+  /** `null` without an answer. */
   readonly json: string
   readonly served: ServedBy
   readonly error?: ServingError
 }
 
 /**
- * Begins to serve and seal a request. `answered` is called once its content is needed no more. The fiber ends with the scope at the latest; a shutdown that cannot wait ends the
- * serving, and what is sealed then says so.
+ * Begins to serve and seal a request, in a fiber of the scope. `answered` is called once the request's content is no longer
+ * needed. A shutdown aborts the call, and the end record says so.
  */
 export const sealComplete = (
   { attestation, drain, upstream }: CompleteServices,
@@ -84,12 +84,12 @@ export const sealComplete = (
           seal({ status, json: "null", served: calls.served, error })
         const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
         if (error !== undefined) return failed("failed", error)
-        // Interrupted by the scope, there is nobody to answer. The cause has no error, which its type does not say.
+        // The scope closed, so there is no client to answer. The cause is an interruption and has no error.
         return isAborted ? failed("aborted", new Aborted()) : Effect.failCause(exit.cause as Cause.Cause<never>)
       }),
     )
   })
 
-  // Only the serving can be interrupted: one fiber does what a race would need three for.
+  // Only the provider call is interruptible, so no race is needed.
   return Effect.forkScoped(serve, { uninterruptible: true })
 }

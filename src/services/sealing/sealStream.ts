@@ -1,37 +1,25 @@
-/** A provider's stream as sealed events, up to the end record and the terminal proof. */
+/** Seals a provider's stream, up to the end record and the terminal proof. */
 import { Context, Effect, Fiber, Latch, Metric, Scope, Stream } from "effect"
-import type { Bytes } from "../../domain/bytes/bytes.ts"
-import type { RawObject } from "../../domain/json/rawObject.ts"
-import { floorOf, UNPACED } from "../../domain/protocol/pace.ts"
-import type { EndStatus } from "../../domain/protocol/transcript.ts"
-import { type ApiEvent, UpstreamError } from "../../domain/upstream/upstream.ts"
+import { UpstreamError } from "../../domain/upstream/upstream.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
+import type { Timer } from "../Timer.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import type { Attestation } from "./Attestation.ts"
-import { Backlog, FULL } from "./Backlog.ts"
-import { CallLog } from "./CallLog.ts"
 import { endingNow, endRecord, terminalProof, traced } from "./EndRecord.ts"
 import type { Asked } from "./readRequest.ts"
 import type { Opened } from "./SealedExchange.ts"
-import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
-import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
-import type { Ticker } from "./Ticker.ts"
+import { notingDefects, problemOf } from "./sealedProblem.ts"
+import { sealedResponses } from "./SealingMetrics.ts"
+import { COMPLETE, type Outcome, type SealedEvent, StreamFrames } from "./StreamFrames.ts"
 
-/** One event of a sealed stream after its `open` event. */
-export type SealedEvent =
-  | { readonly _tag: "Frame"; readonly seq: number; readonly final: boolean; readonly ciphertext: Bytes }
-  | { readonly _tag: "Proof"; readonly proof: string }
-
-type Events = ReadonlyArray<SealedEvent>
-
-/** What the events of a stream are written to. */
+/** The transport of a stream. */
 export interface Outlet {
-  /** Whether what was written last has been passed on. Until then nothing more is sealed. */
+  /** Whether the last write was passed on. Until then nothing more is sealed. */
   readonly isReady: () => boolean
-  readonly write: (events: Events) => void
-  /** Nothing follows. */
+  readonly write: (events: ReadonlyArray<SealedEvent>) => void
+  /** Ends the stream after the last write. */
   readonly end: () => void
-  /** The rest will never come. */
+  /** Breaks the stream off. */
   readonly fail: (defect: unknown) => void
 }
 
@@ -41,215 +29,154 @@ export interface StreamServices {
   readonly upstream: Pick<Upstream["Service"], "requestStream">
 }
 
-/** How a stream ends. */
-interface Outcome {
-  readonly status: EndStatus
-  readonly error?: ServingError
-}
-
-/** How many frames that the transport was not ready for are sealed at once when it is. */
-const MOST_AT_ONCE = 64
-
-const COMPLETE: Outcome = { status: "complete" }
 const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
 /**
- * How to begin a stream that is open already: whatever happens, its events say how it ended. One that does not come to its
- * end is counted as abandoned when the scope closes. `answered` is called once nothing more is asked of a provider. What beginning returns is to be called when the outlet is ready again.
+ * Returns the effect that begins the stream. Every stream ends with an end record, also after a failure or a shutdown; one
+ * whose scope closes first is counted as abandoned. `answered` is called once no provider will be called again. Beginning
+ * returns a function to call whenever the outlet becomes ready.
  *
- * Frames are sealed and written right where the clock calls, or where a piece arrives, with no fiber to wake: what stands
- * between an arrival and its frame is paid for each token.
+ * Frames are sealed and written by the timer's call or on a piece's arrival, without waking a fiber for each token.
  */
 export const sealStream = Effect.fnUntraced(function* (
-  { attestation, drain, upstream }: StreamServices,
+  services: StreamServices,
   opened: Opened,
   asked: Asked,
-  ticker: Ticker,
+  timer: Timer,
   answered: () => void,
 ) {
   const context = yield* Effect.context<Scope.Scope>()
-  const scope = Context.get(context, Scope.Scope)
-  const { sealer } = opened
-  const { pace } = asked
-  const isPaced = pace !== UNPACED
-  const floor = floorOf(pace)
-  const backlog = new Backlog(asked.api, isPaced)
-  /** Payloads of ticks that the transport has not taken yet, and their bytes. */
-  const due: Array<Bytes> = []
-  let dueBytes = 0
-  const calls = new CallLog()
-  const room = Latch.makeUnsafe(true)
-  /** Opens once the answer is over and all of it was sent. */
-  const isSent = Latch.makeUnsafe(false)
-  let seq = 0
-  let outcome: Outcome | undefined
-  /** Whether the tick of the final frame has come. */
-  let isOver = false
-  let hasEnded = false
+  const frames = new StreamFrames(opened.sealer, asked, context)
+  yield* Scope.addFinalizer(
+    Context.get(context, Scope.Scope),
+    Effect.suspend(() => (frames.hasEnded ? Effect.void : Metric.update(sealedResponses("stream", "abandoned"), 1))),
+  )
 
-  /** What is not sent by a clock waits for its own frame, so that there is one for each arrival. */
-  const hasRoom = () => (isPaced ? backlog.size + dueBytes <= FULL : backlog.isEmpty)
-  const hear = (event: ApiEvent): void => {
-    calls.hear(event)
-    if (event._tag === "Delta") backlog.add(event.chunk)
-    else if (event._tag === "Restarted") {
-      const { _tag: _, ...restart } = event
-      backlog.startOver(restart)
-    } else {
-      backlog.end()
-      outcome = COMPLETE
-    }
-  }
-
-  const frame = (payload: Uint8Array, final: boolean): SealedEvent => {
-    framesSealed.updateUnsafe(1, context)
-    return { _tag: "Frame", seq: seq++, final, ciphertext: sealer.seal("stream", payload, final, floor) }
-  }
-  const dataFrame = (): SealedEvent => frame(backlog.take(), false)
-  /** The frame of a tick, or the end: which of them depends on what has come, never on the transport. */
-  const fallDue = (): void => {
-    if (outcome !== undefined && backlog.isEmpty && seq + due.length > 0) {
-      isOver = true
-      return
-    }
-    const payload = backlog.take()
-    due.push(payload)
-    dueBytes += payload.length
-  }
-  const takeDue = (most: number): Array<SealedEvent> =>
-    due.splice(0, most).map((payload) => {
-      dueBytes -= payload.length
-      return frame(payload, false)
-    })
-
-  const end = Effect.fnUntraced(function* ({ error, status }: Outcome) {
-    const endedAt = yield* endingNow(opened)
-    const record = endRecord(attestation, {
-      opened,
-      endedAt,
-      requestId: asked.requestId,
-      form: "stream",
-      status,
-      served: calls.served,
-      problem: error === undefined ? undefined : yield* traced(problemOf(error)),
-    })
-    const last = frame(record, true)
-    hasEnded = true
-    yield* Metric.update(sealedResponses("stream", status), 1)
-    const proof = terminalProof(attestation, opened, endedAt)
-    return [last, { _tag: "Proof", proof }] satisfies Events
-  })
-
-  const begin = Effect.fnUntraced(function* (outlet: Outlet) {
-    /** Seals what waits, if the last frame is gone. Returns whether more may wait. */
-    const sendNext = (): boolean => {
-      if (hasEnded || !outlet.isReady()) return false
-      if (isPaced ? isOver && due.length === 0 : outcome !== undefined && backlog.isEmpty) {
-        isSent.openUnsafe()
-        return false
+  return Effect.fnUntraced(function* (outlet: Outlet) {
+    /** Closed while the provider has to wait. */
+    const room = Latch.makeUnsafe(true)
+    /** Opens once only the final frame is missing. */
+    const isSent = Latch.makeUnsafe(false)
+    const send = orFail(outlet, () => {
+      while (!frames.hasEnded && outlet.isReady()) {
+        if (frames.isDone) return void isSent.openUnsafe()
+        const next = frames.next()
+        if (next.length === 0) return
+        outlet.write(next)
+        // Last, because the fiber that waits for it continues at once.
+        if (frames.hasRoom) room.openUnsafe()
       }
-      if (isPaced ? due.length === 0 : backlog.isEmpty) return false
-      outlet.write(isPaced ? takeDue(MOST_AT_ONCE) : [dataFrame()])
-      // Last, because it goes on at once.
-      if (hasRoom()) room.openUnsafe()
-      return true
-    }
-    const trying = (act: () => void) => (): void => {
-      try {
-        act()
-      } catch (defect) {
-        outlet.fail(defect)
-      }
-    }
-    const send = trying(() => {
-      while (sendNext());
     })
-    const tick = trying(() => {
-      if (isOver) return
-      fallDue()
-      if (hasRoom()) room.openUnsafe()
-      send()
-    })
-    const sendUnpaced = isPaced ? () => undefined : send
-
-    let body: RawObject | undefined
-    const listen = Effect.flatMap(asked.request, (request) => {
-      body = request.body
-      return Stream.runForEachArray(upstream.requestStream({ ...request, onAttempt: calls.note }), (events) => {
-        for (const event of events) hear(event)
-        sendUnpaced()
-        if (hasRoom()) return Effect.void
-        room.closeUnsafe()
-        return room.await
-      })
-    }).pipe(
-      // A provider whose stream ends without a finish has not answered.
-      Effect.andThen(() =>
-        outcome === undefined ? Effect.fail(new UpstreamError({ code: "upstream-truncated" })) : Effect.void,
-      ),
-      notingDefects,
-      Effect.catch((error) =>
-        Effect.sync(() => {
-          outcome = { status: "failed", error }
-          sendUnpaced()
-        }),
-      ),
-    )
-    const finish = (how: Outcome) =>
-      Effect.map(end(how), (last) => {
+    const arrived = frames.isPaced ? () => undefined : send
+    const finish = (outcome: Outcome) =>
+      Effect.map(sealEnd(services.attestation, opened, asked, frames, outcome), (last) => {
         outlet.write(last)
         outlet.end()
       }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
 
-    const serving = yield* listen.pipe(
+    const serving = yield* receive(services.upstream, asked, frames, room, arrived).pipe(
       Effect.andThen(() => {
-        body?.overwrite()
         answered()
         return isSent.await
       }),
-      Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish(outcome ?? COMPLETE)))),
+      Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish(frames.outcome ?? COMPLETE)))),
       Effect.forkScoped,
     )
-    /** The rest is sent at once when the proxy is shutting down. */
-    const lastWords = Effect.gen(function* () {
-      // Who was called last is known only now.
+    const abort = Effect.gen(function* () {
+      // The receipt names the provider called last, which is certain only after the interruption.
       yield* Fiber.interrupt(serving)
-      if (hasEnded) return
-      // One tick more: the number of frames must not tell how much is left out.
-      if (isPaced && !isOver) fallDue()
-      // Written in the step that seals it: a tick in between would write what it seals first.
-      const left = takeDue(due.length)
-      if (!isPaced) while (!backlog.isEmpty) left.push(dataFrame())
-      if (left.length > 0) outlet.write(left)
-      yield* finish(backlog.isEmpty ? (outcome ?? ABORTED) : ABORTED)
+      if (frames.hasEnded) return
+      // Sealed and written in one step: a tick in between would write its frames first.
+      const rest = frames.rest()
+      if (rest.length > 0) outlet.write(rest)
+      yield* finish(frames.isEmpty ? (frames.outcome ?? ABORTED) : ABORTED)
     })
-    yield* Effect.forkScoped(Effect.catch(drain.aborted, () => lastWords))
-    if (isPaced) yield* beat(tick)
+    yield* Effect.forkScoped(Effect.catch(services.drain.aborted, () => abort))
+    if (frames.isPaced) {
+      const tick = orFail(outlet, () => {
+        frames.tick()
+        if (frames.hasRoom) room.openUnsafe()
+        send()
+      })
+      yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded)
+    }
     return send
   })
-
-  /** Calls at each tick, until the scope closes. Ticks that passed meanwhile are made up for. */
-  const beat = (call: () => void): Effect.Effect<void, never, Scope.Scope> =>
-    Effect.suspend(() => {
-      const openedAt = ticker.now()
-      let tick = 0
-      const next = () => {
-        tick += 1
-        return ticker.callAt(openedAt + tick * pace, () => {
-          call()
-          if (!hasEnded) cancel = next()
-        })
-      }
-      let cancel = next()
-      return Scope.addFinalizer(
-        scope,
-        Effect.sync(() => cancel()),
-      )
-    })
-
-  yield* Scope.addFinalizer(
-    scope,
-    Effect.suspend(() => (hasEnded ? Effect.void : Metric.update(sealedResponses("stream", "abandoned"), 1))),
-  )
-  return begin
 })
+
+const orFail = (outlet: Outlet, act: () => void) => (): void => {
+  try {
+    act()
+  } catch (defect) {
+    outlet.fail(defect)
+  }
+}
+
+/** Calls the provider and adds its events to `frames`, no faster than `room` allows. Failures become the outcome. */
+const receive = (
+  upstream: StreamServices["upstream"],
+  asked: Asked,
+  frames: StreamFrames,
+  room: Latch.Latch,
+  arrived: () => void,
+) =>
+  Effect.flatMap(asked.request, (request) =>
+    Stream.runForEachArray(upstream.requestStream({ ...request, onAttempt: frames.calls.note }), (events) => {
+      for (const event of events) frames.add(event)
+      arrived()
+      if (frames.hasRoom) return Effect.void
+      room.closeUnsafe()
+      return room.await
+    }).pipe(Effect.ensuring(Effect.sync(() => request.body.overwrite()))),
+  ).pipe(
+    // A stream without a finish is not a whole answer.
+    Effect.andThen(() =>
+      frames.outcome === undefined ? Effect.fail(new UpstreamError({ code: "upstream-truncated" })) : Effect.void,
+    ),
+    notingDefects,
+    Effect.catch((error) =>
+      Effect.sync(() => {
+        frames.outcome = { status: "failed", error }
+        arrived()
+      }),
+    ),
+  )
+
+/** Seals the end record as the final frame, and signs the proof. */
+const sealEnd = Effect.fnUntraced(function* (
+  attestation: StreamServices["attestation"],
+  opened: Opened,
+  asked: Asked,
+  frames: StreamFrames,
+  { error, status }: Outcome,
+) {
+  const endedAt = yield* endingNow(opened)
+  const record = endRecord(attestation, {
+    opened,
+    endedAt,
+    requestId: asked.requestId,
+    form: "stream",
+    status,
+    served: frames.calls.served,
+    problem: error === undefined ? undefined : yield* traced(problemOf(error)),
+  })
+  const last = frames.seal(record, true)
+  yield* Metric.update(sealedResponses("stream", status), 1)
+  return [last, { _tag: "Proof", proof: terminalProof(attestation, opened, endedAt) }] as const
+})
+
+/** Calls `call` every `pace` milliseconds until `isOver` or the scope closes. Late ticks follow at once. */
+const everyTick = (timer: Timer, pace: number, call: () => void, isOver: () => boolean) =>
+  Effect.suspend(() => {
+    const begunAt = timer.now()
+    let ticks = 0
+    const wait = (): (() => void) => {
+      ticks += 1
+      return timer.callAt(begunAt + ticks * pace, () => {
+        call()
+        if (!isOver()) cancel = wait()
+      })
+    }
+    let cancel = wait()
+    return Effect.addFinalizer(() => Effect.sync(() => cancel()))
+  })

@@ -1,4 +1,4 @@
-/** Why an opened request is not served, or not completely, as the client is told under the seal. */
+/** Problems of opened requests, which the client gets under the seal. */
 import { Cause, Effect, Redacted, Schema } from "effect"
 import { logFault } from "../logFault.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
@@ -12,7 +12,7 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   status: Schema.Int,
   code: Schema.String,
   title: Schema.String,
-  /** By default, what its status says. */
+  /** By default derived from the status. */
   retryable: Schema.optionalKey(Schema.Boolean),
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
   errors: Schema.optionalKey(
@@ -22,14 +22,14 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
 
-/** A request that is not what the protocol, or its API, says. */
+/** The request violates the protocol or its API. */
 export const invalidRequest = (title: string, more: Partial<Pick<Refused, "detail" | "errors">> = {}): Refused =>
   new Refused({ status: 400, code: "invalid-request", title, ...more })
 
 /** Every failure that an opened request can end with. */
 export type ServingError = Refused | UpstreamError | Aborted
 
-/** A fault of the proxy is logged by its place in the code alone, and reported to the client as a fault. */
+/** Logs a defect by its place in the code, and fails with a problem of status 500. */
 export const notingDefects = <A, E, R>(serving: Effect.Effect<A, E, R>): Effect.Effect<A, E | Refused, R> =>
   Effect.catchDefect(serving, (defect) =>
     Effect.andThen(
@@ -51,7 +51,7 @@ const providerErrorOf = ({ error, status }: ProviderError) => ({
   ...(status === undefined ? {} : { provider_status: status }),
 })
 
-/** The problem for the client, with the parts that are redacted everywhere else. */
+/** The problem for the client, including the parts that are redacted elsewhere. */
 export const problemOf = (error: ServingError): Problem => {
   switch (error._tag) {
     case "Aborted":

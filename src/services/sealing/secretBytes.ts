@@ -6,7 +6,7 @@ import type { Bytes } from "../../domain/bytes/bytes.ts"
  */
 export const secretBytes = (length: number): Bytes => new Uint8Array(new ArrayBuffer(length))
 
-/** The buffer behind `bytes`, copied only when it holds more than them. */
+/** The buffer of `bytes`, or a copy if it holds more. */
 export const exactBuffer = (bytes: Buffer<ArrayBuffer>): ArrayBuffer => {
   if (bytes.byteLength === bytes.buffer.byteLength) return bytes.buffer
   const copy = secretBytes(bytes.length)

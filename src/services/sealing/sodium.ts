@@ -1,7 +1,7 @@
-/** libsodium, where the optional `sodium-native` is installed and loads. */
+/** libsodium, if the optional `sodium-native` is installed. */
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 
-/** The few functions used of `sodium-native`, which has no types of its own. */
+/** The functions used from `sodium-native`, which ships no types. */
 export interface Sodium {
   readonly sodium_malloc: (size: number) => Bytes
   readonly sodium_memzero: (buffer: Bytes) => void
@@ -13,10 +13,9 @@ export interface Sodium {
   readonly crypto_scalarmult_base: (publicKey: Bytes, secret: Bytes) => void
   readonly crypto_sign_seed_keypair: (publicKey: Bytes, secret: Bytes, seed: Bytes) => void
   readonly crypto_sign_detached: (signature: Bytes, message: Bytes, secret: Bytes) => void
-  readonly crypto_hash_sha256: (digest: Bytes, message: Bytes) => void
 }
 
-// The name is in a variable, so that the type checker does not look for the optional package.
+// In a variable, so that the type checker does not look for the optional package.
 const name: string = "sodium-native"
 
 export const sodium: Sodium | undefined = await import(name).then(

@@ -1,4 +1,4 @@
-/** How the pieces of a stream are put together, for each API (sealed protocol §5). */
+/** Rules for merging and cutting the pieces of a stream, for each API (sealed protocol §5). */
 import { isApiName, type ApiName } from "../../domain/upstream/apis.ts"
 import type { ChatChunk } from "../../domain/chat/chat.ts"
 import {
@@ -15,16 +15,16 @@ import { type Added, addedTo, cutChunk, withAdded } from "../../domain/chat/merg
 import { PairJoiner } from "../../domain/json/surrogates.ts"
 
 export interface StreamRules<Piece> {
-  /** What the second of two pieces adds to the first; `undefined` where one piece for both would lose anything. */
+  /** The text that the second piece adds to the first; `undefined` if merging them would lose anything. */
   readonly added: (first: Piece, second: Piece) => Added | undefined
-  /** One piece for `first`, `last` and those between, which all add to the same text. */
+  /** Merges `first` to `last`, which all add to the same text. */
   readonly grow: (first: Piece, last: Piece, added: Added) => Piece
-  /** A piece as several, none with a text longer than `most` bytes of JSON; one where it must not be cut. */
+  /** Cuts a piece into texts of at most `most` bytes of JSON; returns one piece if it must not be cut. */
   readonly cut: (piece: Piece, most: number) => ReadonlyArray<Piece>
   readonly joiner: () => Joiner<Piece>
 }
 
-/** Joins the pairs of surrogates that are cut between the pieces of one stream. */
+/** Joins surrogate pairs that are split between pieces. */
 interface Joiner<Piece> {
   readonly add: (piece: Piece, json: string) => ReadonlyArray<Piece>
   readonly end: () => ReadonlyArray<Piece>
@@ -54,12 +54,12 @@ const events = (textOf: FindText): StreamRules<JsonObject> => {
 
 const OF_EVENTS: Readonly<Partial<Record<ApiName, StreamRules<JsonObject>>>> = {
   messages: events(messageText),
-  // Its events are numbered, and two pieces of one event would have one number.
+  // Not cut: its events are numbered, and the pieces of one event would share a number.
   responses: { ...events(responseText), cut: (event) => [event] },
 }
 
-/** The rules for the streams of `api`, whatever a request calls its API. */
+/** The rules for the streams of `api`; for an unknown API those of chats. */
 export const streamRulesOf = (api: unknown): StreamRules<JsonObject> =>
   (typeof api === "string" && isApiName(api) ? OF_EVENTS[api] : undefined) ??
-  // What comes of a chat are chunks, as its readers make them.
+  // The pieces of a chat are chunks.
   (chats as unknown as StreamRules<JsonObject>)

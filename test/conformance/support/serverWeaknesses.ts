@@ -14,7 +14,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   {
     name: "replays",
     must: "P17",
-    file: "services/sealing/Sessions.ts",
+    file: "services/sealing/SessionTable.ts",
     from: "session.claimed.has(request)",
     to: NEVER,
   },
@@ -114,8 +114,8 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     name: "frames before their tick",
     must: "P34",
     file: "services/sealing/sealStream.ts",
-    from: "openedAt + tick * pace",
-    to: "ticker.now() + 1",
+    from: "begunAt + ticks * pace",
+    to: "timer.now() + 1",
   },
   {
     name: "chunks as they come",
@@ -165,8 +165,8 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     name: "every other tick",
     must: "P34",
     file: "services/sealing/sealStream.ts",
-    from: "tick * pace",
-    to: "2 * tick * pace",
+    from: "ticks * pace",
+    to: "2 * ticks * pace",
   },
   {
     name: "an omitted tick in a long answer",

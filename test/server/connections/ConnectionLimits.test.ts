@@ -70,7 +70,7 @@ const isAnswered = (socket: Socket) =>
 const ok: RequestListener = (_, response) => void response.end("ok")
 
 describe("connections", () => {
-  it.live("of one client are as many as it may have, and not one more", () =>
+  it.live("of one client are limited in number", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({ maxConnectionsPerClient: 2 }, ok)
       const ask = (address: string) => Effect.flatMap(connectFrom(port, address, get("/")), isAnswered)
@@ -101,7 +101,7 @@ describe("connections", () => {
     }),
   )
 
-  it.live("that were refused or have ended take nobody's place", () =>
+  it.live("do not count once they were refused or have ended", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({ maxConnectionsPerClient: 1 }, ok)
       const first = yield* connectFrom(port, "127.0.0.2", get("/"))
@@ -127,7 +127,7 @@ describe("connections", () => {
     }),
   )
 
-  it.live("in all are as many as there may be, and not one more", () =>
+  it.live("are limited in total", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({ maxConnections: 3 }, ok)
       const ask = (address: string) => Effect.flatMap(connectFrom(port, address, get("/")), isAnswered)
@@ -193,7 +193,7 @@ describe("requests of one connection", () => {
     }),
   )
 
-  it.live("have their turn whatever they expect", () =>
+  it.live("are served with any unknown Expect value", () =>
     Effect.gen(function* () {
       const { begun, listener } = onDemand()
       const { port } = yield* serve({}, listener)
@@ -234,7 +234,7 @@ describe("requests of one connection", () => {
     }),
   )
 
-  it.live("may wait in a line of so many, and not one more", () =>
+  it.live("are cut off beyond the number that may wait", () =>
     Effect.gen(function* () {
       const { begun, listener } = onDemand()
       const { port } = yield* serve({}, listener)
@@ -291,7 +291,7 @@ describe("requests of one connection", () => {
 describe("requests that wait", () => {
   const silent: RequestListener = () => undefined
 
-  it.live("are at most so many for one client, on however many connections", () =>
+  it.live("are limited per client across its connections", () =>
     Effect.gen(function* () {
       const { port, server } = yield* serve({}, silent)
       // One of each connection's is being answered.
@@ -314,7 +314,7 @@ describe("requests that wait", () => {
     }),
   )
 
-  it.live("beyond what may wait are not even made requests of, however many one read brings", () =>
+  it.live("beyond the limit are not parsed, however many arrive in one read", () =>
     Effect.gen(function* () {
       let made = 0
       class Counted extends UnreadBody {
@@ -355,7 +355,7 @@ describe("a connection that is refused", () => {
     }),
   )
 
-  it.live("is not closed when it brings the requests of many, through a trusted proxy", () =>
+  it.live("is not closed if it comes from a trusted proxy", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({ trustedProxies: [IpNetwork.fromStringUnsafe("127.0.0.2/32")] }, refused)
       const client = yield* connectFrom(port, "127.0.0.2")
@@ -383,7 +383,7 @@ describe("a connection that is refused", () => {
   )
 })
 
-describe("answers that nobody reads", () => {
+describe("unread answers", () => {
   /** More than the system takes by itself. */
   const LARGE = Buffer.alloc(16 * 1024 * 1024)
   const large: RequestListener = (_, response) => void response.end(LARGE)
@@ -414,7 +414,7 @@ describe("answers that nobody reads", () => {
     }),
   )
 
-  it.live("have so much memory on all connections, and beyond it whoever holds most is cut", () =>
+  it.live("share limited memory, beyond which the client with most unread bytes is cut", () =>
     Effect.gen(function* () {
       const { writableLength: each } = yield* unread(yield* serve({}, large), "127.0.0.2")
 
@@ -456,7 +456,7 @@ describe("answers that nobody reads", () => {
     }),
   )
 
-  it.live("do not count any more once they were read, also while their stream goes on", () =>
+  it.live("no longer count once they were read, even while their stream continues", () =>
     Effect.gen(function* () {
       const stream: RequestListener = (request, response) => {
         if (request.url === "/stream") response.write(LARGE)

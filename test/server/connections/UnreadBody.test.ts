@@ -39,8 +39,8 @@ const echo = async (request: IncomingMessage, response: ServerResponse) => {
   response.end(Buffer.concat(pieces))
 }
 
-describe("a body that nobody has asked for", () => {
-  it.live("is one piece, however many those were that it came in", () =>
+describe("an unread body", () => {
+  it.live("is one buffer, in however many pieces it came", () =>
     Effect.gen(function* () {
       const arrived = Promise.withResolvers<IncomingMessage>()
       const { port } = yield* serve((request) => arrived.resolve(request))
@@ -56,7 +56,7 @@ describe("a body that nobody has asked for", () => {
     }),
   )
 
-  it.live("is not taken without end", () =>
+  it.live("is limited in size", () =>
     Effect.gen(function* () {
       const arrived = Promise.withResolvers<IncomingMessage>()
       const { port } = yield* serve((request) => arrived.resolve(request))
@@ -115,7 +115,7 @@ describe("a body that nobody has asked for", () => {
     }),
   )
 
-  it.live("says when its sender has gone", () =>
+  it.live("fails when its sender has disconnected", () =>
     Effect.gen(function* () {
       const arrived = Promise.withResolvers<IncomingMessage>()
       const { port } = yield* serve((request) => arrived.resolve(request))
@@ -208,7 +208,7 @@ describe("a body in tiny chunks", () => {
     }),
   )
 
-  it.live("is something else than a body of known length that the network brings in tiny pieces", () =>
+  it.live("is not confused with a body of known length that arrives in tiny pieces", () =>
     Effect.gen(function* () {
       const { port } = yield* counting(read)
       const client = yield* openSocket(port, `${POST}content-length: 100\r\nconnection: close\r\n\r\n`)

@@ -80,7 +80,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     ),
   )
 
-  it.live("hangs, nobody waits for it", () =>
+  it.live("hangs, no request waits for it", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* privateRedis()

@@ -66,7 +66,7 @@ const passUntil = Effect.fnUntraced(function* (wanted: Effect.Effect<boolean>) {
 })
 
 describe("Callers", () => {
-  it.effect("lets everybody in where nothing is checked, and asks nothing of them", () =>
+  it.effect("admits everybody if neither keys nor tokens are configured", () =>
     Effect.gen(function* () {
       const { enter, identify, mayTry, required } = yield* callers({ perMinute: 1, refusedPerMinute: 1 })
       assert.isFalse(required)
@@ -152,7 +152,7 @@ describe("Callers", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.effect("looks at nothing more from where too many credentials were refused, for a while", () =>
+  it.effect("checks no further credential from a source with too many refused ones, for a while", () =>
     Effect.gen(function* () {
       const alice = newCallerKey("alice")
       const { identify, mayTry } = yield* callers({ keysFile: yield* keyFile(alice.line), refusedPerMinute: 2 })
@@ -189,7 +189,7 @@ describe("Callers", () => {
     }),
   )
 
-  it.effect("takes nothing of a file that is still being written", () =>
+  it.effect("ignores a file that is still being written", () =>
     Effect.gen(function* () {
       const [alice, bob, carol] = [newCallerKey("alice"), newCallerKey("bob"), newCallerKey("carol")]
       const keysFile = yield* keyFile(alice.line)

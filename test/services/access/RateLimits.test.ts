@@ -50,7 +50,7 @@ it.layer(RateLimits.layer)((it) => {
     }),
   )
 
-  it.effect("a full bucket gathers nothing", () =>
+  it.effect("a full bucket does not fill further", () =>
     Effect.gen(function* () {
       const take = allowed("full", 6)
       assert.isTrue(yield* take)
@@ -61,7 +61,7 @@ it.layer(RateLimits.layer)((it) => {
     }),
   )
 
-  it.effect("only so many callers are remembered, and the ones heard of last are", () =>
+  it.effect("the number of buckets is limited, and the least recently used goes first", () =>
     Effect.gen(function* () {
       for (const name of ["busy", "forgotten", "remembered"]) assert.isTrue(yield* allowed(name, 1))
       // One more than there is room for, with these three.

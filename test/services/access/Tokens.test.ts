@@ -274,7 +274,7 @@ describe("Tokens", () => {
     )
   }
 
-  it.effect("tells no token from a bad one", () =>
+  it.effect("refuses a missing token without naming an error", () =>
     Effect.gen(function* () {
       const { verify } = yield* setUp()
       const { _tag, headers } = yield* Effect.flip(verify(""))
@@ -283,7 +283,7 @@ describe("Tokens", () => {
     }),
   )
 
-  it.effect("takes no token of a source that is not configured", () =>
+  it.effect("refuses tokens of a source that is not configured", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)
       const secretOnly = yield* setUp({ jwks: undefined })

@@ -11,7 +11,7 @@ const CREDENTIAL = utf8("Bearer x")
 const layer = (max = 6) => RequestIds.layer({ sessionTtl: SESSION_TTL, max })
 
 describe("the ids of requests", () => {
-  it.effect("are taken once by each credential", () =>
+  it.effect("can be claimed once by each credential", () =>
     Effect.gen(function* () {
       const ids = yield* RequestIds
       assert.isTrue(yield* ids.claim(CREDENTIAL, "a", "here"))
@@ -20,7 +20,7 @@ describe("the ids of requests", () => {
     }).pipe(Effect.provide(layer())),
   )
 
-  it.effect("of one source leave room for another's, and those of known callers take none of it", () =>
+  it.effect("of one source leave room for another's, and those of known callers use none", () =>
     Effect.gen(function* () {
       const ids = yield* RequestIds
       for (const id of ["a", "b", "c"]) assert.isTrue(yield* ids.claim(CREDENTIAL, id, "here"))

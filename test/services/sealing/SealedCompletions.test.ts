@@ -7,7 +7,7 @@ import type { RawObject } from "../../../src/domain/json/rawObject.ts"
 import { type ApiEvent, type ApiRequest, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
-import type { SealedEvent } from "../../../src/services/sealing/sealStream.ts"
+import type { SealedEvent } from "../../../src/services/sealing/StreamFrames.ts"
 import { framesSealed, sealedResponses } from "../../../src/services/sealing/SealingMetrics.ts"
 import type { Provider } from "../../../src/services/upstream/Provider.ts"
 import { echo } from "../../../src/services/upstream/providers/echo/Echo.ts"
@@ -106,7 +106,7 @@ describe("sizes", () => {
   })
 })
 
-describe("the times of an exchange", () => {
+describe("timestamps of an exchange", () => {
   it.effect.each([false, true])("never run backwards, however the clock is set (streamed: %s)", (stream) => {
     const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
     const setBack = TestClock.setTime(100_000)
@@ -227,7 +227,7 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("is given to one of 50 concurrent copies, for one call of a provider", () => {
+  it.effect("goes to one of 50 concurrent copies, for one call of a provider", () => {
     let calls = 0
     const upstream = Layer.mock(Upstream)({
       requestStream: () =>
@@ -386,7 +386,7 @@ describe("a request that was opened but cannot be served", () => {
     }).pipe(Effect.scoped, Effect.provide(layerEcho)),
   )
 
-  it.effect("because it asks in two ways is told so", () =>
+  it.effect("is refused if it asks in two ways", () =>
     Effect.gen(function* () {
       const offer = yield* beginSession()
       const told = (completion: object) =>
@@ -404,7 +404,7 @@ describe("a request that was opened but cannot be served", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("is told what the provider said, and when to come again", () =>
+  it.effect("gets the provider's error and its Retry-After", () =>
     Effect.gen(function* () {
       const completions = yield* SealedCompletions
       const offer = yield* beginSession()
@@ -465,7 +465,7 @@ describe("a stream", () => {
     }).pipe(Effect.provide(layerStreaming(broken)))
   })
 
-  it.effect("that ends before it said anything failed", () =>
+  it.effect("that ends without a piece has failed", () =>
     Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.deepInclude(payloads[0], { status: "failed" })
@@ -633,7 +633,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(said)))
   })
 
-  it.effect("has a frame for each tick also when nothing came", () => {
+  it.effect("has a frame for each tick even if no piece arrived", () => {
     const slow = Stream.concat(Stream.fromEffectDrain(Effect.sleep(250)), Stream.make(delta("late"), finished))
     return Effect.gen(function* () {
       const { payloads, seen } = yield* watch(slow, 50)
@@ -645,31 +645,6 @@ describe("a paced stream", () => {
       assert.deepStrictEqual<unknown>(payloads[0], { deltas: [] })
       assert.strictEqual(textOf(payloads), "late")
     }).pipe(Effect.provide(layerStreaming(slow)))
-  })
-
-  it.effect("has its frames at their times also when the clock was set back", () => {
-    const silent = Stream.never
-    return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      yield* TestClock.setTime(7_200_000)
-      const opened = Effect.fnUntraced(function* (pace: number) {
-        const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
-        const answer = yield* completions.handle(request.envelope)
-        return yield* answer._tag === "Stream" ? Stream.toPull(eventsOf(answer)) : Effect.die(new Error("no stream"))
-      })
-      const pull = yield* opened(100)
-      const nextFrame = Effect.gen(function* () {
-        const pulling = yield* Effect.forkChild(pull, { startImmediately: true })
-        yield* TestClock.adjust(100)
-        assert.isDefined(pulling.pollUnsafe())
-      })
-      yield* nextFrame
-      yield* TestClock.setTime(3_600_000)
-      // This clock takes what sleeps back with it, which no other does; what is due sooner makes the ticker sleep anew.
-      yield* Effect.forkScoped(yield* opened(20), { startImmediately: true })
-      yield* nextFrame
-      yield* nextFrame
-    }).pipe(Effect.scoped, Effect.provide(layerStreaming(silent)))
   })
 
   it.effect("that fails before anything came looks like a short one", () => {

@@ -150,7 +150,7 @@ const flip = (text: string, bit: number): string => {
 }
 
 describe("open", () => {
-  it.effect("gives the payload once, and never again", () =>
+  it.effect("opens a request once", () =>
     Effect.gen(function* () {
       const { request } = yield* begin()
       const exchange = yield* SealedExchange
@@ -227,7 +227,7 @@ describe("open", () => {
     }).pipe(Effect.provide(layer)),
   )
 
-  it.effect("tells unknown, expired and spent sessions alike", () =>
+  it.effect("reports unknown, expired and spent sessions alike", () =>
     Effect.gen(function* () {
       const first = yield* begin()
       yield* TestClock.adjust(Duration.minutes(5))
@@ -243,7 +243,7 @@ describe("open", () => {
     }).pipe(Effect.provide(layer)),
   )
 
-  it.effect("says that the session is gone when it ends while its request is being opened", () => {
+  it.effect("reports a gone session if it ends while its request is being opened", () => {
     let beforeAgreement = () => {}
     const vault = Layer.sync(KeyVault, () => {
       const storage = plainStorage()
@@ -278,7 +278,7 @@ describe("open", () => {
     }).pipe(Effect.provide(layer)),
   )
 
-  it.effect("overwrites a large plaintext before its memory is given back", () =>
+  it.effect("overwrites a large plaintext before its memory is released", () =>
     Effect.gen(function* () {
       const { offer } = yield* begin()
       const large = Buffer.alloc(50_000, " ")

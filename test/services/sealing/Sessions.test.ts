@@ -8,7 +8,8 @@ import { SUITES } from "../../../src/domain/protocol/suites.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
-import { type Session, Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
+import { Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
+import type { Session } from "../../../src/services/sealing/SessionTable.ts"
 import { sha256 } from "../../support/protocol/reference.ts"
 import { beginSession, type Offer, offerOf } from "../../support/protocol/Sealing.ts"
 
@@ -148,7 +149,7 @@ describe("sessions", () => {
     { arbitrary: { runs: 300 } },
   )
 
-  it.effect("give one of 50 concurrent claims the request", () =>
+  it.effect("grant one of 50 concurrent claims of a request", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const offer = yield* beginSession()
@@ -168,7 +169,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions())),
   )
 
-  it.effect("serve as many requests as they promise, and not one more, to any number at once", () =>
+  it.effect("serve exactly as many requests as promised, also concurrently", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { max_requests, session_id } = yield* beginSession()
@@ -206,7 +207,7 @@ describe("sessions", () => {
     sessions.admit(yield* sessions.claim(session, enc, source), enc, isKnown)
   })
 
-  it.effect("remember what they served until they would have expired, and take on no more than can be remembered", () =>
+  it.effect("remember claims until they would have expired, and refuse requests beyond that memory", () =>
     Effect.gen(function* () {
       const [first, second] = [yield* beginSession(), yield* beginSession()]
       yield* admitted(first.session_id, "a", true)
@@ -221,7 +222,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({ maxClaims: 2 }))),
   )
 
-  it.effect("keep room for others, whatever one source claims without a caller", () =>
+  it.effect("keep room for other sources, however much one claims", () =>
     Effect.gen(function* () {
       const { session_id } = yield* beginSession()
       const outcomes = function* (source: string) {
@@ -256,7 +257,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({ maxClaims: 5, maxRequests: 100 }))),
   )
 
-  it.effect("go first when there are too many unless they served a caller", () => {
+  it.effect("that never served a caller are evicted first", () => {
     const { destroyed, layer } = countingVault()
     return Effect.gen(function* () {
       const [honest, ...strangers] = yield* Effect.all(Array.from({ length: 4 }, () => beginSession()))
@@ -297,7 +298,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions())),
   )
 
-  it.effect("are refused at the very millisecond, before the timer looks", () =>
+  it.effect("are refused from the millisecond they expire, before they are pruned", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust(Duration.millis(300))
       const body = Effect.gen(function* () {
@@ -316,7 +317,7 @@ describe("sessions", () => {
     }),
   )
 
-  it.effect("are pruned by the timer when nobody asks", () => {
+  it.effect("are pruned without a request", () => {
     const { destroyed, layer } = countingVault()
     return Effect.gen(function* () {
       const sessions = yield* Sessions

@@ -1,0 +1,36 @@
+import { assert, describe, it } from "@effect/vitest"
+import { makeRefusals } from "../../../src/server/connections/Refusals.ts"
+
+/** Refusals at a time that the test sets. */
+const begun = () => {
+  const clock = { now: 0 }
+  const { count, forget } = makeRefusals(() => clock.now)
+  const counted = (client: string, refusals: number) => Array.from({ length: refusals }, () => count(client))
+  return { clock, counted, forget }
+}
+
+describe("refusals", () => {
+  it("delay a client after 200 at once, by 5 ms more each time and at most 1 s", () => {
+    const { counted } = begun()
+    const waits = counted("a", 500)
+    assert.deepStrictEqual(new Set(waits.slice(0, 200)), new Set([0]))
+    assert.deepStrictEqual(waits.slice(200, 203), [5, 10, 15])
+    assert.deepStrictEqual(new Set(waits.slice(399)), new Set([1000]))
+    assert.deepStrictEqual(counted("b", 1), [0])
+  })
+
+  it("of an abusive client count for 2 s at most", () => {
+    const { clock, counted } = begun()
+    counted("a", 5000)
+    clock.now = 2000
+    assert.deepStrictEqual(counted("a", 1), [0])
+  })
+
+  it("are forgotten only once they no longer count", () => {
+    const { clock, counted, forget } = begun()
+    counted("a", 300)
+    clock.now = 100
+    forget()
+    assert.deepStrictEqual(counted("a", 1), [405])
+  })
+})
