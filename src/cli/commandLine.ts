@@ -17,8 +17,8 @@ import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { layerPresentation } from "./help/presentation.ts"
-import { keyCommand } from "./keyCommand.ts"
-import { keygenCommand, pinCommand } from "./keyCommands.ts"
+import { callerKeyCommand } from "./callerKeyCommand.ts"
+import { keygenCommand, pinCommand } from "./attestationKeyCommands.ts"
 import { proxyCommand } from "./proxyCommand.ts"
 import { runUntilSignal } from "./runUntilSignal.ts"
 import { serves } from "./servers.ts"
@@ -78,7 +78,7 @@ agents that check each other's answers.`,
     { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand, modelsCommand] },
     {
       group: "KEYS AND CHECKS OF A PROXY",
-      commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, keyCommand],
+      commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, callerKeyCommand],
     },
     {
       group: "CLIENTS OF A GATEWAY",

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import { keygenCommand, pinCommand } from "../../src/cli/keyCommands.ts"
+import { keygenCommand, pinCommand } from "../../src/cli/attestationKeyCommands.ts"
 import { proxyCommand } from "../../src/cli/proxyCommand.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
 import { run } from "../support/cli.ts"

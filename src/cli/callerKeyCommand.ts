@@ -40,7 +40,7 @@ callers (CALLER_KEYS_FILE), which holds a hash and not the key. For operators.`,
   }),
 )
 
-export const keyCommand = Command.make("key").pipe(
+export const callerKeyCommand = Command.make("key").pipe(
   Command.withShortDescription("Make keys for the callers of a proxy"),
   Command.withDescription(
     `Keys with which callers may use a proxy, for operators. A proxy that has a file of them (CALLER_KEYS_FILE) serves nobody
