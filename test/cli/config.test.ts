@@ -249,7 +249,7 @@ describe("a value of a setting", () => {
             ConfigProvider.fromEnvRecord({ PROVIDER1_API_KEY: text }),
           ),
         )
-        assert.include(error.message, "PROVIDER1_API_KEY: expected no quotes around the value")
+        assert.include(error.message, "PROVIDER1_API_KEY: expected a value without quotes around it")
         assert.notInclude(error.message, KEY)
       }
     }),
