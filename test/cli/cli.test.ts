@@ -107,7 +107,7 @@ describe("sealgate", () => {
   it.live("as a process: fails at what it does not understand, and when its port is taken", () =>
     Effect.gen(function* () {
       const first = yield* Processes.runProxy()
-      assert.include(first.stdout.join("\n"), "new: its key was made just now")
+      assert.include(first.stdout.join("\n"), "new: the key was just created")
       const taken = yield* Processes.run(["proxy"], {
         folder: first.folder,
         env: { PORT: new URL(first.url).port, HOST: "127.0.0.1" },
@@ -127,7 +127,7 @@ describe("sealgate", () => {
       // The same identity after a restart.
       const second = yield* Processes.runProxy({ folder: first.folder })
       assert.strictEqual(second.kid, first.kid)
-      assert.notInclude(second.stdout.join("\n"), "its key was made just now")
+      assert.notInclude(second.stdout.join("\n"), "the key was just created")
     }),
   )
 })

@@ -72,7 +72,7 @@ describe("settings of every command", () => {
       assert.include(asked.stderr, kid)
       // A proxy elsewhere is not this folder's.
       const elsewhere = yield* ended(folder, ["chat", "Hi", "--proxy", "http://192.0.2.1:9"], env)
-      assert.include(elsewhere.stderr, "Whom to believe?")
+      assert.include(elsewhere.stderr, "The proxy's pin is missing")
     }).pipe(Effect.scoped),
   )
 

@@ -213,7 +213,7 @@ describe("text of a failure", () => {
       for (const [failing, says] of [
         [Effect.fail(unusable(HOSTILE)), "]52;c;ZXZpbA==31mone"],
         // Words that are not this program's are not quoted at all.
-        [Effect.die(new Error(HOSTILE)), "This is a fault in sealgate"],
+        [Effect.die(new Error(HOSTILE)), "This is a bug in sealgate"],
       ] as const) {
         const { stderr } = yield* run(
           Command.make("fail", {}, () => failing),
