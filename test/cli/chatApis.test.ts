@@ -73,7 +73,7 @@ describe("sealgate chat over another API", () => {
       const verified = yield* run(verifyCommand, [file, "--pin", proxy.kid])
       assert.strictEqual(verified.code, 0, verified.stderr)
       assert.include(verified.stdout, 'answered  "Seals swim."')
-      assert.include(verified.stdout, "It took 900 tokens in (800 from the cache, 64 into it), 20 out.")
+      assert.include(verified.stdout, "It used 900 tokens in (800 from the cache, 64 into it), 20 out.")
     }).pipe(Effect.scoped),
   )
 

@@ -141,7 +141,7 @@ describe("settings of every command", () => {
           JSON.stringify(wrong),
           ["PROT: there is no such setting; did you mean PORT?", "PROVIDER1_API_KEY?", "LOG_LEVEL: expected"],
         ],
-        ["{PORT=3001", ["is not JSON of settings"]],
+        ["{PORT=3001", ["is not a JSON object of settings"]],
         [`# fine\nPORT=1\n${KEY}\nHOST="::1\n`, ["line 3: expected NAME=value", "line 4: the quotes around"]],
       ] as const) {
         writeFileSync(file, text)

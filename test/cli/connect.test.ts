@@ -84,7 +84,7 @@ describe("sealgate connect", () => {
       }
       yield* Effect.promise(async () => {
         const port = await sees(/listening on http:\/\/0\.0\.0\.0:(\d+)\/v1/)
-        await sees(/other machines may use this connector/)
+        await sees(/other machines can use this connector/)
         await sees(/prompts and answers are kept/)
         const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
           method: "POST",

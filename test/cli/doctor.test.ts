@@ -167,7 +167,7 @@ describe("sealgate doctor", () => {
       const url = yield* answering((response) => response.end("Hello"))
       const other = yield* examine(url)
       assert.deepStrictEqual([other.code, other.errors], [1, ["reachable"]])
-      assert.include(other.says("reachable"), "no sealgate")
+      assert.include(other.says("reachable"), "not sealgate")
       const plain = yield* examine(url.replace("http:", "https:"))
       assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
       assert.include(plain.says("reachable"), "does not speak TLS")
@@ -214,16 +214,16 @@ describe("sealgate doctor", () => {
       }
       assert.deepStrictEqual(found, [
         [
-          "Something answers, but it is no sealgate: status 401, text/html from nginx/1.29: 401 Login",
-          "Something before the proxy wants a login. Let requests through to it: whoever calls it says so under the seal.",
+          "A server answers, but it is not sealgate: status 401, text/html from nginx/1.29: 401 Login",
+          "A server in front of the proxy requires a login. Let requests pass: callers authenticate under the seal.",
         ],
         [
-          "Something answers, but it is no sealgate: status 502, text/plain: no upstream\u001b[2J",
-          "Something before the proxy answers in its place: see whether the proxy runs, and where it is looked for.",
+          "A server answers, but it is not sealgate: status 502, text/plain: no upstream\u001b[2J",
+          "A server in front of the proxy answered: check that the proxy runs, and where that server expects it.",
         ],
         [
-          "Something answers, but it is no sealgate: status 308, no content type.",
-          "Use the address that it leads to: https://elsewhere.example/health",
+          "A server answers, but it is not sealgate: status 308, no content type.",
+          "Use the address of the redirect: https://elsewhere.example/health",
         ],
       ])
     }).pipe(Effect.scoped),
@@ -237,7 +237,7 @@ describe("sealgate doctor", () => {
       })
       const { code, errors, says } = yield* examine(url)
       assert.deepStrictEqual([code, errors], [1, ["session", "ready"]])
-      assert.include(says("session"), "in place of a session: status 503, text/html from edge: Busy")
+      assert.include(says("session"), "instead of the proxy: status 503, text/html from edge: Busy")
       assert.include(says("ready"), "status 503, text/html from edge: Busy")
     }).pipe(Effect.scoped),
   )
@@ -247,8 +247,8 @@ describe("sealgate doctor", () => {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
       const { kid, url } = yield* startProxy()
       const connector = yield* startConnector({ sealed: { baseUrl: url, pins: [kid] } })
-      assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, and no sealed proxy")
-      assert.include((yield* examine(connector.url)).says("session"), "a connector, and no sealed proxy")
+      assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, not a sealed proxy")
+      assert.include((yield* examine(connector.url)).says("session"), "a connector, not a sealed proxy")
     }).pipe(Effect.scoped),
   )
 
@@ -295,7 +295,7 @@ describe("sealgate doctor without --call", () => {
       const { proxy } = yield* sealedSetup()
       const { stdout } = yield* run(doctorCommand, ["--proxy", proxy.url, "--pin", proxy.kid])
       assert.notInclude(stdout, "All is well")
-      assert.include(stdout, "whether its providers answer, --call finds out")
+      assert.include(stdout, "Its providers were not called; --call does that.")
     }).pipe(Effect.scoped),
   )
 })
@@ -335,7 +335,7 @@ describe("sealgate doctor --call", () => {
       const fix = told.findings.at(-1)?.fix ?? ""
       assert.match(
         fix,
-        /^Check the provider's key and account at the proxy\. Its log says why, under the trace [0-9a-f]{32}\.$/,
+        /^Check the provider's key and account at the proxy\. The proxy's log says why, under the trace [0-9a-f]{32}\.$/,
       )
     }).pipe(Effect.scoped),
   )
@@ -374,7 +374,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
       assert.include(unknown.says("certificate"), "no authority that this machine trusts")
       const known = yield* examine(url, "--pin", kid, "--ca", ca)
       assert.deepStrictEqual([known.code, known.errors], [0, []])
-      assert.include(known.says("certificate"), "ends soon")
+      assert.include(known.says("certificate"), "expires soon")
       assert.include(known.says("address"), "HTTPS")
       const called = yield* examine(url, "--pin", kid, "--ca", ca, "--call")
       assert.include(called.says("calls"), "echo (echo-1) answered")

@@ -91,7 +91,7 @@ describe("commands for a gateway", () => {
       const stranger = yield* as("not-a-token")(jobsCommand)
       assert.strictEqual(stranger.code, 1)
       assert.include(stranger.stderr, "token")
-      assert.include(stranger.stderr, "`sealgate token` makes a new one")
+      assert.include(stranger.stderr, "`sealgate token` mints a new one")
 
       const alice = as(yield* tokenFor("alice"))
       const refused = yield* alice(statsCommand, "--all")

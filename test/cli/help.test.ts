@@ -142,7 +142,7 @@ describe("mistakes", () => {
     [["connect", "--port", "x"], '--port cannot be "x": expected a whole number', "sealgate connect --help"],
     [["chat", "--proxy", "here"], '--proxy cannot be "here": expected an http or https URL.', "sealgate chat --help"],
     [["chat", ...PROXY, "--pin", "abc"], '--pin cannot be "abc": expected 43 characters', "sealgate chat --help"],
-    [["chat", ...PROXY, "What", "is"], "text with spaces needs quotes", "sealgate chat --help"],
+    [["chat", ...PROXY, "What", "is"], "put quotes around text with spaces", "sealgate chat --help"],
     [["verify"], "<file> is missing", "sealgate verify --help"],
     [["run", "x", "--mode", "fast"], '--mode cannot be "fast": expected "adversarial"', "run --help"],
     [["jobs", "--limit", "1000"], '--limit cannot be "1000": expected a value between 1 and 100.', "jobs --help"],
