@@ -21,7 +21,7 @@ const failingProxy = (env: Readonly<Record<string, string>>) =>
   )
 
 describe("sealgate", () => {
-  it.live("makes keys and prints their pins, and never overwrites one", () =>
+  it.live("creates keys, prints their pins and never overwrites a key", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "deep", "next.pem")
       const made = yield* run(keygenCommand, [file])
@@ -46,7 +46,7 @@ describe("sealgate", () => {
     }),
   )
 
-  it.live("says what is wrong with a key file and what to do, and shows nothing of it", () =>
+  it.live("reports a bad key file and the remedy without its content", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const content = "-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5IGJ1dCBzZWNyZXQ=\n-----END PRIVATE KEY-----\n"
@@ -104,7 +104,7 @@ describe("sealgate", () => {
     }),
   )
 
-  it.live("as a process: fails at what it does not understand, and when its port is taken", () =>
+  it.live("fails for unknown arguments and for a port in use", () =>
     Effect.gen(function* () {
       const first = yield* Processes.runProxy()
       assert.include(first.stdout.join("\n"), "new: the key was just created")

@@ -50,7 +50,7 @@ const answering = (answer: (response: ServerResponse, request: IncomingMessage) 
   )
 
 describe("sealgate doctor", () => {
-  it.live("finds nothing to mend at a proxy that is well", () =>
+  it.live("finds no problem at a healthy proxy", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup()
       const anybody = yield* examine(proxy.url, "--pin", proxy.kid)
@@ -68,7 +68,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says in words what it found, in a process of its own", () =>
+  it.live("prints its findings as text", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { code, stdout } = yield* sealgate(["doctor", "--proxy", url])
@@ -80,7 +80,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds a wrong pin, and goes on looking", () =>
+  it.live("reports a wrong pin and continues", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { code, errors, says } = yield* examine(url, "--pin", "A".repeat(43))
@@ -90,7 +90,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds clocks that are two minutes apart, and notices half a minute", () =>
+  it.live("reports clocks two minutes apart as an error and half a minute as a warning", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const clock = yield* Clock.Clock
@@ -113,7 +113,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds a provider that fails", () =>
+  it.live("reports a failing provider", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup({ circuitFailures: 1 })
       fake.always(fault.serverError())
@@ -128,7 +128,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("warns of plaintext beyond this machine", () =>
+  it.live("warns about plain HTTP beyond this machine", () =>
     Effect.gen(function* () {
       const { kid, port } = yield* startProxy({ settings: { host: "0.0.0.0" } })
       const local = yield* examine(`http://127.0.0.1:${port}`, "--pin", kid)
@@ -140,7 +140,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("warns when the rate limit is spent", () =>
+  it.live("warns when the rate limit is used up", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy({ settings: { rateLimitInit: 1 } })
       yield* examine(url, "--pin", kid)
@@ -151,7 +151,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("warns when a coding agent's prompts are too long", () =>
+  it.live("warns when requests of coding agents would be too large", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup({ maxRequestBytes: 1024 * 1024 })
       const { code, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
@@ -160,7 +160,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds nobody, and somebody else", () =>
+  it.live("reports a missing server, and a server that is not sealgate", () =>
     Effect.gen(function* () {
       const nobody = yield* examine("http://127.0.0.1:9")
       assert.deepStrictEqual([nobody.code, nobody.errors], [1, ["reachable"]])
@@ -174,7 +174,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds nothing to mend at another implementation, which has the paths of the protocol alone", () =>
+  it.live("finds no problem at another implementation, which has only the protocol's paths", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const url = yield* answering(async (response, request) => {
@@ -196,7 +196,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says what answers in the place of a proxy", () =>
+  it.live("describes a server that answers in place of the proxy", () =>
     Effect.gen(function* () {
       const found: Array<readonly [says: string, fix: string | undefined]> = []
       for (const [status, headers, body] of [
@@ -229,7 +229,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says what answers in the place of a session, and of the state", () =>
+  it.live("describes an answer in place of a session offer and of the readiness", () =>
     Effect.gen(function* () {
       const url = yield* answering((response, { url = "" }) => {
         if (url === "/health") return response.end('{"software":"sealgate/0"}')
@@ -242,7 +242,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("tells a gateway from a connector", () =>
+  it.live("distinguishes a gateway from a connector", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
       const { kid, url } = yield* startProxy()
@@ -252,7 +252,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds that nobody answers the operator", () =>
+  it.live("reports an operator's listener that does not answer", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { code, errors, says } = yield* examine(url, "--pin", kid, "--operator", url)
@@ -261,7 +261,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds a proxy that does not know its own name", () =>
+  it.live("reports a proxy that refuses the host name used", () =>
     Effect.gen(function* () {
       const { kid, port } = yield* startProxy()
       // Reaches this machine, but is no name of it.
@@ -272,7 +272,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("exits 2 when it is called wrongly", () =>
+  it.live("exits with 2 when called wrongly", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const none = join(folder, "none.pem")
@@ -290,7 +290,7 @@ describe("sealgate doctor", () => {
 })
 
 describe("sealgate doctor without --call", () => {
-  it.live("does not say that providers are well, which it has not tried", () =>
+  it.live("does not claim that providers are well", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup()
       const { stdout } = yield* run(doctorCommand, ["--proxy", proxy.url, "--pin", proxy.kid])
@@ -301,7 +301,7 @@ describe("sealgate doctor without --call", () => {
 })
 
 describe("sealgate doctor --call", () => {
-  it.live("asks each provider, and sends nothing to a proxy that is not pinned", () =>
+  it.live("calls each provider, and sends nothing to a proxy that is not pinned", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       const stranger = yield* examine(proxy.url, "--pin", "A".repeat(43), "--call")
@@ -315,7 +315,7 @@ describe("sealgate doctor --call", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("names what may stand between the proxy and a provider that cannot be reached", () =>
+  it.live("suggests what may block a provider that cannot be reached", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       fake.always(fault.status(503, { body: { error: "no" } }))
@@ -325,7 +325,7 @@ describe("sealgate doctor --call", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says why a provider does not answer, and where the operator finds more", () =>
+  it.live("reports why a provider fails, with the trace for the operator", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       fake.always(fault.status(401, { body: { error: "no" } }))
@@ -354,7 +354,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
     return { ...proxy, ca: cert }
   })
 
-  it.live("finds an expired certificate, and goes on looking", () =>
+  it.live("reports an expired certificate and continues", () =>
     Effect.gen(function* () {
       const { ca, kid, url } = yield* served(true)
       for (const args of [[], ["--ca", ca]]) {
@@ -366,7 +366,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds one that nobody believes, and one that ends soon", () =>
+  it.live("reports a certificate that is not trusted, and one that expires soon", () =>
     Effect.gen(function* () {
       const { ca, kid, url } = yield* served(false)
       const unknown = yield* examine(url, "--pin", kid)
