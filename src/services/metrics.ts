@@ -1,16 +1,16 @@
 /**
- * Every metric of both servers: the one place where they are declared. The services update them through `counter`,
- * `gauge` and `histogram`; the table in docs/monitoring.md, the dashboard and the check of the alert rules are made of
- * the same entries. Labels come from closed lists or from the configuration, never from what a caller wrote.
+ * Declares every metric of both servers. Services update them through `counter`, `gauge` and `histogram`. The table in
+ * docs/monitoring.md, the dashboard and the check of the alert rules use the same entries. Labels come from closed lists
+ * or the configuration, never from a caller's text.
  */
 import { Effect, Metric } from "effect"
 import { Mode } from "../domain/jobs/modes.ts"
 
-/** Upper bounds in seconds for requests: from a local call to the longest that a provider may take. */
+/** Bucket bounds in seconds for requests: from a local call to the longest provider call. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
-/** The same for calls to language models: from a tenth of a second to ten minutes. */
+/** Bucket bounds for calls to language models. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600]
-/** The same for jobs, which are up to some twenty calls and may wait. */
+/** Bucket bounds for jobs, which make up to some twenty calls and may wait. */
 const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
 
 /** A series for each mode. */
@@ -19,12 +19,12 @@ const EACH_MODE = Mode.literals.map((mode) => ({ mode }))
 interface Declaration {
   readonly type: "counter" | "gauge" | "histogram"
   readonly labels: ReadonlyArray<string>
-  /** As UCUM writes it, which OTLP asks for: `s`, `By`, `1`, `{token}`. */
+  /** In UCUM notation, which OTLP requires: `s`, `By`, `1`, `{token}`. */
   readonly unit: string
   readonly meaning: string
   /** The server that has it; both if absent. */
   readonly server?: "proxy" | "gateway"
-  /** Series of a counter that are there from the start, at 0, so that an alert sees their first event. */
+  /** Series of a counter that start at 0, so that alerts notice their first event. */
   readonly initial?: ReadonlyArray<Readonly<Record<string, string>>>
   /** Upper bounds of a histogram's buckets. */
   readonly boundaries?: ReadonlyArray<number>
@@ -41,7 +41,7 @@ const METRICS = {
     type: "counter",
     labels: ["method", "route", "status"],
     unit: "{request}",
-    meaning: "requests answered; status `aborted`: the caller went away",
+    meaning: "requests answered; status `aborted`: the caller disconnected",
   },
   sealgate_http_request_duration_seconds: {
     type: "histogram",
@@ -135,14 +135,14 @@ const METRICS = {
     type: "counter",
     labels: ["provider", "reason"],
     unit: "{target}",
-    meaning: "targets passed over without a call: `circuit` open or `bulkhead` full",
+    meaning: "targets skipped without a call: `circuit` open or `bulkhead` full",
   },
   sealgate_upstream_turns_total: {
     type: "counter",
     labels: ["provider", "affinity"],
     unit: "{turn}",
     meaning:
-      "turns whose conversation went to this provider because another failed: `moved` with this turn, or `followed` an earlier one",
+      "turns of conversations that moved to this provider after a failure: `moved` with this turn, or `followed` an earlier move",
     server: "proxy",
   },
   sealgate_upstream_requests_failed_total: {
@@ -175,7 +175,7 @@ const METRICS = {
     type: "gauge",
     labels: ["provider"],
     unit: "{call}",
-    meaning: "calls under way",
+    meaning: "calls in flight",
   },
   sealgate_upstream_circuit_state: {
     type: "gauge",
@@ -194,15 +194,14 @@ const METRICS = {
     type: "gauge",
     labels: [],
     unit: "{job}",
-    meaning: "jobs waiting for a worker, those waiting for a retry included",
+    meaning: "jobs waiting for a worker, including those waiting for a retry",
     server: "gateway",
   },
   sealgate_job_queue_age_seconds: {
     type: "gauge",
     labels: [],
     unit: "s",
-    meaning:
-      "age of the oldest job waiting for a worker, those that failed and wait for a retry left out; 0 when none does",
+    meaning: "age of the oldest job waiting for a worker, excluding jobs that wait for a retry; 0 if there is none",
     server: "gateway",
   },
   sealgate_jobs_enqueued_total: {
@@ -247,7 +246,7 @@ const METRICS = {
     type: "counter",
     labels: ["mode"],
     unit: "{attempt}",
-    meaning: "attempts that failed and are tried again",
+    meaning: "failed attempts that are retried",
     server: "gateway",
     initial: EACH_MODE,
   },
@@ -270,7 +269,7 @@ const METRICS = {
     type: "counter",
     labels: ["strategy", "mode"],
     unit: "{microUSD}",
-    meaning: "the same tokens at the baseline's price; the difference is what routing saved",
+    meaning: "cost of the same tokens at the baseline's price; the difference is the saving",
     server: "gateway",
   },
   sealgate_routing_unpriced_calls_total: {
@@ -296,7 +295,7 @@ const METRICS = {
     type: "counter",
     labels: ["outcome"],
     unit: "{reload}",
-    meaning: "attempts to take over changed TLS files: `success` or `failure`; failed ones are repeated every 5 s",
+    meaning: "attempts to reload changed TLS files: `success` or `failure`; failed ones are repeated every 5 s",
     initial: [{ outcome: "success" }, { outcome: "failure" }],
   },
   sealgate_tls_clients_refused_total: {
@@ -333,7 +332,7 @@ const METRICS = {
 
 export type MetricName = keyof typeof METRICS
 
-/** The entries with what they have in common, for whoever goes through all of them. */
+/** All declarations in one common type. */
 export const declarations: ReadonlyArray<Declaration & { readonly name: string }> = Object.entries(METRICS).map(
   ([name, declaration]) => ({ name, ...declaration }),
 )
@@ -344,10 +343,10 @@ export type Named<Type extends Declaration["type"]> = {
 
 export type Label<Name extends MetricName> = (typeof METRICS)[Name]["labels"][number]
 
-/** The labels of a series, all of them; nothing for a metric that has none. */
+/** All labels of a series; an empty tuple for a metric without labels. */
 type Labels<Name extends MetricName> = [Label<Name>] extends [never] ? [] : [Readonly<Record<Label<Name>, string>>]
 
-/** The series of a metric, each made once: with its labels come keys that a registry looks it up by. */
+/** Caches the series of a metric, because each new one computes its registry key. */
 const series = <Name extends MetricName, Input, State>(
   make: (attributes: Readonly<Record<string, string>>) => Metric.Metric<Input, State>,
 ) => {
@@ -379,7 +378,7 @@ export const histogram = <Name extends Named<"histogram">>(name: Name) =>
     Metric.histogram(name, { description: METRICS[name].meaning, boundaries: METRICS[name].boundaries, attributes }),
   )
 
-/** Shows the series that are there from the start, of what a server of this kind has. */
+/** Creates the `initial` series of a server, at 0. */
 export const showInitial = (server: "proxy" | "gateway"): Effect.Effect<void> =>
   Effect.forEach(
     declarations.filter((declaration) => (declaration.server ?? server) === server),
