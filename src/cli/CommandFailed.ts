@@ -1,8 +1,8 @@
 import { Runtime, Schema } from "effect"
 
 /**
- * Ends a command with an exit code of its own: 1 when the result is negative, 2 when there is no result. An empty
- * `message` prints nothing, for commands that have printed everything.
+ * Ends a command with exit code 1 (the result is negative) or 2 (there is no result). An empty `message` prints nothing,
+ * for commands that have already printed everything.
  */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
@@ -11,5 +11,5 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   override readonly [Runtime.errorExitCode] = this.exitCode
 }
 
-/** The command lacks an argument, or cannot read an input. */
+/** Fails with exit code 2: an argument is missing or an input cannot be read. */
 export const unusable = (message: string): CommandFailed => new CommandFailed({ message, exitCode: 2 })

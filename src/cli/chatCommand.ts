@@ -14,7 +14,7 @@ import { printable, printableJson } from "./printable.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
 import { dim, dimOnStderr } from "./terminal.ts"
 
-// The client throws only its own errors; any other is a fault of this program.
+// The client throws only `SealgateError`s by design; any other error is a bug.
 const failed = (error: unknown): CommandFailed => {
   if (error instanceof SealgateError) return new CommandFailed({ message: explained(error), exitCode: 1 })
   throw error
@@ -22,10 +22,7 @@ const failed = (error: unknown): CommandFailed => {
 
 const attempt = <A>(f: (signal: AbortSignal) => Promise<A>) => Effect.tryPromise({ try: f, catch: failed })
 
-/**
- * Asks once. On a terminal the answer is shown as it comes; anything else gets it after it was verified, because there
- * is no taking back what another program has read.
- */
+/** Asks once. A terminal shows the answer as it arrives; a pipe gets it only verified, because output cannot be recalled. */
 const once = Effect.fnUntraced(function* (conversation: Conversation, client: Client, question: string, json: boolean) {
   const live = process.stdout.isTTY && !json
   const show = {
@@ -33,7 +30,7 @@ const once = Effect.fnUntraced(function* (conversation: Conversation, client: Cl
       if (live) process.stdout.write(printable(piece))
     },
     startOver: () => {
-      if (live) process.stdout.write(dim("\n(the provider failed in the middle; another one starts over)\n"))
+      if (live) process.stdout.write(dim("\n(the provider failed midway; another one starts over)\n"))
     },
   }
   const { end, text } = yield* attempt((signal) => conversation.ask(question, show, signal))
@@ -48,7 +45,7 @@ export const chatCommand = Command.make(
   {
     prompt: Argument.String("prompt").pipe(
       Argument.withDescription(
-        "Ask this and leave; without it, what comes on standard input, or a chat at the terminal",
+        "Ask this and exit. Without it: standard input is asked, or a chat begins at the terminal",
       ),
       Argument.optional,
     ),
@@ -57,28 +54,26 @@ export const chatCommand = Command.make(
     trustOnFirstUse: trustOnFirstUseFlag,
     credentialFile: credentialFileFlag,
     api: Flag.Literals("api", CHAT_APIS).pipe(
-      Flag.withDescription(
-        "The API to ask over, which a provider of the proxy has to speak (default chat.completions)",
-      ),
+      Flag.withDescription("API to use; a provider of the proxy must speak it (default chat.completions)"),
       Flag.withDefault(CHAT_APIS[0]),
     ),
     model: Flag.String("model").pipe(
       Flag.withMetavar("name"),
-      Flag.withDescription("Model to ask for (default: the one that the proxy has for the provider)"),
+      Flag.withDescription("Model to use (default: the proxy's default for the provider)"),
       Flag.optional,
     ),
     provider: Flag.String("provider").pipe(
       Flag.withMetavar("name"),
-      Flag.withDescription("Which of the proxy's providers must serve it, such as provider1 (default any)"),
+      Flag.withDescription("Provider of the proxy that must serve it, such as provider1 (default any)"),
       Flag.optional,
     ),
     system: Flag.String("system").pipe(
       Flag.withMetavar("text"),
-      Flag.withDescription("Instructions to the model before the conversation (default none)"),
+      Flag.withDescription("System prompt (default none)"),
       Flag.optional,
     ),
     json: jsonFlag(
-      "Print the verified answer with receipt, proof and evidence as JSON, for `sealgate verify`; mistakes stay text, on " +
+      "Print the verified answer with receipt, proof and evidence as JSON, for `sealgate verify`; errors are text on " +
         "standard error",
     ),
   },
@@ -98,7 +93,7 @@ export const chatCommand = Command.make(
       system: Option.getOrUndefined(input.system),
     })
     if (Option.isNone(input.prompt) && process.stdin.isTTY) {
-      if (input.json) return yield* unusable("--json prints one answer: give a prompt.")
+      if (input.json) return yield* unusable("--json prints a single answer and needs a prompt; give one.")
       const { stdin, stdout } = process
       yield* Console.log(dim(greeting(proxy)))
       return yield* attempt((signal) => interactive(conversation, { input: stdin, output: stdout }, signal))
@@ -110,32 +105,35 @@ export const chatCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Chat with a model through a sealed proxy"),
   Command.withDescription(
-    `Asks a model through a sealed proxy, for people and scripts. After each answer it says that what the proxy signed of
-it was verified, who served it, and how many tokens it took.
+    `Asks a model through a sealed proxy, for people and scripts. After each answer it confirms that receipt and proof were
+verified, and shows the provider, the model and the tokens used.
 
-At a terminal it chats: Ctrl-C ends an answer, twice in a row the chat, as do Ctrl-D and /exit. With a prompt, or when
-standard input is no terminal, it asks once. It needs a pin, or --trust-on-first-use; of a proxy on this machine, the pin is the key in its folder.`,
+At a terminal it chats: Ctrl-C stops an answer; a second Ctrl-C, Ctrl-D or /exit leaves. With a prompt, or with standard
+input from elsewhere, it asks once. It needs a pin or --trust-on-first-use. For a proxy on this machine, the key in this folder is the pin.`,
   ),
   Command.withExamples([
-    { command: 'sealgate chat "What is HPKE?"', description: "Ask the proxy that runs in this folder" },
-    { command: "sealgate chat --proxy https://proxy.example.com --pin <pin>", description: "Chat with another one" },
+    { command: 'sealgate chat "What is HPKE?"', description: "Ask the proxy that runs from this folder" },
+    {
+      command: "sealgate chat --proxy https://proxy.example.com --pin <pin>",
+      description: "Chat through another proxy",
+    },
     {
       command:
         "cat notes.txt | sealgate chat --proxy http://localhost:3001 --pin <pin> \\\n" +
         "    --system 'Summarise.' --json > answer.json",
-      description: "Keep the answer with what proves it",
+      description: "Keep the answer with its evidence",
     },
   ]),
   withGuide({
     environment: ENVIRONMENT,
     exits: {
-      0: "a verified answer; or the chat was left",
+      0: "the answer was verified, or the chat was left",
       1: "no verified answer",
       2: MISUSED,
       130: INTERRUPTED,
     },
     next:
-      "`sealgate verify answer.json --pin <pin>` says what an answer kept with --json proves. `sealgate connect` does the " +
-      "same for other programs. If nothing answers: `sealgate doctor --proxy <url>`.",
+      "`sealgate verify answer.json --pin <pin>` shows what an answer kept with --json proves. `sealgate connect` seals for " +
+      "other programs. If nothing answers: `sealgate doctor --proxy <url>`.",
   }),
 )

@@ -17,8 +17,8 @@ import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { layerPresentation } from "./help/presentation.ts"
-import { keyCommand } from "./keyCommand.ts"
-import { keygenCommand, pinCommand } from "./keyCommands.ts"
+import { callerKeyCommand } from "./callerKeyCommand.ts"
+import { keygenCommand, pinCommand } from "./attestationKeyCommands.ts"
 import { proxyCommand } from "./proxyCommand.ts"
 import { runUntilSignal } from "./runUntilSignal.ts"
 import { serves } from "./servers.ts"
@@ -30,20 +30,20 @@ import { verifyCommand } from "./verifyCommand.ts"
 /** The command with all its subcommands. */
 export const sealgate = Command.make("sealgate").pipe(
   Command.withDescription(
-    `Sealed completions: prompts that only your proxy can read, answers that only it can have given. And a gateway for
+    `Sealed completions: only your proxy can read the prompts, and only it can have given the answers. And a gateway for
 agents that check each other's answers.`,
   ),
   Command.withExamples([
     {
-      description: "1. Run a sealed proxy. It prints its pin, and the address of a page to try it",
+      description: "1. Run a sealed proxy. It prints its pin and the address of its console",
       command: "sealgate proxy",
     },
     {
-      description: "2. In another terminal, in the same folder: ask it. Elsewhere, with --proxy and --pin",
+      description: "2. Ask it from another terminal in the same folder. From elsewhere, add --proxy and --pin",
       command: 'sealgate chat "Hello"',
     },
     {
-      description: "Or run the agent gateway. It prints a token, and what to do with it",
+      description: "Or run the agent gateway. It prints a token and how to use it",
       command: "sealgate gateway --dev",
     },
   ]),
@@ -51,19 +51,22 @@ agents that check each other's answers.`,
     words: [
       {
         name: "sealed",
-        text: "encrypted on your machine for the proxy alone: nothing on the way can read or change it",
+        text: "encrypted on your machine for the proxy alone: nothing on the path can read or change it",
       },
       {
         name: "attestation key",
-        text: "the key with which a proxy signs what it says; `sealgate proxy` makes one, and so does `sealgate keygen`",
+        text: "the key that signs a proxy's statements; `sealgate proxy` creates one, and so does `sealgate keygen`",
       },
       {
         name: "pin",
-        text: "the id of a proxy's attestation key. Clients believe only the pins that they are given; ask the proxy's operator",
+        text: "the id of a proxy's attestation key. Clients trust only the pins that you give them; ask the proxy's operator",
       },
-      { name: "receipt", text: "what the proxy signs of each answer: which request, which provider and model, when" },
-      { name: "proof", text: "what the proxy signs of each stream: that it came whole, in order and unchanged" },
-      { name: "evidence", text: "prompt and answer with what proves to others, later, that they are exactly these" },
+      {
+        name: "receipt",
+        text: "signed by the proxy for each answer: the request, the provider, the model and the time",
+      },
+      { name: "proof", text: "signed by the proxy for each stream: it arrived complete, in order and unchanged" },
+      { name: "evidence", text: "prompt, answer and the data that proves them to others later" },
     ],
     exits: {
       0: "done",
@@ -71,20 +74,20 @@ agents that check each other's answers.`,
       2: MISUSED,
       130: INTERRUPTED,
     },
-    next: "`sealgate <command> --help` has examples, defaults and settings. Put completions into your shell with `sealgate --completions bash >> ~/.bashrc`.",
+    next: "`sealgate <command> --help` has examples, defaults and settings. For completions in your shell: `sealgate --completions bash >> ~/.bashrc`.",
   }),
   Command.withSubcommands([
     { group: "SERVERS", commands: [proxyCommand, gatewayCommand, configCommand] },
     { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand, modelsCommand] },
     {
       group: "KEYS AND CHECKS OF A PROXY",
-      commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, keyCommand],
+      commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, callerKeyCommand],
     },
     {
       group: "CLIENTS OF A GATEWAY",
       commands: [runCommand, jobsCommand, agentsCommand, routingCommand, statsCommand, tokenCommand],
     },
-    { group: "FOR THOSE WHO IMPLEMENT THE PROTOCOL", commands: [conformanceCommand] },
+    { group: "FOR IMPLEMENTERS OF THE PROTOCOL", commands: [conformanceCommand] },
   ]),
   Command.withGlobalFlags(SOURCE_FLAGS),
 )

@@ -14,17 +14,17 @@ const READERS = ["proxy", "gateway", "clients"] as const satisfies ReadonlyArray
 
 interface Row {
   readonly setting: string
-  /** `null` for what is not set; secrets are not told. */
+  /** `null` if not set, secret or invalid. */
   readonly value: string | null
   readonly secret: boolean
-  /** The variable that it was read from: another than `setting` where vendors' names count. */
+  /** The variable it was read from, which differs from `setting` for vendors' names. */
   readonly variable: string | null
   /** `default`, or where the variable was found. */
   readonly from: string
   readonly mistake: string | null
 }
 
-/** Whether a value is a secret or may hold one: some put the key of a gateway into the query of its URL. */
+/** Whether a value is or may hold a secret. A URL may have a key in its query. */
 const isSecret = (value: unknown): boolean =>
   Redacted.isRedacted(value) ||
   (value instanceof URL && (value.username !== "" || value.password !== "" || value.search !== "")) ||
@@ -33,7 +33,7 @@ const isSecret = (value: unknown): boolean =>
 const rowOf = Effect.fnUntraced(function* ({ from, setting, text }: FoundSetting) {
   const decoded = text === undefined ? undefined : yield* Effect.result(decodeText(setting, text))
   const wrong = decoded?._tag === "Failure"
-  // What cannot be read may be a secret all the same.
+  // An invalid value is not shown either: it may be a secret.
   const secret = decoded?._tag === "Success" && isSecret(decoded.success)
   const row: Row = {
     setting: setting.variable,
@@ -56,10 +56,10 @@ export const configCommand = Command.make(
   "config",
   {
     reader: Argument.Literals("reader", READERS).pipe(
-      Argument.withDescription("Whose settings; without it, all"),
+      Argument.withDescription("Whose settings to show (default: all)"),
       Argument.optional,
     ),
-    all: Flag.Boolean("all").pipe(Flag.withDescription("Defaults too"), Flag.withDefault(false)),
+    all: Flag.Boolean("all").pipe(Flag.withDescription("Show defaults too"), Flag.withDefault(false)),
     json: jsonFlag("Print JSON: for each reader, a list of its settings"),
   },
   Effect.fn(function* (input) {
@@ -79,24 +79,25 @@ export const configCommand = Command.make(
         yield* Console.log(`${reader}:`)
         if (rows.length > 0) yield* Console.log(table(rows.map(cellsOf)))
       }
-      if (!input.all) yield* Console.log(dim("\nEverything else has its default: `sealgate config --all`."))
+      if (!input.all)
+        yield* Console.log(dim("\nAll other settings have their defaults: `sealgate config --all` shows them."))
     }
     const mistaken = found.some(([, rows]) => rows.some(({ mistake }) => mistake !== null))
     if (mistaken) return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
-  Command.withShortDescription("Show which settings are in force, and where they are from"),
+  Command.withShortDescription("Show which settings are in force, and where they come from"),
   Command.withDescription(
-    `Shows the settings that commands run here would have: what is set, where it was found (the environment, or a file
-of --config), and what is mistaken. Secrets are not shown.`,
+    `Shows the settings that a command started here would use, where each was found (the environment, or a file of
+--config), and mistakes in them. Secrets are not shown.`,
   ),
   Command.withExamples([
-    { command: "sealgate config", description: "What is set, of servers and clients" },
-    { command: "sealgate config proxy --all", description: "Everything that a proxy started here would have" },
+    { command: "sealgate config", description: "Settings of servers and clients that are set" },
+    { command: "sealgate config proxy --all", description: "All settings of a proxy started here" },
     { command: "sealgate config gateway --json", description: "For programs" },
   ]),
   withGuide({
-    exits: { 0: "the settings are shown, and all are valid", 1: "something is mistaken", 2: MISUSED, 130: INTERRUPTED },
-    next: "`sealgate proxy --help` and `sealgate gateway --help` say what each setting is for.",
+    exits: { 0: "the settings are shown, and all are valid", 1: "a setting is invalid", 2: MISUSED, 130: INTERRUPTED },
+    next: "`sealgate proxy --help` and `sealgate gateway --help` explain each setting.",
   }),
 )

@@ -6,8 +6,8 @@ import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 export const conformanceCommand = Command.make("conformance").pipe(
   Command.withShortDescription("Test servers and clients of the protocol"),
   Command.withDescription(
-    `For those who write a server or a client of the sealed completion protocol of their own: tries each against the rules of
-docs/protocol, by their ids.`,
+    `Checks servers and clients of the sealed completion protocol against the rules of docs/protocol, for authors of other
+implementations.`,
   ),
   Command.withExamples([
     { command: "sealgate conformance proxy http://localhost:3001 --pin <pin>", description: "A server" },
@@ -15,7 +15,7 @@ docs/protocol, by their ids.`,
   ]),
   withGuide({
     exits: { 0: "nothing failed", 1: "something failed", 2: MISUSED, 130: INTERRUPTED },
-    next: "`sealgate conformance proxy --help` and `sealgate conformance client --help` say more.",
+    next: "See `sealgate conformance proxy --help` and `sealgate conformance client --help`.",
   }),
   Command.withSubcommands([conformanceProxyCommand, conformanceClientCommand]),
 )

@@ -19,50 +19,48 @@ const flags = {
   host: hostFlag(LOOPBACK),
   port: portFlag(String(DEFAULT_CONNECTOR_PORT)),
   release: Flag.Literals("release", ["streaming", "verified"]).pipe(
-    Flag.withDescription(
-      "Hand out streams as they come, or each in one piece once all of it was verified (default streaming)",
-    ),
+    Flag.withDescription("Pass streams on as they arrive, or each in one piece after verification (default streaming)"),
     Flag.withDefault("streaming"),
   ),
   provider: Flag.String("provider").pipe(
     Flag.withMetavar("name"),
-    Flag.withDescription("Which of the proxy's providers must serve every request, such as provider1 (default any)"),
+    Flag.withDescription("Provider of the proxy that must serve every request, such as provider1 (default any)"),
     Flag.optional,
   ),
   receipts: Flag.String("receipts").pipe(
     Flag.withMetavar("folder"),
     Flag.withDescription(
-      "Folder to keep what the proxy signed of each answer, one file each, for `sealgate verify`; without prompts and " +
-        "answers (default: nothing is kept)",
+      "Folder for the signed statements of each answer, one file each, for `sealgate verify`; prompts and answers are not " +
+        "included (default: nothing is kept)",
     ),
     Flag.optional,
   ),
   evidence: Flag.Boolean("evidence").pipe(
-    Flag.withDescription("With --receipts: keep prompts and answers there too, with what proves them to others"),
+    Flag.withDescription("With --receipts: keep prompts and answers too, with the data that proves them to others"),
     Flag.withDefault(false),
   ),
   allowRemote: Flag.Boolean("allow-remote").pipe(
     Flag.withDescription(
-      "Let --host name an address that other machines reach: whoever can connect can ask, in plaintext",
+      "Let --host be reachable from other machines: anyone who can connect can send requests, in plaintext",
     ),
     Flag.withDefault(false),
   ),
   allowHost: Flag.String("allow-host").pipe(
     Flag.withMetavar("host"),
-    Flag.withDescription("A host name to answer under, beside localhost; may be repeated"),
+    Flag.withDescription("Host name to accept beside localhost; may be repeated"),
     Flag.atLeast(0),
   ),
-  json: jsonFlag("Log lines as JSON; the default where standard output is no terminal"),
+  json: jsonFlag("Log lines as JSON; the default unless standard output is a terminal"),
   logLevel: logLevelFlag("info"),
 }
 
-/** Says once whom the first verified answer came from, so that it can be pinned next time. */
+/** Logs the key that signed the first verified answer, once, so that it can be pinned. */
 const trusting = () => {
-  let told = false
+  let logged = false
   return ({ receipt }: { readonly receipt: { readonly iss: string } }) =>
     Effect.suspend(() => {
-      if (told) return Effect.void
-      told = true
+      if (logged) return Effect.void
+      logged = true
       return Effect.logWarning(`trusting ${receipt.iss} because it answered first; pin it with --pin ${receipt.iss}`)
     })
 }
@@ -76,12 +74,12 @@ export const connectCommand = Command.make(
     const port = Option.getOrElse(input.port, () => DEFAULT_CONNECTOR_PORT)
     if (!isLoopback(host) && !input.allowRemote) {
       return yield* unusable(
-        `${host} can be reached from other machines, which would send prompts in the clear. ` +
-          "Listen on 127.0.0.1, or say --allow-remote if that is what you want.",
+        `${host} can be reached from other machines, which would send prompts in plaintext. ` +
+          "Listen on 127.0.0.1, or pass --allow-remote to accept that.",
       )
     }
     if (input.evidence && Option.isNone(input.receipts)) {
-      return yield* unusable("--evidence needs a folder: give --receipts too.")
+      return yield* unusable("--evidence needs a folder to write to; give --receipts too.")
     }
     const settings: ConnectorSettings = {
       host,
@@ -109,12 +107,12 @@ export const connectCommand = Command.make(
     return yield* serveConnector(settings, logging)
   }),
 ).pipe(
-  Command.withShortDescription("Run a local endpoint for programs of OpenAI and Anthropic that seals"),
+  Command.withShortDescription("Run a local endpoint that seals requests of OpenAI and Anthropic clients"),
   Command.withDescription(
-    `Runs an endpoint on this machine that speaks OpenAI's API and Anthropic's, for programs that can be given a base URL and
-nothing else, such as coding agents. It seals every request to a proxy and verifies every answer. It has Chat
-Completions, Responses, Embeddings, Messages, and the list of models; whatever cannot be sealed is refused, never passed
-on. API keys that programs send are ignored.
+    `Runs an endpoint on this machine that speaks OpenAI's and Anthropic's APIs, for programs whose base URL can be changed,
+such as coding agents. It seals every request to a proxy and verifies every answer. It serves Chat Completions,
+Responses, Embeddings, Messages and the list of models. Requests that cannot be sealed are refused, never passed on.
+API keys that programs send are ignored.
 
 It needs a pin or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
   ),
@@ -129,15 +127,15 @@ It needs a pin or --trust-on-first-use, and --allow-remote to listen beyond this
     },
     {
       command: "sealgate connect --proxy http://localhost:3001 --pin <pin> \\\n    --release verified",
-      description: "Hand out nothing that was not verified to its end",
+      description: "Release only completely verified answers",
     },
   ]),
   withGuide({
     environment: ENVIRONMENT,
     exits: SERVER_EXITS,
     next:
-      `Tell programs: OPENAI_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}/v1, and any OPENAI_API_KEY; or ` +
-      `ANTHROPIC_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}, and any ANTHROPIC_API_KEY. ` +
-      "Check what was kept: `sealgate verify receipts/<file> --pin <pin>`.",
+      `For programs, set OPENAI_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}/v1 and any OPENAI_API_KEY; or ` +
+      `ANTHROPIC_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT} and any ANTHROPIC_API_KEY. ` +
+      "Check a kept file: `sealgate verify receipts/<file> --pin <pin>`.",
   }),
 )

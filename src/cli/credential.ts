@@ -1,4 +1,4 @@
-/** What a proxy knows its callers by, as commands find it. A flag would show it to everybody on the machine. */
+/** The caller's credential, from a file or the environment. A flag would show it to every user of the machine. */
 import { readFile } from "node:fs/promises"
 import { Effect, Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
@@ -8,7 +8,7 @@ import { clientValues } from "./settings/clientValues.ts"
 import { unusable } from "./CommandFailed.ts"
 import { type GuideShape, rowsOf } from "./help/Guide.ts"
 
-/** In the help of every command that seals. */
+/** Listed in the help of every command that seals. */
 export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(
   clientSettings.proxy,
   clientSettings.pin,
@@ -18,24 +18,24 @@ export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(
 export const credentialFileFlag = Flag.String("credential-file").pipe(
   Flag.withMetavar("file"),
   Flag.withDescription(
-    "File with the key or token by which the proxy knows you, read again for each request (default: SEALGATE_CREDENTIAL)",
+    "File with your key or token for the proxy, read again for each request (default: SEALGATE_CREDENTIAL)",
   ),
   Flag.optional,
 )
 
-/** A token alone is one of the scheme Bearer. */
+/** Adds the scheme Bearer to a bare token. */
 const credentialIn = (text: string): string => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.includes(" ") ? trimmed : `Bearer ${trimmed}`
 }
 
-/** The options of a client that say who asks. */
+/** Returns the client's option for the credential. */
 export const credentialFrom = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isSome(file)) {
     const credential = async () => credentialIn(await readFile(file.value, "utf8"))
     yield* Effect.tryPromise({
       try: credential,
-      catch: () => unusable("The file of --credential-file cannot be read."),
+      catch: () => unusable("The file of --credential-file cannot be read. Check its path and permissions."),
     })
     const found: Pick<SealedClientOptions, "credential"> = { credential }
     return found
@@ -46,7 +46,7 @@ export const credentialFrom = Effect.fnUntraced(function* (file: Option.Option<s
   return found
 })
 
-/** Who asks, as it is now; empty if nobody says so. */
+/** Returns the current credential; empty if there is none. */
 export const credentialNow = Effect.fnUntraced(function* (file: Option.Option<string>) {
   const { credential = "" } = yield* credentialFrom(file)
   return typeof credential === "string" ? credential : yield* Effect.promise(async () => credential())

@@ -17,13 +17,13 @@ const describe = ({ fix, level, says }: Finding): string => {
   return fix === undefined ? what : `${what}\n  ${dim(`→ ${printableLine(fix)}`)}`
 }
 
-/** Without a call nothing is known of the way from the proxy to its providers, such as a network proxy there. */
+/** Without a call, the path from the proxy to its providers was not tested. */
 const verdict = (findings: ReadonlyArray<Finding>, called: boolean): string => {
   const count = (level: Finding["level"]) => findings.filter((finding) => finding.level === level).length
   const [errors, warnings] = [count("error"), count("warning")]
-  if (errors > 0) return bold(red(`${errors} to mend${warnings > 0 ? `, ${warnings} to consider` : ""}.`))
+  if (errors > 0) return bold(red(`${errors} to fix${warnings > 0 ? `, ${warnings} to consider` : ""}.`))
   if (warnings > 0) return bold(`It works; ${warnings} to consider.`)
-  return bold(called ? "All is well." : "The proxy is well; whether its providers answer, --call finds out.")
+  return bold(called ? "All is well." : "The proxy is well. Its providers were not called; --call does that.")
 }
 
 export const doctorCommand = Command.make(
@@ -33,21 +33,17 @@ export const doctorCommand = Command.make(
     pin: pinsFlag,
     ca: Flag.String("ca").pipe(
       Flag.withMetavar("file"),
-      Flag.withDescription(
-        "PEM file of certificate authorities to believe beside the public ones, for a CA of your own",
-      ),
+      Flag.withDescription("PEM file of certificate authorities to trust beside the public ones"),
       Flag.optional,
     ),
     operator: Flag.String("operator").pipe(
       Flag.withMetavar("url"),
-      Flag.withDescription("Address of the operator's listener, to be told more: providers, keys, sessions, TLS files"),
+      Flag.withDescription("URL of the operator's listener, which reports more: providers, keys, sessions, TLS files"),
       Flag.withSchema(UrlText),
       Flag.optional,
     ),
     call: Flag.Boolean("call").pipe(
-      Flag.withDescription(
-        "Also send each provider one tiny request, sealed, which costs what it costs; it needs a pin",
-      ),
+      Flag.withDescription("Also send each provider one tiny sealed request, which may cost money; needs a pin"),
       Flag.withDefault(false),
     ),
     credentialFile: credentialFileFlag,
@@ -68,9 +64,9 @@ export const doctorCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Examine a deployment of the proxy"),
   Command.withDescription(
-    `Looks at a running proxy as a client sees it and says what to mend, for operators and for clients whose requests fail:
+    `Checks a running proxy from a client's side and says what to fix, for operators and for clients whose requests fail:
 address, reachability, certificate, pin, signature of the session offer, clocks, readiness of providers, storage of
-keys, limits. What is told to its operator alone comes from --operator. It begins one session, and sends no prompt but with
+keys, limits. --operator adds what only the operator may see. It begins one session and sends no prompt, except with
 --call: then each provider gets one tiny request.`,
   ),
   Command.withExamples([
@@ -82,11 +78,11 @@ keys, limits. What is told to its operator alone comes from --operator. It begin
   withGuide({
     environment: ENVIRONMENT,
     exits: {
-      0: "a client can work with it, warnings or not",
-      1: "something must be mended",
+      0: "a client can use it; there may be warnings",
+      1: "something must be fixed",
       2: MISUSED,
       130: INTERRUPTED,
     },
-    next: "Each line that is not well says below it, after an arrow, what mends it.",
+    next: "Below each problem, an arrow shows how to fix it.",
   }),
 )

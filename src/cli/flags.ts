@@ -16,7 +16,7 @@ const PinText = parsed(
 export const proxyFlag = Flag.String("proxy").pipe(
   Flag.withMetavar("url"),
   Flag.withDescription(
-    "Where the sealed proxy is, or the link to its console (default SEALGATE_PROXY, else http://localhost:3001)",
+    "URL of the sealed proxy or of its console (default SEALGATE_PROXY, else http://localhost:3001)",
   ),
   Flag.withSchema(UrlText),
   Flag.optional,
@@ -25,14 +25,14 @@ export const proxyFlag = Flag.String("proxy").pipe(
 export const pinsFlag = Flag.String("pin").pipe(
   Flag.withMetavar("pin"),
   Flag.withDescription(
-    "Id of the proxy's key: only a proxy with this key is believed. It prints it at start; ask its operator. May be " +
-      "repeated, while keys are rotated (default SEALGATE_PIN; for a proxy on this machine, the key in this folder)",
+    "Id of the proxy's key; only a proxy with this key is trusted. The proxy prints it at start; ask its operator. May be " +
+      "repeated while keys are rotated (default SEALGATE_PIN; for a proxy on this machine, the key in this folder)",
   ),
   Flag.withSchema(PinText),
   Flag.atLeast(0),
 )
 
-/** One pin in 64 begins with a dash, which would pass for a flag: `--pin -x…` becomes `--pin=-x…`. */
+/** Rewrites `--pin -x…` to `--pin=-x…`: one pin in 64 begins with a dash and would be parsed as a flag. */
 export const joinPins = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
   args.flatMap((arg, i) => {
     const next = args[i + 1]
@@ -40,16 +40,16 @@ export const joinPins = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
     return i > 0 && args[i - 1] === "--pin" && isPin(arg) ? [] : [arg]
   })
 
-/** `sealgate help chat` is `sealgate chat --help`. */
+/** Rewrites `sealgate help chat` to `sealgate chat --help`. */
 export const askedForHelp = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
   args[0] === "help" ? [...args.slice(1), "--help"] : args
 
 export const trustOnFirstUseFlag = Flag.Boolean("trust-on-first-use").pipe(
-  Flag.withDescription("For tries, without --pin: believe whoever answers first, and only them from then on"),
+  Flag.withDescription("For trials without --pin: trust the first key that answers, and only that key from then on"),
   Flag.withDefault(false),
 )
 
-/** How much a server logs. `otherwise` says what counts without it. */
+/** `otherwise` describes the default. */
 export const logLevelFlag = (otherwise: string) =>
   Flag.Literals("log-level", LOG_LEVELS).pipe(
     Flag.withMetavar("level"),
@@ -60,7 +60,6 @@ export const logLevelFlag = (otherwise: string) =>
 export const jsonFlag = (description: string) =>
   Flag.Boolean("json").pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-/** Where a server listens. */
 export const portFlag = (otherwise: string) =>
   Flag.String("port").pipe(
     Flag.withMetavar("number"),
@@ -77,13 +76,12 @@ export const hostFlag = (otherwise: string) =>
     Flag.optional,
   )
 
-/** What flags of a server say in place of its settings. */
+/** Returns the flags that were given, to override a server's settings. */
 export const givenOf = <Flags extends { readonly [Key in keyof Flags]: Option.Option<unknown> }>(flags: Flags) =>
   withoutUndefined(
     Object.fromEntries(
       Object.entries<Option.Option<unknown>>(flags).map(([key, flag]) => [key, Option.getOrUndefined(flag)]),
     ),
   ) as Partial<{
-    // Those that were given, under their own names.
     readonly [Key in keyof Flags]: Flags[Key] extends Option.Option<infer A> ? A : never
   }>

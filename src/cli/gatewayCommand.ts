@@ -8,7 +8,9 @@ export const gatewayCommand = Command.make(
   "gateway",
   {
     dev: Flag.Boolean("dev").pipe(
-      Flag.withDescription("To try it: listen on 127.0.0.1 only, make a secret if there is none, print an admin token"),
+      Flag.withDescription(
+        "For trials: listen on 127.0.0.1 only, create a secret if there is none, print an admin token",
+      ),
       Flag.withDefault(false),
     ),
     port: portFlag("PORT, else 3000"),
@@ -23,18 +25,17 @@ export const gatewayCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Run the agent gateway"),
   Command.withDescription(
-    `Runs the agent gateway, for operators: an HTTP API that gives agents tasks, as jobs that survive restarts. Every
-answer is either argued over by a second model (adversarial) or compared with those of others (verified). Without
-a provider's key it serves a built-in echo, good to try things out. Settings say the rest.
+    `Runs the agent gateway, for operators: an HTTP API that gives tasks to agents, as jobs that survive restarts. Each
+answer is either challenged by a second model (adversarial) or compared with other models' answers (verified). Without
+a provider's key, it serves a built-in echo for trials. Everything else is configured by settings.
 
-At start it logs the address of a page on which to try it in a browser (/console). The API is described at
-/openapi.json.`,
+At start it logs the address of its console (/console). /openapi.json describes the API.`,
   ),
   Command.withExamples([
-    { command: "sealgate gateway --dev", description: "Try it: this machine only, with a ready token" },
+    { command: "sealgate gateway --dev", description: "For trials: this machine only, with a token" },
     {
       command: "JWT_SECRET=… sealgate gateway",
-      description: "Listen on port 3000, keep jobs in a file; `sealgate token` makes tokens",
+      description: "Listen on port 3000, keep jobs in a file; `sealgate token` mints tokens",
     },
     {
       command: "DATABASE_URL=postgres://… JWT_JWKS_URL=https://…/jwks.json \\\n    sealgate gateway",
@@ -60,6 +61,6 @@ At start it logs the address of a page on which to try it in a browser (/console
     exits: SERVER_EXITS,
     next:
       'With --dev: copy the `export SEALGATE_TOKEN=…` line that it prints into another terminal, then `sealgate run "Is 391 a ' +
-      'prime?"`. Without: `sealgate token` makes tokens. This help is long: `sealgate gateway --help | less`.',
+      'prime?"`. Without --dev: `sealgate token` mints tokens. This help is long: `sealgate gateway --help | less`.',
   }),
 )

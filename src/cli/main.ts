@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The `sealgate` command. Whatever Node it is started with can read this file, so that an old one is told of: what it
- * leads to imports modules that old ones do not have.
+ * The `sealgate` command. Old versions of Node can run this file and report that they are too old. All other modules are
+ * imported afterwards, because they need newer versions.
  */
 import { whyTooOld } from "./nodeVersion.ts"
 

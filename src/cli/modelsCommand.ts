@@ -18,17 +18,17 @@ const failed = (error: unknown): CommandFailed => {
     return new CommandFailed({ message: `The proxy could not be reached: ${connectionReason(error)}.`, exitCode: 1 })
   }
   return new CommandFailed({
-    message: "The proxy does not say which models there are. `sealgate doctor` finds out why.",
+    message: "The proxy did not list its models. `sealgate doctor` finds out why.",
     exitCode: 1,
   })
 }
 
-/** Only its path counts. */
+/** Only the path of this URL is used. */
 const MODELS = "https://sealed.invalid/v1/models"
 
 export const modelsCommand = Command.make(
   "models",
-  { proxy: proxyFlag, pin: pinsFlag, json: jsonFlag("Print JSON: what a proxy answers at /v1/models") },
+  { proxy: proxyFlag, pin: pinsFlag, json: jsonFlag("Print JSON, as the proxy answers at /v1/models") },
   Effect.fn(function* (input) {
     const { pins, proxy } = yield* proxyAndPins(input)
     const { createSealedFetch } = yield* Effect.promise(() => import("../client/sdk/sealedFetch.ts"))
@@ -47,18 +47,18 @@ export const modelsCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("List the models that a proxy has by default"),
+  Command.withShortDescription("List the default models of a proxy"),
   Command.withDescription(
-    `Lists the models that a proxy's providers have by default; a provider may serve others, too. No prompt is sent. The list is not
-sealed: it is as good as the connection.`,
+    `Lists the default model of each of a proxy's providers; a provider may serve others too. No prompt is sent. The list is
+not sealed: trust it no more than the connection.`,
   ),
   Command.withExamples([
-    { command: "sealgate models", description: "Of the proxy on this machine" },
+    { command: "sealgate models", description: "Models of the proxy on this machine" },
     { command: "sealgate models --proxy https://proxy.example.com --json", description: "For programs" },
   ]),
   withGuide({
     environment: ENVIRONMENT,
-    exits: { 0: "shown", 1: "the proxy cannot be reached, or does not say", 2: MISUSED, 130: INTERRUPTED },
+    exits: { 0: "shown", 1: "the proxy cannot be reached, or gave no list", 2: MISUSED, 130: INTERRUPTED },
     next: '`sealgate chat --model <name> "…"` asks one of them.',
   }),
 )

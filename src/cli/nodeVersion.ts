@@ -1,11 +1,11 @@
-/** Which Node the command needs. This has to be understood by the Nodes that it is about. */
+/** Checks the version of Node. Old versions must be able to run this file. */
 
-/** The first with ML-KEM; as package.json has it. */
+/** The first version with ML-KEM, as in package.json. */
 export const NEEDED = "24.7.0"
 
 const numbers = (version: string) => version.split(".").map(Number)
 
-/** What to tell whoever starts the command with a Node of `version`, which is at `path`, if that is too old. */
+/** Returns the error message if Node `version` at `path` is too old. */
 export const whyTooOld = (version: string, path: string): string | undefined => {
   const [major = 0, minor = 0] = numbers(version)
   const [neededMajor = 0, neededMinor = 0] = numbers(NEEDED)

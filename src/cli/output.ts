@@ -1,27 +1,27 @@
 /**
- * Makes sure that printed output arrives. A pipe accepts only as much as its reader leaves room for, and `process.exit`
- * drops the rest; a failed write is an event of the stream, which ends the process if nobody listens.
+ * Waits for printed output to arrive: `process.exit` drops output that a pipe has not accepted yet. Also handles failed
+ * writes, which would otherwise crash the process.
  */
 
-/** The error code of a write after the reader has left, as `head` does once it has enough. */
+/** Error code of a write after the reader closed the pipe, as `head` does. */
 const READER_LEFT = "EPIPE"
 
-/** Watches standard output and standard error from now on. */
+/** Starts to watch standard output and standard error. */
 export const watchOutput = () => {
   let lost: Error | undefined
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== READER_LEFT) lost ??= error
   })
-  // There is no place left to report these.
+  // Errors of standard error cannot be reported anywhere.
   process.stderr.on("error", () => undefined)
   return {
-    /** Calls back once everything printed so far was taken or has failed; `lost` is why, unless its reader had left. */
+    /** Calls `done` once all output was written or has failed. `lost` is the failure, unless the reader closed the pipe. */
     settled: (done: (lost: Error | undefined) => void): void => {
       let left = 2
-      // Writes are completed in order, and the callback runs after a failure too.
+      // Writes complete in order, and callbacks also run after a failure.
       const taken = () => {
         left -= 1
-        // A stream reports its failure after the callback.
+        // A stream emits its error after the callback.
         if (left === 0) setImmediate(() => done(lost))
       }
       process.stdout.write("", taken)

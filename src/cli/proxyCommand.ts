@@ -15,21 +15,21 @@ export const proxyCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Run the sealed proxy"),
   Command.withDescription(
-    `Runs the sealed proxy, for operators: it opens sealed prompts only to call a model provider, seals every answer, and
-keeps nothing. Without a provider's key it serves a built-in echo, good to try things out. Settings say the rest.
+    `Runs the sealed proxy, for operators. It opens sealed prompts only to call a model provider, seals every answer and
+stores nothing. Without a provider's key, it serves a built-in echo for trials. Everything else is configured by settings.
 
-At start it logs its pin, which clients need, and the address of a page on which to try it in a browser (/console).`,
+At start it logs its pin, which clients need, and the address of its console (/console).`,
   ),
   Command.withExamples([
-    { command: "sealgate proxy", description: "Try it: the echo, on port 3001 of this machine's addresses" },
-    { command: "PROVIDER1_API_KEY=… sealgate proxy", description: "Serve from a provider" },
+    { command: "sealgate proxy", description: "The echo, on port 3001 of all addresses of this machine" },
+    { command: "PROVIDER1_API_KEY=… sealgate proxy", description: "With a model provider" },
     {
       command: "PROVIDER1_API_KEY=… PROVIDER1_BASE_URL=http://gpu:8000/v1 \\\n    sealgate proxy",
-      description: "Serve from a server of your own that speaks OpenAI's API",
+      description: "With your own server that speaks OpenAI's API",
     },
     {
       command: "PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem \\\n    sealgate proxy",
-      description: "Speak HTTPS",
+      description: "Over HTTPS",
     },
   ]),
   withGuide({

@@ -1,4 +1,4 @@
-/** Says at start which variables providers were taken from, because a shell or a file may have set them long ago. */
+/** Logs the variables that configure providers, because a shell or a file may have set them long ago. */
 import { Effect } from "effect"
 import { findSettings, type FoundSetting, type Setting, unusedAliases } from "../layers/config/Setting.ts"
 import { SLOTS } from "../services/upstream/Slots.ts"
@@ -15,7 +15,7 @@ const taken = (found: ReadonlyArray<FoundSetting>): string => {
     .join("; ")
 }
 
-/** The variables of each provider that is set up, and those of vendors that are set and do not count. */
+/** Logs the variables of each configured provider, and the vendors' variables that are set but not used. */
 export const reportProviders = Effect.fnUntraced(function* (settings: Settings) {
   const providers = Object.values(settings).filter(({ variable }) => /^PROVIDER\d/.test(variable))
   const found = yield* findSettings(providers)
@@ -28,8 +28,6 @@ export const reportProviders = Effect.fnUntraced(function* (settings: Settings) 
   }
   const unused = yield* unusedAliases(providers)
   if (unused.length > 0) {
-    yield* Effect.logInfo(
-      `set, but not used: ${unused.join(", ")}; with PROVIDER_FROM_ENV=1 the vendors' own variables count`,
-    )
+    yield* Effect.logInfo(`set, but not used: ${unused.join(", ")}; set PROVIDER_FROM_ENV=1 to use vendors' variables`)
   }
 })

@@ -1,6 +1,6 @@
 /**
- * Runs a program up to its end or a signal: the first SIGINT or SIGTERM closes it in order, a second one exits at once.
- * Keys are overwritten either way: by their scopes, or by the vault's hook on process exit.
+ * Runs a program to its end or a signal. The first SIGINT or SIGTERM closes it in order, a second one exits at once. Keys
+ * are overwritten in both cases: by their scopes, or by the vault's hook on process exit.
  */
 import { Cause, Duration, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError } from "effect/cli"
@@ -10,27 +10,24 @@ import { whatHappened } from "./whatHappened.ts"
 import { CUT_SHORT } from "./servers.ts"
 
 const HELD_UP = 1
-/** Exit code of a command that was done, but whose output could not be written. */
+/** Exit code if the command succeeded but its output could not be written. */
 const UNWRITTEN = 1
-/**
- * Within this time the same signal counts once: npm passes a Ctrl-C on that the terminal has sent to the whole group
- * already, so the process hears of it twice.
- */
+/** A repeated signal within this time is ignored: npm forwards a Ctrl-C that the terminal already sent to the whole group. */
 const SAME_SIGNAL_MS = 1000
-/** How long, after the grace period, what is closed may take before the process ends without it. */
+/** Time for closing after the grace period before the process is ended. */
 export const OVERTIME = Duration.seconds(8)
-/** How long a program that is to end waits for those who read what it printed. */
+/** How long an ending program waits for readers of its output. */
 const READERS_MS = 1000
-/** Exit code of a command that was not given what it needs; its help and what was wrong are on the screen by then. */
+/** Exit code of a misused command, after the mistake was printed. */
 const MISUSED = 2
 
-/** 1, unless the error says otherwise. */
+/** Returns the exit code of the error; 1 by default. */
 export const exitCodeOf = (cause: Cause.Cause<unknown>): number => {
   const error = Cause.squash(cause)
   return CliError.isCliError(error) ? MISUSED : Runtime.getErrorExitCode(error)
 }
 
-/** What is to be said of a program that failed. */
+/** Returns the message for a failed program. */
 export const reportOf = (cause: Cause.Cause<unknown>): string => {
   let report = ""
   for (const reason of cause.reasons) {
@@ -42,26 +39,23 @@ export const reportOf = (cause: Cause.Cause<unknown>): string => {
 }
 
 /**
- * The last resort of a server, to be built last: a shutdown that something holds up, such as a database that does not
- * answer any more, ends with exit code 1 some seconds after the grace period. Keys are overwritten then too.
+ * Ends a hanging shutdown with exit code 1 some seconds after the grace period, for example if the database no longer
+ * answers. Build it last. Keys are overwritten in this case too.
  */
 export const layerLastResort = (grace: Duration.Duration, overtime = OVERTIME) =>
   Layer.effectDiscard(
     Effect.addFinalizer(() =>
       Effect.sync(() => {
-        const give = () => {
-          process.stderr.write("The shutdown did not end in time; what was left is cut off.\n")
+        const giveUp = () => {
+          process.stderr.write("The shutdown did not end in time; the remaining work was cut off.\n")
           process.exit(HELD_UP)
         }
-        setTimeout(give, Duration.toMillis(Duration.sum(grace, overtime))).unref()
+        setTimeout(giveUp, Duration.toMillis(Duration.sum(grace, overtime))).unref()
       }),
     ),
   )
 
-/**
- * Runs `program`. For what `serves` until it is stopped, a signal is the orderly end, with 0; everything else it cuts
- * short, with 130.
- */
+/** Runs `program`. A signal ends a server (`serves`) with exit code 0, and any other command with 130. */
 export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>, serves: boolean): void => {
   const output = watchOutput()
   let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
@@ -70,22 +64,22 @@ export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>, serves: bo
     if (first === undefined) {
       first = { signal, at }
       if (fiber.pollUnsafe() === undefined) fiber.interruptUnsafe()
-      // Only a reader of the output is left, for whom a server does not wait anyway.
+      // The program is done and only waits for a reader of its output. Servers do not wait.
       else if (!serves) process.exit(CUT_SHORT)
     } else if (signal !== first.signal || at - first.at > SAME_SIGNAL_MS) process.exit(CUT_SHORT)
   }
-  /** A slow reader is waited for, but a stuck one must delay neither the end nor a restart. */
+  /** Waits for a slow reader, but not for one that is stuck: it must not delay a restart. */
   const end = (code: number) => {
     if (serves || first !== undefined) setTimeout(() => process.exit(code), READERS_MS)
     output.settled((lost) => {
-      // A server prints a log, and losing it does not undo its work.
+      // A server only prints a log, so lost output is no failure.
       if (code !== 0 || serves || lost === undefined) process.exit(code)
       process.stderr.write(`The output could not be written: ${lost.message}\n`, () => process.exit(UNWRITTEN))
     })
   }
   process.on("SIGINT", stop)
   process.on("SIGTERM", stop)
-  // A terminal that goes away, unless somebody else here takes the signal for a wish to read files again.
+  // SIGHUP means that the terminal closed, unless another listener uses it to reload files.
   process.on("SIGHUP", (signal) => {
     if (process.listenerCount("SIGHUP") === 1) stop(signal)
   })

@@ -1,4 +1,4 @@
-/** What `sealgate connect` does. It is loaded only then, because it leads to all of the server. */
+/** `sealgate connect`, loaded on demand because it imports the whole server. */
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
@@ -19,7 +19,7 @@ const announce = (settings: ConnectorSettings) =>
       `sealing to ${String(settings.sealed.baseUrl)}; base URLs for programs: OPENAI_BASE_URL=${url}/v1 ANTHROPIC_BASE_URL=${url}`,
     )
     if (!isLoopback(settings.host)) {
-      yield* Effect.logWarning("other machines may use this connector; what they send to it is not sealed on the way")
+      yield* Effect.logWarning("other machines can use this connector; their requests are not sealed on the way to it")
     }
     if (settings.receipts?.evidence === true) {
       yield* Effect.logWarning(`prompts and answers are kept in ${settings.receipts.folder}`)
@@ -27,8 +27,8 @@ const announce = (settings: ConnectorSettings) =>
   })
 
 /**
- * Begins a session once. A wrong pin ends the connector: no request could ever succeed. Anything else may pass, such as
- * a proxy that starts later.
+ * Begins a session once. A wrong pin ends the connector, because no request could succeed. Other failures are only
+ * logged: the proxy may start later.
  */
 const examineProxy = Effect.fnUntraced(function* ({ sealed }: ConnectorSettings) {
   const proxy = asBase(new URL(sealed.baseUrl))
@@ -36,7 +36,7 @@ const examineProxy = Effect.fnUntraced(function* ({ sealed }: ConnectorSettings)
   if (wrong === undefined) return
   const says = printableLine(`${wrong.says} ${wrong.fix ?? ""}`.trimEnd())
   if (wrong.check === "pin") return yield* new CommandFailed({ message: says, exitCode: 1 })
-  yield* Effect.logWarning(`no session with ${proxy.href} can be begun, so requests will fail: ${says}`)
+  yield* Effect.logWarning(`no session with ${proxy.href} could be begun; requests fail until that works: ${says}`)
 })
 
 export const serveConnector = (settings: ConnectorSettings, logging: LoggingSettings) =>

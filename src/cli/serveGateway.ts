@@ -1,4 +1,4 @@
-/** What `sealgate gateway` does. It is loaded only then, because it leads to all of the server. */
+/** `sealgate gateway`, loaded on demand because it imports the whole server. */
 import { Console, Duration, Effect, Layer, type Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { ADMIN_ROLE } from "../domain/access/identity.ts"
@@ -16,7 +16,7 @@ import { layerLastResort } from "./runUntilSignal.ts"
 
 const DEV_TOKEN_TTL = Duration.hours(24)
 
-/** Prints what one needs to make the first request. To the terminal, not to the log, which is kept. */
+/** Prints a token and a first request: to the terminal, because logs are kept. */
 const printToken = Effect.fnUntraced(function* (settings: GatewaySettings, url: string) {
   if (!settings.dev || settings.jwtSecret === undefined) return
   const token = yield* mintToken({
@@ -29,14 +29,14 @@ const printToken = Effect.fnUntraced(function* (settings: GatewaySettings, url: 
     ttl: DEV_TOKEN_TTL,
   })
   yield* Console.log(`
-An admin token for 24 hours, good until the gateway stops:
+An admin token, valid for 24 hours and until the gateway stops:
 
 export SEALGATE_TOKEN=${Redacted.value(token)}
 curl -s ${url}/api/v1/agents -H "authorization: Bearer $SEALGATE_TOKEN" -H 'content-type: application/json' -d '{"name":"first"}'
 `)
 })
 
-/** Says what an operator needs to know once the gateway listens. */
+/** Logs addresses, providers and database once the gateway listens. */
 const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const { address } = yield* HttpServer.HttpServer
   const { mode } = yield* yield* TlsStatus

@@ -1,4 +1,4 @@
-/** What `sealgate proxy` does. It is loaded only then, because it leads to all of the server. */
+/** `sealgate proxy`, loaded on demand because it imports the whole server. */
 import { existsSync } from "node:fs"
 import { Effect, Layer, type Option } from "effect"
 import { HttpServer } from "effect/http"
@@ -17,7 +17,7 @@ import { reportProviders } from "./reportProviders.ts"
 import { givenOf } from "./flags.ts"
 import { layerLastResort } from "./runUntilSignal.ts"
 
-/** A mistyped path must not become a new identity, which every client would refuse. Only the default file is made. */
+/** Requires a named key file to exist: with a mistyped path, the proxy would create an identity that clients refuse. */
 const requireNamedKey = Effect.fnUntraced(function* ({ attestationKeyFile }: ProxySettings) {
   const [key] = yield* findSettings([proxySettings.attestationKeyFile])
   if (key?.from === undefined || existsSync(attestationKeyFile)) return
@@ -25,13 +25,13 @@ const requireNamedKey = Effect.fnUntraced(function* ({ attestationKeyFile }: Pro
     mistakes: [
       {
         variable: proxySettings.attestationKeyFile.variable,
-        problem: `${attestationKeyFile}: there is no such file; check the path, or make a key there with \`sealgate keygen\``,
+        problem: `${attestationKeyFile}: there is no such file; check the path, or create a key there with \`sealgate keygen\``,
       },
     ],
   })
 })
 
-/** Says what an operator and their clients need to know once the proxy listens. */
+/** Logs addresses, identity and providers once the proxy listens. */
 const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
   const server = yield* HttpServer.HttpServer
   const attestation = yield* Attestation
@@ -41,7 +41,7 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
   const address = NetAddress.isInetAddress(server.address) ? NetAddress.formatInet(server.address) : "a socket"
   yield* Effect.logInfo(`sealed proxy listening on ${address}`)
   yield* Effect.logInfo(
-    `identity to pin: ${attestation.kid}${attestation.created ? " (new: its key was made just now)" : ""}`,
+    `identity to pin: ${attestation.kid}${attestation.created ? " (new: the key was just created)" : ""}`,
   )
   yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
   yield* reportProviders(proxySettings)

@@ -1,4 +1,4 @@
-/** Rows as text in columns, of whatever was not made by this program too. */
+/** Formats rows as columns. Cells may be untrusted text. */
 import { printableLine } from "./printable.ts"
 
 export const table = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {

@@ -1,9 +1,9 @@
-/** Colour of what the command prints. Only on a terminal, and never when NO_COLOR is set. */
+/** Colours output on a terminal, unless NO_COLOR is set. */
 import { styleText } from "node:util"
 
 type Style = Parameters<typeof styleText>[0]
 
-// `styleText` looks at the stream and at NO_COLOR, FORCE_COLOR and NODE_DISABLE_COLORS itself.
+// `styleText` checks the stream, NO_COLOR, FORCE_COLOR and NODE_DISABLE_COLORS.
 const styled =
   (style: Style, stream: () => NodeJS.WritableStream) =>
   (text: string): string =>
@@ -17,5 +17,5 @@ export const green = styled("green", output)
 export const red = styled("red", output)
 export const yellow = styled("yellow", output)
 
-/** For standard error, which may be a file while standard output is a terminal, and the other way round. */
+/** For standard error, which may be a file while standard output is a terminal, or the reverse. */
 export const dimOnStderr = styled("dim", () => process.stderr)

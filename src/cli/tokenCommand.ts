@@ -14,18 +14,18 @@ export const tokenCommand = Command.make(
   {
     sub: Flag.String("sub").pipe(
       Flag.withMetavar("name"),
-      Flag.withDescription("Who the token is for: its subject (required)"),
+      Flag.withDescription("Subject of the token: its user (required)"),
       Flag.withSchema(Subject),
     ),
     tenant: Flag.String("tenant").pipe(
       Flag.withMetavar("name"),
-      Flag.withDescription("Whose agents and jobs it opens (required, unless JWT_USERS_ARE_TENANTS is 1)"),
+      Flag.withDescription("Tenant whose agents and jobs it opens (required unless JWT_USERS_ARE_TENANTS is 1)"),
       Flag.withSchema(ClaimedTenant),
       Flag.optional,
     ),
     role: Flag.String("role").pipe(
       Flag.withMetavar("name"),
-      Flag.withDescription("A role; the gateway knows admin; may be repeated (default none)"),
+      Flag.withDescription("A role, such as admin; may be repeated (default none)"),
       Flag.atLeast(0),
     ),
     ttl: Flag.String("ttl").pipe(
@@ -43,8 +43,7 @@ export const tokenCommand = Command.make(
         mistakes: [
           {
             variable: "JWT_SECRET",
-            problem:
-              "is missing; set it to the one that the gateway has (a gateway --dev without one prints a token itself)",
+            problem: "is missing; set it to the gateway's secret (`sealgate gateway --dev` prints a token without one)",
           },
         ],
       })
@@ -52,7 +51,7 @@ export const tokenCommand = Command.make(
     const tenant = Option.getOrUndefined(input.tenant)
     if (tenant === undefined && !jwtUsersAreTenants) {
       return yield* unusable(
-        "--tenant is missing: say whose agents and jobs the token opens, such as --tenant acme. (Where users are tenants, set JWT_USERS_ARE_TENANTS=1 here as for the gateway.)",
+        "--tenant is missing: name the tenant whose agents and jobs the token opens, such as --tenant acme. (If users are tenants, set JWT_USERS_ARE_TENANTS=1 here as for the gateway.)",
       )
     }
     const expires = DateTime.addDuration(yield* DateTime.now, input.ttl)
@@ -82,10 +81,10 @@ export const tokenCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Make a token for the gateway"),
+  Command.withShortDescription("Mint a token for the gateway"),
   Command.withDescription(
-    `Makes a token (JWT, HS256) with which clients may use a gateway, and prints it alone. For first steps and tests, by
-whoever knows the gateway's secret; in production, tokens come from your identity provider (JWT_JWKS_URL of the gateway).`,
+    `Mints a token (JWT, HS256) for clients of a gateway and prints nothing else. It needs the gateway's secret and is meant
+for first steps and tests; in production, tokens come from your identity provider (JWT_JWKS_URL of the gateway).`,
   ),
   Command.withExamples([
     {
@@ -94,7 +93,7 @@ whoever knows the gateway's secret; in production, tokens come from your identit
     },
     {
       command: "export SEALGATE_TOKEN=$(sealgate token --sub alice --tenant acme)\n  sealgate agents",
-      description: "With the same JWT_SECRET, a token for an hour, and its first use",
+      description: "A token for an hour, with the same JWT_SECRET, and its first use",
     },
     {
       command: "sealgate token --sub ops --tenant acme --role admin --ttl 15min",
@@ -105,10 +104,10 @@ whoever knows the gateway's secret; in production, tokens come from your identit
     settings: mintSettings,
     exits: {
       0: "the token was printed",
-      1: "JWT_SECRET is missing, or another setting is mistaken",
+      1: "JWT_SECRET is missing, or another setting is invalid",
       2: MISUSED,
       130: INTERRUPTED,
     },
-    next: "Put it into SEALGATE_TOKEN, where `sealgate run`, `jobs`, `agents` and `stats` look for it.",
+    next: "Put it into SEALGATE_TOKEN, which `sealgate run`, `jobs`, `agents` and `stats` read.",
   }),
 )

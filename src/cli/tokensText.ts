@@ -1,8 +1,8 @@
-/** Token counts of a receipt, in words. */
+/** Formats the token counts of a receipt. */
 import type { UsageClaims } from "../domain/protocol/statement.ts"
 import { isObject } from "../domain/json/json.ts"
 
-/** Such as `900 tokens in (800 from the cache, 64 into it), 20 out`. */
+/** Returns text such as `900 tokens in (800 from the cache, 64 into it), 20 out`. */
 export const tokensText = ({ completion_tokens, prompt_tokens, prompt_tokens_details }: UsageClaims): string => {
   const details = isObject(prompt_tokens_details) ? prompt_tokens_details : {}
   const cache = [

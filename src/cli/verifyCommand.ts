@@ -13,7 +13,7 @@ import { check, trustFor } from "./verify/check.ts"
 import { readEvidence } from "./verify/Evidence.ts"
 import { explain, kindOf } from "./verify/explain.ts"
 
-/** How long a URL may take to give its keys, in milliseconds. */
+/** Time limit for fetching keys from a URL. */
 const KEYS_TIMEOUT_MS = 10_000
 
 const readText = Effect.fnUntraced(function* (path: string) {
@@ -27,7 +27,7 @@ const readText = Effect.fnUntraced(function* (path: string) {
   }).pipe(
     Effect.filterOrFail(
       (text) => !text.startsWith("\uFEFF"),
-      () => unusable(`${path} begins with a byte order mark: keep what was printed as it is.`),
+      () => unusable(`${path} begins with a byte order mark, so it was changed: save the output as it was printed.`),
     ),
   )
 })
@@ -40,10 +40,10 @@ const fetchBytes = (url: string) =>
   Effect.tryPromise({
     try: async () =>
       new Uint8Array(await (await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) })).arrayBuffer()),
-    catch: () => unusable(`${url} gives no keys.`),
+    catch: () => unusable(`${url} cannot be fetched. Check the URL of --keys.`),
   })
 
-/** The JWKs of a key set. */
+/** Returns the JWKs of a key set. */
 const readKeys = Effect.fnUntraced(function* (source: string) {
   const json = yield* isUrl(source) ? fetchBytes(source) : readText(source)
   const set = yield* Effect.try({
@@ -71,15 +71,13 @@ export const verifyCommand = Command.make(
   {
     file: Argument.String("file").pipe(
       Argument.withDescription(
-        "What `chat --json` printed, a file of `connect --receipts`, a receipt, a proof, or a recorded stream",
+        "Output of `chat --json`, a file of `connect --receipts`, a receipt, a proof, or a recorded stream",
       ),
     ),
     pin: pinsFlag,
     keys: Flag.String("keys").pipe(
       Flag.withMetavar("file|url"),
-      Flag.withDescription(
-        "Public keys (JWKS), when none came with the file: a file, or a URL such as the proxy's /v1/keys",
-      ),
+      Flag.withDescription("Public keys (JWKS), if the file has none: a file, or a URL such as the proxy's /v1/keys"),
       Flag.optional,
     ),
     json: jsonFlag("Print JSON"),
@@ -87,7 +85,7 @@ export const verifyCommand = Command.make(
   Effect.fn(function* (input) {
     const found = yield* Effect.flatMap(readText(input.file), readEvidence).pipe(orNotGenuine(input.json))
     const given = Option.isNone(input.keys) ? [] : yield* readKeys(input.keys.value)
-    // Keys from a URL are whatever is there today: they count if they are pinned, and are never believed for themselves.
+    // Keys from a URL may have been replaced, so they count only if they are pinned.
     const fromUrl = Option.exists(input.keys, isUrl)
     const evidence = fromUrl ? { ...found, keys: [...found.keys, ...given] } : found
     const trust = yield* trustFor(evidence, input.pin, fromUrl ? [] : given)
@@ -99,15 +97,15 @@ export const verifyCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Verify a receipt, a proof or a revealed exchange"),
   Command.withDescription(
-    `Checks what a proxy signed, for anybody who was given it as evidence: finds out what a file is, checks it offline
-against the pins, and says what it proves and what not.
+    `Checks statements that a proxy signed, for anybody who received them as evidence: detects the kind of file, checks it
+offline against the pins, and says what it proves and what it does not.
 
-Public keys may come with the file or from --keys; they count only if they are pinned. Without --pin, a file of keys
-that is given with --keys is believed.`,
+Public keys come with the file or from --keys and count only if they are pinned. Without --pin, a local file of keys
+given with --keys is trusted.`,
   ),
   Command.withExamples([
-    { command: "sealgate verify answer.json --pin <pin>", description: "What `chat --json > answer.json` kept" },
-    { command: "sealgate verify receipts/0b9e….json --pin <pin>", description: "A receipt that `connect` kept" },
+    { command: "sealgate verify answer.json --pin <pin>", description: "Output of `chat --json > answer.json`" },
+    { command: "sealgate verify receipts/0b9e….json --pin <pin>", description: "A receipt kept by `connect`" },
     {
       command: "sealgate verify stream.txt --pin <pin> \\\n    --keys https://proxy.example.com/v1/keys",
       description: "A stream recorded on the path, with its proof",
@@ -117,10 +115,10 @@ that is given with --keys is believed.`,
   withGuide({
     exits: {
       0: "every statement, recording and revealed exchange in the file is genuine",
-      1: "something in it is not",
-      2: "it cannot be checked, or the command was called wrongly",
+      1: "something in the file is not genuine",
+      2: "the file cannot be checked, or the command was called wrongly",
       130: INTERRUPTED,
     },
-    next: "No pin? Ask the proxy's operator, over another channel than the one the file came by.",
+    next: "No pin? Ask the proxy's operator over another channel than the one that the file came from.",
   }),
 )

@@ -1,6 +1,6 @@
 /**
- * The one place that says what happened when a command failed. What this program says itself is said; words of libraries
- * and of the system, which may hold addresses, paths and secrets, never are.
+ * Turns an error into the message of a failed command. Only messages written in this program are shown: those of
+ * libraries and the system may hold addresses, paths and secrets.
  */
 import { CliError } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
@@ -17,7 +17,7 @@ import { JwksUnreadable } from "../services/access/TokenKeys.ts"
 import { KeyFileError } from "../services/sealing/AttestationKeyFile.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 
-/** Errors whose messages are written here, for people. */
+/** Errors whose messages were written in this program. */
 const WRITTEN_HERE = [
   CommandFailed,
   SealgateError,
@@ -33,7 +33,7 @@ const WRITTEN_HERE = [
   SchemaUnknown,
 ]
 
-/** Where a fault of this program shows: the first place in its own code, such as `src/cli/chatCommand.ts:12`. */
+/** Returns the first stack frame in this program, such as `src/cli/chatCommand.ts:12`. */
 const placeOf = ({ stack = "" }: Error): string | undefined => {
   const own = stack.split("\n").filter((line) => !line.includes("node_modules"))
   for (const line of own) {
@@ -43,13 +43,13 @@ const placeOf = ({ stack = "" }: Error): string | undefined => {
   return undefined
 }
 
-/** What is to be said of an error; nothing where everything has been said. */
+/** Returns the message for an error; empty if it was already printed. */
 export const whatHappened = (error: unknown): string => {
   if (CliError.isCliError(error)) return ""
   if (error instanceof Error && WRITTEN_HERE.some((each) => error instanceof each)) return error.message
-  // Anything else must not be. It is told by its kind and place, by which it can be found and reported.
+  // Any other error is a bug, shown only by its kind and place.
   const kind = error instanceof Error ? error.name : typeof error
   const place = error instanceof Error ? placeOf(error) : undefined
   const where = [kind, systemCode(error), place].filter((part) => part !== undefined).join(", ")
-  return `This is a fault in sealgate, and none of yours (${where}). Please report it, with what you did.`
+  return `This is a bug in sealgate (${where}), not your mistake. Please report it, and say what you did.`
 }

@@ -9,7 +9,7 @@ import { serve, start } from "./serve.ts"
 
 export interface ConnectorSettings {
   readonly host: string
-  /** Host names to be asked under, beside those of this machine. */
+  /** Host names that requests may use, beside this machine's. */
   readonly allowedHosts: ReadonlyArray<string>
   readonly port: number
   /** The proxy, its pins, and how answers are released. */
@@ -28,7 +28,7 @@ const onVerified = Effect.fnUntraced(function* (settings: ConnectorSettings) {
   }
 })
 
-/** A connector: listens, serves, and on closing waits for what is in flight. Gives the bound address (`HttpServer`). */
+/** The connector. On closing it waits for requests in flight. Provides the bound address (`HttpServer`). */
 const layerConnector = (settings: ConnectorSettings) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -48,8 +48,8 @@ const layerConnector = (settings: ConnectorSettings) =>
 
 /** The connector, to be embedded. */
 export const Connector = {
-  /** As a layer. It stops when its scope closes. */
+  /** As a layer, which stops the connector when its scope closes. */
   layer: layerConnector,
-  /** The same for programs without Effect. Rejects when the port is taken. */
+  /** For programs without Effect. Rejects if the port is taken. */
   start: (settings: ConnectorSettings) => start(layerConnector(settings)),
 }

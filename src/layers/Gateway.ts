@@ -45,7 +45,7 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
     ? layerSqlite({ filename: databaseUrl.filename })
     : layerPostgres({ url: databaseUrl.url, maxConnections: databaseConnections })
 
-/** Everything behind the HTTP surface, given the providers. Closing it puts jobs in flight back, then closes the database. */
+/** The services behind HTTP. Closing them requeues jobs in flight, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
   Layer.merge(layerJobRunner, layerJobRetention).pipe(
     Layer.provide(Modes.layer),
@@ -92,13 +92,13 @@ const layerRoutes = (settings: GatewaySettings) => {
 }
 
 /**
- * The agent gateway: listens, serves, works on jobs, and on closing drains, puts jobs in flight back into the queue,
- * closes the database and stops. It needs the providers (`Upstream`), and gives the bound address (`HttpServer`).
+ * The agent gateway. On closing it drains, requeues jobs in flight and closes the database. Requires the providers
+ * (`Upstream`); provides the bound address (`HttpServer`).
  */
 const layerGateway = (given: GatewaySettings) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      // Settings that were put together by hand are checked here, before a database is opened.
+      // Embedders can pass settings that were never checked. Check before a database is opened.
       yield* checkRules(given, gatewayRules)
       const settings = forDevelopment(given)
       return serve(
@@ -117,7 +117,7 @@ const layerGateway = (given: GatewaySettings) =>
     }),
   )
 
-/** The agent gateway, to be embedded. Settings come from the environment; what is given here wins. */
+/** The agent gateway, to be embedded. Settings passed here override the environment. */
 export const Gateway = embeddable({
   name: "sealgate-gateway",
   settings: (given: Partial<GatewaySettings> = {}) => decodeSettings(gatewaySettings, { given, rules: gatewayRules }),

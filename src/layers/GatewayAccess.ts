@@ -6,8 +6,8 @@ import type { GatewaySettings } from "./config/gatewaySettings.ts"
 const DEV_SECRET_BYTES = 48
 
 /**
- * The settings as they will be used. With `dev`, the gateway binds to this machine alone, and makes a signing secret if
- * there is none, which is lost when the process ends.
+ * Applies `dev`: the gateway listens on loopback only and, without a signing secret, creates one that lasts as long as
+ * the process.
  */
 export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
   settings.dev

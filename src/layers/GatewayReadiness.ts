@@ -1,4 +1,4 @@
-/** What a gateway reports about itself to operators. */
+/** Readiness and gauges of a gateway, for operators. */
 import { statfs } from "node:fs/promises"
 import { Duration, Effect, Layer, Option } from "effect"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
@@ -11,29 +11,26 @@ import type { GatewaySettings } from "./config/gatewaySettings.ts"
 /** How long readiness and metrics wait for the database. */
 const DATABASE_PATIENCE = Duration.seconds(2)
 
-/** How long a result of the database is reused: anybody may ask, and each query counts the open jobs. */
+/** How long a result is reused. The endpoint is public, and each query counts the open jobs. */
 const FRESH = Duration.seconds(1)
 
-/** Less free space than this is none: a job with its task and steps may not fit. */
+/** Least free disk space in bytes. A job with its task and steps may not fit in less. */
 const ROOM = 8 * 1024 * 1024
 
-/**
- * Whether the disk of an embedded database has room for what is written next. A full one can still be read, so that
- * questions do not find out.
- */
+/** Whether the disk of an embedded database has room. A full disk can still be read, so queries do not reveal it. */
 const hasRoom = (database: GatewaySettings["databaseUrl"]): Effect.Effect<boolean> => {
   if (database.kind !== "sqlite" || database.filename === ":memory:") return Effect.succeed(true)
   const space = Effect.tryPromise(() => statfs(database.filename))
   return Effect.match(space, { onFailure: () => true, onSuccess: ({ bavail, bsize }) => bavail * bsize >= ROOM })
 }
 
-/** Readiness, which includes an answer of the database, and the gauges of process and queue. */
+/** Readiness, which depends on the database, and the gauges of process and queue. */
 export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =>
   Layer.effect(
     ReadinessProbe,
     Effect.gen(function* () {
       const jobs = yield* Jobs
-      /** The number of jobs that wait or run, if the database answers soon. */
+      /** Counts of open jobs, if the database answers in time. */
       const queueState = yield* Effect.option(jobs.queueState).pipe(
         Effect.timeoutOption(DATABASE_PATIENCE),
         Effect.map(Option.flatten),

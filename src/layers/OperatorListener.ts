@@ -1,7 +1,6 @@
 /**
- * The operator's listener, beside the public one. It serves what reveals single requests, such as which model was
- * called when, and how many tokens it took. Strangers who watch a server's sealed traffic must not be able to read that
- * as well.
+ * The operator's listener, apart from the public one. Its answers reveal single requests: which model was called when,
+ * and how many tokens it took. An observer of the sealed traffic must not be able to read that.
  */
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -21,15 +20,16 @@ type OperatorListenerSettings = ListenSettings &
   OperatorRoutesSettings &
   OperatorAddress & { readonly operatorHost: string }
 
-const sayWhoReachesIt = (host: string) =>
+const warnBeyondLoopback = (host: string) =>
   isLoopback(host)
     ? Effect.void
-    : Effect.logInfo(`whoever reaches ${host} on the operator's port can read which models are used, when and how much`)
+    : Effect.logInfo(
+        `anyone who can reach the operator's port on ${host} can read which models are used, when and how much`,
+      )
 
 /**
- * Listens for the operator until its scope closes, over plain HTTP: the listener is for this machine, or a network that
- * is the operator's alone. Over any other network, `/metrics` can be read with a token on the public port, through its
- * TLS.
+ * Listens for the operator over plain HTTP until its scope closes. It is meant for this machine or the operator's
+ * network; over other networks, read `/metrics` with a token on the public port.
  */
 export const layerOperatorListener = (settings: OperatorListenerSettings) => {
   const port = operatorPortOf(settings)
@@ -58,6 +58,6 @@ export const layerOperatorListener = (settings: OperatorListenerSettings) => {
         tlsClientCaFile: undefined,
       }),
     ),
-    Layer.merge(Layer.effectDiscard(sayWhoReachesIt(host))),
+    Layer.merge(Layer.effectDiscard(warnBeyondLoopback(host))),
   )
 }

@@ -1,4 +1,4 @@
-/** The providers that the environment configures, behind the fault policy; the built-in echo when there are none. */
+/** The configured providers behind the fault policy, or the built-in echo if there are none. */
 import { Effect, Layer } from "effect"
 import { hostName, isLoopback } from "../domain/access/hostName.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
@@ -60,7 +60,7 @@ const fetchThrough = Effect.fnUntraced(function* (configured: UpstreamConfigurat
   if (proxies === undefined) return undefined
   const dispatcher = yield* makeDispatcher(configured.connectTimeout, proxies)
   const { fetch: fetchWithDispatcher } = yield* Effect.promise(() => import("undici"))
-  // undici's `fetch` is the code of Node's own, but its types have other names.
+  // undici's `fetch` is the same code as Node's, but its types are unrelated.
   const through = fetchWithDispatcher as unknown as (url: string, init: object) => Promise<Response>
   return (url: string, init: RequestInit) => through(url, { ...init, dispatcher })
 })
@@ -81,7 +81,7 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
   if (apiKey === undefined) return []
   if (baseUrl.protocol === "http:" && !isLoopback(hostName(baseUrl.host))) {
     yield* Effect.logWarning(
-      `${slot} is called over plain HTTP: its key and every prompt are readable on the way there`,
+      `${slot} is called over plain HTTP, so its key and every prompt are readable on the path; use https`,
     )
   }
   yield* showKeyRefusals(slot)

@@ -32,18 +32,14 @@ import { embeddable, serve } from "./serve.ts"
 
 export type ProxySettings = Decoded<typeof proxySettings>
 
-/**
- * Longest ciphertext, in bytes, whose request fits into a body of `maxRequestBytes`: base64url takes four characters for
- * three bytes, and the other members need some room.
- */
+/** Room for the members of a sealed request beside its ciphertext. */
 const ENVELOPE_BYTES = 2048
+
+/** Returns the longest ciphertext in bytes that fits a body: base64url takes four characters for three bytes. */
 const maxCiphertextBytes = (maxRequestBytes: number): number =>
   Math.max(0, Math.floor(((maxRequestBytes - ENVELOPE_BYTES) * 3) / 4))
 
-/**
- * How many requests are remembered at once: each takes some 150 bytes, and with sessions of five minutes this allows
- * 1600 a second.
- */
+/** Request ids remembered at once, at some 150 bytes each. With sessions of five minutes, this allows 1600 a second. */
 const MAX_CLAIMS = 500_000
 
 const layerReadiness = (settings: ProxySettings) =>
@@ -61,21 +57,21 @@ const layerReadiness = (settings: ProxySettings) =>
     }),
   )
 
-/** Who may use the proxy. If that is everybody beyond this machine, the log says so. */
+/** Authenticates callers. Warns if the proxy serves other machines without authentication. */
 const layerCallers = (settings: ProxySettings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { required } = yield* Callers
       if (required || (isLoopback(settings.host) && settings.trustedProxies.length === 0)) return
       yield* Effect.logWarning(
-        "whoever reaches this proxy may use its providers; set CALLER_KEYS_FILE or JWT_… to serve callers that you know",
+        "anyone who can reach this proxy can use its providers; set CALLER_KEYS_FILE or JWT_… to serve known callers only",
       )
     }),
   ).pipe(
     Layer.provideMerge(
       Callers.layer({
         keysFile: settings.callerKeysFile,
-        // A token without a tenant counts for its user, whatever a gateway does with such tokens.
+        // At the proxy, a token without a tenant always counts for its user, unlike at the gateway.
         tokens: checksTokens(settings) ? tokenSettingsOf(settings, true) : undefined,
         perMinute: settings.rateLimitCaller,
         inFlight: settings.maxConcurrentPerCaller,
@@ -84,7 +80,7 @@ const layerCallers = (settings: ProxySettings) =>
     ),
   )
 
-/** Everything behind the HTTP surface, given the providers. Closing it overwrites every key. */
+/** The services behind HTTP. Closing them overwrites every key. */
 const layerServices = (settings: ProxySettings) => {
   const maxRequestBytes = maxCiphertextBytes(settings.maxRequestBytes)
   return SealedCompletions.layer.pipe(
@@ -120,7 +116,7 @@ const layerRoutes = (settings: ProxySettings) => {
     examples: PROXY_EXAMPLES,
     settings,
     jsonLimits: JSON_LIMITS,
-    // Anybody on the path can read what stands outside the seal.
+    // Headers outside the seal are readable on the path.
     continuesTraces: false,
     kindOf,
     malformed: (why) => new Malformed(why),
@@ -130,8 +126,8 @@ const layerRoutes = (settings: ProxySettings) => {
 }
 
 /**
- * The sealed proxy: listens, serves, and on closing drains, ends what is open, overwrites its keys and stops. It needs
- * the providers (`Upstream`), and gives the bound address (`HttpServer`) and its identity (`Attestation`).
+ * The sealed proxy. On closing it drains and overwrites its keys. Requires the providers (`Upstream`); provides the bound
+ * address (`HttpServer`) and the proxy's identity (`Attestation`).
  */
 const layerProxy = (settings: ProxySettings) =>
   serve(
@@ -144,7 +140,7 @@ const layerProxy = (settings: ProxySettings) =>
     layerOperatorListener(settings),
   )
 
-/** The sealed proxy, to be embedded. Settings come from the environment; what is given here wins. */
+/** The sealed proxy, to be embedded. Settings passed here override the environment. */
 export const SealedProxy = embeddable({
   name: "sealgate-proxy",
   settings: (given: Partial<ProxySettings> = {}) => decodeSettings(proxySettings, { given, rules: proxyRules }),

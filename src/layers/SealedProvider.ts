@@ -1,6 +1,6 @@
 /**
- * A sealed proxy as a provider: requests are sealed to it, and its answers are verified before they are used. The file
- * is in this room because services may not import the client.
+ * A sealed proxy as a provider: seals requests to it and verifies its answers. It is in this room because services may
+ * not import the client.
  */
 import { Effect, Option, Redacted, Stream, type Tracer } from "effect"
 import {
@@ -27,16 +27,16 @@ interface SealedProviderOptions {
   readonly id: ProviderId
   readonly baseUrl: string
   readonly pins: ReadonlyArray<string>
-  /** The credential by which the proxy knows its callers. It is sent under the seal. */
+  /** The credential for the proxy, sent under the seal. */
   readonly apiKey: Redacted.Redacted | undefined
   readonly defaultModel: string
-  /** Whether the proxy is sent the trace of a call, under the seal. */
+  /** Whether calls carry trace headers, under the seal. */
   readonly traceHeaders: boolean
-  /** The `fetch` to call it with; `undefined` for the platform's own. */
+  /** `undefined` for the platform's `fetch`. */
   readonly fetch: Fetch | undefined
 }
 
-/** The failures that a proxy reports under the seal, by their code. */
+/** Failures that a proxy reports under the seal, by code. */
 const KIND_OF_CODE: Readonly<Record<string, FailureKind>> = {
   "context-too-long": "context-too-long",
   "content-filtered": "content-filtered",
@@ -51,12 +51,12 @@ const KIND_OF_CODE: Readonly<Record<string, FailureKind>> = {
   "upstream-protocol": "garbage",
 }
 
-/** The statuses of servers that have nothing at the path of a sealed proxy. */
+/** Statuses that mean there is no sealed proxy at the address. */
 const NO_PROXY: ReadonlySet<number> = new Set([404, 405])
 
 /**
- * A refusal outside the seal may come from anybody on the path: it can delay a request, but not decide about it. The one
- * exception is that there is no proxy at the address, because then each try would end alike.
+ * Anybody on the path can forge a refusal outside the seal, so it may delay a request but not decide its outcome. The
+ * exception is a missing proxy, where every retry would fail alike.
  */
 const kindOfProblem = ({ code, status }: Problem, sealed: boolean): FailureKind => {
   if (status === 429) return "rate-limited"
@@ -71,11 +71,11 @@ const kindOf = (error: SealgateError): FailureKind => {
   }
   if (error instanceof StreamTruncated) return "truncated"
   if (error instanceof Unreachable) return error.mayHaveBeenServed ? "unavailable" : "unreachable"
-  // Somebody else answers, or changed the answer.
+  // Another server answered, or the answer was changed.
   return error instanceof PinMismatch ? "unreachable" : "garbage"
 }
 
-/** The errors that the client throws by design. Any other is a fault of this program. */
+/** Passes the errors that the client throws by design; rethrows any other, which is a bug. */
 const clientError = (error: unknown): SealgateError => {
   if (error instanceof SealgateError) return error
   throw error
@@ -92,10 +92,10 @@ const failureOf = (error: SealgateError): ProviderFailure =>
     }),
   })
 
-/** Why, for the log: nothing that the proxy said. */
+/** Reason for the log, without any text from the proxy. */
 const reasonOf = (error: SealgateError): string | undefined => {
   if (error instanceof Unreachable) return error.cause === undefined ? undefined : connectionReason(error)
-  if (error instanceof PinMismatch) return "another proxy answers there than the pinned one, or its key was rotated"
+  if (error instanceof PinMismatch) return "another proxy than the pinned one answers there, or its key was rotated"
   if (!(error instanceof SealedProblem)) return undefined
   const { status } = error.problem
   return !error.sealed && NO_PROXY.has(status)
@@ -103,15 +103,14 @@ const reasonOf = (error: SealgateError): string | undefined => {
     : `status ${status}`
 }
 
-/** Callers who use a proxy want to know of this failure. Its message quotes pins, but neither prompt nor answer. */
+/** Failures to log as possible attacks. Their messages quote pins, but neither prompts nor answers. */
 const isAttack = (error: SealgateError): boolean =>
   error instanceof PinMismatch || (error instanceof Tampered && !(error instanceof StreamTruncated))
 
-// The proxy accepts the same requests as this product's own providers, and reports itself what it cannot serve.
+// The proxy accepts the same requests as the other providers, and reports what it cannot serve.
 type Input = Parameters<SealedClient["stream"]>[0]
 const inputOf = (request: ChatRequest) => request as unknown as Input
 
-/** The trace headers for the client, if traces are sent. */
 const traceOf = (span: Tracer.AnySpan | undefined) => {
   const trace = span === undefined ? undefined : traceContextOf(span)
   return withoutUndefined({ trace })
@@ -123,7 +122,7 @@ export const sealedProvider = (options: SealedProviderOptions): Provider => {
   const credential = apiKey === undefined ? undefined : `Bearer ${Redacted.value(apiKey)}`
   const client = new SealedClient({ baseUrl, pins, ...withoutUndefined({ credential, fetch }) })
 
-  const told = Effect.fnUntraced(function* (error: SealgateError) {
+  const fail = Effect.fnUntraced(function* (error: SealgateError) {
     if (isAttack(error)) {
       yield* Effect.logError("a sealed proxy's answer was refused").pipe(
         Effect.annotateLogs({ provider: id, error: error.name, reason: error.message }),
@@ -135,7 +134,7 @@ export const sealedProvider = (options: SealedProviderOptions): Provider => {
     ? Effect.map(Effect.option(Effect.currentParentSpan), (span) => traceOf(Option.getOrUndefined(span)))
     : Effect.succeed(traceOf(undefined))
   const attempt = <A>(run: (signal: AbortSignal) => Promise<A>) =>
-    Effect.catch(Effect.tryPromise({ try: run, catch: clientError }), told)
+    Effect.catch(Effect.tryPromise({ try: run, catch: clientError }), fail)
 
   return {
     id,
@@ -158,8 +157,8 @@ export const sealedProvider = (options: SealedProviderOptions): Provider => {
           const options = { signal: hangUp.signal, restart: false, ...(yield* trace) }
           const sealed = yield* attempt(() => client.stream(inputOf(request), options))
           const chunks = Stream.fromAsyncIterable(sealed, clientError).pipe(
-            Stream.catch((error) => Stream.fromEffect(told(error))),
-            // A proxy that was asked not to restart a stream does not: the client would treat a restart as tampering.
+            Stream.catch((error) => Stream.fromEffect(fail(error))),
+            // There is no restart part: with `restart: false` the client would treat a restart as tampering.
             Stream.flatMap((part) => (part.type === "delta" ? Stream.succeed(part.chunk) : Stream.empty)),
           )
           const end = attempt(async () => {

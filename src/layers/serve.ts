@@ -1,4 +1,4 @@
-/** What every server is: routes behind a listener that drains before anything it serves with is torn down. */
+/** Common parts of all servers: routes behind a listener that drains before their services are closed. */
 import { Context, type Duration, Effect, Layer, ManagedRuntime, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import type { ConfigurationMistakes } from "../domain/problems/configuration.ts"
@@ -16,7 +16,7 @@ import type { ServerSettings } from "./config/serverSettings.ts"
 import { OperatorListener } from "./OperatorListener.ts"
 import { layerUpstream, type UpstreamConfiguration } from "./Providers.ts"
 
-/** No type if requests need services, because none of those that the routes are built with reach them. */
+/** `never` if requests need services: the services that routes are built with do not reach requests. */
 type NeedsNothing<R> = [
   Exclude<HttpRouter.Request.Only<"Requires" | "GlobalRequires", R>, HttpRouter.GlobalProvided>,
 ] extends [never]
@@ -25,16 +25,13 @@ type NeedsNothing<R> = [
 
 interface Served<A, B, E, R, E2, R2, E3, R3> {
   readonly routes: Layer.Layer<never, E, R> & NeedsNothing<R>
-  /** What both the routes and what is beside them stand on, such as limits, and looks at the listener and the services. */
+  /** Used by the routes and by `beside`, such as limits. May use the listener and the services. */
   readonly shared: Layer.Layer<B, E3, R3>
   readonly services: Layer.Layer<A, E2, R2>
 }
 
-/**
- * Has requests begin with `context` instead of all that the layers around the server gave: that is copied several times
- * for each.
- */
-const layerBeginningWith = (context: Context.Context<never>) =>
+/** Starts requests with `context` instead of everything in scope, which would be copied several times per request. */
+const layerRequestContext = (context: Context.Context<never>) =>
   Layer.effect(
     HttpServer.HttpServer,
     Effect.map(HttpServer.HttpServer, (server) => {
@@ -50,8 +47,8 @@ const layerBeginningWith = (context: Context.Context<never>) =>
   )
 
 /**
- * Listens, and serves `routes` with what `services` give. On closing it drains, then closes the routes, then what is
- * `beside` them, then the services. Gives the services and the bound address (`HttpServer`).
+ * Listens and serves `routes` with `services`. On closing it drains, then closes the routes, `beside` and the services.
+ * Provides the services and the bound address (`HttpServer`).
  */
 export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   settings: ListenSettings & { readonly shutdownGrace: Duration.Duration },
@@ -64,7 +61,7 @@ export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
         layerDrainFirst.pipe(
           Layer.provideMerge(
             HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
-              Layer.provide(layerBeginningWith(context)),
+              Layer.provide(layerRequestContext(context)),
             ),
           ),
           Layer.provideMerge(beside),
@@ -77,17 +74,17 @@ export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
     ),
   ).pipe(Layer.provide(Layer.merge(layerOwnSpans, layerDiscreetTracer)))
 
-/** A server that runs. */
+/** A running server. */
 export interface Running {
-  /** Where it listens, as seen from this machine. */
+  /** Its URL on this machine. */
   readonly url: string
-  /** Where its operator asks for `/metrics` and all of `/ready`; `undefined` where nobody listens for that. */
+  /** URL of the operator's listener; `undefined` if there is none. */
   readonly operatorUrl: string | undefined
   /** Drains and closes it. */
   readonly stop: () => Promise<void>
 }
 
-/** Starts a server for a program without Effect. Rejects when the configuration has mistakes or the port is taken. */
+/** Starts a server for a program without Effect. Rejects if the configuration has mistakes or the port is taken. */
 export const start = async <A extends HttpServer.HttpServer, E>(
   layer: Layer.Layer<A | HttpServer.HttpServer, E>,
 ): Promise<Running> => {
@@ -100,15 +97,15 @@ export const start = async <A extends HttpServer.HttpServer, E>(
 }
 
 interface Embeddable<Settings, A, E> {
-  /** The name that telemetry carries. */
+  /** Service name in telemetry. */
   readonly name: string
-  /** What was given, and for the rest what the environment says; or every mistake in them. */
+  /** Decodes the settings: the given ones, and the others from the environment. Fails with all mistakes. */
   readonly settings: (given?: Partial<Settings>) => Effect.Effect<Settings, ConfigurationMistakes>
-  /** The server without providers, logging and telemetry. */
+  /** The server without providers, logging or telemetry. */
   readonly layerNoDeps: (settings: Settings) => Layer.Layer<A | HttpServer.HttpServer, E, Upstream>
 }
 
-/** A server that calls model providers, to be run by the command or embedded in a program. */
+/** A server that calls model providers, for the command or for embedding. */
 export const embeddable = <
   Settings extends UpstreamConfiguration & Pick<ServerSettings, "redisUrl"> & TelemetrySettings & LoggingSettings,
   A,
@@ -132,16 +129,13 @@ export const embeddable = <
     Layer.unwrap(Effect.map(settings(given), (configured) => layerWith(configured)))
   return {
     settings,
-    /** As a layer that needs `Upstream`, for providers of your own; it takes all settings. */
+    /** As a layer that requires `Upstream`, for custom providers. Takes all settings. */
     layerNoDeps,
-    /**
-     * As a layer with all settings, the configured providers, logging and telemetry; what is built beside it logs and
-     * traces as it does.
-     */
+    /** As a layer with the configured providers, logging and telemetry, which `beside` shares. Takes all settings. */
     layerWith,
-    /** The same, with settings from the environment; what is given here wins. It stops when its scope closes. */
+    /** The same with settings from the environment; settings passed here win. It stops when its scope closes. */
     layer,
-    /** The same for programs without Effect. Rejects when the configuration has mistakes or the port is taken. */
+    /** For programs without Effect. Rejects if the configuration has mistakes or the port is taken. */
     start: (given: Partial<Settings> = {}) => start(layer(given)),
   }
 }

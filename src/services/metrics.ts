@@ -8,9 +8,9 @@ import { Mode } from "../domain/jobs/modes.ts"
 
 /** Upper bounds in seconds for requests: from a local call to the longest provider call. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
-/** The same for calls to language models: from a tenth of a second to ten minutes. */
+/** Bucket bounds for calls to language models. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600]
-/** The same for jobs, which are up to some twenty calls and may wait. */
+/** Bucket bounds for jobs, which make up to some twenty calls and may wait. */
 const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
 
 /** A series for each mode. */
@@ -41,7 +41,7 @@ const METRICS = {
     type: "counter",
     labels: ["method", "route", "status"],
     unit: "{request}",
-    meaning: "requests answered; status `aborted`: the caller went away",
+    meaning: "requests answered; status `aborted`: the caller disconnected",
   },
   sealgate_http_request_duration_seconds: {
     type: "histogram",
@@ -135,14 +135,14 @@ const METRICS = {
     type: "counter",
     labels: ["provider", "reason"],
     unit: "{target}",
-    meaning: "targets passed over without a call: `circuit` open or `bulkhead` full",
+    meaning: "targets skipped without a call: `circuit` open or `bulkhead` full",
   },
   sealgate_upstream_turns_total: {
     type: "counter",
     labels: ["provider", "affinity"],
     unit: "{turn}",
     meaning:
-      "turns whose conversation went to this provider because another failed: `moved` with this turn, or `followed` an earlier one",
+      "turns of conversations that moved to this provider after a failure: `moved` with this turn, or `followed` an earlier move",
     server: "proxy",
   },
   sealgate_upstream_requests_failed_total: {
@@ -175,7 +175,7 @@ const METRICS = {
     type: "gauge",
     labels: ["provider"],
     unit: "{call}",
-    meaning: "calls under way",
+    meaning: "calls in flight",
   },
   sealgate_upstream_circuit_state: {
     type: "gauge",
@@ -194,15 +194,14 @@ const METRICS = {
     type: "gauge",
     labels: [],
     unit: "{job}",
-    meaning: "jobs waiting for a worker, those waiting for a retry included",
+    meaning: "jobs waiting for a worker, including those waiting for a retry",
     server: "gateway",
   },
   sealgate_job_queue_age_seconds: {
     type: "gauge",
     labels: [],
     unit: "s",
-    meaning:
-      "age of the oldest job waiting for a worker, those that failed and wait for a retry left out; 0 when none does",
+    meaning: "age of the oldest job waiting for a worker, excluding jobs that wait for a retry; 0 if there is none",
     server: "gateway",
   },
   sealgate_jobs_enqueued_total: {
@@ -247,7 +246,7 @@ const METRICS = {
     type: "counter",
     labels: ["mode"],
     unit: "{attempt}",
-    meaning: "attempts that failed and are tried again",
+    meaning: "failed attempts that are retried",
     server: "gateway",
     initial: EACH_MODE,
   },
@@ -270,7 +269,7 @@ const METRICS = {
     type: "counter",
     labels: ["strategy", "mode"],
     unit: "{microUSD}",
-    meaning: "the same tokens at the baseline's price; the difference is what routing saved",
+    meaning: "cost of the same tokens at the baseline's price; the difference is the saving",
     server: "gateway",
   },
   sealgate_routing_unpriced_calls_total: {
@@ -296,7 +295,7 @@ const METRICS = {
     type: "counter",
     labels: ["outcome"],
     unit: "{reload}",
-    meaning: "attempts to take over changed TLS files: `success` or `failure`; failed ones are repeated every 5 s",
+    meaning: "attempts to reload changed TLS files: `success` or `failure`; failed ones are repeated every 5 s",
     initial: [{ outcome: "success" }, { outcome: "failure" }],
   },
   sealgate_tls_clients_refused_total: {

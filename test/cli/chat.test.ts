@@ -16,7 +16,7 @@ import { sealedSetup } from "../support/sealedSetup.ts"
 const NOTHING = { api: "chat.completions" as const, model: undefined, provider: undefined, system: undefined }
 
 describe("sealgate chat, once", () => {
-  it.live("answers a prompt, and says on the side that it was verified", () =>
+  it.live("prints the answer to standard output and the verification to standard error", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       fake.always({ text: "Fine \u001b[2Jthanks", usage: { input: 3, output: 2 } })
@@ -30,7 +30,7 @@ describe("sealgate chat, once", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("reads the prompt from a pipe, in a process of its own", () =>
+  it.live("reads the prompt from a pipe", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const answer = yield* sealgate(["chat", "--proxy", url, "--pin", kid], "Hello from a pipe")
@@ -40,7 +40,7 @@ describe("sealgate chat, once", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("prints what `sealgate verify` proves", () =>
+  it.live("prints JSON that `sealgate verify` accepts", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { stdout } = yield* run(chatCommand, ["--proxy", url, "--pin", kid, "--json", "Hello"])
@@ -104,7 +104,7 @@ const chatting = Effect.fnUntraced(function* () {
 })
 
 describe("sealgate chat, at a terminal", () => {
-  it.live("keeps what was said, and leaves with Ctrl-D", () =>
+  it.live("keeps the conversation and leaves with Ctrl-D", () =>
     Effect.gen(function* () {
       const { fake, left, sees, types } = yield* chatting()
       fake.script({ text: "Hello Bob." }, { text: "You are Bob." })
@@ -128,7 +128,7 @@ describe("sealgate chat, at a terminal", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("ends an answer with Ctrl-C and forgets it, goes on, and leaves with two in a row", () =>
+  it.live("stops and forgets an answer at Ctrl-C, and leaves at a second Ctrl-C in a row", () =>
     Effect.gen(function* () {
       const { fake, left, sees, types } = yield* chatting()
       fake.script({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "silence" } } }, { text: "Again." })
@@ -150,7 +150,7 @@ describe("sealgate chat, at a terminal", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("shows no control characters of a model", () =>
+  it.live("removes control characters from a model's answer", () =>
     Effect.gen(function* () {
       const { fake, left, sees, types } = yield* chatting()
       fake.always({ text: ["a\u001b[2Jb", "\u009b31mc\td"] })
@@ -161,7 +161,7 @@ describe("sealgate chat, at a terminal", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("tells of failures and goes on", () =>
+  it.live("reports failures and goes on", () =>
     Effect.gen(function* () {
       const { fake, left, sees, types } = yield* chatting()
       fake.script({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } }, { text: "Better." })

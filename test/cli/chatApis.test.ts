@@ -73,11 +73,11 @@ describe("sealgate chat over another API", () => {
       const verified = yield* run(verifyCommand, [file, "--pin", proxy.kid])
       assert.strictEqual(verified.code, 0, verified.stderr)
       assert.include(verified.stdout, 'answered  "Seals swim."')
-      assert.include(verified.stdout, "It took 900 tokens in (800 from the cache, 64 into it), 20 out.")
+      assert.include(verified.stdout, "It used 900 tokens in (800 from the cache, 64 into it), 20 out.")
     }).pipe(Effect.scoped),
   )
 
-  it.live("is told which providers speak an API, where the one that it wants does not", () =>
+  it.live("reports which providers speak an API if the requested provider does not", () =>
     Effect.gen(function* () {
       const { native, proxy } = yield* nativeSetup()
       const trust = ["--proxy", proxy.url, "--pin", proxy.kid]
@@ -89,6 +89,6 @@ describe("sealgate chat over another API", () => {
   )
 })
 
-it("counts one token as one", () => {
+it("tokensText uses the singular for one token", () => {
   assert.strictEqual(tokensText({ prompt_tokens: 1, completion_tokens: 2 }), "1 token in, 2 out")
 })

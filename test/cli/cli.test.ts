@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import { keygenCommand, pinCommand } from "../../src/cli/keyCommands.ts"
+import { keygenCommand, pinCommand } from "../../src/cli/attestationKeyCommands.ts"
 import { proxyCommand } from "../../src/cli/proxyCommand.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
 import { run } from "../support/cli.ts"
@@ -21,7 +21,7 @@ const failingProxy = (env: Readonly<Record<string, string>>) =>
   )
 
 describe("sealgate", () => {
-  it.live("makes keys and prints their pins, and never overwrites one", () =>
+  it.live("creates keys, prints their pins and never overwrites a key", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "deep", "next.pem")
       const made = yield* run(keygenCommand, [file])
@@ -46,7 +46,7 @@ describe("sealgate", () => {
     }),
   )
 
-  it.live("says what is wrong with a key file and what to do, and shows nothing of it", () =>
+  it.live("reports a bad key file and the remedy without its content", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const content = "-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5IGJ1dCBzZWNyZXQ=\n-----END PRIVATE KEY-----\n"
@@ -104,10 +104,10 @@ describe("sealgate", () => {
     }),
   )
 
-  it.live("as a process: fails at what it does not understand, and when its port is taken", () =>
+  it.live("fails for unknown arguments and for a port in use", () =>
     Effect.gen(function* () {
       const first = yield* Processes.runProxy()
-      assert.include(first.stdout.join("\n"), "new: its key was made just now")
+      assert.include(first.stdout.join("\n"), "new: the key was just created")
       const taken = yield* Processes.run(["proxy"], {
         folder: first.folder,
         env: { PORT: new URL(first.url).port, HOST: "127.0.0.1" },
@@ -127,7 +127,7 @@ describe("sealgate", () => {
       // The same identity after a restart.
       const second = yield* Processes.runProxy({ folder: first.folder })
       assert.strictEqual(second.kid, first.kid)
-      assert.notInclude(second.stdout.join("\n"), "its key was made just now")
+      assert.notInclude(second.stdout.join("\n"), "the key was just created")
     }),
   )
 })

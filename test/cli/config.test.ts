@@ -29,39 +29,41 @@ const ended = Effect.fnUntraced(function* (
 })
 
 describe("settings of every command", () => {
-  it.live("come from the environment, else the first file of --config that has them; and are told with that", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
-      write("settings.json", JSON.stringify({ PORT: 1, HOST: "::1", LOG_LEVEL: "warn", ALLOWED_HOSTS: ["a", "b"] }))
-      write(".env", `export PORT=2\nHOST='127.0.0.2'\nPROVIDER1_API_KEY="${KEY}"\n`)
-      const args = ["config", "proxy", "--config", ".env", "--config=settings.json", "--json"]
-      const shown = yield* ended(folder, args, { PORT: "3", HOST: " " })
-      assert.strictEqual(shown.code, 0, shown.stderr)
-      assert.notInclude(shown.stdout, KEY)
-      const rows = (JSON.parse(shown.stdout) as { readonly proxy: ReadonlyArray<Readonly<Record<string, unknown>>> })
-        .proxy
-      assert.deepStrictEqual(
-        rows.map(({ from, secret, setting, value }) => [setting, value, secret, from]),
-        [
-          ["PORT", "3", false, "the environment"],
-          ["HOST", "127.0.0.2", false, ".env"],
-          ["ALLOWED_HOSTS", "a,b", false, "settings.json"],
-          ["LOG_LEVEL", "warn", false, "settings.json"],
-          ["PROVIDER1_API_KEY", null, true, ".env"],
-        ],
-      )
-      const people = yield* ended(folder, ["config", "proxy", "--config=.env"])
-      assert.include(people.stdout, "(secret, not shown)")
-      assert.notInclude(people.stdout, KEY)
-      for (const url of [`https://someone:${KEY}@gateway.test`, `https://gateway.test/v1?key=${KEY}`]) {
-        const { code, stdout } = yield* ended(folder, ["config", "proxy"], { PROVIDER1_BASE_URL: url })
-        assert.deepStrictEqual([code, stdout.includes("PROVIDER1_BASE_URL"), stdout.includes(KEY)], [0, true, false])
-      }
-    }).pipe(Effect.scoped),
+  it.live(
+    "come from the environment, else from the first file of --config that has them, and are shown with their source",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
+        write("settings.json", JSON.stringify({ PORT: 1, HOST: "::1", LOG_LEVEL: "warn", ALLOWED_HOSTS: ["a", "b"] }))
+        write(".env", `export PORT=2\nHOST='127.0.0.2'\nPROVIDER1_API_KEY="${KEY}"\n`)
+        const args = ["config", "proxy", "--config", ".env", "--config=settings.json", "--json"]
+        const shown = yield* ended(folder, args, { PORT: "3", HOST: " " })
+        assert.strictEqual(shown.code, 0, shown.stderr)
+        assert.notInclude(shown.stdout, KEY)
+        const rows = (JSON.parse(shown.stdout) as { readonly proxy: ReadonlyArray<Readonly<Record<string, unknown>>> })
+          .proxy
+        assert.deepStrictEqual(
+          rows.map(({ from, secret, setting, value }) => [setting, value, secret, from]),
+          [
+            ["PORT", "3", false, "the environment"],
+            ["HOST", "127.0.0.2", false, ".env"],
+            ["ALLOWED_HOSTS", "a,b", false, "settings.json"],
+            ["LOG_LEVEL", "warn", false, "settings.json"],
+            ["PROVIDER1_API_KEY", null, true, ".env"],
+          ],
+        )
+        const people = yield* ended(folder, ["config", "proxy", "--config=.env"])
+        assert.include(people.stdout, "(secret, not shown)")
+        assert.notInclude(people.stdout, KEY)
+        for (const url of [`https://someone:${KEY}@gateway.test`, `https://gateway.test/v1?key=${KEY}`]) {
+          const { code, stdout } = yield* ended(folder, ["config", "proxy"], { PROVIDER1_BASE_URL: url })
+          assert.deepStrictEqual([code, stdout.includes("PROVIDER1_BASE_URL"), stdout.includes(KEY)], [0, true, false])
+        }
+      }).pipe(Effect.scoped),
   )
 
-  it.live("name one key file for keygen, pin and the commands that ask the proxy of this folder", () =>
+  it.live("name the same key file for keygen, pin and commands that call this folder's proxy", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const env = { ATTESTATION_KEY_FILE: "k.pem" }
@@ -72,11 +74,11 @@ describe("settings of every command", () => {
       assert.include(asked.stderr, kid)
       // A proxy elsewhere is not this folder's.
       const elsewhere = yield* ended(folder, ["chat", "Hi", "--proxy", "http://192.0.2.1:9"], env)
-      assert.include(elsewhere.stderr, "Whom to believe?")
+      assert.include(elsewhere.stderr, "The proxy's pin is missing")
     }).pipe(Effect.scoped),
   )
 
-  it.live("stand for flags of clients, a console's link for address and pin, a base URL for the address", () =>
+  it.live("replace clients' flags, and accept a console's link or a base URL as the address", () =>
     Effect.gen(function* () {
       const proxy = yield* Processes.runProxy()
       const folder = yield* temporaryFolder
@@ -95,7 +97,7 @@ describe("settings of every command", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("never come from the current folder unless --config names the file; a notice says so", () =>
+  it.live("come from a file in the current folder only if --config names it, with a notice otherwise", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const stranger = createServer((request, response) => {
@@ -131,7 +133,7 @@ describe("settings of every command", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("stop a command where a file of them is wrong, and not its help", () =>
+  it.live("stop a command if a file of settings is invalid, but not its help", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const file = join(folder, "settings")
@@ -141,7 +143,7 @@ describe("settings of every command", () => {
           JSON.stringify(wrong),
           ["PROT: there is no such setting; did you mean PORT?", "PROVIDER1_API_KEY?", "LOG_LEVEL: expected"],
         ],
-        ["{PORT=3001", ["is not JSON of settings"]],
+        ["{PORT=3001", ["is not a JSON object of settings"]],
         [`# fine\nPORT=1\n${KEY}\nHOST="::1\n`, ["line 3: expected NAME=value", "line 4: the quotes around"]],
       ] as const) {
         writeFileSync(file, text)
@@ -163,7 +165,7 @@ describe("names of settings", () => {
       return Option.getOrUndefined(yield* Config.option(Config.String("PORT")))
     }).pipe(Effect.provide(layerSources([], env)), Effect.result)
 
-  it.effect("that begin with PROVIDER or SEALGATE and are none are refused with the one that was meant", () =>
+  it.effect("that are unknown and begin with PROVIDER or SEALGATE are refused with a suggestion", () =>
     Effect.gen(function* () {
       for (const [typed, meant] of [
         ["PROVIDER1_APIKEY", "PROVIDER1_API_KEY"],
@@ -203,7 +205,7 @@ describe("names of settings", () => {
 })
 
 describe("files of NAME=value lines", () => {
-  it("may be UTF-8 or UTF-16, with a byte order mark or without", () => {
+  it("may be UTF-8 or UTF-16, with or without a byte order mark", () => {
     const utf16 = Buffer.from("\ufeffPORT=1\r\n", "utf16le")
     for (const bytes of [Buffer.from("PORT=1\n"), Buffer.from("\ufeffPORT=1\n"), utf16, Buffer.from(utf16).swap16()]) {
       const text = decodeTextFile(bytes)
@@ -212,7 +214,7 @@ describe("files of NAME=value lines", () => {
     for (const bytes of [utf16.subarray(2), Buffer.from([0x50, 0xff])]) assert.isUndefined(decodeTextFile(bytes))
   })
 
-  it("have values in quotes or without, comments behind a space, and export before a name", () => {
+  it("accept quoted values, comments after a space, and export before a name", () => {
     const { mistakes, values } = parseEnvFile(
       "\n # a comment\nexport A=1\nB = two words # comment\nC='#x' # comment\nD=\"it's\"\nE=a#b\nF=\nG=a=b\r\nH=x'y\n",
     )
@@ -229,7 +231,7 @@ describe("files of NAME=value lines", () => {
     })
   })
 
-  it("are refused by the numbers of their lines where they hold anything else", () => {
+  it("are refused with the numbers of invalid lines", () => {
     const { mistakes } = parseEnvFile(`PORT=1\n${KEY}\nA B=1\n=1\nC="x\nD='x'y\n`)
     assert.deepStrictEqual(
       mistakes.map((mistake) => mistake.slice(0, 7)),
@@ -240,7 +242,7 @@ describe("files of NAME=value lines", () => {
 })
 
 describe("a value of a setting", () => {
-  it.effect("is refused in quotes, which Docker's --env-file takes as part of it", () =>
+  it.effect("is refused in quotes, which Docker's --env-file keeps as part of the value", () =>
     Effect.gen(function* () {
       for (const text of [`"${KEY}"`, `'${KEY}'`]) {
         const error = yield* Effect.flip(decodeSettings({ key: proxySettings.provider1ApiKey })).pipe(
@@ -249,15 +251,15 @@ describe("a value of a setting", () => {
             ConfigProvider.fromEnvRecord({ PROVIDER1_API_KEY: text }),
           ),
         )
-        assert.include(error.message, "PROVIDER1_API_KEY: expected no quotes around the value")
+        assert.include(error.message, "PROVIDER1_API_KEY: expected a value without quotes around it")
         assert.notInclude(error.message, KEY)
       }
     }),
   )
 })
 
-describe("what was meant", () => {
-  it("is found for one letter too few, too many, wrong, or two in each other's place; and never for another word", () => {
+describe("readConfig", () => {
+  it("suggests the name for one letter missing, added, wrong or swapped, and never for another word", () => {
     const names = [...VARIABLES]
     for (const name of names.filter(({ length }) => length > 6)) {
       for (const typed of [
@@ -273,7 +275,7 @@ describe("what was meant", () => {
     assert.strictEqual(nearest("SOMETHING_ELSE_ALTOGETHER", names), undefined)
   })
 
-  it("is every setting that there is, once, as a text", () => {
+  it("accepts every setting in a JSON file", () => {
     const all = Object.fromEntries([...VARIABLES].map((name) => [name, "x"]))
     assert.deepStrictEqual(Result.getOrThrow(readConfig("f", JSON.stringify(all))), all)
   })

@@ -22,7 +22,7 @@ interface Report {
 const reportIn = (stdout: string) => JSON.parse(stdout) as Report
 
 describe("sealgate conformance proxy", () => {
-  it.live("tries one rule, and says what it saw", () =>
+  it.live("checks one rule and reports what it observed", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { code, stdout } = yield* run(conformanceCommand, ["proxy", url, "--pin", kid, "--only", "P8", "--json"])
@@ -45,7 +45,7 @@ describe("sealgate conformance proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("fails a server that is not the pinned one, and one that is not there", () =>
+  it.live("fails a server with another key, and one that cannot be reached", () =>
     Effect.gen(function* () {
       const { url } = yield* startProxy()
       for (const address of [url, "http://127.0.0.1:9"]) {
@@ -56,7 +56,7 @@ describe("sealgate conformance proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("lists everything without a server, and knows no other ids", () =>
+  it.live("lists all checks without a server, and rejects unknown ids", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* sealgate(["conformance", "proxy", "--list"])
       assert.strictEqual(code, 0)
@@ -77,7 +77,7 @@ fetch(process.argv[1] + "/v1/init", { method: "POST", headers, body }).then(() =
 `
 
 describe("sealgate conformance client", () => {
-  it.live("runs a command for each case, and tells what it believed", () =>
+  it.live("runs a command for each case and reports which ones it believed", () =>
     Effect.gen(function* () {
       const only = ["--only", "C14", "--only", "honest-stream"]
       const command = ["--", process.execPath, "-e", CREDULOUS, "{url}"]
@@ -90,7 +90,7 @@ describe("sealgate conformance client", () => {
     }),
   )
 
-  it.live("cannot be passed by refusing everything, or by doing nothing", () =>
+  it.live("fails a client that refuses everything or does nothing", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* run(conformanceCommand, ["client", "--json", "--only", "C14", "--", "false"])
       assert.strictEqual(code, 1)
@@ -98,7 +98,7 @@ describe("sealgate conformance client", () => {
     }),
   )
 
-  it.live("serves its cases to clients that are no command, and takes what they made of them", () =>
+  it.live("serves its cases to clients without a command and accepts their reports", () =>
     Effect.gen(function* () {
       const server = yield* runProcess(["conformance", "client", "--json", "--only", "honest-stream", "--only", "C43"])
       const { pin, text, url } = yield* Effect.promise(() =>

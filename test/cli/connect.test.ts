@@ -17,7 +17,7 @@ const PIN = "A".repeat(43)
 const NO_KEY = ConfigProvider.fromEnvRecord({ ATTESTATION_KEY_FILE: "/nowhere/key.pem" })
 
 describe("sealgate connect", () => {
-  it.live("exits 2 rather than trust, listen or keep what it was not told to", () =>
+  it.live("exits with 2 unless trust, remote listening and kept prompts were requested", () =>
     Effect.gen(function* () {
       const proxy = ["--proxy", "http://127.0.0.1:9"]
       const cases: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: string]> = [
@@ -37,7 +37,7 @@ describe("sealgate connect", () => {
     }),
   )
 
-  it.live("ends with 1 if the proxy has another key, and warns if there is no proxy yet", () =>
+  it.live("exits with 1 if the proxy has another key, and warns if there is no proxy yet", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const args = (proxy: string) => ["connect", "--port", "0", "--pin", PIN, "--proxy", proxy]
@@ -54,7 +54,7 @@ describe("sealgate connect", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says where it listens and whom it came to trust, warns of others, and stops with 0", () =>
+  it.live("logs its address and the trusted key, warns about other machines, and exits with 0", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const receipts = join(yield* temporaryFolder, "receipts")
@@ -84,7 +84,7 @@ describe("sealgate connect", () => {
       }
       yield* Effect.promise(async () => {
         const port = await sees(/listening on http:\/\/0\.0\.0\.0:(\d+)\/v1/)
-        await sees(/other machines may use this connector/)
+        await sees(/other machines can use this connector/)
         await sees(/prompts and answers are kept/)
         const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
           method: "POST",
@@ -102,7 +102,7 @@ describe("sealgate connect", () => {
 })
 
 describe("joinPins", () => {
-  it("keeps a pin that begins with a dash from passing for a flag", () => {
+  it("joins a pin that begins with a dash to its flag", () => {
     const dashed = `-${"A".repeat(42)}`
     assert.deepStrictEqual(joinPins(["verify", "f", "--pin", dashed, "--json"]), [
       "verify",

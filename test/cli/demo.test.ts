@@ -52,7 +52,7 @@ describe("the demo", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("ends quietly when its reader has left, and leaves nothing behind", () =>
+  it.live("ends quietly when its reader closes the pipe, and leaves no processes", () =>
     Effect.gen(function* () {
       const child = yield* demo
       let errors = ""

@@ -50,7 +50,7 @@ const answering = (answer: (response: ServerResponse, request: IncomingMessage) 
   )
 
 describe("sealgate doctor", () => {
-  it.live("finds nothing to mend at a proxy that is well", () =>
+  it.live("finds no problem at a healthy proxy", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup()
       const anybody = yield* examine(proxy.url, "--pin", proxy.kid)
@@ -68,7 +68,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says in words what it found, in a process of its own", () =>
+  it.live("prints its findings as text", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { code, stdout } = yield* sealgate(["doctor", "--proxy", url])
@@ -80,7 +80,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds a wrong pin, and goes on looking", () =>
+  it.live("reports a wrong pin and continues", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { code, errors, says } = yield* examine(url, "--pin", "A".repeat(43))
@@ -90,7 +90,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds clocks that are two minutes apart, and notices half a minute", () =>
+  it.live("reports clocks two minutes apart as an error and half a minute as a warning", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const clock = yield* Clock.Clock
@@ -113,7 +113,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds a provider that fails", () =>
+  it.live("reports a failing provider", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup({ circuitFailures: 1 })
       fake.always(fault.serverError())
@@ -128,7 +128,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("warns of plaintext beyond this machine", () =>
+  it.live("warns about plain HTTP beyond this machine", () =>
     Effect.gen(function* () {
       const { kid, port } = yield* startProxy({ settings: { host: "0.0.0.0" } })
       const local = yield* examine(`http://127.0.0.1:${port}`, "--pin", kid)
@@ -140,7 +140,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("warns when the rate limit is spent", () =>
+  it.live("warns when the rate limit is used up", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy({ settings: { rateLimitInit: 1 } })
       yield* examine(url, "--pin", kid)
@@ -151,7 +151,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("warns when a coding agent's prompts are too long", () =>
+  it.live("warns when requests of coding agents would be too large", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup({ maxRequestBytes: 1024 * 1024 })
       const { code, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
@@ -160,21 +160,21 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds nobody, and somebody else", () =>
+  it.live("reports a missing server, and a server that is not sealgate", () =>
     Effect.gen(function* () {
       const nobody = yield* examine("http://127.0.0.1:9")
       assert.deepStrictEqual([nobody.code, nobody.errors], [1, ["reachable"]])
       const url = yield* answering((response) => response.end("Hello"))
       const other = yield* examine(url)
       assert.deepStrictEqual([other.code, other.errors], [1, ["reachable"]])
-      assert.include(other.says("reachable"), "no sealgate")
+      assert.include(other.says("reachable"), "not sealgate")
       const plain = yield* examine(url.replace("http:", "https:"))
       assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
       assert.include(plain.says("reachable"), "does not speak TLS")
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds nothing to mend at another implementation, which has the paths of the protocol alone", () =>
+  it.live("finds no problem at another implementation, which has only the protocol's paths", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const url = yield* answering(async (response, request) => {
@@ -196,7 +196,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says what answers in the place of a proxy", () =>
+  it.live("describes a server that answers in place of the proxy", () =>
     Effect.gen(function* () {
       const found: Array<readonly [says: string, fix: string | undefined]> = []
       for (const [status, headers, body] of [
@@ -214,22 +214,22 @@ describe("sealgate doctor", () => {
       }
       assert.deepStrictEqual(found, [
         [
-          "Something answers, but it is no sealgate: status 401, text/html from nginx/1.29: 401 Login",
-          "Something before the proxy wants a login. Let requests through to it: whoever calls it says so under the seal.",
+          "A server answers, but it is not sealgate: status 401, text/html from nginx/1.29: 401 Login",
+          "A server in front of the proxy requires a login. Let requests pass: callers authenticate under the seal.",
         ],
         [
-          "Something answers, but it is no sealgate: status 502, text/plain: no upstream\u001b[2J",
-          "Something before the proxy answers in its place: see whether the proxy runs, and where it is looked for.",
+          "A server answers, but it is not sealgate: status 502, text/plain: no upstream\u001b[2J",
+          "A server in front of the proxy answered: check that the proxy runs, and where that server expects it.",
         ],
         [
-          "Something answers, but it is no sealgate: status 308, no content type.",
-          "Use the address that it leads to: https://elsewhere.example/health",
+          "A server answers, but it is not sealgate: status 308, no content type.",
+          "Use the address of the redirect: https://elsewhere.example/health",
         ],
       ])
     }).pipe(Effect.scoped),
   )
 
-  it.live("says what answers in the place of a session, and of the state", () =>
+  it.live("describes an answer in place of a session offer and of the readiness", () =>
     Effect.gen(function* () {
       const url = yield* answering((response, { url = "" }) => {
         if (url === "/health") return response.end('{"software":"sealgate/0"}')
@@ -237,22 +237,22 @@ describe("sealgate doctor", () => {
       })
       const { code, errors, says } = yield* examine(url)
       assert.deepStrictEqual([code, errors], [1, ["session", "ready"]])
-      assert.include(says("session"), "in place of a session: status 503, text/html from edge: Busy")
+      assert.include(says("session"), "instead of the proxy: status 503, text/html from edge: Busy")
       assert.include(says("ready"), "status 503, text/html from edge: Busy")
     }).pipe(Effect.scoped),
   )
 
-  it.live("tells a gateway from a connector", () =>
+  it.live("distinguishes a gateway from a connector", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
       const { kid, url } = yield* startProxy()
       const connector = yield* startConnector({ sealed: { baseUrl: url, pins: [kid] } })
-      assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, and no sealed proxy")
-      assert.include((yield* examine(connector.url)).says("session"), "a connector, and no sealed proxy")
+      assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, not a sealed proxy")
+      assert.include((yield* examine(connector.url)).says("session"), "a connector, not a sealed proxy")
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds that nobody answers the operator", () =>
+  it.live("reports an operator's listener that does not answer", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const { code, errors, says } = yield* examine(url, "--pin", kid, "--operator", url)
@@ -261,7 +261,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds a proxy that does not know its own name", () =>
+  it.live("reports a proxy that refuses the host name used", () =>
     Effect.gen(function* () {
       const { kid, port } = yield* startProxy()
       // Reaches this machine, but is no name of it.
@@ -272,7 +272,7 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("exits 2 when it is called wrongly", () =>
+  it.live("exits with 2 when called wrongly", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const none = join(folder, "none.pem")
@@ -290,18 +290,18 @@ describe("sealgate doctor", () => {
 })
 
 describe("sealgate doctor without --call", () => {
-  it.live("does not say that providers are well, which it has not tried", () =>
+  it.live("does not claim that providers are well", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup()
       const { stdout } = yield* run(doctorCommand, ["--proxy", proxy.url, "--pin", proxy.kid])
       assert.notInclude(stdout, "All is well")
-      assert.include(stdout, "whether its providers answer, --call finds out")
+      assert.include(stdout, "Its providers were not called; --call does that.")
     }).pipe(Effect.scoped),
   )
 })
 
 describe("sealgate doctor --call", () => {
-  it.live("asks each provider, and sends nothing to a proxy that is not pinned", () =>
+  it.live("calls each provider, and sends nothing to a proxy that is not pinned", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       const stranger = yield* examine(proxy.url, "--pin", "A".repeat(43), "--call")
@@ -315,7 +315,7 @@ describe("sealgate doctor --call", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("names what may stand between the proxy and a provider that cannot be reached", () =>
+  it.live("suggests what may block a provider that cannot be reached", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       fake.always(fault.status(503, { body: { error: "no" } }))
@@ -325,7 +325,7 @@ describe("sealgate doctor --call", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says why a provider does not answer, and where the operator finds more", () =>
+  it.live("reports why a provider fails, with the trace for the operator", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
       fake.always(fault.status(401, { body: { error: "no" } }))
@@ -335,7 +335,7 @@ describe("sealgate doctor --call", () => {
       const fix = told.findings.at(-1)?.fix ?? ""
       assert.match(
         fix,
-        /^Check the provider's key and account at the proxy\. Its log says why, under the trace [0-9a-f]{32}\.$/,
+        /^Check the provider's key and account at the proxy\. The proxy's log says why, under the trace [0-9a-f]{32}\.$/,
       )
     }).pipe(Effect.scoped),
   )
@@ -354,7 +354,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
     return { ...proxy, ca: cert }
   })
 
-  it.live("finds an expired certificate, and goes on looking", () =>
+  it.live("reports an expired certificate and continues", () =>
     Effect.gen(function* () {
       const { ca, kid, url } = yield* served(true)
       for (const args of [[], ["--ca", ca]]) {
@@ -366,7 +366,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("finds one that nobody believes, and one that ends soon", () =>
+  it.live("reports a certificate that is not trusted, and one that expires soon", () =>
     Effect.gen(function* () {
       const { ca, kid, url } = yield* served(false)
       const unknown = yield* examine(url, "--pin", kid)
@@ -374,7 +374,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
       assert.include(unknown.says("certificate"), "no authority that this machine trusts")
       const known = yield* examine(url, "--pin", kid, "--ca", ca)
       assert.deepStrictEqual([known.code, known.errors], [0, []])
-      assert.include(known.says("certificate"), "ends soon")
+      assert.include(known.says("certificate"), "expires soon")
       assert.include(known.says("address"), "HTTPS")
       const called = yield* examine(url, "--pin", kid, "--ca", ca, "--call")
       assert.include(called.says("calls"), "echo (echo-1) answered")

@@ -28,7 +28,7 @@ const gateway = Effect.gen(function* () {
 })
 
 describe("commands for a gateway", () => {
-  it.live("run a task, with an agent that is made once, and list what came of it", () =>
+  it.live("run a task with an agent that is created once, and list the results", () =>
     Effect.gen(function* () {
       const { as } = yield* gateway
       const alice = as(yield* tokenFor("alice"))
@@ -81,7 +81,7 @@ describe("commands for a gateway", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("say what was wrong, with 1 for a refusal and 2 for what they were not given", () =>
+  it.live("report errors, with exit code 1 for a refusal and 2 for a missing token or argument", () =>
     Effect.gen(function* () {
       const { as } = yield* gateway
       const nobody = yield* as(undefined)(agentsCommand)
@@ -91,7 +91,7 @@ describe("commands for a gateway", () => {
       const stranger = yield* as("not-a-token")(jobsCommand)
       assert.strictEqual(stranger.code, 1)
       assert.include(stranger.stderr, "token")
-      assert.include(stranger.stderr, "`sealgate token` makes a new one")
+      assert.include(stranger.stderr, "`sealgate token` mints a new one")
 
       const alice = as(yield* tokenFor("alice"))
       const refused = yield* alice(statsCommand, "--all")
@@ -103,7 +103,7 @@ describe("commands for a gateway", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("read on where a page ends early, as pages of large agents and jobs do", () =>
+  it.live("read further pages if a page ends early, as pages of large agents and jobs do", () =>
     Effect.gen(function* () {
       const { as, url } = yield* gateway
       const token = yield* tokenFor("bob")

@@ -47,7 +47,7 @@ const examplesIn = (help: string): ReadonlyArray<string> => {
 }
 
 describe("help", () => {
-  it.live("of every command fits 80 columns and has examples, exit codes and what to do next", () =>
+  it.live("of every command fits 80 columns and has examples, exit codes and next steps", () =>
     Effect.gen(function* () {
       for (const command of COMMANDS) {
         const help = yield* helpOf(command)
@@ -60,7 +60,7 @@ describe("help", () => {
     }),
   )
 
-  it.live("shows examples with flags that there are", () =>
+  it.live("uses only existing flags in examples", () =>
     Effect.gen(function* () {
       const root = yield* helpOf()
       const helps = new Map(
@@ -80,7 +80,7 @@ describe("help", () => {
     }),
   )
 
-  it.live("begins with three commands, and says what the words mean and who says no", () =>
+  it.live("begins with three commands and explains terms and exit codes", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* run(sealgate, [])
       assert.strictEqual(code, 2)
@@ -110,7 +110,7 @@ describe("help", () => {
     }
   })
 
-  it("takes the width of the terminal, within what can be read", () => {
+  it("uses the terminal's width within readable bounds", () => {
     assert.strictEqual(pageWidth(undefined, undefined), 80)
     assert.strictEqual(pageWidth(undefined, "72"), 72)
     assert.strictEqual(pageWidth(undefined, "wide"), 80)
@@ -142,14 +142,14 @@ describe("mistakes", () => {
     [["connect", "--port", "x"], '--port cannot be "x": expected a whole number', "sealgate connect --help"],
     [["chat", "--proxy", "here"], '--proxy cannot be "here": expected an http or https URL.', "sealgate chat --help"],
     [["chat", ...PROXY, "--pin", "abc"], '--pin cannot be "abc": expected 43 characters', "sealgate chat --help"],
-    [["chat", ...PROXY, "What", "is"], "text with spaces needs quotes", "sealgate chat --help"],
+    [["chat", ...PROXY, "What", "is"], "put quotes around text with spaces", "sealgate chat --help"],
     [["verify"], "<file> is missing", "sealgate verify --help"],
     [["run", "x", "--mode", "fast"], '--mode cannot be "fast": expected "adversarial"', "run --help"],
     [["jobs", "--limit", "1000"], '--limit cannot be "1000": expected a value between 1 and 100.', "jobs --help"],
     [["token", "--sub", "a", "--ttl", "soon"], '--ttl cannot be "soon": expected a duration', "token --help"],
   ]
 
-  it.live("are told in few lines on standard error, with what was wrong and where to read on", () =>
+  it.live("are printed in few lines on standard error, with the error and where to read more", () =>
     Effect.gen(function* () {
       for (const [args, says, more] of CASES) {
         const { code, stderr, stdout } = yield* run(sealgate, args)
@@ -164,7 +164,7 @@ describe("mistakes", () => {
     }),
   )
 
-  it.live("of an address are told apart: nobody there, and somebody else", () =>
+  it.live("of an address are distinguished: no server, and another server", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(freePort)
       const agents = (url: string) =>

@@ -34,7 +34,7 @@ const ended = Effect.fnUntraced(function* (signal: NodeJS.Signals, command: (url
 
 describe("a command that a signal ends before it is done", () => {
   it.live(
-    "exits with 130, whichever it is and whichever signal",
+    "exits with 130 for every command and signal",
     () =>
       Effect.gen(function* () {
         const file = join(yield* temporaryFolder, "receipt.json")
@@ -58,7 +58,7 @@ describe("a command that a signal ends before it is done", () => {
   )
 
   it.live(
-    "does so while it loads, too",
+    "exits with 130 while it loads, too",
     () =>
       Effect.gen(function* () {
         const preload = new URL("./signalWhileLoading.ts", import.meta.url).pathname
@@ -71,7 +71,7 @@ describe("a command that a signal ends before it is done", () => {
 
 describe("a server that Ctrl-C ends", () => {
   it.live(
-    "exits with 0, whichever it is",
+    "exits with 0 for every server",
     () =>
       Effect.gen(function* () {
         const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json" }

@@ -13,7 +13,7 @@ const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find((node) => {
 })
 
 describe("the command on an old Node", () => {
-  it("needs the Node that the package says", () => {
+  it("requires the version in package.json", () => {
     const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as {
       readonly engines: { readonly node: string }
     }
@@ -24,7 +24,7 @@ describe("the command on an old Node", () => {
     }
   })
 
-  it("can be read by any: its first file imports nothing before it has looked, and awaits nothing", () => {
+  it("starts from a file that imports and awaits nothing before it checks the version", () => {
     const entry = readFileSync(COMMAND, "utf8")
     assert.match(entry, /^#!\/usr\/bin\/env node\n/)
     assert.notMatch(entry, /^import |^export .* from|\?\?|\?\.|^await /m)

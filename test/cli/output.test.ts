@@ -40,7 +40,7 @@ const started = Effect.fnUntraced(function* (args: ReadonlyArray<string>, stdout
   }
 })
 
-describe("what a command prints", () => {
+describe("the output of a command", () => {
   it.live(
     "reaches a slow reader whole",
     () =>
@@ -74,7 +74,7 @@ describe("what a command prints", () => {
   )
 
   it.live(
-    "keeps nobody waiting who ends it: what is not read is cut off, and the exit code says so",
+    "does not delay a signal: unread output is cut off and the exit code shows it",
     () =>
       Effect.gen(function* () {
         const { child, exit } = yield* started([])
@@ -85,7 +85,7 @@ describe("what a command prints", () => {
   )
 
   it.live.skipIf(!existsSync(FULL))(
-    "is known to be lost when it could not be written",
+    "fails the command if it could not be written",
     () =>
       Effect.gen(function* () {
         const { exit, said } = yield* started([], openSync(FULL, "w"))
@@ -96,9 +96,9 @@ describe("what a command prints", () => {
   )
 })
 
-describe("what a server prints", () => {
+describe("the output of a server", () => {
   it.live(
-    "holds up neither its orderly end nor a second signal when nobody reads it",
+    "delays neither shutdown nor a second signal if it is not read",
     () =>
       Effect.gen(function* () {
         const orderly = yield* started(["server"])

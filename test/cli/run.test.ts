@@ -33,7 +33,7 @@ describe("a program that runs until a signal", () => {
   )
 
   it.live(
-    "closes in order when its terminal goes away",
+    "closes in order when its terminal closes",
     () =>
       Effect.gen(function* () {
         const running = yield* started("0")
@@ -68,7 +68,7 @@ describe("a program that runs until a signal", () => {
   )
 
   it.live(
-    "ends with 1 when it is held up for longer than its grace and some seconds",
+    "exits with 1 if closing takes seconds longer than its grace period",
     () =>
       Effect.gen(function* () {
         const running = yield* started("never")
@@ -83,7 +83,7 @@ describe("a program that runs until a signal", () => {
 
 describe("the command", () => {
   it.live(
-    "ends at a signal that comes while it loads, and has an answer to it, as a container's first process needs",
+    "handles a signal while it loads, as process 1 of a container must",
     () =>
       Effect.gen(function* () {
         const preload = new URL("./signalWhileLoading.ts", import.meta.url).pathname

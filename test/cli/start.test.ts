@@ -12,7 +12,7 @@ process.on("exit", () => {
   process._rawDebug(${JSON.stringify(MARK)} + JSON.stringify([...inside, ...files]))
 })`)}`
 
-it.live("a proxy that was asked for nothing has loaded no HTTP client", () =>
+it.live("an unused proxy has not loaded an HTTP client", () =>
   Effect.gen(function* () {
     const proxy = yield* runProxy({ env: { PROVIDER1_API_KEY: "k", NODE_OPTIONS: `--import=${tellLoaded}` } })
     proxy.kill("SIGTERM")

@@ -97,7 +97,7 @@ const JOB: Omit<Job, "status"> = {
 }
 
 describe("text of a gateway", () => {
-  it.live("cannot control the terminal, leave its line, or pass for another cell", () =>
+  it.live("cannot control the terminal, break its line or imitate another cell", () =>
     Effect.gen(function* () {
       const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
       const gateway = yield* hostile(url, "command-line", "echo-1", "EVIL", "There is no such job.", METHOD)
@@ -146,7 +146,7 @@ describe("text of a gateway", () => {
     }).pipe(Effect.scoped),
   )
 
-  it("stays within its line in what a report says around the answer", () => {
+  it("stays within its line in a report", () => {
     const result: Job["result"] = {
       mode: "verified",
       answer: "391 = 17 · 23",
@@ -173,7 +173,7 @@ describe("text of a proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("cannot control the terminal by what it signs", () =>
+  it.live("cannot control the terminal through signed statements", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup()
       const args = ["--proxy", proxy.url, "--pin", proxy.kid, "--model", HOSTILE]
@@ -190,7 +190,7 @@ describe("text of a proxy", () => {
 })
 
 describe("text of a file", () => {
-  it.live("cannot pass for what `verify` says", () =>
+  it.live("cannot imitate the output of `verify`", () =>
     Effect.gen(function* () {
       const part = (value: object) => encodeBase64Url(utf8(JSON.stringify(value)))
       const header = part({ alg: "Ed25519", typ: "sealgate-receipt+jwt", kid: HOSTILE })
@@ -208,12 +208,12 @@ describe("text of a file", () => {
 })
 
 describe("text of a failure", () => {
-  it.live("has no control characters, whoever it quotes", () =>
+  it.live("has no control characters, even in quotations", () =>
     Effect.gen(function* () {
       for (const [failing, says] of [
         [Effect.fail(unusable(HOSTILE)), "]52;c;ZXZpbA==31mone"],
         // Words that are not this program's are not quoted at all.
-        [Effect.die(new Error(HOSTILE)), "This is a fault in sealgate"],
+        [Effect.die(new Error(HOSTILE)), "This is a bug in sealgate"],
       ] as const) {
         const { stderr } = yield* run(
           Command.make("fail", {}, () => failing),

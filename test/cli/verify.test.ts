@@ -40,14 +40,14 @@ const verify = (args: ReadonlyArray<string>) => run(verifyCommand, args)
 const flipped = (text: string): string => text.slice(0, -2) + (text.at(-2) === "A" ? "B" : "A") + text.slice(-1)
 
 describe("sealgate verify", () => {
-  it.live("knows a receipt, alone or with its proof and keys", () =>
+  it.live("verifies a receipt, alone or with its proof and keys", () =>
     Effect.gen(function* () {
       const { end, keys, keySet, proxy, write } = yield* answered
       const alone = yield* sealgate(["verify", write(end.statements.receipt), "--pin", proxy.kid, "--keys", keys])
       assert.strictEqual(alone.code, 0, alone.stderr)
       assert.include(alone.stdout, "This receipt is genuine")
       assert.include(alone.stdout, "echo served it with the model echo-1")
-      assert.include(alone.stdout, "the operator's word alone")
+      assert.include(alone.stdout, "you must trust the operator")
       assert.notInclude(alone.stdout, "\u001b[")
 
       const file = write({ ...end.statements, ...keySet })
@@ -59,13 +59,13 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("knows a proof, and holds a recording against it", () =>
+  it.live("verifies a proof, and a recording against it", () =>
     Effect.gen(function* () {
       const { end, keys, proxy, wire, write } = yield* answered
       const trust = ["--pin", proxy.kid, "--keys", keys]
       const alone = yield* verify([write(end.statements.proof), ...trust])
       assert.strictEqual(alone.code, 0)
-      assert.include(alone.stdout, "no recording here")
+      assert.include(alone.stdout, "no recording to compare")
 
       const recorded = yield* verify([write(wire), ...trust])
       assert.strictEqual(recorded.code, 0, recorded.stdout)
@@ -79,7 +79,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("knows a revealed exchange, and shows what was said", () =>
+  it.live("verifies a revealed exchange and shows request and answer", () =>
     Effect.gen(function* () {
       const { end, keys, proxy, write } = yield* answered
       const trust = ["--pin", proxy.kid, "--keys", keys]
@@ -94,7 +94,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("exits 1 for a wrong signature, another signer, and statements that do not belong together", () =>
+  it.live("exits with 1 for a wrong signature, another signer, and statements of different exchanges", () =>
     Effect.gen(function* () {
       const { again, end, keys, keySet, proxy, write } = yield* answered
       const { end: other, keySet: otherKeys } = yield* answered
@@ -110,7 +110,7 @@ describe("sealgate verify", () => {
       const stranger = write({ ...other.statements, ...otherKeys })
       const unpinned = yield* verify([stranger, "--pin", proxy.kid, "--keys", keys])
       assert.strictEqual(unpinned.code, 1)
-      assert.include(unpinned.stdout, "whom you do not believe")
+      assert.include(unpinned.stdout, "which is not a trusted key")
       const mixed = write({ receipt: end.statements.receipt, proof: again.statements.proof, ...keySet })
       const two = yield* verify([mixed, "--pin", proxy.kid])
       assert.strictEqual(two.code, 1)
@@ -118,7 +118,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("shows a revealed stream that broke before it said anything", () =>
+  it.live("shows a revealed stream that failed before its first output", () =>
     Effect.gen(function* () {
       const { end, write } = yield* answered
       const identity = identityFrom(Buffer.alloc(32, 0x22))
@@ -150,7 +150,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("takes no file that holds two of what there can be one of", () =>
+  it.live("rejects a file with two different values for one member", () =>
     Effect.gen(function* () {
       const { again, end, keySet, proxy, wire, write } = yield* answered
       const other = again.statements
@@ -172,7 +172,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("passes over nothing that it cannot check", () =>
+  it.live("rejects a file with parts that it cannot check", () =>
     Effect.gen(function* () {
       const { end, keys, proxy, wire, write } = yield* answered
       const { proof, receipt } = end.statements
@@ -204,7 +204,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("knows what `chat --json` prints, and believes none of its copies", () =>
+  it.live("verifies output of `chat --json` and trusts none of its readable copies", () =>
     Effect.gen(function* () {
       const { end, keySet, proxy, write } = yield* answered
       const whole = yield* Effect.promise(() => proxy.client().complete({ prompt: PROMPT }))
@@ -227,7 +227,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("believes nobody by itself, and exits 2 for what it cannot check", () =>
+  it.live("trusts no key by default, and exits with 2 for files that it cannot check", () =>
     Effect.gen(function* () {
       const { end, keys, keySet, proxy, write } = yield* answered
       const file = write({ ...end.statements, ...keySet })
@@ -249,7 +249,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("calls nothing genuine that contradicts itself, though all of it is signed", () =>
+  it.live("rejects signed statements that contradict each other", () =>
     Effect.gen(function* () {
       const { end, wire, write } = yield* answered
       const identity = identityFrom(Buffer.alloc(32, 0x22))
@@ -283,7 +283,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("takes no recording that a client would have refused, whatever its proof covers", () =>
+  it.live("rejects a recording that a client would have refused, even if the proof covers it", () =>
     Effect.gen(function* () {
       const { keys, proxy, wire, write } = yield* answered
       const trust = ["--pin", proxy.kid, "--keys", keys]
@@ -307,7 +307,7 @@ describe("sealgate verify", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("reads no file that two programs could read differently", () =>
+  it.live("rejects ambiguous JSON", () =>
     Effect.gen(function* () {
       const { end, keySet, proxy, write } = yield* answered
       const json = JSON.stringify({ ...end.evidence, ...keySet })

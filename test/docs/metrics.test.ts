@@ -4,7 +4,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { dashboard } from "../../scripts/dashboard/dashboard.ts"
 import { declarations } from "../../src/services/metrics.ts"
-import { metricsTable } from "../support/metricsTable.ts"
 
 const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
   .filter((path) => /\.tsx?$/.test(path) && path !== "services/metrics.ts")
@@ -41,10 +40,6 @@ const checkQuery = (query: string): ReadonlyArray<string> => {
 }
 
 describe("metrics", () => {
-  it("are the ones that docs/monitoring.md lists", () => {
-    assert.include(readFileSync("docs/monitoring.md", "utf8"), metricsTable())
-  })
-
   it("are declared in one place, and each is used", () => {
     const used = new Set<string>()
     for (const { path, text } of sources) {

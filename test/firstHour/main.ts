@@ -23,7 +23,7 @@ const NEVER = [
   /^\s+at .+[:(]/m,
   /\b(ECONN\w+|ENOENT|ENOTFOUND|EADDR\w+|EACCES|EISDIR|ERR_[A-Z_]+)\b/,
   /getaddrinfo|fetch failed|is an invalid header value|SSL routines|SchemaError|TypeError|node:internal|undici|\bEffect\b/,
-  /This is a fault in sealgate/,
+  /This is a bug in sealgate/,
   new RegExp(SECRET),
 ]
 

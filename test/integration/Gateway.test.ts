@@ -153,7 +153,7 @@ describeDatabases("the gateway", (database) => {
       })
     }))
 
-  it.live("answers a poll in time when the job does not end, and at once when it does", () =>
+  it.live("answers a poll in time if the job does not end, and at once when it ends", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, api, upstream } = yield* gated
@@ -198,7 +198,7 @@ describeDatabases("the gateway", (database) => {
       assert.deepInclude(yield* Effect.flip(api.jobs.events({ params: { id: MISSING }, headers: {} })), { status: 404 })
     }))
 
-  it.live("cancels what waits and what runs, once, and leaves what has ended as it is", () =>
+  it.live("cancels waiting and running jobs once, and leaves ended jobs unchanged", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, api, upstream } = yield* gated
@@ -225,7 +225,7 @@ describeDatabases("the gateway", (database) => {
     ),
   )
 
-  it.live("makes one job of fifty requests with one key", () =>
+  it.live("creates one job for fifty requests with the same key", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, api, upstream } = yield* gated
@@ -395,7 +395,7 @@ describeDatabases("the gateway", (database) => {
       assert.strictEqual((yield* admin.routing.config({})).body.version, 1)
     }))
 
-  it.live("puts jobs back whose calls outlast its grace when it stops, and the next one finishes them", () =>
+  it.live("requeues jobs whose calls outlast its grace period at shutdown, and the next gateway finishes them", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, api, gateway, token, upstream, url } = yield* gated
@@ -411,7 +411,7 @@ describeDatabases("the gateway", (database) => {
     ),
   )
 
-  it.live("forgets a job when JOB_RETENTION is over, as it was when the job ended", () =>
+  it.live("deletes a job after the JOB_RETENTION in force when it ended", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const url = yield* databaseUrl(database)
@@ -441,7 +441,7 @@ describeDatabases("the gateway", (database) => {
     ),
   )
 
-  it.live("answers polls and ends streams when it stops, so that callers go elsewhere", () =>
+  it.live("answers polls and ends streams at shutdown, so that callers turn to another gateway", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, api, gateway, upstream } = yield* gated

@@ -35,7 +35,7 @@ const gatedWith = Effect.fnUntraced(function* (environment: Readonly<Record<stri
 const gated = gatedWith({})
 
 describe("GatewayClient", () => {
-  it.live("does with promises what the API offers, in the form of the wire", () =>
+  it.live("offers the API as promises, in the wire format", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { client, upstream } = yield* gated
@@ -127,7 +127,7 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("asks for a token before every request, so that it can be renewed", () =>
+  it.live("gets the token before every request, so that it can be renewed", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { gateway, token } = yield* gated
@@ -142,7 +142,7 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("stops waiting when it is told to, without touching the job", () =>
+  it.live("stops waiting when its signal aborts, without changing the job", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { client, upstream } = yield* gated
@@ -167,7 +167,7 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("repeats what may be repeated: one execution stays one job", () =>
+  it.live("retries safe requests, and one execution stays one job", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { gateway, token, upstream } = yield* gated
@@ -194,7 +194,7 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("asks again while an execution that lost its answer is still being carried out", () =>
+  it.live("retries while an execution whose answer was lost is still in progress", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { gateway, token, upstream } = yield* gated
@@ -233,7 +233,7 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("waits for a job and follows it when the tenant has no place left for requests that wait", () =>
+  it.live("waits for a job and follows it when the tenant has used all waiting requests", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { client, upstream } = yield* gatedWith({ MAX_WAITING_PER_TENANT: "1" })
@@ -256,7 +256,7 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("lets go of a signal when a stream ends or is left", () =>
+  it.live("removes its listener from a signal when a stream ends or is left", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { client, upstream } = yield* gated
@@ -274,7 +274,7 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("takes an event stream up where it was cut", () =>
+  it.live("resumes an event stream where it was cut", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { gateway, token, upstream } = yield* gated
@@ -356,7 +356,7 @@ describe("Gateway", () => {
     ),
   )
 
-  it.live("does not start without something to check tokens with", () =>
+  it.live("does not start without a way to check tokens", () =>
     Effect.gen(function* () {
       const error = yield* Effect.promise(() => rejection(Gateway.start({ port: 0, logLevel: "none" })))
       assert.match(String(error), /JWT_SECRET/)

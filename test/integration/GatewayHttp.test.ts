@@ -204,7 +204,7 @@ describe("what the gateway refuses", () => {
   )
 
   test(
-    "cuts a body off that does not say how long it is",
+    "cuts off a body without a length that is too large",
     (gateway, token) =>
       Effect.gen(function* () {
         const answer = yield* Effect.promise(
@@ -281,7 +281,7 @@ describe("what the gateway refuses", () => {
       )
     }))
 
-  it.live("tells nothing of a defect but where to look", () =>
+  it.live("reveals nothing of a defect except the trace", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const broken = Layer.effect(
@@ -321,7 +321,7 @@ describe("what the gateway answers to those who may ask", () => {
 })
 
 describe("a connection to the gateway", () => {
-  it.live("is closed when nobody has used it for KEEP_ALIVE_TIMEOUT", () =>
+  it.live("is closed after KEEP_ALIVE_TIMEOUT without requests", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const gateway = yield* gatewayWith({ KEEP_ALIVE_TIMEOUT: "100ms" })
@@ -339,7 +339,7 @@ describe("a connection to the gateway", () => {
 
 describe("the gateway's rate limits", () => {
   test(
-    "count a tenant, whoever of it calls, by what the request does",
+    "count requests of all users of a tenant by kind",
     (gateway) =>
       Effect.gen(function* () {
         const anna = yield* tokenFor("anna", { tenant: "acme" })
@@ -388,7 +388,7 @@ describe("the gateway's rate limits", () => {
   )
 
   test(
-    "count a tenant once for all who call for it, wherever from",
+    "count a tenant's requests together, from any address",
     (gateway) =>
       Effect.gen(function* () {
         const anna = yield* tokenFor("anna", { tenant: "acme" })
@@ -411,7 +411,7 @@ describe("the gateway's rate limits", () => {
   )
 
   test(
-    "do not believe an address that anybody can write",
+    "do not trust a forged client address",
     (gateway, token) =>
       Effect.gen(function* () {
         const read = (address: string) =>
@@ -423,7 +423,7 @@ describe("the gateway's rate limits", () => {
   )
 
   test(
-    "hold for callers without a token, too",
+    "apply to callers without a token, too",
     (gateway, token) =>
       Effect.gen(function* () {
         const guess = call(gateway, "GET", "/api/v1/agents", { token: "guess" })
@@ -449,7 +449,7 @@ describe("the gateway's rate limits", () => {
     { RATE_LIMIT_EXECUTE: "1" },
   )
 
-  it.live("bound what waits", () =>
+  it.live("limit waiting requests", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const upstream = yield* gatedUpstream
@@ -524,7 +524,7 @@ describe("what operators ask the gateway", () => {
       assert.include(JSON.stringify(openApi), '"bearer":{"type":"http","scheme":"bearer"}')
     }))
 
-  it.live("is degraded, and takes requests, while every circuit is open", () =>
+  it.live("reports degraded, and accepts requests, while every circuit is open", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const open = Layer.effect(

@@ -19,7 +19,7 @@ const retried = <E>(condition: Effect.Effect<boolean, E>) =>
 
 describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
   it.live(
-    "goes says so in time, is not ready, and works again once it is back",
+    "goes away reports it in time, is not ready, and works again once Postgres is back",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -67,7 +67,7 @@ describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
   )
 
   it.live(
-    "hangs says so in time, and works again once it answers",
+    "hangs reports it in time, and works again once Postgres answers",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

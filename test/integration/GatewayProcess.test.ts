@@ -28,7 +28,7 @@ const tokenOf = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 
 describe("sealgate gateway", () => {
   it.live(
-    "serves with tokens that `sealgate token` makes, and exits with 0 on SIGTERM",
+    "accepts tokens of `sealgate token`, and exits with 0 on SIGTERM",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -54,7 +54,7 @@ describe("sealgate gateway", () => {
   )
 
   it.live(
-    "carries on after SIGKILL where it was",
+    "continues its jobs after SIGKILL",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -130,7 +130,7 @@ describe("sealgate gateway", () => {
 
 describe("sealgate token", () => {
   it.live(
-    "asks whose tenant it is for, unless users are tenants",
+    "requires a tenant unless users are tenants",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

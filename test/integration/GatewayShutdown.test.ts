@@ -42,7 +42,7 @@ const drains = (gateway: TestGateway) =>
   )
 
 describe("a gateway that stops", () => {
-  it.live("says so, begins no new jobs, and finishes what is in flight", () =>
+  it.live("logs it, begins no new jobs, and finishes work in flight", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const gateway = yield* startGateway(yield* databaseUrl(sqlite))
@@ -71,7 +71,7 @@ describe("a gateway that stops", () => {
 })
 
 describe("jobs of a gateway that stops", () => {
-  it.live("keep what the call under way gave and cost, and go back while others still take their time", () =>
+  it.live("keep the result and cost of a finished call, and are requeued while others still run", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const upstream = yield* gatedUpstream
@@ -114,7 +114,7 @@ describe("jobs of a gateway that stops", () => {
 })
 
 describe("a gateway whose database fails", () => {
-  it.live("answers 503 without a word of what the database said", () =>
+  it.live("answers 503 without the database's message", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const file = yield* databaseUrl(sqlite)

@@ -11,7 +11,7 @@ import { measureAll } from "../../src/services/lifecycle/MeasuredGauges.ts"
 import { ReadinessProbe } from "../../src/services/lifecycle/ReadinessProbe.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 
-it.effect("readiness and metrics share one look at the jobs, which counts for a second", () => {
+it.effect("readiness and metrics share one query of the jobs, cached for a second", () => {
   const database = { looked: 0, away: false }
   const queueState = Effect.gen(function* () {
     database.looked += 1

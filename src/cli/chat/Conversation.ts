@@ -1,4 +1,4 @@
-/** A conversation over a sealed client: what was said so far, and one question at a time. */
+/** A conversation over a sealed client, one question at a time. */
 import type { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { deltaText } from "../../client/sealed/deltaText.ts"
 import type { ChatEnd } from "../../client/sealed/joins.ts"
@@ -7,7 +7,6 @@ import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { ChatInput } from "../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
-/** The APIs that one can converse over. */
 export const CHAT_APIS = [CHAT_COMPLETIONS, "messages", "responses"] as const
 type ChatApi = (typeof CHAT_APIS)[number]
 
@@ -18,14 +17,13 @@ interface ConversationOptions {
   readonly provider: string | undefined
 }
 
-/** Where an answer is shown while it comes. */
+/** Displays an answer while it arrives. */
 interface Show {
   readonly text: (piece: string) => void
-  /** Everything of this answer that was shown is void. */
+  /** Discards the text of this answer shown so far. */
   readonly startOver: () => void
 }
 
-/** A verified answer. */
 interface Answered {
   readonly end: StreamEnd | ChatEnd
   readonly text: string
@@ -35,7 +33,7 @@ type Turn =
   | { readonly role: "user"; readonly content: string }
   | { readonly role: "assistant"; readonly content: string }
 
-/** Anthropic's API demands a limit; every model of it takes this one. */
+/** Anthropic's API requires a limit; all its models accept this one. */
 const MAX_TOKENS = 4096
 
 const chatBody = (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions): ChatInput => ({
@@ -43,7 +41,7 @@ const chatBody = (turns: ReadonlyArray<Turn>, { model, system }: ConversationOpt
   messages: [...(system === undefined ? [] : [{ role: "system" as const, content: system }]), ...turns],
 })
 
-/** A request of the other APIs for the next turn. */
+/** Request bodies of the other APIs. */
 const BODIES = {
   messages: (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions) => ({
     ...withoutUndefined({ model, system }),
@@ -66,11 +64,11 @@ export class Conversation {
     this.options = options
   }
 
-  /** Asks and shows the answer. Only a verified answer becomes part of the conversation. */
+  /** Asks and shows the answer. Only verified answers join the conversation. */
   async ask(question: string, show: Show, signal: AbortSignal): Promise<Answered> {
     const turns: ReadonlyArray<Turn> = [...this.turns, { role: "user", content: question }]
     const { api, provider } = this.options
-    // What was shown can be taken back here, whichever API it is.
+    // A restart is allowed, because shown text can be taken back.
     const wishes = { signal, restart: true, ...withoutUndefined({ provider }) }
     const stream = await (api === CHAT_COMPLETIONS
       ? this.client.stream(chatBody(turns, this.options), wishes)

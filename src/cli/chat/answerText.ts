@@ -1,4 +1,4 @@
-/** How answers look on a terminal. */
+/** Formats answers and errors of `chat`. */
 import { AnswerIncomplete, type SealgateError, SealedProblem, Tampered, Unreachable } from "../../client/errors.ts"
 import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
 import { Option, Schema } from "effect"
@@ -13,29 +13,29 @@ import { tokensText } from "../tokensText.ts"
 const UNAUTHORIZED = 401
 const NOT_FOUND = 404
 
-/** By what the proxy's operator finds the request in the log, where the proxy says so under the seal. */
+/** Names the trace in the proxy's log, if the proxy sent it under the seal. */
 const traceOf = (error: SealgateError): string => {
   const problem =
     error instanceof AnswerIncomplete || (error instanceof SealedProblem && error.sealed) ? error.problem : undefined
   return problem?.trace_id === undefined ? "" : `\nIn the proxy's log: trace ${printableLine(problem.trace_id)}`
 }
 
-/** What went wrong, and what to look at when it is the address. */
+/** Returns the error message with a hint and the trace. */
 export const explained = (error: SealgateError): string => {
   const hint =
     error instanceof Unreachable
-      ? "\nCheck --proxy, or SEALGATE_PROXY; `sealgate doctor` finds out more."
+      ? "\nCheck --proxy or SEALGATE_PROXY; `sealgate doctor` finds out more."
       : error instanceof SealedProblem && error.problem.status === NOT_FOUND
         ? "\nIs this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
         : error instanceof SealedProblem && error.problem.status === UNAUTHORIZED
-          ? "\nThe proxy serves callers that it knows: put the key or token that its operator gave you into SEALGATE_CREDENTIAL, or a file for --credential-file."
+          ? "\nThe proxy serves known callers only: put the key or token from its operator into SEALGATE_CREDENTIAL, or into a file for --credential-file."
           : error instanceof Tampered && !error.mayHaveBeenServed
-            ? "\nIs this a sealed proxy? `sealgate doctor` says what answers there."
+            ? "\nIs this a sealed proxy? `sealgate doctor` finds out what answers there."
             : ""
   return printableLine(error.message) + hint + traceOf(error)
 }
 
-/** What the answer cost by the list prices that ship with this product; nothing where the model has none. */
+/** Returns the cost by the shipped list prices; empty if the model has none. */
 const costText = ({ completed_at, model, provider, usage }: StreamEnd["receipt"]): string => {
   const decoded = decodeUsage(usage)
   if (!isProvider(provider) || model === null || Option.isNone(decoded)) return ""
@@ -48,7 +48,7 @@ const costText = ({ completed_at, model, provider, usage }: StreamEnd["receipt"]
 const isProvider = Schema.is(ProviderId)
 const decodeUsage = Schema.decodeUnknownOption(Usage)
 
-/** One line that says what was verified, and who answered. */
+/** Returns one line: what was verified, and which model answered. */
 export const summary = ({ receipt }: StreamEnd): string => {
   const tokens = receipt.usage === null ? "" : ` · ${tokensText(receipt.usage)}`
   return printableLine(

@@ -1,4 +1,4 @@
-/** A chat at a terminal. Ctrl-C ends the answer, a second one in a row the chat; so do Ctrl-D and /exit. */
+/** A chat at a terminal. Ctrl-C stops the answer; a second Ctrl-C, Ctrl-D or /exit leaves. */
 import { createInterface } from "node:readline"
 import { SealgateError } from "../../client/errors.ts"
 import { printable } from "../printable.ts"
@@ -12,12 +12,12 @@ interface Streams {
 }
 
 const PROMPT = "> "
-const HELP = "/exit, Ctrl-D: leave. Ctrl-C: end the answer. Anything else is asked."
+const HELP = "/exit, Ctrl-D: leave. Ctrl-C: stop the answer. Anything else is sent to the model."
 
 /** Printed before the first question. */
-export const greeting = (proxy: URL): string => `Chatting through ${proxy.origin}, sealed. /help: what else to type.`
+export const greeting = (proxy: URL): string => `Chatting through ${proxy.origin}, sealed. /help lists the commands.`
 
-/** Runs until the user leaves. `signal` ends it from outside. */
+/** Runs until the user leaves or `signal` aborts. */
 export const interactive = async (conversation: Conversation, streams: Streams, signal: AbortSignal): Promise<void> => {
   const { input, output } = streams
   const terminal = createInterface({ input, output, terminal: true, prompt: PROMPT })
@@ -31,7 +31,7 @@ export const interactive = async (conversation: Conversation, streams: Streams, 
     answering = controller
     const show = {
       text: (piece: string) => say(printable(piece)),
-      startOver: () => say(dim("\n(the provider failed in the middle; another one starts over)\n")),
+      startOver: () => say(dim("\n(the provider failed midway; another one starts over)\n")),
     }
     try {
       const { end } = await conversation.ask(question, show, controller.signal)

@@ -34,7 +34,7 @@ export const conformanceClientCommand = Command.make(
     ...kitFlags,
   },
   Effect.fn(function* (input) {
-    // Loaded here, because nothing else needs it.
+    // Loaded on demand, because no other command needs it.
     const { CASES } = yield* Effect.promise(() => import("../../conformance/client/cases/all.ts"))
     const { serveCases } = yield* Effect.promise(() => import("../../conformance/client/CaseServer.ts"))
     const { makeDesk } = yield* Effect.promise(() => import("../../conformance/client/desk.ts"))
@@ -49,7 +49,7 @@ export const conformanceClientCommand = Command.make(
     const server = yield* Effect.acquireRelease(
       Effect.tryPromise({
         try: () => serveCases(cases, port, makeDesk(cases)),
-        catch: () => unusable(`Port ${port} cannot be listened on.`),
+        catch: () => unusable(`Cannot listen on port ${port}; give another --port.`),
       }),
       ({ close }) => Effect.promise(close),
     )
@@ -58,7 +58,7 @@ export const conformanceClientCommand = Command.make(
       yield* Console.log(
         input.json
           ? printableJson({ url, pin, text })
-          : `pin:    ${pin}\ncases:  ${url}/\nreport: ${url}/report\nWho believes an answer shows: ${text}\nCtrl-C ends it.`,
+          : `pin:    ${pin}\ncases:  ${url}/\nreport: ${url}/report\nA client that believes an answer prints: ${text}\nCtrl-C stops the server.`,
       )
       return yield* Effect.never
     }
@@ -73,12 +73,12 @@ export const conformanceClientCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Play honest and hostile proxies to a client"),
   Command.withDescription(
-    `Starts a server on this machine that plays an honest proxy in some ways and a hostile one in some hundreds, each at a path of its
-own, and says which of them a client believed. After -- comes a command that asks for one completion; it is run once for each
-case. {url}, {pin} and {form} in its arguments are filled in, as SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM are. Exit code 0
-says that it believed the answer, which is then on its standard output; any other code that it refused.
+    `Starts a server on this machine that plays a few honest proxies and several hundred hostile ones, each at a separate path, and
+reports which of them a client believed. The command after -- requests one completion and runs once per case. {url}, {pin} and
+{form} in its arguments are replaced; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM hold the same values. Exit code 0 means
+that it believed the answer and printed it to standard output; any other code means that it refused.
 
-Without a command it serves until it is stopped: ${"`GET /`"} lists the cases, and says where to tell what your client made of each.`,
+Without a command, it serves until stopped: ${"`GET /`"} lists the cases and explains how to report your client's results.`,
   ),
   Command.withExamples([
     {
@@ -87,17 +87,17 @@ Without a command it serves until it is stopped: ${"`GET /`"} lists the cases, a
     },
     {
       command: "sealgate conformance client -- ./client {url} {pin} --form {form}",
-      description: "One that has both forms",
+      description: "A client that has both forms",
     },
-    { command: "sealgate conformance client --port 4000", description: "For a client in a browser, or by hand" },
+    { command: "sealgate conformance client --port 4000", description: "For a client in a browser, or tests by hand" },
   ]),
   withGuide({
     exits: {
-      0: "every honest proxy was believed, and no other",
-      1: "one was not, or one too many",
+      0: "the client believed every honest proxy and no hostile one",
+      1: "it refused an honest proxy or believed a hostile one",
       2: MISUSED,
       130: INTERRUPTED,
     },
-    next: "docs/conformance.md says more. No command may take longer than 30 s for a case.",
+    next: "See docs/conformance.md. The command may take at most 30 s per case.",
   }),
 )

@@ -20,7 +20,7 @@ export const conformanceProxyCommand = Command.make(
   "proxy",
   {
     url: Argument.String("url").pipe(
-      Argument.withDescription("Where the server is (default SEALGATE_PROXY, else http://localhost:3001)"),
+      Argument.withDescription("URL of the server (default SEALGATE_PROXY, else http://localhost:3001)"),
       Argument.withSchema(UrlText),
       Argument.optional,
     ),
@@ -28,23 +28,23 @@ export const conformanceProxyCommand = Command.make(
     credentialFile: credentialFileFlag,
     ca: Flag.String("ca").pipe(
       Flag.withMetavar("file"),
-      Flag.withDescription("PEM file of certificate authorities to believe beside the public ones"),
+      Flag.withDescription("PEM file of certificate authorities to trust beside the public ones"),
       Flag.optional,
     ),
     limit: Flag.String("limit").pipe(
       Flag.withMetavar("seconds"),
-      Flag.withDescription("How long all of it may take; what there is no time for is skipped (default 300)"),
+      Flag.withDescription("Time limit for all checks; the remaining ones are skipped (default 300)"),
       Flag.withDefault("300"),
       Flag.withSchema(SecondsText),
     ),
     profile: Flag.Literals("profile", ["core", "full"]).pipe(
-      Flag.withDescription("core leaves out what models and providers do; full is the default"),
+      Flag.withDescription("core omits checks that depend on models and providers; default full"),
       Flag.withDefault("full"),
     ),
     ...kitFlags,
   },
   Effect.fn(function* (input) {
-    // Loaded here, because nothing else needs it.
+    // Loaded on demand, because no other command needs it.
     const { checksOf } = yield* Effect.promise(() => import("../../conformance/proxy/checks/all.ts"))
     const { runChecks } = yield* Effect.promise(() => import("../../conformance/proxy/runChecks.ts"))
     const checks = yield* Effect.mapError(
@@ -56,26 +56,28 @@ export const conformanceProxyCommand = Command.make(
     const files = yield* FileSystem.FileSystem
     const ca = Option.isNone(input.ca)
       ? undefined
-      : yield* Effect.mapError(files.readFileString(input.ca.value), () => unusable("The file of --ca cannot be read."))
+      : yield* Effect.mapError(files.readFileString(input.ca.value), () =>
+          unusable("The file of --ca cannot be read. Check its path and permissions."),
+        )
     const target = { url: proxy, pins, credential: yield* credentialNow(input.credentialFile), ca }
     const report = yield* runChecks(target, checks, { limit: Duration.seconds(input.limit), onResult: progress() })
     yield* printReport(report, input.json, input.all)
   }),
 ).pipe(
-  Command.withShortDescription("Hold a server against the page of the protocol"),
+  Command.withShortDescription("Check a server against the protocol"),
   Command.withDescription(
-    `Probes any server of the sealed completion protocol, ours or another, for every rule of docs/protocol that can be seen from
-outside, and says for each what was seen. It begins some dozens of sessions and sends several hundred sealed requests, most of
-which fail before a provider is asked; fewer than twenty are answered by one. Where the server says that this is too much, it waits.`,
+    `Checks any server of the sealed completion protocol against every rule of docs/protocol that is observable from outside, and
+reports what it observed. It begins some dozens of sessions and sends several hundred sealed requests. Most fail before a
+provider is called; fewer than twenty reach one. If the server limits its rate, it waits.`,
   ),
   Command.withExamples([
-    { command: "sealgate conformance proxy http://localhost:3001 --pin <pin>", description: "All of it" },
+    { command: "sealgate conformance proxy http://localhost:3001 --pin <pin>", description: "All checks" },
     { command: "sealgate conformance proxy http://localhost:3001 --pin <pin> --only P17", description: "One rule" },
-    { command: "sealgate conformance proxy --list", description: "What would be tried" },
+    { command: "sealgate conformance proxy --list", description: "List the checks" },
   ]),
   withGuide({
     environment: ENVIRONMENT,
     exits: { 0: "nothing failed", 1: "something failed", 2: MISUSED, 130: INTERRUPTED },
-    next: "docs/conformance.md says what is tried, and what nobody can see from outside.",
+    next: "docs/conformance.md lists the checks, and the rules that cannot be observed from outside.",
   }),
 )

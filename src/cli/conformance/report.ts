@@ -1,4 +1,4 @@
-/** What a run of the kit comes to, on a terminal. */
+/** Prints the results of a conformance run. */
 import { Console, Effect, Option } from "effect"
 import type { Report, Result } from "../../conformance/report.ts"
 import { CommandFailed } from "../CommandFailed.ts"
@@ -11,12 +11,12 @@ const lineOf = ({ must, name, outcome, saw, says }: Result): string =>
   `${MARKS[outcome]} ${bold(must)} ${name}: ${printableLine(says)}\n  ${outcome === "fail" ? red(printableLine(saw)) : dim(printableLine(saw))}`
 
 const verdict = ({ failed, passed, skipped }: Report): string => {
-  const counts = `${passed} passed, ${failed} failed, ${skipped} could not be tried.`
+  const counts = `${passed} passed, ${failed} failed, ${skipped} skipped.`
   if (failed > 0) return bold(red(counts))
-  return passed === 0 ? bold(yellow(`Nothing was tried. ${counts}`)) : bold(counts)
+  return passed === 0 ? bold(yellow(`Nothing was checked. ${counts}`)) : bold(counts)
 }
 
-/** Shows on standard error how far a run is, where that is a terminal. */
+/** Shows progress if standard error is a terminal. */
 export const progress = () => {
   const isShown = process.stderr.isTTY
   return (_result: Result, done: number, all: number): void => {
@@ -24,7 +24,7 @@ export const progress = () => {
   }
 }
 
-/** Prints a report, and fails the command unless all is well. Of those that passed, only `all` tells. */
+/** Prints a report, with passed checks if `all`. Fails the command unless the report is ok. */
 export const printReport = Effect.fnUntraced(function* (report: Report, json: boolean, all: boolean) {
   const shown = all ? report.results : report.results.filter(({ outcome }) => outcome !== "pass")
   yield* Console.log(json ? printableJson(report) : [...shown.map(lineOf), "", verdict(report)].join("\n"))
@@ -33,7 +33,7 @@ export const printReport = Effect.fnUntraced(function* (report: Report, json: bo
 
 type Listed = Pick<Result, "must" | "name" | "says">
 
-/** Prints what would be tried. */
+/** Prints the checks that would run. */
 export const printList = (items: ReadonlyArray<Listed>, json: boolean) =>
   Console.log(
     json
@@ -41,7 +41,7 @@ export const printList = (items: ReadonlyArray<Listed>, json: boolean) =>
       : items.map(({ must, name, says }) => `${must.padEnd(4)} ${name}: ${says}`).join("\n"),
   )
 
-/** What is left of `items` where some are asked for; nothing is a mistake. */
+/** Returns the selected items; none if the selection is empty. */
 export const meant = <A extends Listed>(
   items: ReadonlyArray<A>,
   isMeant: (item: A) => boolean,

@@ -1,4 +1,4 @@
-/** One thing that was looked at, how it is, and what to do about it. */
+/** Result of one check, with its remedy. */
 export interface Finding {
   /** Stable name, for programs. */
   readonly check:
@@ -16,7 +16,7 @@ export interface Finding {
     | "calls"
   readonly level: "ok" | "warning" | "error"
   readonly says: string
-  /** What mends it. */
+  /** How to fix it. */
   readonly fix?: string
 }
 
@@ -26,5 +26,5 @@ export const ok = (check: Check, says: string): Finding => ({ check, level: "ok"
 export const warning = (check: Check, says: string, fix: string): Finding => ({ check, level: "warning", says, fix })
 export const error = (check: Check, says: string, fix: string): Finding => ({ check, level: "error", says, fix })
 
-/** Whether nothing has to be mended. */
+/** Whether no check failed. */
 export const isWell = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ level }) => level !== "error")

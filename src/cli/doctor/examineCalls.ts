@@ -1,4 +1,4 @@
-/** Whether providers answer: one small request to each, sealed, as a client's would be. */
+/** Checks that providers answer: sends each one small sealed request. */
 import { Clock, Effect, Schema } from "effect"
 import { SealedProblem, SealgateError } from "../../client/errors.ts"
 import type { SealedClient } from "../../client/sealed/SealedClient.ts"
@@ -7,7 +7,7 @@ import { error, type Finding, ok } from "./Finding.ts"
 import { type NoAnswer, probe, reasonOf } from "./probe.ts"
 import { seen } from "./seen.ts"
 
-/** It takes some twenty tokens. What a model makes of it does not matter. */
+/** Costs some twenty tokens. The answer is not checked. */
 const QUESTION = "Reply with the word OK."
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String, owned_by: ProviderId })) })
@@ -20,17 +20,17 @@ const FIXES: Readonly<Record<string, string>> = {
   "upstream-unavailable":
     "Check at the proxy: the provider's address, HTTPS_PROXY if its network has one, and the provider's status page.",
   "unknown-model": "Check the provider's model at the proxy, such as PROVIDER1_MODEL.",
-  unauthorized: "Say who calls: --credential-file, or SEALGATE_CREDENTIAL.",
+  unauthorized: "Give your credential with --credential-file or SEALGATE_CREDENTIAL.",
 }
 
 const failed = (who: string, cause: SealgateError): Finding => {
   const problem = cause instanceof SealedProblem ? cause.problem : undefined
-  const trace = problem?.trace_id === undefined ? "" : ` Its log says why, under the trace ${problem.trace_id}.`
+  const trace = problem?.trace_id === undefined ? "" : ` The proxy's log says why, under the trace ${problem.trace_id}.`
   const fix = FIXES[problem?.code ?? ""] ?? "Look at the provider's status page."
   return error("calls", `${who} did not answer: ${cause.message}`, `${fix}${trace}`)
 }
 
-/** The client throws only its own errors; any other is a fault of this program. */
+/** The client throws only `SealgateError`s by design; any other error is a bug. */
 const clientError = (cause: unknown): SealgateError => {
   if (cause instanceof SealgateError) return cause
   throw cause
@@ -51,7 +51,7 @@ const callOne = Effect.fnUntraced(function* (client: SealedClient, provider: Pro
   )
 })
 
-/** Calls every provider of a proxy that `client` pins, one after the other. */
+/** Calls all providers of the pinned proxy, one after the other. */
 export const examineCalls = Effect.fnUntraced(
   function* (proxy: URL, client: SealedClient) {
     const answer = yield* probe(new URL("v1/models", proxy))
@@ -60,8 +60,8 @@ export const examineCalls = Effect.fnUntraced(
       return [
         error(
           "calls",
-          `The proxy does not say which models it has: ${seen(answer)}`,
-          "Check that /v1/models reaches it.",
+          `The proxy did not list its models: ${seen(answer)}`,
+          "Check that /v1/models reaches the proxy.",
         ),
       ]
     }

@@ -1,4 +1,4 @@
-/** Everything that `sealgate doctor` looks at, one after the other. Loaded by that command alone: it brings TLS and a client along. */
+/** Runs all checks of `sealgate doctor`. Loaded on demand, because it imports TLS and a client. */
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, FileSystem, Option } from "effect"
 import { SealedClient } from "../../client/sealed/SealedClient.ts"
@@ -14,21 +14,23 @@ import { asBase } from "./probe.ts"
 interface Deployment {
   readonly proxy: URL
   readonly pins: ReadonlyArray<string>
-  /** A PEM file of authorities to believe. */
+  /** A PEM file of certificate authorities to trust. */
   readonly ca: Option.Option<string>
-  /** Where the operator's listener is. */
+  /** URL of the operator's listener. */
   readonly operator: Option.Option<URL>
-  /** Whether each provider is called once. */
+  /** Whether to call each provider once. */
   readonly call: boolean
   readonly credentialFile: Option.Option<string>
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** Believes the authorities in a file, beside those that this process believes anyway, until the scope closes. */
+/** Trusts the authorities in a file, beside the default ones, until the scope closes. */
 const alsoTrust = Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
-  const pem = yield* Effect.mapError(files.readFileString(file), () => unusable("The file of --ca cannot be read."))
+  const pem = yield* Effect.mapError(files.readFileString(file), () =>
+    unusable("The file of --ca cannot be read. Check its path and permissions."),
+  )
   const certificates = pem.match(CERTIFICATE)
   if (certificates === null) return yield* unusable("The file of --ca holds no certificate in PEM form.")
   const before = getCACertificates("default")
@@ -44,7 +46,7 @@ export const examineDeployment = Effect.fn(function* (given: Deployment) {
   const { findings, isOurs, reached } = yield* examineTransport(proxy)
   if (reached) {
     findings.push(...(yield* examineSession(proxy, given.pins)))
-    // The protocol has no /ready, so another implementation need not have it.
+    // /ready is not part of the protocol, so other implementations may lack it.
     if (isOurs) findings.push(...(yield* examineReadiness(proxy, Option.map(given.operator, asBase))))
   }
   if (given.call && isWell(findings)) {
@@ -52,7 +54,7 @@ export const examineDeployment = Effect.fn(function* (given: Deployment) {
     const client = new SealedClient({ baseUrl: given.proxy, pins: given.pins, ...credential })
     findings.push(...(yield* examineCalls(proxy, client)))
   } else if (given.call) {
-    findings.push(warning("calls", "No provider was called.", "Mend what was found first."))
+    findings.push(warning("calls", "No provider was called, because a check failed.", "Fix that first."))
   }
   return findings
 }, Effect.scoped)

@@ -1,4 +1,4 @@
-/** What the proxy says about itself. */
+/** Checks the readiness that the proxy reports. */
 import { Effect, Option, Result, Schema } from "effect"
 import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/operations/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
@@ -8,11 +8,12 @@ import { seen } from "./seen.ts"
 const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
   providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")
 
-const PROVIDER_FIX = "Look at the provider's status page, and at the proxy's log for why: key, quota, address, model."
+const PROVIDER_FIX =
+  "Check the provider's status page, and the proxy's log for the reason: key, quota, address or model."
 
 const ONLY_ECHO = warning(
   "providers",
-  "There is no model provider; the built-in echo says back what it is sent.",
+  "There is no model provider; the built-in echo repeats its input.",
   "Set a provider's key at the proxy, such as PROVIDER1_API_KEY.",
 )
 
@@ -26,7 +27,7 @@ const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
     return [error("providers", `Calls to ${provider} (${model}) fail: ${reason ?? outcome}.`, `At the proxy, ${fix}.`)]
   })
   if (failing.length > 0) {
-    const says = `Circuits are open, because calls failed lately: ${list(failing)}.`
+    const says = `Circuits are open after recent failures: ${list(failing)}.`
     findings.push(rest.length === 0 ? error("providers", says, PROVIDER_FIX) : warning("providers", says, PROVIDER_FIX))
   }
   if (rest.some(({ provider }) => provider === "echo")) {
@@ -40,41 +41,41 @@ const keys = ({ key_storage }: Readiness): Finding =>
     ? ok("keys", "The proxy's keys are in guarded memory.")
     : warning(
         "keys",
-        "The proxy's keys are in ordinary memory, where copies may remain after their use.",
+        "The proxy's keys are in ordinary memory, where copies may remain after use.",
         "Install the optional package sodium-native at the proxy.",
       )
 
-/** Share of the sessions a proxy can hold at which it should hold more. */
+/** Share of the maximum of sessions above which to warn. */
 const NEARLY_FULL = 0.9
 
 const state = ({ draining, sessions, status, tls }: Readiness): ReadonlyArray<Finding> => {
   const findings: Array<Finding> = []
   if (draining) findings.push(error("ready", "The proxy is shutting down.", "Wait for it to start again."))
-  else if (status === "ready") findings.push(ok("ready", "The proxy says that it is ready."))
-  else if (status === "degraded") findings.push(ok("ready", "The proxy says that it is ready, but degraded."))
-  else findings.push(error("ready", "The proxy says that it is not ready.", "See what else is found here."))
+  else if (status === "ready") findings.push(ok("ready", "The proxy is ready."))
+  else if (status === "degraded") findings.push(ok("ready", "The proxy is ready, but degraded."))
+  else findings.push(error("ready", "The proxy is not ready.", "See the other findings."))
   if (tls.last_reload_error !== null) {
-    const says = `The proxy could not take over changed certificate files: ${tls.last_reload_error}`
-    findings.push(warning("certificate", says, "Mend the files; they are looked at again when they change."))
+    const says = `The proxy could not load changed certificate files: ${tls.last_reload_error}`
+    findings.push(warning("certificate", says, "Fix the files; the proxy reloads them when they change."))
   }
   if (sessions !== undefined && sessions.live > sessions.max * NEARLY_FULL) {
-    const says = `${sessions.live} of ${sessions.max} sessions are taken; a new one ends the oldest soon.`
+    const says = `${sessions.live} of ${sessions.max} sessions are in use; soon a new one will end the oldest.`
     findings.push(warning("limits", says, "Raise SESSION_MAX_LIVE, or lower SESSION_TTL."))
   }
   return findings
 }
 
-/** What anybody is told. */
+/** Findings from the public part of `/ready`. */
 const publicly = ({ mtls, providers, status }: PublicReadiness): ReadonlyArray<Finding> => [
   status === "ready"
-    ? ok("ready", "The proxy says that it is ready.")
-    : error("ready", "The proxy says that it is not ready.", "Its operator learns why with --operator."),
+    ? ok("ready", "The proxy is ready.")
+    : error("ready", "The proxy is not ready.", "Its operator can find out why with --operator."),
   providers === "ok"
-    ? ok("providers", "No circuit of a provider is open, as far as the proxy was used; --call tries each.")
+    ? ok("providers", "No provider's circuit is open. Unused providers were not tested; --call calls each.")
     : providers === "none"
       ? ONLY_ECHO
       : warning("providers", "A provider is failing.", PROVIDER_FIX),
-  ...(mtls === "on" ? [ok("certificate", "The proxy lets in only clients with a certificate.")] : []),
+  ...(mtls === "on" ? [ok("certificate", "The proxy accepts only clients with a certificate.")] : []),
 ]
 
 const readAs = Effect.fnUntraced(function* <A>(schema: Schema.Decoder<A>, url: URL) {
@@ -84,7 +85,7 @@ const readAs = Effect.fnUntraced(function* <A>(schema: Schema.Decoder<A>, url: U
   return Result.fromOption(decoded, () => seen(answer.success))
 })
 
-/** With the address of the operator's listener, what is told there; else what anybody is told. */
+/** Reads the full readiness from the operator's listener if its URL is given, else the public part. */
 export const examineReadiness = Effect.fnUntraced(function* (proxy: URL, operator: Option.Option<URL>) {
   if (Option.isSome(operator)) {
     return Result.match(yield* readAs(Readiness, new URL("ready", operator.value)), {
@@ -92,7 +93,7 @@ export const examineReadiness = Effect.fnUntraced(function* (proxy: URL, operato
         error(
           "ready",
           `${operator.value.href} does not report the proxy's state: ${seen}`,
-          "Check OPERATOR_HOST and OPERATOR_PORT at the proxy; it logs the address when it starts.",
+          "Check OPERATOR_HOST and OPERATOR_PORT at the proxy, which logs the address at start.",
         ),
       ],
       onSuccess: (readiness) => [...state(readiness), ...providers(readiness), keys(readiness)],
@@ -100,7 +101,7 @@ export const examineReadiness = Effect.fnUntraced(function* (proxy: URL, operato
   }
   return Result.match(yield* readAs(PublicReadiness, new URL("ready", proxy)), {
     onFailure: (seen) => [
-      error("ready", `The proxy does not say whether it is ready: ${seen}`, "Check that /ready reaches the proxy."),
+      error("ready", `The proxy does not report whether it is ready: ${seen}`, "Check that /ready reaches the proxy."),
     ],
     onSuccess: publicly,
   })

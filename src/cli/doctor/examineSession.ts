@@ -1,4 +1,4 @@
-/** Whether a session can be begun with the pinned identity, and what it allows. */
+/** Checks that a session can begin with the pinned identity, and its limits. */
 import { Effect } from "effect"
 import { isObject } from "../../domain/json/json.ts"
 import { SealgateError } from "../../client/errors.ts"
@@ -11,17 +11,17 @@ import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type NoAnswer, probe, type Probed, reasonOf } from "./probe.ts"
 import { inItsPlace, isOurs, seen } from "./seen.ts"
 
-/** The clock difference, in milliseconds, that is worth reporting: the network and rounding explain smaller ones. */
+/** Least clock difference to report; network delays and rounding explain smaller ones. */
 const NOTABLE_SKEW_MS = 10_000
-/** Prompts of coding agents have some hundred thousand tokens. */
+/** Coding agents send prompts of some hundred thousand tokens. */
 const LARGE_REQUEST_BYTES = 1024 * 1024
 
 const pin = (kid: string, pins: ReadonlyArray<string>): Finding => {
   if (pins.length === 0) {
     return warning(
       "pin",
-      `The proxy identifies itself as ${kid}; no pin was given to compare that with.`,
-      "Ask its operator over another channel, and give the answer with --pin.",
+      `The proxy identifies itself as ${kid}; no pin was given to compare it with.`,
+      "Ask its operator for the pin over another channel, and give it with --pin.",
     )
   }
   if (pins.includes(kid)) return ok("pin", `The proxy is ${kid}, as pinned.`)
@@ -35,24 +35,24 @@ const pin = (kid: string, pins: ReadonlyArray<string>): Finding => {
 const clock = (offset: number): Finding => {
   const seconds = Math.round(Math.abs(offset) / 1000)
   const says = `This machine's clock is ${seconds} s ${offset > 0 ? "behind" : "ahead of"} the proxy's.`
-  const fix = "Find out which of them is wrong and let it follow a time server (NTP)."
+  const fix = "Find out which clock is wrong, and synchronize it with a time server (NTP)."
   if (Math.abs(offset) > MAX_SKEW_MS) return error("clock", says, fix)
   if (Math.abs(offset) > NOTABLE_SKEW_MS) return warning("clock", says, fix)
   return ok("clock", "The clocks agree.")
 }
 
-/** The proxy takes the first suite of the client's that it has. */
+/** The proxy chooses the first suite of the client's list that it supports. */
 const suite = (session: ClientSession): Finding =>
   session.suite === SUITES[0]
-    ? ok("suite", `What is sealed outlives quantum computers: ${session.suite.name}, the first that both ends have.`)
+    ? ok("suite", `The suite resists quantum computers: ${session.suite.name}, the client's first choice.`)
     : warning(
         "suite",
-        `The proxy chose ${session.suite.name}: of the suites that this client has, it lacks those that it would rather use.`,
-        "Whoever records what is sealed now can read it once they have a quantum computer: update the proxy.",
+        `The proxy chose ${session.suite.name}; it lacks the suites that this client prefers.`,
+        "Recorded traffic can be decrypted by a future quantum computer: update the proxy.",
       )
 
 const limits = (session: ClientSession): Finding => {
-  const says = `A session takes ${session.requestsLeft} requests of up to ${session.maxRequestBytes} bytes each, sealed.`
+  const says = `A session allows ${session.requestsLeft} requests of up to ${session.maxRequestBytes} sealed bytes each.`
   return session.maxRequestBytes < LARGE_REQUEST_BYTES
     ? warning("limits", says, "Coding agents and images need more: raise MAX_REQUEST_BYTES at the proxy.")
     : ok("limits", says)
@@ -63,32 +63,32 @@ const TOO_MANY = 429
 
 const refused = (answer: Probed): Finding => {
   if (!isOurs(answer)) {
-    return error("session", `Something else answers in place of a session: ${seen(answer)}`, inItsPlace(answer))
+    return error("session", `Another server answered instead of the proxy: ${seen(answer)}`, inItsPlace(answer))
   }
   if (answer.status === TOO_MANY) {
     const seconds = answer.headers["retry-after"] ?? "some"
     return warning(
       "limits",
-      `The proxy's rate limit is spent for this machine; the next session can begin in ${seconds} s.`,
-      "Wait, or raise RATE_LIMIT_INIT at the proxy if this is usual. Behind a load balancer, set TRUSTED_PROXIES.",
+      `This machine has used up the proxy's rate limit; the next session can begin in ${seconds} s.`,
+      "Wait. If this happens often, raise RATE_LIMIT_INIT at the proxy; behind a load balancer, set TRUSTED_PROXIES.",
     )
   }
-  return error("session", `The proxy begins no session: ${seen(answer)}`, "Look at its log, and at /ready.")
+  return error("session", `The proxy did not begin a session: ${seen(answer)}`, "Check its log and /ready.")
 }
 
-/** A gateway has this path, where it wants a token. */
+/** A path that exists only at a gateway, where it requires a token. */
 const GATEWAY_ONLY = "api/v1/agents"
 const UNAUTHORIZED = 401
 
-/** The server whose health is a sealgate's, and which has no sessions. A connector answers errors in a vendor's format. */
+/** Identifies a sealgate server without sessions. A connector answers errors in a vendor's format. */
 const otherServer = Effect.fnUntraced(function* (offer: Probed, server: URL) {
   const { status } = yield* probe(new URL(GATEWAY_ONLY, server))
   const isConnector = isObject(offer.body) && isObject(offer.body["error"])
   if (status !== UNAUTHORIZED && !isConnector) return refused(offer)
   return error(
     "session",
-    `This is ${isConnector ? "a connector" : "an agent gateway"}, and no sealed proxy.`,
-    "A proxy listens on port 3001 unless told otherwise, a gateway on 3000, a connector on 8787.",
+    `This is ${isConnector ? "a connector" : "an agent gateway"}, not a sealed proxy.`,
+    "By default a proxy listens on port 3001, a gateway on 3000, a connector on 8787.",
   )
 })
 
@@ -96,10 +96,10 @@ const malformed = (reason: string): Finding =>
   error(
     "session",
     `The session offer is not what the proxy signed: ${reason}`,
-    "Something on the path changes it, or it is no sealgate proxy.",
+    "Something on the path changed it, or this is not a sealgate proxy.",
   )
 
-/** Verifies an offer with the keys that the proxy shows beside it, so that a wrong pin does not hide what else is wrong. */
+/** Verifies an offer with the keys that came with it, so that a wrong pin does not hide other problems. */
 const examineOffer = Effect.fnUntraced(function* (offer: Probed, request: SessionRequest) {
   const { body } = offer
   if (!isObject(body) || typeof body["attestation"] !== "string") return undefined
@@ -124,7 +124,7 @@ export const examineSession = Effect.fnUntraced(
     if (found === undefined) return [malformed("there is no signature.")]
     return [
       pin(found.kid, pins),
-      ok("session", "A session was offered, and its signature is good."),
+      ok("session", "The session offer has a valid signature."),
       suite(found.session),
       clock(found.session.clockOffset),
       limits(found.session),
@@ -134,7 +134,7 @@ export const examineSession = Effect.fnUntraced(
     Effect.succeed([
       "check" in failure
         ? failure
-        : error("session", `There is no answer: ${reasonOf(failure)}.`, "Check the address, and the proxy's log."),
+        : error("session", `No answer: ${reasonOf(failure)}.`, "Check the address and the proxy's log."),
     ]),
   ),
 )

@@ -1,4 +1,4 @@
-/** Whether the proxy can be reached, and who else can see or hinder the connection. */
+/** Checks that the proxy can be reached, and how the connection is protected. */
 import { Clock, Effect, Result } from "effect"
 import { isObject } from "../../domain/json/json.ts"
 import { hostName, isLoopback } from "../../domain/access/hostName.ts"
@@ -7,7 +7,7 @@ import { type CertificateSeen, type NoAnswer, probe, type Probed } from "./probe
 import { inItsPlace, isOurs, seen } from "./seen.ts"
 
 const DAY_MS = 86_400_000
-/** Days before its end at which a certificate should be renewed. */
+/** Days before expiry from which to warn. */
 const RENEW_DAYS = 14
 
 const address = (proxy: URL): Finding => {
@@ -15,20 +15,23 @@ const address = (proxy: URL): Finding => {
   if (isLoopback(hostName(proxy.host))) return ok("address", "The address is plain HTTP, on this machine.")
   return warning(
     "address",
-    "The address is plain HTTP: prompts stay sealed, but anybody on the path sees who asks, when, and how much, and can get in the way.",
+    "The address is plain HTTP. Prompts stay sealed, but anybody on the path can see who sends how much and when, and can interfere.",
     "Set TLS_CERT_FILE and TLS_KEY_FILE at the proxy, or put it behind TLS, and use an https:// address.",
   )
 }
 
 const REASONS: Readonly<Record<string, readonly [says: string, fix: string]>> = {
-  ECONNREFUSED: ["Nothing listens there.", "Start the proxy (sealgate proxy), and check host and port."],
-  ENOTFOUND: ["The name of the host is unknown.", "Check the address for typing errors, and the DNS."],
-  EAI_AGAIN: ["The name of the host could not be looked up.", "Check the network and the DNS."],
-  ETIMEDOUT: ["There is no answer.", "Check firewalls on the way, and whether the proxy is overloaded."],
-  EPROTO: ["It does not speak TLS there.", "Use http://, or give the proxy a certificate."],
-  ERR_SSL_WRONG_VERSION_NUMBER: ["It does not speak TLS there.", "Use http://, or give the proxy a certificate."],
-  HPE_INVALID_CONSTANT: ["It does not speak HTTP there.", "Check the port; a proxy with a certificate wants https://."],
-  ECONNRESET: ["The connection is closed at once.", "Check the protocol: a proxy with a certificate wants https://."],
+  ECONNREFUSED: ["Nothing listens at that address.", "Start the proxy (sealgate proxy), and check host and port."],
+  ENOTFOUND: ["The host name is unknown.", "Check the address for typos, and DNS."],
+  EAI_AGAIN: ["The host name could not be looked up.", "Check the network and DNS."],
+  ETIMEDOUT: ["It did not answer in time.", "Check firewalls, and whether the proxy is overloaded."],
+  EPROTO: ["The server does not speak TLS.", "Use http://, or give the proxy a certificate."],
+  ERR_SSL_WRONG_VERSION_NUMBER: ["The server does not speak TLS.", "Use http://, or give the proxy a certificate."],
+  HPE_INVALID_CONSTANT: [
+    "The server does not speak HTTP.",
+    "Check the port; a proxy with a certificate needs https://.",
+  ],
+  ECONNRESET: ["The connection was closed at once.", "Check the scheme: a proxy with a certificate needs https://."],
 }
 
 const unreachable = ({ code, reason }: NoAnswer): Finding => {
@@ -37,17 +40,20 @@ const unreachable = ({ code, reason }: NoAnswer): Finding => {
   if (/certificate required|handshake failure/i.test(reason)) {
     return error(
       "reachable",
-      "The proxy demands a client certificate (mutual TLS).",
-      "The doctor has none; ask the operator.",
+      "The proxy requires a client certificate (mutual TLS).",
+      "The doctor cannot present one; ask the operator.",
     )
   }
   return error("reachable", `The proxy cannot be reached: ${reason}.`, "Check address and network.")
 }
 
 const OBJECTIONS: Readonly<Record<string, readonly [says: string, fix: string]>> = {
-  CERT_HAS_EXPIRED: ["has expired", "Renew it at the proxy; changed files are taken over without a restart."],
+  CERT_HAS_EXPIRED: ["has expired", "Renew it at the proxy; changed files are reloaded without a restart."],
   CERT_NOT_YET_VALID: ["is not valid yet", "Check the clocks of this machine and of the proxy."],
-  ERR_TLS_CERT_ALTNAME_INVALID: ["is for another host", "Use the name it was made for, or make one for this name."],
+  ERR_TLS_CERT_ALTNAME_INVALID: [
+    "is for another host",
+    "Use the name in the certificate, or get a certificate for this name.",
+  ],
 }
 
 const certificate = ({ objection, validUntil }: CertificateSeen, now: number): Finding => {
@@ -55,37 +61,41 @@ const certificate = ({ objection, validUntil }: CertificateSeen, now: number): F
   if (objection !== undefined) {
     const [says, fix] = OBJECTIONS[objection] ?? [
       `is signed by no authority that this machine trusts (${objection})`,
-      "Use one of a public authority, or give yours with --ca here and NODE_EXTRA_CA_CERTS to clients.",
+      "Use a certificate of a public authority, or give your authority with --ca here and NODE_EXTRA_CA_CERTS to clients.",
     ]
     return error("certificate", `The certificate (until ${until}) ${says}; clients will refuse it.`, fix)
   }
   return validUntil - now < RENEW_DAYS * DAY_MS
     ? warning(
         "certificate",
-        `The certificate ends soon, at ${until}.`,
-        "Renew it; changed files are taken over without a restart.",
+        `The certificate expires soon, at ${until}.`,
+        "Renew it; changed files are reloaded without a restart.",
       )
-    : ok("certificate", `The certificate is good until ${until}.`)
+    : ok("certificate", `The certificate is valid until ${until}.`)
 }
 
-/** A sealgate server that refuses the request says why, anything else is told by what it looks like. */
+/** Reports a refusal: a sealgate server's reason, or a description of another server's answer. */
 const refused = (health: Probed): Finding => {
   if (!isOurs(health)) {
-    return error("reachable", `Something answers, but it is no sealgate: ${seen(health)}`, inItsPlace(health))
+    return error("reachable", `A server answers, but it is not sealgate: ${seen(health)}`, inItsPlace(health))
   }
   const detail = isObject(health.body) ? health.body["detail"] : undefined
-  return error("reachable", `The proxy refuses: ${seen(health)}`, typeof detail === "string" ? detail : "See its log.")
+  return error(
+    "reachable",
+    `The proxy refused the request: ${seen(health)}`,
+    typeof detail === "string" ? detail : "See its log.",
+  )
 }
 
 interface Transport {
   readonly findings: Array<Finding>
-  /** Whether the other examinations make sense. */
+  /** Whether to run the other checks. */
   readonly reached: boolean
-  /** Whether the server is of this project, and has paths beyond those of the protocol. */
+  /** Whether it is a sealgate server, with paths beyond the protocol. */
   readonly isOurs: boolean
 }
 
-/** Whether a server shows keys as the page of the protocol has it, which demands no /health. */
+/** Whether a server publishes keys as the protocol requires. Other implementations may lack /health. */
 const speaksProtocol = Effect.fnUntraced(function* (proxy: URL) {
   const keys = yield* Effect.result(probe(new URL("v1/keys", proxy)))
   if (Result.isFailure(keys) || keys.success.status !== 200) return false
@@ -118,7 +128,7 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
       isSealgate
         ? ok("reachable", `The proxy answers; it is ${software}.`)
         : isOther
-          ? ok("reachable", "The proxy answers; it speaks the protocol, and is another implementation.")
+          ? ok("reachable", "The proxy answers; it is another implementation of the protocol.")
           : refused(health.success),
       ...certified,
     ],

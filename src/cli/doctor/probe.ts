@@ -1,4 +1,4 @@
-/** One request for the doctor: it looks at a certificate instead of failing on it, and sends nothing secret. */
+/** Sends one request for the doctor. It reports a bad certificate instead of failing, and sends no secrets. */
 import { parseJson } from "../../domain/json/json.ts"
 import { connectionReason } from "../../domain/problems/systemErrors.ts"
 import { type IncomingHttpHeaders, request as plainRequest } from "node:http"
@@ -17,14 +17,14 @@ export interface Probed {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The text as JSON; `undefined` if it is none. */
+  /** The parsed JSON; `undefined` if the text is not JSON. */
   readonly body: unknown
   readonly certificate: CertificateSeen | undefined
   /** Milliseconds since the epoch on this machine's clock, in the middle of the request. */
   readonly at: number
 }
 
-/** There was no answer. `code` is the system's, such as `ECONNREFUSED`. */
+/** No answer. `code` is the system's, such as `ECONNREFUSED`. */
 export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", {
   code: Schema.String,
   reason: Schema.String,
@@ -32,7 +32,7 @@ export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", {
 
 const UNKNOWN = "UNKNOWN"
 
-/** Why there was no answer, in words of this program where it knows the code. */
+/** Returns the reason in plain words if the code is known. */
 export const reasonOf = ({ code, reason }: NoAnswer): string => (code === UNKNOWN ? reason : connectionReason({ code }))
 
 const TIMEOUT_MS = 10_000
@@ -42,7 +42,7 @@ const codeOf = (error: Error): string => ("code" in error && typeof error.code =
 
 const certificateOf = (socket: unknown): CertificateSeen | undefined => {
   if (!(socket instanceof TLSSocket)) return undefined
-  // Typed as an Error, but OpenSSL's name for it where there is one.
+  // Typed as an Error, but a string: OpenSSL's name of the objection.
   const objection: unknown = socket.authorizationError
   return {
     objection: socket.authorized ? undefined : String(objection),
@@ -80,10 +80,10 @@ const send = (url: URL, body: string | undefined) =>
     return Effect.sync(() => void request.destroy())
   })
 
-/** A server's address as the base of its paths. */
+/** Adds a final slash, so that the URL can be a base of paths. */
 export const asBase = (server: URL): URL => new URL(server.href.endsWith("/") ? server.href : `${server.href}/`)
 
-/** `POST` with a `body`, which is JSON, else `GET`. */
+/** Sends `POST` with a JSON `body`, else `GET`. */
 export const probe = Effect.fnUntraced(function* (url: URL, body?: string) {
   const before = yield* Clock.currentTimeMillis
   const answer = yield* send(url, body)

@@ -1,18 +1,18 @@
-/** What an answer is that was not the one hoped for, and who may have given it. */
+/** Describes an unexpected answer and its likely sender. */
 import { isObject } from "../../domain/json/json.ts"
 import { problemType } from "../../domain/problems/problem.ts"
 import type { Probed } from "./probe.ts"
 
-/** The longest text of others that is quoted, in characters. */
+/** Longest quotation of an answer, in characters. */
 const QUOTED = 80
 const TITLE = /<title>([^<]*)/i
 
-/** Whether a sealgate server answered: what all of them say of themselves, or a problem of theirs. */
+/** Whether a sealgate server answered, by its `software` or problem type. */
 export const isOurs = ({ body }: Probed): boolean =>
   isObject(body) &&
   (String(body["software"]).startsWith("sealgate/") || String(body["type"]).startsWith(problemType("")))
 
-/** An answer for the end of a sentence: of a problem its title, of a page its title, of anything else how it begins. */
+/** Returns status and title of a problem or page, or the beginning of any other answer. */
 export const seen = ({ body, headers, status, text }: Probed): string => {
   if (isObject(body) && typeof body["title"] === "string") return `status ${status}: ${body["title"]}`
   const type = headers["content-type"]?.split(";")[0] ?? "no content type"
@@ -24,15 +24,15 @@ export const seen = ({ body, headers, status, text }: Probed): string => {
 const SERVER_FAULT = 500
 const LOGIN = new Set([401, 403, 407])
 
-/** What to look at where something else answered in place of the proxy, by the status of its answer. */
+/** Returns a remedy when another server answered in place of the proxy. */
 export const inItsPlace = ({ headers, status }: Probed): string => {
   const { location } = headers
-  if (status >= 300 && status < 400 && location !== undefined) return `Use the address that it leads to: ${location}`
+  if (status >= 300 && status < 400 && location !== undefined) return `Use the address of the redirect: ${location}`
   if (LOGIN.has(status)) {
-    return "Something before the proxy wants a login. Let requests through to it: whoever calls it says so under the seal."
+    return "A server in front of the proxy requires a login. Let requests pass: callers authenticate under the seal."
   }
   if (status >= SERVER_FAULT) {
-    return "Something before the proxy answers in its place: see whether the proxy runs, and where it is looked for."
+    return "A server in front of the proxy answered: check that the proxy runs, and where that server expects it."
   }
   return "Check the address, path included."
 }

@@ -10,14 +10,14 @@ import { ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } fro
 const createCommand = Command.make(
   "create",
   {
-    name: Argument.String("name").pipe(Argument.withDescription("What to call it")),
+    name: Argument.String("name").pipe(Argument.withDescription("Name of the agent")),
     instructions: Flag.String("instructions").pipe(
       Flag.withMetavar("text"),
-      Flag.withDescription("What it has to keep to in every task (default none)"),
+      Flag.withDescription("Instructions for every task (default none)"),
       Flag.optional,
     ),
     mode: Flag.Literals("mode", Mode.literals).pipe(
-      Flag.withDescription("The mode of its tasks (default: the gateway's)"),
+      Flag.withDescription("Mode of its tasks (default: the gateway's)"),
       Flag.optional,
     ),
     gateway: gatewayFlag,
@@ -40,13 +40,13 @@ const createCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Make an agent"),
-  Command.withDescription("Makes an agent, to which tasks can be given, and prints its id."),
+  Command.withShortDescription("Create an agent"),
+  Command.withDescription("Creates an agent for tasks and prints its id."),
   Command.withExamples([
     { command: "sealgate agents create reviewer", description: "An agent with the gateway's defaults" },
     {
       command: 'sealgate agents create reviewer --instructions "Answer in one sentence." --json',
-      description: "For programs: the agent with all its settings",
+      description: "For programs: the agent with its settings",
     },
   ]),
   withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate agents` lists all of them." }),
@@ -66,25 +66,23 @@ export const agentsCommand = Command.make(
     )
     if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0)
-      return yield* Console.log("No agents yet: `sealgate agents create NAME` makes one, and so does `sealgate run`.")
+      return yield* Console.log("No agents yet: `sealgate agents create NAME` creates one, and so does `sealgate run`.")
     yield* Console.log(
       table([["ID", "NAME", "MODE"], ...items.map(({ default_mode, id, name }) => [id, name, default_mode])]),
     )
   }),
 ).pipe(
   Command.withShortDescription("List agents of a gateway"),
-  Command.withDescription(
-    "Lists the agents of your tenant (yours and your team's, as your token says) on a gateway, newest first.",
-  ),
+  Command.withDescription("Lists your tenant's agents on a gateway, newest first. Your token names the tenant."),
   Command.withExamples([
-    { command: "sealgate agents", description: "The newest 20 of a gateway on this machine" },
-    { command: "sealgate agents --gateway https://gateway.example.com", description: "Of another gateway" },
-    { command: "sealgate agents --limit 100 --json", description: "For programs: agents with all their settings" },
+    { command: "sealgate agents", description: "The newest 20 on a gateway on this machine" },
+    { command: "sealgate agents --gateway https://gateway.example.com", description: "Agents of another gateway" },
+    { command: "sealgate agents --limit 100 --json", description: "For programs: agents with their settings" },
   ]),
   withGuide({
     environment: ENVIRONMENT,
     exits: EXITS,
-    next: '`sealgate run "…" --agent <id>` gives one a task. What else an agent can be told is changed in the console or over the API.',
+    next: '`sealgate run "…" --agent <id>` gives it a task. Change other settings of an agent in the console or over the API.',
   }),
   Command.withSubcommands([createCommand]),
 )

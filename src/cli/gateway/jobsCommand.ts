@@ -11,7 +11,7 @@ import { goesOn, showProgress, tell } from "./progress.ts"
 import { age, ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
 import { report, taskText } from "./report.ts"
 
-const id = Argument.String("id").pipe(Argument.withDescription("Which job, as `sealgate jobs` lists them"))
+const id = Argument.String("id").pipe(Argument.withDescription("Id of the job, as in `sealgate jobs`"))
 const ofOne = { id, gateway: gatewayFlag, json }
 
 const showCommand = Command.make(
@@ -24,15 +24,15 @@ const showCommand = Command.make(
   }),
 ).pipe(
   Command.withShortDescription("Show a job with its answer"),
-  Command.withDescription("Shows a job: its task, then answer, verdict and cost, or why there are none."),
+  Command.withDescription("Shows a job's task, then its answer, verdict and cost, or why there are none."),
   Command.withExamples([
     { command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694", description: "Answer, verdict and cost" },
     {
       command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
-      description: "For programs: all of it",
+      description: "For programs: the whole job",
     },
   ]),
-  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate jobs follow <id>` waits for its end." }),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate jobs follow <id>` waits until it ends." }),
 )
 
 const followCommand = Command.make(
@@ -51,12 +51,12 @@ const followCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Follow a job to its end"),
   Command.withDescription(
-    "Shows the steps of a job, those that are done first, and at its end answer, verdict and cost.",
+    "Shows a job's steps, beginning with those already done, and at the end its answer, verdict and cost.",
   ),
   Command.withExamples([
     {
       command: "sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694",
-      description: "After `sealgate run` was left",
+      description: "After you left `sealgate run`",
     },
     {
       command: "sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
@@ -68,7 +68,7 @@ const followCommand = Command.make(
     exits: {
       ...EXITS,
       0: "the job completed",
-      1: "it did not, or the gateway cannot be reached or refused",
+      1: "the job did not complete, or the gateway cannot be reached or refused",
       130: "ended by Ctrl-C; the job goes on",
     },
     next: "`sealgate jobs cancel <id>` ends a job.",
@@ -85,7 +85,7 @@ const cancelCommand = Command.make(
   }),
 ).pipe(
   Command.withShortDescription("Cancel a job"),
-  Command.withDescription("Ends a job before it is done. One that has ended stays as it is."),
+  Command.withDescription("Cancels a running or waiting job. A job that has ended does not change."),
   Command.withExamples([
     { command: "sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694", description: "No further step begins" },
     {
@@ -93,10 +93,10 @@ const cancelCommand = Command.make(
       description: "For programs: the job",
     },
   ]),
-  withGuide({ environment: ENVIRONMENT, exits: { ...EXITS, 0: "it has ended" } }),
+  withGuide({ environment: ENVIRONMENT, exits: { ...EXITS, 0: "the job has ended" } }),
 )
 
-/** Of a task so much is shown in a list, in characters. */
+/** Longest task in a list, in characters. */
 const MAX_TASK = 60
 
 const taskShown = (task: string): string => {
@@ -151,15 +151,13 @@ export const jobsCommand = Command.make(
   }),
 ).pipe(
   Command.withShortDescription("List, show, follow and cancel jobs of a gateway"),
-  Command.withDescription(
-    "Lists the jobs of your tenant (yours and your team's, as your token says) on a gateway, newest first.",
-  ),
+  Command.withDescription("Lists your tenant's jobs on a gateway, newest first. Your token names the tenant."),
   Command.withExamples([
-    { command: "sealgate jobs", description: "The newest 20 of a gateway on this machine" },
-    { command: "sealgate jobs --status failed", description: "What went wrong lately" },
+    { command: "sealgate jobs", description: "The newest 20 on a gateway on this machine" },
+    { command: "sealgate jobs --status failed", description: "Recent failures" },
     {
       command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694",
-      description: "Answer, verdict and cost of one",
+      description: "Answer, verdict and cost of one job",
     },
   ]),
   withGuide({ environment: ENVIRONMENT, exits: EXITS, next: '`sealgate run "…"` starts a job.' }),

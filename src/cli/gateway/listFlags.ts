@@ -5,7 +5,7 @@ import { jsonFlag } from "../flags.ts"
 
 export const limitFlag = Flag.Int("limit").pipe(
   Flag.withMetavar("number"),
-  Flag.withDescription("How many, 1 to 100 (default 20)"),
+  Flag.withDescription("How many to list, 1 to 100 (default 20)"),
   Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
   Flag.withDefault(20),
 )

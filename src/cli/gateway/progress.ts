@@ -1,4 +1,4 @@
-/** How a job goes on, as a person follows it on standard error, which no program reads. */
+/** Shows a job's progress to people, on standard error. */
 import { performance } from "node:perf_hooks"
 import type { Job, JobEvent } from "../../client/gateway/GatewayJobs.ts"
 import { stepLabel } from "../../domain/jobs/modes.ts"
@@ -13,7 +13,7 @@ export const tell = (text: string): void => {
 const SECOND = 1000
 const MINUTE = 60
 
-/** `7s`, `2min 5s` since `start`. */
+/** Returns the time since `start`, such as `7s` or `2min 5s`. */
 const elapsed = (start: number): string => {
   const seconds = Math.round((performance.now() - start) / SECOND)
   return seconds < MINUTE ? `${seconds}s` : `${Math.floor(seconds / MINUTE)}min ${seconds % MINUTE}s`
@@ -21,12 +21,12 @@ const elapsed = (start: number): string => {
 
 const CLEAR_LINE = "\r\u001b[K"
 
-/** Writes over one line of the terminal, which `text` gives, every second; elsewhere nothing is shown in between. */
+/** Rewrites one line of the terminal with `text` every second. Does nothing unless standard error is a terminal. */
 const statusLine = (text: () => string) => {
   if (!process.stderr.isTTY) return { show: () => undefined, hide: () => undefined, stop: () => undefined }
   const hide = () => void process.stderr.write(CLEAR_LINE)
   const show = () => {
-    // A terminal that was told no size says that it has no columns.
+    // A terminal without a known size reports 0 columns.
     const width = process.stderr.columns || DEFAULT_WIDTH
     process.stderr.write(CLEAR_LINE + dimOnStderr(printableLine(text()).slice(0, width - 1)))
   }
@@ -42,8 +42,8 @@ const statusLine = (text: () => string) => {
 }
 
 /**
- * Shows steps as they begin and as they finish, with who does them and how long it has taken, up to the end, which it
- * gives. On a terminal those that are under way stand in a line that goes away.
+ * Shows steps as they begin and finish, with model and elapsed time. Returns the ended job, or `undefined` if the events
+ * stopped earlier. On a terminal, running steps share one line that disappears at the end.
  */
 export const showProgress = async (mode: Job["mode"], events: AsyncIterable<JobEvent>): Promise<Job | undefined> => {
   const start = performance.now()
@@ -73,6 +73,6 @@ export const showProgress = async (mode: Job["mode"], events: AsyncIterable<JobE
   }
 }
 
-/** What a person who stops watching has to know. */
+/** Printed when the user stops watching. */
 export const goesOn = (id: string): string =>
-  `The job goes on. Follow it: sealgate jobs follow ${id}\nEnd it: sealgate jobs cancel ${id}`
+  `The job goes on. To follow it: sealgate jobs follow ${id}\nTo cancel it: sealgate jobs cancel ${id}`

@@ -1,4 +1,4 @@
-/** A running gateway, as commands reach it. */
+/** Access to a running gateway for commands. */
 import { Effect, type Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { SealgateError, Unreachable } from "../../client/errors.ts"
@@ -14,12 +14,12 @@ import { DEFAULT_GATEWAY, gatewayAddress } from "../settings/proxyAddress.ts"
 
 export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withMetavar("url"),
-  Flag.withDescription(`Where the gateway is (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`),
+  Flag.withDescription(`URL of the gateway (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`),
   Flag.withSchema(UrlText),
   Flag.optional,
 )
 
-/** In the help of every command that needs them: a flag would show the token to everybody on the machine. */
+/** Listed in help. There is no flag for the token: it would show it to every user of the machine. */
 export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(clientSettings.token, clientSettings.gateway)
 
 /** Exit codes of the commands that query the gateway. */
@@ -32,13 +32,13 @@ export const EXITS = {
 
 const UNAUTHORIZED = 401
 
-/** What mends it, where that is known. */
+/** Returns the remedy, if it is known. */
 const hintFor = (error: SealgateError): string => {
   if (error instanceof Unreachable) {
-    return "\nIs a gateway there? `sealgate gateway --dev` starts one; --gateway or SEALGATE_GATEWAY says where it is."
+    return "\nIs a gateway running? `sealgate gateway --dev` starts one; --gateway or SEALGATE_GATEWAY sets its URL."
   }
   return error instanceof GatewayProblem && error.problem.status === UNAUTHORIZED
-    ? "\nSEALGATE_TOKEN may have expired, or be for another gateway: `sealgate token` makes a new one."
+    ? "\nSEALGATE_TOKEN may have expired or belong to another gateway: `sealgate token` mints a new one."
     : ""
 }
 
@@ -47,14 +47,14 @@ export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
   const { token } = yield* clientValues({ token: clientSettings.token })
   if (token === undefined) {
     return yield* unusable(
-      "SEALGATE_TOKEN is not set. Put your bearer token there: `sealgate gateway --dev` prints one, `sealgate token` makes one.",
+      "SEALGATE_TOKEN is not set. Set it to your bearer token: `sealgate gateway --dev` prints one, `sealgate token` mints one.",
     )
   }
   const { GatewayClient } = yield* Effect.promise(() => import("../../client/gateway/GatewayClient.ts"))
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token) })
 })
 
-/** A list, item by item. A page may end before its limit, because answers are bounded in bytes too. */
+/** Yields the items of all pages. A page may hold fewer items than its limit, because its size in bytes is bounded. */
 export async function* overPages<A>(
   pageAt: (at: { readonly cursor?: string }) => Promise<Page<A>>,
 ): AsyncGenerator<A, void> {
@@ -66,19 +66,19 @@ export async function* overPages<A>(
   }
 }
 
-/** The first `limit` of what comes. */
+/** Collects the first `limit` items. */
 export const firstOf = async <A>(limit: number, items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
   const first: Array<A> = []
   for await (const item of items) if (first.push(item) === limit) break
   return first
 }
 
-/** Asks the gateway; a refusal ends the command with what the gateway said. */
+/** Calls the gateway. A refusal ends the command with the gateway's message. */
 export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, CommandFailed> =>
   Effect.tryPromise({
     try: call,
     catch: (error) => {
-      // Anything else than the client's own errors is a fault of the client.
+      // The client throws only `SealgateError`s by design; any other error is a bug.
       if (!(error instanceof SealgateError)) throw error
       return new CommandFailed({ message: printableLine(error.message) + hintFor(error), exitCode: 1 })
     },
@@ -89,7 +89,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How long ago `time` was, in its largest unit, such as `5min`. */
+/** Returns the age of `time` in its largest unit, such as `5min`. */
 export const age = (time: string, now: number): string => {
   const passed = Math.max(0, now - Date.parse(time))
   if (passed < MINUTE) return `${Math.floor(passed / SECOND)}s`

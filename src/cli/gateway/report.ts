@@ -1,4 +1,4 @@
-/** A job as a person reads it. */
+/** Formats a job for people. */
 import type { Job } from "../../client/gateway/GatewayJobs.ts"
 import { usd } from "../../domain/routing/dollars.ts"
 import { verdictMeaning } from "../../domain/jobs/modes.ts"
@@ -7,9 +7,9 @@ import { bold, dim } from "../terminal.ts"
 
 const ENDED: ReadonlySet<Job["status"]> = new Set(["completed", "failed", "cancelled", "timed_out"])
 
-/** Answer, verdict and cost; or why there are none. */
+/** Returns answer, verdict and cost, or why there are none. */
 export const report = ({ cost_micro_usd, problem, result, status, usage }: Job): string => {
-  const cost = dim(`${usage.calls} call${usage.calls === 1 ? "" : "s"} of models, ${usd(cost_micro_usd)}`)
+  const cost = dim(`${usage.calls} model call${usage.calls === 1 ? "" : "s"}, ${usd(cost_micro_usd)}`)
   if (result != null) {
     const sureness = result.confidence === null ? "" : `, confidence ${result.confidence.toFixed(2)}`
     const alone = result.independent ? "" : ", not independent"
@@ -20,7 +20,7 @@ export const report = ({ cost_micro_usd, problem, result, status, usage }: Job):
   return `${bold(status)}: ${printableLine(why)}\n${cost}`
 }
 
-/** The task as a text: of a conversation, what was said last. */
+/** Returns the task as text; for a conversation, its last message. */
 export const taskText = (task: Job["task"]): string => {
   if (typeof task === "string") return task
   const content = task.at(-1)?.content

@@ -23,7 +23,7 @@ const shown = (settings: RoutingSettings): string =>
     `baseline ${printableLine(settings.baseline.provider)}/${printableLine(settings.baseline.model)}`,
     "",
     table([
-      ["PROVIDER", "MODEL", "PRICE OF A MILLION TOKENS"],
+      ["PROVIDER", "MODEL", "PRICE PER MILLION TOKENS"],
       ...settings.targets.map(({ model, provider }) => [provider, model, priceOf(settings, provider, model)]),
     ]),
   ].join("\n")
@@ -45,7 +45,7 @@ const showCommand = Command.make(
     { command: "sealgate routing show", description: "For people" },
     {
       command: "sealgate routing show --json > routing.json",
-      description: "To be changed, and given to `routing set`",
+      description: "Edit the file, then pass it to `routing set`",
     },
   ]),
   withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate routing set routing.json` replaces it." }),
@@ -60,11 +60,11 @@ const readSettings = Effect.fnUntraced(function* (path: string) {
   )
   const value = parseJson(text)
   if (!isObject(value))
-    return yield* unusable(`${path} is not JSON of a routing configuration, as \`routing show --json\` prints it.`)
+    return yield* unusable(`${path} is not a JSON object. Start from the output of \`routing show --json\`.`)
   const { version } = value
   const input = yield* Effect.mapError(decode(value), ({ issue }) =>
     unusable(
-      `${path} does not fit:\n${schemaIssues(issue, [])
+      `${path} is not a valid routing configuration:\n${schemaIssues(issue, [])
         .map((each) => `  ${printableLine(each.path)}: ${printableLine(each.message)}`)
         .join("\n")}`,
     ),
@@ -75,7 +75,7 @@ const readSettings = Effect.fnUntraced(function* (path: string) {
 const setCommand = Command.make(
   "set",
   {
-    file: Argument.String("file").pipe(Argument.withDescription("A configuration as `routing show --json` prints it")),
+    file: Argument.String("file").pipe(Argument.withDescription("Configuration as printed by `routing show --json`")),
     gateway: gatewayFlag,
     json,
   },
@@ -85,23 +85,23 @@ const setCommand = Command.make(
     const settings = yield* ask((signal) =>
       gateway.routing.replaceConfig(input, { signal, ...(version === undefined ? {} : { ifVersion: version }) }),
     )
-    yield* Console.log(json ? printableJson(settings) : `In force from the next call on.\n${shown(settings)}`)
+    yield* Console.log(json ? printableJson(settings) : `In force from the next call.\n${shown(settings)}`)
   }),
 ).pipe(
   Command.withShortDescription("Replace how calls are routed"),
   Command.withDescription(
-    `Replaces the routing configuration by that of a file, which the gateway checks as a whole. Where the file has the version
-that it was made from, and somebody else has changed it since, nothing happens. For administrators.`,
+    `Replaces the routing configuration with a file, which the gateway validates as a whole. If the file has a version and
+the configuration has changed since that version, nothing is replaced. For administrators.`,
   ),
   Command.withExamples([
-    { command: "sealgate routing set routing.json", description: "In force from the next call on" },
-    { command: "sealgate routing set routing.json --json", description: "For programs: what is in force then" },
+    { command: "sealgate routing set routing.json", description: "In force from the next call" },
+    { command: "sealgate routing set routing.json --json", description: "For programs: the new configuration" },
   ]),
   withGuide({
     environment: ENVIRONMENT,
     exits: {
       ...EXITS,
-      0: "it is in force",
+      0: "the configuration is in force",
       2: "the file cannot be used, SEALGATE_TOKEN is not set, or the command was called wrongly",
     },
   }),
@@ -110,12 +110,12 @@ that it was made from, and somebody else has changed it since, nothing happens. 
 export const routingCommand = Command.make("routing").pipe(
   Command.withShortDescription("Show and replace how calls are routed"),
   Command.withDescription(
-    "How a gateway chooses which model is called: strategy, targets, prices. For administrators.",
+    "Shows and replaces how a gateway chooses models: strategy, targets, prices. For administrators.",
   ),
   Command.withExamples([
-    { command: "sealgate routing show", description: "What is in force" },
+    { command: "sealgate routing show", description: "The configuration in force" },
     { command: "sealgate routing set routing.json", description: "Replace it" },
   ]),
-  withGuide({ exits: EXITS, next: "`sealgate routing set --help` says more." }),
+  withGuide({ exits: EXITS, next: "See `sealgate routing set --help`." }),
   Command.withSubcommands([showCommand, setCommand]),
 )

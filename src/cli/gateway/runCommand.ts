@@ -13,7 +13,7 @@ import { goesOn, showProgress, tell } from "./progress.ts"
 import { ask, connect, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
 import { report } from "./report.ts"
 
-/** Name of the agent that is made when none is given, and taken again the next time. */
+/** Name of the agent that is created if none is given, and reused later. */
 const OWN_AGENT = "command-line"
 
 const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Option.Option<string>) {
@@ -27,7 +27,7 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
   return (own ?? (yield* ask((signal) => gateway.agents.create({ name: OWN_AGENT }, { signal })))).id
 })
 
-/** The task, from where it was said to be. */
+/** Reads the task from the argument or standard input. */
 const taskOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
   const piped = Option.getOrElse(given, () => "-") === "-"
   const task = !piped
@@ -36,34 +36,36 @@ const taskOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
       ? ""
       : yield* Effect.promise(() => text(process.stdin))
   if (task.trim() !== "") return task
-  return yield* unusable('The task is empty: say what to do, such as sealgate run "Is 391 a prime?".')
+  return yield* unusable('The task is empty: give one, such as sealgate run "Is 391 a prime?".')
 })
 
 export const runCommand = Command.make(
   "run",
   {
     task: Argument.String("task").pipe(
-      Argument.withDescription("What to do, in quotes; - or nothing: what comes on standard input"),
+      Argument.withDescription("The task, in quotes; - or nothing reads standard input"),
       Argument.optional,
     ),
     gateway: gatewayFlag,
     mode: Flag.Literals("mode", Mode.literals).pipe(
       Flag.withDescription(
-        `How the answer is made sure of. ${Mode.literals.map((mode) => `${mode}: ${modeOf(mode).hint}`).join(" ")} ` +
-          "(default: the agent's own)",
+        `How the answer is checked. ${Mode.literals.map((mode) => `${mode}: ${modeOf(mode).hint}`).join(" ")} ` +
+          "(default: the agent's)",
       ),
       Flag.optional,
     ),
     effort: Flag.Literals("effort", Effort.literals).pipe(
-      Flag.withDescription("How much the job may take: more samples or rounds settle more (default: the agent's own)"),
+      Flag.withDescription("Effort of the job: more samples or rounds (default: the agent's)"),
       Flag.optional,
     ),
     agent: Flag.String("agent").pipe(
       Flag.withMetavar("id"),
-      Flag.withDescription(`Which agent, as \`sealgate agents\` lists them (default: ${OWN_AGENT}, made when missing)`),
+      Flag.withDescription(
+        `Id of the agent, as in \`sealgate agents\` (default: an agent named ${OWN_AGENT}, created if missing)`,
+      ),
       Flag.optional,
     ),
-    json: jsonFlag("Print the ended job as JSON; progress and mistakes stay text, on standard error"),
+    json: jsonFlag("Print the ended job as JSON; progress and errors are text on standard error"),
   },
   Effect.fn(function* (input) {
     const task = yield* taskOf(input.task)
@@ -87,14 +89,14 @@ export const runCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Run a task on a gateway"),
   Command.withDescription(
-    `Gives an agent of a gateway a task and waits: shows the job's id, its steps as they begin and finish, with who does each
-and the time it has taken so far, then answer, verdict and cost. Ending the command does not end the job.`,
+    `Gives a task to a gateway's agent and waits. It shows the job's id, the steps as they begin and finish, with model and
+elapsed time, then answer, verdict and cost. Ending the command does not end the job.`,
   ),
   Command.withExamples([
-    { command: 'sealgate run "Is 391 a prime?"', description: "With an agent that is made for you" },
+    { command: 'sealgate run "Is 391 a prime?"', description: "With an agent that is created for you" },
     {
       command: 'sealgate run "Is 391 a prime?" --mode verified',
-      description: "Several models answer, and are compared",
+      description: "Several models answer, and their answers are compared",
     },
     { command: "sealgate run --mode adversarial --json < task.txt", description: "For programs" },
   ]),
@@ -102,10 +104,10 @@ and the time it has taken so far, then answer, verdict and cost. Ending the comm
     environment: ENVIRONMENT,
     exits: {
       0: "the job completed, whatever its verdict",
-      1: "it did not, or the gateway cannot be reached or refused",
+      1: "the job did not complete, or the gateway cannot be reached or refused",
       2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
-      130: "ended by Ctrl-C, or another signal; the job goes on",
+      130: "ended by Ctrl-C or another signal; the job goes on",
     },
-    next: "`sealgate jobs show <id>` shows the job again, `sealgate jobs` all of them.",
+    next: "`sealgate jobs show <id>` shows the job again, `sealgate jobs` lists all jobs.",
   }),
 )

@@ -13,7 +13,7 @@ export const statsCommand = Command.make(
   {
     gateway: gatewayFlag,
     all: Flag.Boolean("all").pipe(
-      Flag.withDescription("All tenants; for tokens with the role admin"),
+      Flag.withDescription("Stats of all tenants; requires the role admin"),
       Flag.withDefault(false),
     ),
     json,
@@ -38,12 +38,12 @@ export const statsCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Show what routing cost and saved"),
   Command.withDescription(
-    `Shows what the calls of models by your tenant's jobs cost in the last 24 hours, what they would have cost with the
-gateway's baseline model, what choosing models (routing) saved so, and how that was reckoned.`,
+    `Shows the cost of your tenant's model calls in the last 24 hours, their cost with the gateway's baseline model, the
+savings by routing, and how they were computed.`,
   ),
   Command.withExamples([
-    { command: "sealgate stats", description: "Of your tenant" },
-    { command: "sealgate stats --all", description: "Of all tenants" },
+    { command: "sealgate stats", description: "Your tenant" },
+    { command: "sealgate stats --all", description: "All tenants" },
     { command: "sealgate stats --json", description: "For programs: amounts in micro-USD" },
   ]),
   withGuide({ environment: ENVIRONMENT, exits: EXITS }),

@@ -3,18 +3,18 @@ import { Command } from "effect/cli"
 import type { Setting } from "../../layers/config/Setting.ts"
 import type { Row } from "./layout.ts"
 
-/** What help says of a command beyond its flags. */
+/** Help for a command beyond its flags. */
 export interface GuideShape {
-  /** Settings that the command reads from the environment. */
+  /** Settings that the command reads. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>
-  /** Those of them that matter first. */
+  /** Variables to list first. */
   readonly first?: ReadonlyArray<string>
-  /** Other environment variables that it reads. */
+  /** Other variables that it reads. */
   readonly environment?: ReadonlyArray<Row>
   readonly exits?: Readonly<Record<number, string>>
-  /** What one does before, or next. */
+  /** Next steps. */
   readonly next?: string
-  /** Terms that a newcomer cannot know. */
+  /** Terms that newcomers do not know. */
   readonly words?: ReadonlyArray<Row>
 }
 
@@ -24,17 +24,16 @@ export class Guide extends Context.Service<Guide, GuideShape>()("sealgate/cli/he
 export const withGuide = (guide: GuideShape) => Command.annotate(Guide, guide)
 
 export const MISUSED = "called wrongly, or not given what it needs"
-/** Exit code 130 of the commands that do one thing. */
-export const INTERRUPTED = "ended by Ctrl-C, or another signal, before it was done"
+/** Meaning of exit code 130, except for servers. */
+export const INTERRUPTED = "ended by Ctrl-C or another signal before it was done"
 
 /** Exit codes of the commands that serve until they are stopped. */
 export const SERVER_EXITS = {
-  0: "stopped by SIGTERM or Ctrl-C, with every request in flight ended",
-  1: "a mistake in the settings, a port that is taken, or a failure",
+  0: "stopped by SIGTERM or Ctrl-C after all requests in flight ended",
+  1: "a mistake in the settings, a port in use, or a failure",
   2: MISUSED,
   130: "a second signal cut requests off",
 }
 
-/** Settings as rows of help. */
 export const rowsOf = (...settings: ReadonlyArray<Setting<unknown>>): ReadonlyArray<Row> =>
   settings.map(({ summary, variable }) => ({ name: variable, text: summary }))

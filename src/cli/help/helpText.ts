@@ -1,4 +1,4 @@
-/** The help of a command as text for a terminal. */
+/** Renders a command's help for a terminal. */
 import { Context, Option } from "effect"
 import type { HelpDoc } from "effect/cli"
 import { bold, dim, green } from "../terminal.ts"
@@ -14,7 +14,7 @@ const section = (title: string, body: string): ReadonlyArray<string> => (body ==
 
 const described = (description: Option.Option<string>): string => Option.getOrElse(description, () => "")
 
-/** Choices are named by the text, so a metavariable that names them all would do so twice. */
+/** Shortens a list of choices to `choice`, because the description names them. */
 const metavar = (type: string): string => (type === "boolean" ? "" : ` ${type.includes("|") ? "choice" : type}`)
 
 const flagRow = ({ aliases, description, name, type }: FlagDoc): Row => ({
@@ -60,7 +60,7 @@ const exitsOf = (guide: GuideShape, width: number): string =>
     width,
   )
 
-/** Options of every command are listed by the command that has the others below it, and named by these. */
+/** Lists the global flags at the root command; subcommands only name them. */
 const globalsOf = ({ commandPath = [], globalFlags = [], subcommands = [] }: HelpDoc.HelpDoc, width: number) => {
   if (globalFlags.length === 0) return []
   if (subcommands.length > 0 && commandPath.length < 2) {
@@ -70,7 +70,7 @@ const globalsOf = ({ commandPath = [], globalFlags = [], subcommands = [] }: Hel
   return [dim(indented(wrap(`Also: ${names}; see \`${commandPath[0] ?? ""} --help\`.`, width), 0))]
 }
 
-/** Help in lines of at most `width` characters, commands and addresses that are longer excepted. */
+/** Returns the help in lines of at most `width` characters, except for longer commands and URLs. */
 export const helpText = (doc: HelpDoc.HelpDoc, width: number): string => {
   const guide = Option.getOrElse(Context.getOption(doc.annotations, Guide), (): GuideShape => ({}))
   return [

@@ -6,8 +6,8 @@ const MIN_WIDTH = 40
 const MAX_WIDTH = 100
 
 /**
- * How wide help may be: as the terminal says, else as COLUMNS says, else 80. COLUMNS is the shell's and no setting, and
- * help is written where there is no configuration yet, so it is read here.
+ * Returns the width of help: the terminal's, else COLUMNS, else 80. COLUMNS is the shell's variable and no setting, so it
+ * is read here, before there is a configuration.
  */
 export const pageWidth = (
   terminal: number | undefined = process.stdout.columns,
@@ -29,7 +29,7 @@ const wrapParagraph = (paragraph: string, width: number): ReadonlyArray<string> 
   return [...lines, line]
 }
 
-/** `text` in lines of at most `width`, longer words excepted. A blank line parts paragraphs. */
+/** Wraps text to lines of at most `width`, except for longer words. Blank lines separate paragraphs. */
 export const wrap = (text: string, width: number): ReadonlyArray<string> =>
   text
     .trim()
@@ -46,10 +46,10 @@ export interface Row {
 
 const INDENT = 2
 const GAP = 2
-/** Names longer than this stand on a line of their own. */
+/** Longer names take a separate line. */
 const MAX_NAME = 28
 
-/** Names on the left, their texts wrapped on the right. `paint` colours names. */
+/** Lays out names on the left and wrapped texts on the right. `paint` colours names. */
 export const columns = (
   rows: ReadonlyArray<Row>,
   width: number,

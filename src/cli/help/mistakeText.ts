@@ -1,8 +1,8 @@
-/** What was wrong with a command line, in one line, and where to read on. */
+/** Message for a misused command: the mistake in one line, then where to read on. */
 import { Option } from "effect"
 import type { CliError, HelpDoc } from "effect/cli"
 
-/** What the help says of flags, and the mistake says anyway. */
+/** Part of descriptions that repeats the mistake. */
 const REQUIRED = / \(required\)$/
 
 const meant = (suggestions: ReadonlyArray<string>): string =>
@@ -11,7 +11,7 @@ const meant = (suggestions: ReadonlyArray<string>): string =>
 const withDescription = (description: Option.Option<string> | undefined): string =>
   description === undefined || Option.isNone(description) ? "." : `: ${description.value.replace(REQUIRED, "")}.`
 
-/** What the decoder expected, without the words around it. */
+/** Returns the expectation from a decoder's message. */
 const expectation = (expected: string): string =>
   (expected.replace(/^Schema validation failed: /, "").split("\n")[0] ?? "").replace(/^expected:? /i, "")
 
@@ -26,7 +26,7 @@ const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): stri
     case "UnknownSubcommand":
       return `There is no command ${JSON.stringify(error.subcommand)}.${meant(error.suggestions)}`
     case "UnexpectedArgument":
-      return `${error.arguments.map((argument) => JSON.stringify(argument)).join(" ")} is too much: text with spaces needs quotes around it.`
+      return `${error.arguments.map((argument) => JSON.stringify(argument)).join(" ")} is not expected: put quotes around text with spaces.`
     case "InvalidValue": {
       const name = error.kind === "flag" ? `--${error.option}` : `<${error.option}>`
       const expected = expectation(error.expected)

@@ -1,11 +1,11 @@
-/** How the command line shows its help, its version and what was wrong with a call of it. */
+/** Prints help, version and mistakes of the command line. */
 import { Console, Layer } from "effect"
 import { CliConfig, CliOutput, GlobalFlag } from "effect/cli"
 import { helpText } from "./helpText.ts"
 import { pageWidth } from "./layout.ts"
 import { mistakeText } from "./mistakeText.ts"
 
-/** Help that was asked for is output; a mistake is told on standard error, in few lines, so that it is seen. */
+/** Prints requested help to standard output, and mistakes to standard error in few lines. */
 const presenter: CliOutput.Presenter = {
   present: (event) => {
     switch (event._tag) {
@@ -19,7 +19,7 @@ const presenter: CliOutput.Presenter = {
   },
 }
 
-/** Logging is the servers' own matter, and flags of theirs say how. */
+/** Without Effect's flag for logging: servers have their own. */
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 
 export const layerPresentation = Layer.merge(CliOutput.layerPresenter(presenter), CliConfig.layer({ builtIns }))

@@ -1,4 +1,4 @@
-/** The settings of a server in the order in which people need them. */
+/** Groups a server's settings by subject. */
 import type { Setting } from "../../layers/config/Setting.ts"
 import type { Row } from "./layout.ts"
 
@@ -7,7 +7,7 @@ interface SettingGroup {
   readonly rows: ReadonlyArray<Row>
 }
 
-/** The first group that matches takes a variable; the last one takes all that are left, so that none is missing. */
+/** A variable belongs to the first group that matches. The last group matches all. */
 const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
   ["Model providers", /^PROVIDER/],
   [
@@ -25,7 +25,7 @@ const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
   ["OpenTelemetry", /^/],
 ]
 
-/** The group before all subjects. */
+/** Index of the group before all subjects. */
 const FIRST = -1
 
 const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row => ({
@@ -36,7 +36,7 @@ const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row 
     (fallback === undefined || fallback === "," ? "" : ` (default ${fallback})`),
 })
 
-/** Those that matter `first` before all others. Groups without settings are left out. */
+/** Returns the groups, with the `first` variables in a group before all others. Omits empty groups. */
 export const settingGroups = (
   settings: Readonly<Record<string, Setting<unknown>>>,
   first: ReadonlyArray<string> = [],
@@ -48,7 +48,7 @@ export const settingGroups = (
     members === undefined ? [] : [{ title, rows: members.map(rowOf) }]
   return [
     ...group(
-      "What matters first",
+      "Most important",
       groups.get(FIRST)?.toSorted((a, b) => first.indexOf(a.variable) - first.indexOf(b.variable)),
     ),
     ...SUBJECTS.flatMap(([title], i) => group(title, groups.get(i))),

@@ -5,7 +5,7 @@ import { unusable } from "../CommandFailed.ts"
 
 type ClientSetting = (typeof clientSettings)[keyof typeof clientSettings]
 
-/** What clients are told by settings. A mistake there is one of the call, as it would be in a flag. */
+/** Decodes settings of clients. A mistake has exit code 2, as in a flag. */
 export const clientValues = <const Settings extends Readonly<Record<string, ClientSetting & Setting<unknown>>>>(
   settings: Settings,
 ) => Effect.mapError(decodeSettings(settings), ({ message }) => unusable(message))

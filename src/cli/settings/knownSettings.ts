@@ -6,7 +6,7 @@ import type { Setting } from "../../layers/config/Setting.ts"
 
 type Settings = Readonly<Record<string, Setting<unknown>>>
 
-/** By who reads them. */
+/** Settings by their reader. */
 export const KNOWN: Readonly<Record<"proxy" | "gateway" | "clients", Settings>> = {
   proxy: proxySettings,
   gateway: gatewaySettings,
@@ -15,9 +15,8 @@ export const KNOWN: Readonly<Record<"proxy" | "gateway" | "clients", Settings>> 
 
 const all: ReadonlyArray<Setting<unknown>> = Object.values(KNOWN).flatMap((settings) => Object.values(settings))
 
-/** The variables, each once. */
 export const VARIABLES: ReadonlySet<string> = new Set(all.map(({ variable }) => variable))
 
-/** The variable that stands for what vendors call so. */
+/** Returns this program's variable for a vendor's name. */
 export const ownNameOf = (alias: string): string | undefined =>
   all.find(({ aliases }) => aliases.includes(alias))?.variable

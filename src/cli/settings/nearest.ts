@@ -1,6 +1,6 @@
-/** The name that was meant by one that there is not. */
+/** Suggests a known name for an unknown one. */
 
-/** Edits that make one text of another (Levenshtein). */
+/** Levenshtein distance. */
 const distance = (a: string, b: string): number => {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
@@ -14,11 +14,12 @@ const distance = (a: string, b: string): number => {
   return row[b.length] ?? 0
 }
 
-/** At most so much of a name may be mistyped, or two letters, which change places in short ones. */
+/** Share of a name that may be mistyped. */
 const MISTYPED = 1 / 3
+/** Two edits are always allowed: two swapped letters in a short name. */
 const SWAPPED = 2
 
-/** The name that is closest to `given`, as far as one can tell. */
+/** Returns the closest of `names`; `undefined` if none is close enough. */
 export const nearest = (given: string, names: ReadonlyArray<string>): string | undefined => {
   const wanted = given.toUpperCase().replaceAll("-", "_")
   let [found, least] = [undefined as string | undefined, Math.max(SWAPPED, wanted.length * MISTYPED)]

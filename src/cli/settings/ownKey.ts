@@ -1,4 +1,4 @@
-/** The attestation key of this folder's proxy, as `proxy`, `keygen` and `pin` all find it. */
+/** The attestation key of this folder's proxy, for `proxy`, `keygen` and `pin`. */
 import { Effect } from "effect"
 import { proxySettings } from "../../layers/config/proxySettings.ts"
 import { decodeSettings } from "../../layers/config/Setting.ts"
@@ -7,13 +7,12 @@ import { readKeyFile } from "../../services/sealing/AttestationKeyFile.ts"
 import { kidOf } from "../../services/sealing/Attestation.ts"
 import { KeyVault } from "../../services/sealing/KeyVault.ts"
 
-/** Where it is, as the settings say. */
 export const attestationKeyFile = Effect.map(
   decodeSettings({ file: proxySettings.attestationKeyFile }),
   ({ file }) => file,
 )
 
-/** The pin of a key, which is held no longer than it takes to compute it. */
+/** Computes the pin of a key and destroys the key. */
 export const pinOf = (seed: Bytes) =>
   Effect.map(KeyVault, (vault) => {
     const key = vault.signingKey(seed)

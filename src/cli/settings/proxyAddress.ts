@@ -1,4 +1,4 @@
-/** Which proxy or gateway a command is about, and whom to believe there. */
+/** Resolves the proxy or gateway of a command, and the pins to trust. */
 import { Console, Effect, Option } from "effect"
 import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
@@ -11,10 +11,10 @@ import { attestationKeyFile, pinOfFile } from "./ownKey.ts"
 const DEFAULT_PROXY = "http://localhost:3001"
 export const DEFAULT_GATEWAY = "http://localhost:3000"
 
-/** First names of paths below a server's address: its pages, and its APIs. */
+/** First path segments of a server's pages and APIs. */
 const BELOW: ReadonlySet<string> = new Set(["console", "docs", "v1", "api"])
 
-/** A server's address, from that of a page or an API on it: consoles and base URLs are what one has in the clipboard. */
+/** Returns a server's URL, also from the URL of its console or API, which users copy. */
 const serverOf = (url: URL): URL => {
   const server = new URL(url)
   const names = url.pathname.split("/")
@@ -25,7 +25,7 @@ const serverOf = (url: URL): URL => {
   return server
 }
 
-/** The pin that a link to a proxy's console carries. */
+/** Returns the pin in a link to a proxy's console. */
 const pinIn = ({ hash }: URL): ReadonlyArray<string> => {
   const pin = new URLSearchParams(hash.slice(1)).get("pin") ?? ""
   return isPin(pin) ? [pin] : []
@@ -37,7 +37,7 @@ interface TrustInput {
   readonly trustOnFirstUse?: boolean
 }
 
-/** The pin of this folder's own proxy, if that is the one that is asked. */
+/** Returns the pin of this folder's key if the proxy is on this machine. */
 const ownPin = Effect.fnUntraced(function* (proxy: URL) {
   if (!isLoopback(hostName(proxy.host))) return []
   const file = yield* attestationKeyFile
@@ -47,7 +47,7 @@ const ownPin = Effect.fnUntraced(function* (proxy: URL) {
   return [pin.value]
 })
 
-/** The proxy, and the pins that count: those given, of a console's link, of the settings, of this folder's own key. */
+/** Resolves the proxy and its pins: from flags, else the console's link, else the settings, else this folder's key. */
 export const proxyAndPins = Effect.fnUntraced(function* (input: TrustInput) {
   const settings = yield* clientValues({ proxy: clientSettings.proxy, pin: clientSettings.pin })
   const given = Option.getOrUndefined(input.proxy) ?? settings.proxy ?? new URL(DEFAULT_PROXY)
@@ -56,19 +56,18 @@ export const proxyAndPins = Effect.fnUntraced(function* (input: TrustInput) {
   return { proxy, pins: input.trustOnFirstUse === true ? [] : yield* ownPin(proxy) }
 })
 
-/** The same for commands that seal: nothing may be sealed to just anybody. */
+/** The same for commands that seal. Fails without pins, unless the first key is trusted. */
 export const trustedProxy = Effect.fnUntraced(function* (input: TrustInput & { readonly trustOnFirstUse: boolean }) {
   const { pins, proxy } = yield* proxyAndPins(input)
   if (pins.length === 0 && !input.trustOnFirstUse) {
     return yield* unusable(
-      "Whom to believe? Give --pin (or SEALGATE_PIN) with the pin of the proxy: it prints it at start, and its operator " +
-        "knows it. To try things out, --trust-on-first-use believes whoever answers first.",
+      "The proxy's pin is missing: give --pin (or SEALGATE_PIN). The proxy prints its pin at start, and its operator knows " +
+        "it. For trials, --trust-on-first-use trusts the first key that answers.",
     )
   }
   return { proxy, pins }
 })
 
-/** The gateway's address. */
 export const gatewayAddress = Effect.fnUntraced(function* (given: Option.Option<URL>) {
   const { gateway } = yield* clientValues({ gateway: clientSettings.gateway })
   return serverOf(Option.getOrUndefined(given) ?? gateway ?? new URL(DEFAULT_GATEWAY))

@@ -1,6 +1,6 @@
 /**
- * Where every command finds its settings: the environment, else the files of `--config`, in their order. No file counts
- * that nobody named: whoever wrote the current folder could have secrets sent to addresses of their own.
+ * Sources of settings: the environment, then the files of `--config` in their order. No other file is read: the author
+ * of the current folder could redirect secrets to their own servers.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
@@ -16,25 +16,25 @@ import { ownNameOf, VARIABLES } from "./knownSettings.ts"
 import { nearest } from "./nearest.ts"
 import { decodeTextFile } from "./textFile.ts"
 
-/** The name that people expect to be read by itself. */
+/** A file name that users expect to be read automatically. */
 const CONFIG_FILE = "sealgate.config.json"
 
 const FLAG = "--config"
 
-/** For help and for the parser; the files are read before it, because the parser may need what is in them. */
+/** Declares the flag for help and the parser. The files are read before parsing, which may need their settings. */
 export const SOURCE_FLAGS = [
   GlobalFlag.Setting("config")({
     flag: Flag.String("config").pipe(
       Flag.withMetavar("file"),
       Flag.withDescription(
-        "File of settings for what the environment does not have: NAME=value lines, or JSON; may be repeated",
+        "File of settings that the environment does not have: NAME=value lines or JSON; may be repeated",
       ),
       Flag.atLeast(0),
     ),
   }),
 ]
 
-/** The values of a flag that may stand anywhere. */
+/** Returns the values of a flag, wherever it stands. */
 const flagsIn = (args: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
   args.flatMap((arg, i) =>
     arg.startsWith(`${name}=`) ? [arg.slice(name.length + 1)] : i > 0 && args[i - 1] === name ? [arg] : [],
@@ -53,7 +53,7 @@ const readText = (file: string): Result.Result<string, CommandFailed> =>
     }),
   )
 
-/** The text that a value of the JSON file is as a variable. */
+/** Converts a JSON value to the text of a variable. */
 const asText = (value: unknown): string | undefined => {
   if (typeof value === "string") return value
   if (typeof value === "number" || typeof value === "boolean") return String(value)
@@ -84,23 +84,23 @@ const orMistakes = <A>(where: string, value: A, mistakes: ReadonlyArray<string>)
 const readJson = (file: string, text: string): Result.Result<Values, CommandFailed> => {
   const value = parseJson(text)
   if (!isObject(value)) {
-    return Result.fail(unusable(`${file} is not JSON of settings: expected an object such as {"PORT": 3001}.`))
+    return Result.fail(unusable(`${file} is not a JSON object of settings, such as {"PORT": 3001}.`))
   }
   const members = Object.entries(value)
   const mistakes = members.flatMap(([name, member]) => {
     if (!VARIABLES.has(name)) return [`${name}: ${unknownName(name)}`]
     if (asText(member) !== undefined) return []
-    return [`${name}: expected a text, a number, true or false, or a list of texts`]
+    return [`${name}: expected a string, a number, true or false, or a list of strings`]
   })
   return orMistakes(file, Object.fromEntries(members.map(([name, member]) => [name, asText(member) ?? ""])), mistakes)
 }
 
-/** Names that are meant for sealgate. In the environment and in files of lines are those of other programs, too. */
+/** Prefixes of sealgate's names. The environment and `NAME=value` files also hold other programs' variables. */
 const OWN_NAME = /^(PROVIDER|SEALGATE)[_\d]/i
 
 const SERVICE_HOST = "SERVICE_HOST"
 
-/** Kubernetes sets `<SERVICE>_SERVICE_…` and `<SERVICE>_PORT…` for each service, which may be called sealgate. */
+/** Kubernetes sets `<SERVICE>_SERVICE_…` and `<SERVICE>_PORT…`, and a service may be named sealgate. */
 const isServiceLink = (name: string, names: ReadonlyArray<string>): boolean =>
   names.some((each) => {
     if (!each.endsWith(`_${SERVICE_HOST}`)) return false
@@ -117,7 +117,7 @@ const mistypedIn = (values: Source["values"]): ReadonlyArray<string> => {
     .map((name) => `${name}: ${unknownName(name)}`)
 }
 
-/** What a file of settings says. Names that nobody reads are mistakes: all in JSON, sealgate's own in lines. */
+/** Parses a file of settings. Unknown names are mistakes: all in JSON, those with sealgate's prefixes in lines. */
 export const readConfig = (file: string, text: string): Result.Result<Values, CommandFailed> => {
   if (text.trimStart().startsWith("{")) return readJson(file, text)
   const { mistakes, values } = parseEnvFile(text)
@@ -142,14 +142,14 @@ const sourcesOf = Effect.fnUntraced(function* (args: ReadonlyArray<string>, env:
   return sources
 })
 
-/** Commands that only say how they are called need no settings, and are asked for when those are wrong. */
-const ONLY_TELLS = /^(--help|-h|--version|-v|--completions(=.*)?)$/
+/** Help, version and completions need no settings, and must work when settings are wrong. */
+const NEEDS_NONE = /^(--help|-h|--version|-v|--completions(=.*)?)$/
 
-/** Settings as a command line says where to find them. */
+/** Provides the settings for a command line. */
 export const layerSources = (args: ReadonlyArray<string>, env: Source["values"] = process.env) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const sources = args.some((arg) => ONLY_TELLS.test(arg))
+      const sources = args.some((arg) => NEEDS_NONE.test(arg))
         ? [{ origin: ENVIRONMENT, values: env }]
         : yield* sourcesOf(args, env)
       const values: Record<string, string> = {}

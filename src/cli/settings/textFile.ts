@@ -1,6 +1,7 @@
-/** The text in a file that people write: UTF-8, or UTF-16 as PowerShell and Notepad save it. */
-
-/** UTF-8 where no byte order mark says otherwise; the mark is taken off. `undefined` for what is no text. */
+/**
+ * Decodes UTF-8, or UTF-16 with a byte order mark as PowerShell and Notepad save it. The mark is removed. Returns
+ * `undefined` if the bytes are not text.
+ */
 export const decodeTextFile = (bytes: Uint8Array): string | undefined => {
   const [first, second] = bytes
   const encoding =

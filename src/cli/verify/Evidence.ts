@@ -1,4 +1,4 @@
-/** What a file holds that can be verified: statements, a recorded stream, a revealed exchange, public keys. */
+/** Reads verifiable evidence from a file: statements, a recorded stream, a revealed exchange, public keys. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
@@ -10,15 +10,15 @@ import { jsonFault } from "../../domain/json/iJson.ts"
 import { parseStatement, STATEMENT_TYPES } from "../../domain/protocol/statement.ts"
 import { unusable } from "../CommandFailed.ts"
 
-/** All of it belongs together: there is one receipt, and the exchange has no other. */
+/** Evidence of a single exchange, with at most one receipt. */
 export interface Evidence extends verify.Evidence {
-  /** What the file shows, for people to read, of what is signed in it. */
+  /** Readable copies of signed content. */
   readonly copies: {
     readonly receipt: JsonObject | undefined
     readonly proof: JsonObject | undefined
     readonly completion: JsonObject | undefined
   }
-  /** JWKs that came along. They count only if they are pinned. */
+  /** JWKs from the file. They count only if they are pinned. */
   readonly keys: ReadonlyArray<unknown>
 }
 
@@ -31,7 +31,7 @@ const isString = (value: unknown): value is string => typeof value === "string"
 
 const isStrings = (value: unknown): value is ReadonlyArray<string> => Array.isArray(value) && value.every(isString)
 
-/** What the values say in common. Of two that differ, either could be checked and the other one be shown. */
+/** Returns the common value. Rejects different values: one could be verified and another one shown. */
 const agreed = Effect.fnUntraced(function* <A>(
   name: string,
   values: ReadonlyArray<unknown>,
@@ -39,19 +39,19 @@ const agreed = Effect.fnUntraced(function* <A>(
 ) {
   const [first, ...more] = values.filter((value) => value !== undefined)
   if (first === undefined) return undefined
-  if (!is(first)) return yield* unusable(`Its \`${name}\` is not of the kind that it should be.`)
+  if (!is(first)) return yield* unusable(`Its \`${name}\` has the wrong type.`)
   if (!more.every((value) => isDeepStrictEqual(value, first))) {
-    return yield* unusable(`It holds two different \`${name}\`: give a file for each exchange.`)
+    return yield* unusable(`It holds two different \`${name}\`: use one file per exchange.`)
   }
   return first
 })
 
-/** Combines the parts of a file. It fails if a part would have to be ignored, because nobody would notice that. */
+/** Combines the parts of a file. Fails rather than silently ignore a part. */
 const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>) {
   const all = (name: string) => parts.map((part) => part[name])
   const texts = (name: string) => agreed(name, all(name), isString)
   const lists = (name: string) => agreed(name, all(name), isStrings)
-  // `chat --json` has the claims under the name that a statement has elsewhere.
+  // In `chat --json`, this name holds the claims instead of the statement.
   const statement = (name: string) =>
     agreed(
       name,
@@ -91,7 +91,7 @@ const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>)
     return yield* unusable("It records a stream in part: `proof`, `response_nonce` and `frames` go together.")
   }
   if ((copies.receipt !== undefined && receipt === undefined) || (copies.proof !== undefined && proof === undefined)) {
-    return yield* unusable("It shows claims that nobody signed: the statement that they are from is missing.")
+    return yield* unusable("It shows claims without a signature: the signed statement is missing.")
   }
   const keys = all("keys").flatMap((keys) => (Array.isArray(keys) ? keys : []))
   return { receipt, proof, recording, exchange, copies, keys } satisfies Evidence
@@ -102,7 +102,7 @@ type Whole<Members> = { readonly [Name in keyof Members]: Exclude<Members[Name],
 const isWhole = <Members extends object>(members: Members): members is Members & Whole<Members> =>
   Object.values(members).every((value) => value !== undefined)
 
-/** Members in which clients put parts of what belongs together. */
+/** Members in which clients nest parts of the evidence. */
 const NESTED = ["statements", "evidence", "recording"]
 
 const fromJson = Effect.fnUntraced(function* (file: JsonObject) {
@@ -121,7 +121,7 @@ const fromStatement = Effect.fnUntraced(function* (statement: string) {
   }
 })
 
-/** Fails where a client would have refused the stream that was recorded, though the proof covers its frames. */
+/** Rejects a recording that a client would refuse, even if the proof covers its frames. */
 const mustBeInOrder = (events: ReadonlyArray<ServerSentEvent>) =>
   Effect.try({
     try: () => {
@@ -136,11 +136,11 @@ const mustBeInOrder = (events: ReadonlyArray<ServerSentEvent>) =>
       proofOf(next())
       if (left.next().done !== true) throw new Tampered("The recorded stream goes on after its proof.")
     },
-    // What reads events throws nothing else.
+    // The parsers throw only `Tampered`.
     catch: (error) => error as Tampered,
   })
 
-/** A stream as it was on the wire. */
+/** Reads a stream as recorded on the wire. */
 const fromEvents = Effect.fnUntraced(function* (text: string) {
   const parts: Array<JsonObject> = []
   const frames: Array<unknown> = []
@@ -160,12 +160,12 @@ const fromEvents = Effect.fnUntraced(function* (text: string) {
   return evidence
 })
 
-/** Finds out what `text` is. Fails when there is nothing in it that is signed, or something that cannot be checked. */
+/** Detects the kind of `text`. Fails if nothing in it is signed, or if a part cannot be checked. */
 export const readEvidence = Effect.fnUntraced(function* (text: string) {
   const value = parseJson(text)
   if (isObject(value)) {
     const fault = jsonFault(text)
-    return fault === undefined ? yield* fromJson(value) : yield* unusable(`It could be read in two ways. ${fault}`)
+    return fault === undefined ? yield* fromJson(value) : yield* unusable(`It is ambiguous JSON. ${fault}`)
   }
   return yield* /^event: ?open$/m.test(text) ? fromEvents(text) : fromStatement(text.trim())
 })

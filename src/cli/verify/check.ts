@@ -12,7 +12,7 @@ import type { Evidence } from "./Evidence.ts"
 
 export interface Verified extends Omit<VerifiedEvidence, "iss"> {
   readonly kid: string
-  /** Whether there is a recording, which was found to be exactly what the proof covers. */
+  /** Whether a recording was checked against the proof. */
   readonly recorded: boolean
 }
 
@@ -20,9 +20,9 @@ const signerOf = (evidence: Evidence): string | undefined =>
   parseStatement(evidence.receipt ?? evidence.proof ?? "")?.kid
 
 /**
- * The keys to check with. Keys that come along prove nothing, so without pins there must be keys of the verifier's own.
+ * Returns the keys to check with. Keys in the evidence prove nothing, so there must be pins or the verifier's own keys.
  *
- * @param own JWKs from a file that the verifier vouches for, all of which are believed
+ * @param own JWKs from a local file of the verifier, all trusted
  */
 export const trustFor = Effect.fnUntraced(function* (
   evidence: Evidence,
@@ -37,17 +37,17 @@ export const trustFor = Effect.fnUntraced(function* (
   const believed = pins.length > 0 ? pins : [...vouched.keys()]
   if (believed.length === 0) {
     return yield* unusable(
-      `The file says that ${signerOf(evidence) ?? "somebody"} signed it. Anybody can sign: ask the proxy's operator ` +
-        "for their key id, and give it with --pin, or give --keys with a file of keys that you trust.",
+      `The file claims to be signed by ${signerOf(evidence) ?? "an unknown key"}, but anybody can sign: ask the proxy's ` +
+        "operator for the pin and give it with --pin, or give --keys with a file of keys that you trust.",
     )
   }
   const trust: TrustOptions = { pins: believed, keys }
   return { trust, believed }
 })
 
-/** Fails when the file shows something else than what was found to be signed. */
+/** Fails if a readable copy differs from the signed content. */
 const compare = (name: string, shown: JsonObject | undefined, signed: unknown): void => {
-  // Through JSON, where what is `undefined` is not there.
+  // The JSON round trip removes `undefined` members.
   if (shown !== undefined && !isDeepStrictEqual(shown, JSON.parse(JSON.stringify(signed)))) {
     throw new Tampered(`The file shows another ${name} than was signed.`)
   }
@@ -62,25 +62,25 @@ const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verif
   return { kid: iss, recorded: evidence.recording !== undefined, ...verified }
 }
 
-/** Fails with the `SealgateError` that says what is wrong, or with `CommandFailed` when that cannot be found out. */
+/** Fails with a `SealgateError` if the evidence is not genuine, with `CommandFailed` if it cannot be checked. */
 export const check = (
   evidence: Evidence,
   { believed, trust }: { readonly believed: ReadonlyArray<string>; readonly trust: TrustOptions },
 ): Effect.Effect<Verified, SealgateError | CommandFailed> => {
   const signer = signerOf(evidence)
   if (signer !== undefined && !believed.includes(signer)) {
-    return Effect.fail(new Tampered(`It is signed by ${signer}, whom you do not believe (${believed.join(", ")}).`))
+    return Effect.fail(new Tampered(`It is signed by ${signer}, which is not a trusted key (${believed.join(", ")}).`))
   }
   return Effect.tryPromise({
     try: () => verifyAll(evidence, trust),
     catch: (error) => {
       if (error instanceof KeyMissing) {
         return unusable(
-          `To check the signature of ${error.kid}, its public key is needed: ` +
+          `The public key of ${error.kid} is needed to check the signature: ` +
             "give --keys with a JWKS, such as the proxy's /v1/keys.",
         )
       }
-      // An input that makes the verifiers throw is not what it claims to be.
+      // Input that crashes the verifiers is not genuine.
       return error instanceof SealgateError ? error : new Tampered("It is malformed.", { cause: error })
     },
   })

@@ -1,4 +1,4 @@
-/** What verified evidence proves, in plain words. */
+/** Explains what verified evidence proves. */
 import type { ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { DateTime } from "effect"
 import { type ProvenExchange, provenAnswer } from "../../client/verification/provenAnswer.ts"
@@ -12,9 +12,9 @@ const time = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe
 const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`
 
 const tokens = (usage: Readonly<Record<string, unknown>> | null): string =>
-  usage === null ? "The provider counted no tokens." : `It took ${tokensText(usage)}.`
+  usage === null ? "The provider reported no token counts." : `It used ${tokensText(usage)}.`
 
-/** Longest piece of a prompt or answer that is shown, in characters. */
+/** Longest quotation of a prompt or answer, in characters. */
 const MAX_SHOWN = 300
 
 const shown = (text: string): string => JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
@@ -49,7 +49,7 @@ const proofLines = ({ proof, recorded }: Verified): ReadonlyArray<string> => {
   return [
     recorded
       ? `The recorded stream is exactly what was sent: ${frames}.`
-      : `A stream was sent whole: ${frames}. There is no recording here to compare it with.`,
+      : `A stream was sent completely: ${frames}. The file has no recording to compare it with.`,
   ]
 }
 
@@ -57,7 +57,7 @@ const exchangeLines = ({ exchange }: Verified): ReadonlyArray<string> => {
   if (exchange === undefined) return []
   const completion = exchange.request["body"]
   return [
-    "Exactly this was asked and answered, to the byte:",
+    "The exact request and answer, to the byte:",
     `  asked     ${shown(JSON.stringify(completion))}`,
     `  answered  ${shown(answerText(exchange))}`,
   ]
@@ -66,8 +66,8 @@ const exchangeLines = ({ exchange }: Verified): ReadonlyArray<string> => {
 const limits = ({ exchange, receipt }: Verified): string =>
   [
     "It does not prove that the answer is right",
-    ...(receipt === undefined ? [] : ["nor that the prompt was not kept, which is the operator's word alone"]),
-    ...(exchange === undefined && receipt !== undefined ? ["and it says nothing of what was asked or answered"] : []),
+    ...(receipt === undefined ? [] : ["nor that the prompt was not kept, for which you must trust the operator"]),
+    ...(exchange === undefined && receipt !== undefined ? ["and it does not show the request or the answer"] : []),
   ].join(", ") + "."
 
 export const explain = (verified: Verified): string =>

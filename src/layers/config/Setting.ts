@@ -1,6 +1,6 @@
 /**
- * Settings: each names its variable, its default as one would write it, how its text is decoded and what it is for. The
- * same table decodes the environment, prints `--help`, and is compared with docs/settings.md by a test.
+ * Settings: each has a variable, a default, a codec and a summary. The same rows decode the environment, print `--help`
+ * and generate the table in docs/settings.md.
  */
 import { Config, Context, Effect, Option, Result, Schema, String } from "effect"
 import { ConfigurationMistakes, type Mistake, type Rule } from "../../domain/problems/configuration.ts"
@@ -10,11 +10,11 @@ export interface Setting<A> {
   readonly variable: string
   readonly summary: string
   readonly codec: Schema.Codec<A, string>
-  /** What vendors call the variable; it counts with `PROVIDER_FROM_ENV` alone, and the variable itself wins. */
+  /** The vendor's names for the variable, read only with `PROVIDER_FROM_ENV`. The variable itself wins. */
   readonly aliases: ReadonlyArray<string>
-  /** Other spellings of the variable, which count as it does. */
+  /** Other spellings of the variable, always read. */
   readonly spellings?: ReadonlyArray<string>
-  /** The default in the form in which the variable would be set; without one the setting is optional. */
+  /** The default as text of the variable; without one, the setting is optional. */
   readonly fallback: string | undefined
 }
 
@@ -44,15 +44,13 @@ export type Decoded<Settings extends Readonly<Record<string, Setting<unknown>>>>
   readonly [Key in keyof Settings]: Settings[Key] extends Setting<infer A> ? A : never
 }
 
-/** Where a variable that is set was found, such as the name of a file. */
+/** Returns where a set variable was found, such as the name of a file. */
 export const SettingOrigin = Context.Reference<(variable: string) => string>(
   "sealgate/layers/config/Setting/SettingOrigin",
   { defaultValue: () => () => "the environment" },
 )
 
-/**
- * Whether vendors' names count. A shell has them set for other programs, and so may name a connector of this very proxy.
- */
+/** Off by default, because a shell sets vendors' variables for other programs: they may even name this proxy's connector. */
 export const providerFromEnv = setting(
   "PROVIDER_FROM_ENV",
   FlagText,
@@ -60,13 +58,13 @@ export const providerFromEnv = setting(
   "1: the vendors' own variables count too, such as OPENAI_API_KEY",
 )
 
-/** An empty variable counts as absent, as compose files and CI systems write it. */
+/** Treats an empty variable as absent, because compose files and CI systems set empty ones. */
 const textOf = Effect.fnUntraced(function* (variable: string) {
   const found = yield* Config.option(Config.String(variable))
   return Option.filter(Option.map(found, String.trim), String.isNonEmpty)
 })
 
-/** The text that counts for a setting, and the variable that has it. */
+/** Returns the text in force for a setting and the variable that holds it. */
 const find = Effect.fnUntraced(function* (
   { aliases, spellings = [], variable }: Setting<unknown>,
   withAliases: boolean,
@@ -78,13 +76,15 @@ const find = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** Docker's `--env-file` takes quotes as part of the value, which no setting has. */
+/** No setting's value is quoted, but Docker's `--env-file` keeps the quotes of a line. */
 const QUOTED = /^(".*"|'.*')$/s
 
-/** The value that a setting's text stands for; fails with what was expected. */
+/** Decodes a setting's text. The error says what was expected. */
 export const decodeText = <A>({ codec }: Setting<A>, text: string): Effect.Effect<A, string> =>
   QUOTED.test(text)
-    ? Effect.fail("expected no quotes around the value; Docker's --env-file, for one, takes them as part of it")
+    ? Effect.fail(
+        "expected a value without quotes around it; remove them (Docker's --env-file keeps them as part of the value)",
+      )
     : Effect.mapError(Schema.decodeUnknownEffect(codec)(text), (error) => firstLine(error.message))
 
 const read = Effect.fnUntraced(
@@ -96,22 +96,21 @@ const read = Effect.fnUntraced(
   Effect.result,
 )
 
-/** Whether vendors' names count; a mistake in the setting itself is told with all others. */
+/** Whether vendors' names are read. A mistake in this setting is reported with all others. */
 const countsAliases = Effect.map(
   read(providerFromEnv, false),
   (result) => Result.isSuccess(result) && result.success === true,
 )
 
-/** A setting as it is found. */
 export interface FoundSetting {
   readonly setting: Setting<unknown>
-  /** What counts, or a default; `undefined` for what is not set. */
+  /** The text in force, defaults included; `undefined` if the setting is not set. */
   readonly text: string | undefined
-  /** The variable that has it, and where that was found; `undefined` for defaults. */
+  /** The variable and its origin; `undefined` for defaults. */
   readonly from: { readonly variable: string; readonly origin: string } | undefined
 }
 
-/** What is in force of each setting, and where it is from. */
+/** Returns the text in force for each setting, and its origin. */
 export const findSettings = Effect.fnUntraced(function* (settings: ReadonlyArray<Setting<unknown>>) {
   const originOf = yield* SettingOrigin
   const withAliases = yield* countsAliases
@@ -124,7 +123,7 @@ export const findSettings = Effect.fnUntraced(function* (settings: ReadonlyArray
   )
 })
 
-/** Variables of vendors that are set and do not count. */
+/** Returns the vendors' variables that are set but not read. */
 export const unusedAliases = Effect.fnUntraced(function* (settings: ReadonlyArray<Setting<unknown>>) {
   if (yield* countsAliases) return []
   const names = settings.flatMap(({ aliases }) => aliases)
@@ -134,7 +133,7 @@ export const unusedAliases = Effect.fnUntraced(function* (settings: ReadonlyArra
 const firstLine = (message: string): string => message.split("\n")[0] ?? message
 
 interface DecodeOptions<Values> {
-  /** Values that count in place of what the configuration provider says, which is not read then. */
+  /** Values to use instead of the configuration provider's, which are then not read. */
   readonly given?: Partial<Values>
   readonly rules?: ReadonlyArray<Rule<Values>>
 }
@@ -152,7 +151,7 @@ export const decodeSettings = Effect.fnUntraced(function* <
     if (Result.isSuccess(result)) values[key] = result.success
     else mistakes.push({ variable: setting.variable, problem: result.failure })
   }
-  // A key that is there was given, or read with its own codec just above; one that is not has its mistake.
+  // Every key was given or decoded by its codec above. A missing key has a mistake, so the cast value is not returned.
   const decoded = values as Decoded<Settings>
   for (const rule of rules) if (rule.of.every((key) => key in values)) mistakes.push(...rule.mistakes(decoded))
   return mistakes.length === 0 ? decoded : yield* new ConfigurationMistakes({ mistakes })

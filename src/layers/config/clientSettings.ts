@@ -1,10 +1,10 @@
-/** What clients of a proxy and of a gateway may be told once, in place of a flag each time. */
+/** Settings of clients, which stand for the flags of client commands. */
 import { Redacted, Schema } from "effect"
 import { parsed, SecretText, UrlText } from "./codecs.ts"
 import { optionalSetting } from "./Setting.ts"
 import { PinsText } from "./upstreamSettings.ts"
 
-/** A whole value of `Authorization`, or a token alone. A header carries neither line breaks nor anything beyond ASCII. */
+/** A whole `Authorization` value or a bare token: visible ASCII in one line, as a header needs. */
 const CredentialText = parsed(
   Schema.Redacted(Schema.String),
   (text) => (/^[\x20-\x7e]+$/.test(text) ? Redacted.make(text) : undefined),
@@ -15,22 +15,22 @@ export const clientSettings = {
   proxy: optionalSetting(
     "SEALGATE_PROXY",
     UrlText,
-    "Where the sealed proxy is, as --proxy has it; default: on this machine, port 3001",
+    "URL of the sealed proxy, as in --proxy. Default: port 3001 of this machine",
   ),
-  pin: optionalSetting("SEALGATE_PIN", PinsText, "Pins of the proxy, as --pin has them, with commas between them"),
+  pin: optionalSetting("SEALGATE_PIN", PinsText, "Pins of the proxy, as in --pin, separated by commas"),
   credential: optionalSetting(
     "SEALGATE_CREDENTIAL",
     CredentialText,
-    "The key or token by which the proxy knows you, if it asks for one (see also --credential-file)",
+    "Your key or token for the proxy, if it requires one (see also --credential-file)",
   ),
   gateway: optionalSetting(
     "SEALGATE_GATEWAY",
     UrlText,
-    "Where the gateway is, as --gateway has it; default: on this machine, port 3000",
+    "URL of the gateway, as in --gateway. Default: port 3000 of this machine",
   ),
   token: optionalSetting(
     "SEALGATE_TOKEN",
     SecretText,
-    "Your bearer token for the gateway: `sealgate gateway --dev` prints one, `sealgate token` makes one",
+    "Your bearer token for the gateway: `sealgate gateway --dev` prints one, `sealgate token` mints one",
   ),
 }

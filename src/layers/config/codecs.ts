@@ -1,9 +1,9 @@
-/** How the text of a variable becomes a value. Messages say what is expected and never repeat the text. */
+/** Codecs for the text of variables. Messages say what was expected and never repeat the text, which may be a secret. */
 import { Duration, Effect, Option, Redacted, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { MAX_SESSION_SECONDS } from "../../domain/protocol/transcript.ts"
 
-/** A codec from text: `undefined` from `parse` is an error that says what was `expected`. */
+/** Makes a codec from text. If `parse` returns `undefined`, the error says what was `expected`. */
 export const parsed = <A>(
   to: Schema.Schema<A>,
   parse: (text: string) => A | undefined,
@@ -29,16 +29,15 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min
 const parseDuration = (text: string): Duration.Duration | undefined => {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?$/.exec(text) ?? []
   if (amount !== undefined) return Duration.millis(Number(amount) * (UNITS[unit ?? "s"] ?? 1000))
-  // The expression was not a plain number with a unit; Duration knows the long forms, such as "5 minutes".
-  // `fromInput` looks at any text and gives nothing for what it does not know; only its type wants to know before.
+  // Duration parses the long forms, such as "5 minutes". The cast is safe: `fromInput` returns none for unknown text.
   const long = Duration.fromInput(text as Duration.Input)
   return Option.isSome(long) && Duration.isFinite(long.value) ? long.value : undefined
 }
 
-/** What is left when whole milliseconds are computed with floating-point numbers, such as 1.005 times 1000. */
+/** Tolerance for floating-point errors, such as in 1.005 times 1000. */
 const ROUNDING_MS = 1e-6
 
-/** `300` and `300s` are seconds; also `500ms`, `5m`, `1h`, `5 minutes`. */
+/** Accepts `300` and `300s` (seconds), `500ms`, `5m`, `1h`, `5 minutes`. */
 export const durationText = (longest: Duration.Duration, shortest = Duration.millis(1)) =>
   parsed(
     Schema.Duration,
@@ -54,24 +53,21 @@ export const durationText = (longest: Duration.Duration, shortest = Duration.mil
     `a duration of whole milliseconds from ${Duration.format(shortest)} to ${Duration.format(longest)}, such as 300, 300s or 5 minutes`,
   )
 
-/** For spans of time that nothing waits for. A century is within what dates can hold. */
+/** For spans without a timer. Dates can represent the maximum of a century. */
 export const DurationText = durationText(Duration.days(36_500))
 
-/** The same, or none at all. */
+/** The same, with 0 allowed. */
 export const PatienceText = durationText(Duration.days(36_500), Duration.zero)
 
-/**
- * For waits. Node's timers take 2^31 - 1 milliseconds, some 24.8 days, and fire at once beyond that; this leaves room
- * for what is added to a wait.
- */
+/** For timers. Node's fire at once beyond 2^31 - 1 ms (24.8 days); 24 days leave room for additions. */
 export const TimerText = durationText(Duration.days(24))
 
-/** How long a session may last: clients refuse longer ones. */
+/** Lifetime of a session. Clients refuse longer sessions than the maximum. */
 export const SessionText = durationText(Duration.seconds(MAX_SESSION_SECONDS))
 
 const SIZES: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1000, mb: 1_000_000, kib: 1024, mib: 1_048_576 }
 
-/** A number of bytes: `1048576`, `1MiB`, `64 KiB`. */
+/** Bytes: `1048576`, `1MiB`, `64 KiB`. */
 export const BytesText = parsed(
   Schema.Int,
   (text) => {
@@ -108,7 +104,7 @@ export const RateText = intText(0, 1_000_000_000)
 
 export const PlainText = Schema.String
 
-/** A secret that travels in a header. */
+/** A secret for a header value. */
 export const SecretText = parsed(
   Schema.Redacted(Schema.String),
   (text) => (/^[\x21-\x7e]+$/.test(text) ? Redacted.make(text) : undefined),
@@ -122,17 +118,16 @@ export const literalText = <const Value extends string>(...values: ReadonlyArray
     `one of ${values.join(", ")}`,
   )
 
-/** Something that is on or off. */
 export const FlagText = parsed(
   Schema.Boolean,
   (text) => (/^(1|true|on|yes)$/i.test(text) ? true : /^(0|false|off|no)$/i.test(text) ? false : undefined),
   "on or off",
 )
 
-/** Bits in front of the IPv4 address in an IPv6 one that it is mapped into (RFC 4291, section 2.5.5.2). */
+/** Bits before the IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). */
 const MAPPED_BITS = 96
 
-/** A network as the addresses in it are compared: IPv4 mapped into IPv6 is IPv4. */
+/** Converts an IPv4-mapped IPv6 network to IPv4, as addresses are compared. */
 const canonicalNetwork = (network: IpNetwork.IpNetwork): IpNetwork.IpNetwork => {
   const address = NetAddress.toCanonical(network.address)
   return NetAddress.isIpv6Address(network.address) && NetAddress.isIpv4Address(address)
@@ -140,7 +135,7 @@ const canonicalNetwork = (network: IpNetwork.IpNetwork): IpNetwork.IpNetwork => 
     : network
 }
 
-/** Comma-separated parts, each of which `parse` gives a value for. */
+/** Comma-separated parts; `parse` decodes each. */
 export const listText = <A>(of: Schema.Schema<A>, parse: (part: string) => A | undefined, expected: string) =>
   parsed(
     Schema.Array(of),
@@ -167,7 +162,7 @@ export const NetworksText = listText(
   "IP addresses or networks, such as 10.0.0.0/8,192.0.2.7",
 )
 
-/** A name, or an address with or without the brackets that IPv6 ones have in URLs. */
+/** Parses a name or an address, with or without the brackets of IPv6 addresses in URLs. */
 const parseHost = (text: string): string | undefined => {
   const address = /^\[.*\]$/.test(text) ? text.slice(1, -1) : text
   if (Result.isSuccess(NetAddress.ipFromString(address))) return address
@@ -181,7 +176,7 @@ export const ListenText = parsed(
   "an address of this machine, such as 127.0.0.1, 0.0.0.0 or ::1",
 )
 
-/** Comma-separated names and addresses by which a server is asked; `*` is any. */
+/** Comma-separated host names and addresses; `*` allows any. */
 export const HostsText = listText(
   Schema.String,
   (text) => (text === "*" ? text : parseHost(text)),
@@ -194,7 +189,7 @@ export const OriginsText = listText(
   (text) => {
     if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
     const { host, origin, protocol } = new URL(text)
-    // Those of browser extensions and of applications have no origin in the URL standard, but send one.
+    // Browser extensions and apps send an origin, although the URL standard defines none for their schemes.
     return origin === "null" ? `${protocol}//${host}` : origin
   },
   "origins of web pages, such as https://app.example.com,http://localhost:5173",
@@ -206,7 +201,7 @@ export const UrlText = parsed(
   "an http or https URL",
 )
 
-/** A Redis URL may hold a password, so it is a secret. */
+/** A secret, because the URL may hold a password. */
 export const RedisUrlText = parsed(
   Schema.Redacted(Schema.String),
   (text) => (URL.canParse(text) && /^rediss?:$/.test(new URL(text).protocol) ? Redacted.make(text) : undefined),

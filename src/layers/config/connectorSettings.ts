@@ -1,14 +1,14 @@
-/** What a connector's server is bounded by. It is set up by flags, so nothing here looks at the environment. */
+/** Limits of a connector's server. The connector is configured by flags, so the environment is not read. */
 import { ConfigProvider, Effect } from "effect"
 import { decodeSettings } from "./Setting.ts"
 import { serverSettings } from "./serverSettings.ts"
 
 export const DEFAULT_CONNECTOR_PORT = 8787
 
-/** The proxy decides how much may be sealed; this only bounds memory. */
+/** Only bounds memory; the proxy limits the size of sealed requests. */
 const MAX_REQUEST_BYTES = "32MiB"
 
-/** The server's usual bounds, listening on `host` and `port`. */
+/** Returns the server's default limits with `host` and `port`. */
 export const connectorServerSettings = (host: string, port: number) =>
   decodeSettings(serverSettings({ port: DEFAULT_CONNECTOR_PORT, maxRequestBytes: MAX_REQUEST_BYTES })).pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),

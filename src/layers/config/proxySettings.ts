@@ -14,14 +14,14 @@ const RoutingTagText = parsed(
 )
 
 export const proxySettings = {
-  // Agents send prompts of megabytes: 8 MiB fit, padded, sealed and in base64url.
+  // Agents send prompts of megabytes: 12 MiB hold 8 MiB after padding, sealing and base64url.
   ...serverSettings({ port: 3001, maxRequestBytes: "12MiB" }),
   ...upstreamSettings({ firstTokenTimeout: "60s", traceHeaders: "off" }),
   attestationKeyFile: setting(
     "ATTESTATION_KEY_FILE",
     PlainText,
     "./.sealgate/attestation.pem",
-    "Ed25519 key that signs every statement, refused when others can read it; a file named here must exist, the default one is made",
+    "Ed25519 key that signs every statement; refused if other users can read it. The default file is created, a file named here must exist",
   ),
   sessionTtl: setting("SESSION_TTL", SessionText, "300s", "How long a session's key lives; at most a day"),
   sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
@@ -29,12 +29,12 @@ export const proxySettings = {
     "SESSION_MAX_LIVE",
     intText(1, 1_000_000),
     "100000",
-    "Sessions alive at once; one more ends the oldest",
+    "Live sessions; one more ends the oldest",
   ),
   routingTag: optionalSetting(
     "ROUTING_TAG",
     RoutingTagText,
-    "First four characters of this process's session ids, by which a load balancer finds this process; default: random",
+    "First four characters of this process's session ids, for a load balancer to find the process. Default: random",
   ),
   rateLimitInit: setting("RATE_LIMIT_INIT", RateText, "60", "Sessions per minute and client; 0 is no limit"),
   rateLimitCompletions: setting(
@@ -46,7 +46,7 @@ export const proxySettings = {
   callerKeysFile: optionalSetting(
     "CALLER_KEYS_FILE",
     PlainText,
-    "File of callers' names and the hashes of their keys, as `sealgate key new` prints them; with it or JWT_… nobody else is served",
+    "File of callers' names and key hashes, as `sealgate key new` prints them; with it or JWT_…, only known callers are served",
   ),
   ...tokenSettings,
   ...tokenSourceSettings,
@@ -54,13 +54,13 @@ export const proxySettings = {
     "RATE_LIMIT_CALLER",
     RateText,
     "600",
-    "Completions per minute of one caller, from wherever; 0 is no limit",
+    "Completions per minute of one caller, from any address; 0 is no limit",
   ),
   rateLimitRefused: setting(
     "RATE_LIMIT_REFUSED",
     RateText,
     "60",
-    "Opened requests without a valid credential per minute and client; then nothing more of it is opened for a while. Counted by each process; 0 is no limit",
+    "Opened requests without a valid credential per minute and client; beyond it, the client's requests stay unopened for a while. Counted by each process; 0 is no limit",
   ),
   maxConcurrentPerCaller: setting(
     "MAX_CONCURRENT_PER_CALLER",

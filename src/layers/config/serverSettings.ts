@@ -22,7 +22,7 @@ import { tlsRule } from "../../server/tls/Tls.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { telemetrySettings } from "./telemetrySettings.ts"
 
-/** What `Authorization` can carry (RFC 6750 §2.1), and nobody guesses. */
+/** Characters that `Authorization` can carry (RFC 6750 §2.1), and enough of them to resist guessing. */
 const OperatorTokenText = parsed(
   Schema.Redacted(Schema.String),
   (text) => (/^[\w.~+/-]{16,}=*$/.test(text) ? Redacted.make(text) : undefined),
@@ -31,82 +31,87 @@ const OperatorTokenText = parsed(
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as const
 
-/** What differs between the servers. */
-interface OwnDefaults {
+/** Defaults that differ between the servers. */
+interface ServerDefaults {
   readonly port: number
   readonly maxRequestBytes: string
 }
 
-export const serverSettings = ({ maxRequestBytes, port }: OwnDefaults) => ({
-  port: setting("PORT", PortText, String(port), "Port to listen on; 0 takes a free one"),
+const addressSettings = {
   host: setting("HOST", ListenText, "0.0.0.0", "Address to listen on"),
   allowedHosts: optionalSetting(
     "ALLOWED_HOSTS",
     HostsText,
-    "Names by which the server may be asked (Host), beside loopback ones; * is any. Default: those of this machine while HOST is loopback, else any",
+    "Host names that requests may use, beside loopback ones; * allows any. Default: the names of this machine if HOST is loopback, else any",
   ),
   allowedOrigins: setting(
     "ALLOWED_ORIGINS",
     OriginsText,
     ",",
-    "Origins of web pages, beside its own, that may use the server from a browser",
+    "Origins of web pages that may use the server from a browser, beside its own pages",
   ),
+}
+
+const operatorSettings = {
   operatorHost: setting(
     "OPERATOR_HOST",
     ListenText,
     "127.0.0.1",
-    "Address of the operator's listener: /metrics and all of /ready, over plain HTTP",
+    "Address of the operator's listener, which serves /metrics and the full /ready over plain HTTP",
   ),
   operatorPort: optionalSetting(
     "OPERATOR_PORT",
     OffOrPortText,
-    "Port of the operator's listener; off: there is none. Default: PORT + 1000, or a free one if PORT is 0",
+    "Port of the operator's listener, or off. Default: PORT + 1000, or a free port if PORT is 0",
   ),
   operatorToken: optionalSetting(
     "OPERATOR_TOKEN",
     OperatorTokenText,
-    "Bearer token with which /metrics can be asked for on PORT too; without one it is not there",
+    "Bearer token that also opens /metrics on PORT; without it, PORT does not serve /metrics",
   ),
-  maxRequestBytes: setting(
-    "MAX_REQUEST_BYTES",
-    BytesText,
-    maxRequestBytes,
-    "Largest request body as it arrives; sealed, a request is up to half as large again",
-  ),
+}
+
+const memorySettings = {
   maxBodyMemory: setting(
     "MAX_BODY_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for all request bodies that are being received; beyond it, whoever holds most of it is refused. The proxy has as much again for requests that wait for their provider",
+    "Memory for all request bodies being received; beyond it, the client that holds most is refused. The proxy may use as much again for requests that wait for a provider",
   ),
   maxAnswerMemory: setting(
     "MAX_ANSWER_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for all answers that wait for their readers; beyond it, whoever reads least is cut",
+    "Memory for all answers that wait for their readers; beyond it, the reader that takes least is disconnected",
   ),
-  maxConnections: setting("MAX_CONNECTIONS", intText(1, 1_000_000), "10000", "Connections at once; more are refused"),
+}
+
+const connectionSettings = {
+  maxConnections: setting("MAX_CONNECTIONS", intText(1, 1_000_000), "10000", "Open connections; more are refused"),
   maxConnectionsPerClient: setting(
     "MAX_CONNECTIONS_PER_CLIENT",
     intText(1, 1_000_000),
     "256",
-    "Connections at once from one address; trusted proxies are exempt",
+    "Open connections from one address; trusted proxies are exempt",
   ),
-  headersTimeout: setting("HEADERS_TIMEOUT", TimerText, "10s", "How long a request's headers may take"),
-  requestTimeout: setting("REQUEST_TIMEOUT", TimerText, "60s", "How long a whole request, body included, may take"),
+  headersTimeout: setting("HEADERS_TIMEOUT", TimerText, "10s", "Time limit for a request's headers"),
+  requestTimeout: setting("REQUEST_TIMEOUT", TimerText, "60s", "Time limit for a whole request, body included"),
   writeTimeout: setting(
     "WRITE_TIMEOUT",
     TimerText,
     "60s",
-    "How long an answer may wait for its reader without moving; then the connection is cut",
+    "How long an answer may wait for its reader without progress before the connection is cut",
   ),
   writeMinRate: setting(
     "WRITE_MIN_RATE",
     BytesText,
     "1KiB",
-    "Bytes per second that a reader must take on average while an answer waits for it; slower ones are cut too",
+    "Average bytes per second that a reader must take while an answer waits; slower readers are disconnected",
   ),
   keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", TimerText, "75s", "How long an idle connection is kept"),
+}
+
+const clientLimitSettings = {
   rateLimitRead: setting(
     "RATE_LIMIT_READ",
     RateText,
@@ -117,20 +122,23 @@ export const serverSettings = ({ maxRequestBytes, port }: OwnDefaults) => ({
     "RATE_LIMIT_PROBES",
     RateText,
     "600",
-    "Requests for /health and /ready per minute and client, and as many to the operator's listener, counted by each process; 0 is no limit",
+    "Requests for /health and /ready per minute and client, and the same for the operator's listener, counted by each process; 0 is no limit",
   ),
   trustedProxies: setting(
     "TRUSTED_PROXIES",
     NetworksText,
     ",",
-    "Addresses or networks whose X-Forwarded-For is believed; none: the header is ignored",
+    "Addresses or networks whose X-Forwarded-For is trusted; without any, the header is ignored",
   ),
-  tlsCertFile: optionalSetting("TLS_CERT_FILE", PlainText, "Certificate chain in PEM; with it the server speaks HTTPS"),
+}
+
+const tlsSettings = {
+  tlsCertFile: optionalSetting("TLS_CERT_FILE", PlainText, "Certificate chain in PEM; enables HTTPS"),
   tlsKeyFile: optionalSetting("TLS_KEY_FILE", PlainText, "Private key of the certificate in PEM"),
   tlsClientCaFile: optionalSetting(
     "TLS_CLIENT_CA_FILE",
     PlainText,
-    "CA certificates in PEM; with them every client must show a certificate (mutual TLS)",
+    "CA certificates in PEM; if set, every client must present a certificate (mutual TLS)",
   ),
   tlsMinVersion: setting(
     "TLS_MIN_VERSION",
@@ -138,6 +146,31 @@ export const serverSettings = ({ maxRequestBytes, port }: OwnDefaults) => ({
     "TLSv1.2",
     "Oldest TLS version accepted",
   ),
+}
+
+const logSettings = {
+  logLevel: setting("LOG_LEVEL", literalText(...LOG_LEVELS), "info", "Least severe level that is logged"),
+  logFormat: optionalSetting(
+    "LOG_FORMAT",
+    literalText("pretty", "json"),
+    "Format of log lines. Default: pretty on a terminal, else json",
+  ),
+}
+
+export const serverSettings = ({ maxRequestBytes, port }: ServerDefaults) => ({
+  port: setting("PORT", PortText, String(port), "Port to listen on; 0 takes a free one"),
+  ...addressSettings,
+  ...operatorSettings,
+  maxRequestBytes: setting(
+    "MAX_REQUEST_BYTES",
+    BytesText,
+    maxRequestBytes,
+    "Largest request body as received; sealing makes a request up to half as large again",
+  ),
+  ...memorySettings,
+  ...connectionSettings,
+  ...clientLimitSettings,
+  ...tlsSettings,
   shutdownGrace: setting(
     "SHUTDOWN_GRACE",
     TimerText,
@@ -145,17 +178,12 @@ export const serverSettings = ({ maxRequestBytes, port }: OwnDefaults) => ({
     "How long requests and model calls in flight may take at shutdown",
   ),
   console: setting("CONSOLE", FlagText, "on", "Whether the page at /console is served"),
-  logLevel: setting("LOG_LEVEL", literalText(...LOG_LEVELS), "info", "Least severe level that is logged"),
-  logFormat: optionalSetting(
-    "LOG_FORMAT",
-    literalText("pretty", "json"),
-    "How lines are logged; default pretty on a terminal, else json",
-  ),
+  ...logSettings,
   ...telemetrySettings,
   redisUrl: optionalSetting(
     "REDIS_URL",
     RedisUrlText,
-    "Redis that shares rate limits and circuits between processes; default: each process has its own",
+    "Redis that shares rate limits and circuits between processes; without it, each process has its own",
   ),
 })
 
@@ -164,7 +192,7 @@ export interface BodySettings {
   readonly maxBodyMemory: number
 }
 
-/** Else the largest body could not arrive, whoever sent it. */
+/** Must be at least `MAX_REQUEST_BYTES`, or one maximal body never fits. */
 const memoryRule: Rule<BodySettings> = {
   of: ["maxRequestBytes", "maxBodyMemory"],
   mistakes: ({ maxBodyMemory, maxRequestBytes }) =>
@@ -172,7 +200,7 @@ const memoryRule: Rule<BodySettings> = {
       ? [
           {
             variable: "MAX_BODY_MEMORY",
-            problem: "is less than MAX_REQUEST_BYTES; the largest body has to fit into it",
+            problem: "is less than MAX_REQUEST_BYTES; one body of that size must fit, so raise it",
           },
         ]
       : [],
@@ -186,7 +214,7 @@ export interface OperatorAddress {
 const OPERATOR_OFFSET = 1000
 const LAST_PORT = 65_535
 
-/** Where the operator's listener is to be. */
+/** Returns the port of the operator's listener. */
 export const operatorPortOf = ({ operatorPort, port }: OperatorAddress): number | "off" =>
   operatorPort ?? (port === 0 ? 0 : port + OPERATOR_OFFSET)
 
@@ -200,7 +228,7 @@ const operatorRule: Rule<OperatorAddress> = {
   },
 }
 
-/** What the settings of both servers have to be together. */
+/** Rules that the settings of both servers must meet. */
 export const serverRules = [memoryRule, operatorRule, tlsRule]
 
 export type ServerSettings = Decoded<ReturnType<typeof serverSettings>>

@@ -1,7 +1,4 @@
-/**
- * Where telemetry goes: OpenTelemetry's own variables, as far as they are not read by its SDK. Times are in milliseconds
- * there.
- */
+/** OpenTelemetry's standard variables that its SDK does not read itself. Their times are in milliseconds. */
 import { FlagText, intText, literalText, parsed, UrlText } from "./codecs.ts"
 import { Schema } from "effect"
 import { optionalSetting, setting } from "./Setting.ts"
@@ -24,10 +21,18 @@ export const telemetrySettings = {
   otlpTracesEndpoint: optionalSetting(
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     UrlText,
-    "Whole URL for traces, if they go elsewhere",
+    "Full URL for traces, if they go elsewhere",
   ),
-  otlpMetricsEndpoint: optionalSetting("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", UrlText, "The same for metrics"),
-  otlpLogsEndpoint: optionalSetting("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", UrlText, "The same for logs"),
+  otlpMetricsEndpoint: optionalSetting(
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    UrlText,
+    "Full URL for metrics, if they go elsewhere",
+  ),
+  otlpLogsEndpoint: optionalSetting(
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+    UrlText,
+    "Full URL for logs, if they go elsewhere",
+  ),
   tracesExporter: setting("OTEL_TRACES_EXPORTER", literalText("otlp", "none"), "otlp", "none: no traces are sent"),
   metricsExporter: setting(
     "OTEL_METRICS_EXPORTER",
@@ -47,14 +52,19 @@ export const telemetrySettings = {
       "traceidratio",
     ),
     "parentbased_always_on",
-    "Which requests are traced; parentbased: as their caller decided, if it did",
+    "Which requests are traced; parentbased: the caller's decision wins, if there is one",
   ),
-  tracesSamplerRatio: setting("OTEL_TRACES_SAMPLER_ARG", RatioText, "1", "The share of traceidratio samplers"),
+  tracesSamplerRatio: setting(
+    "OTEL_TRACES_SAMPLER_ARG",
+    RatioText,
+    "1",
+    "Share of requests that traceidratio samplers trace",
+  ),
   metricExportIntervalMs: setting(
     "OTEL_METRIC_EXPORT_INTERVAL",
     intText(1, 86_400_000),
     "60000",
-    "Milliseconds between two exports of metrics",
+    "Milliseconds between exports of metrics",
   ),
-  telemetryDisabled: setting("OTEL_SDK_DISABLED", FlagText, "false", "true: nothing is sent at all"),
+  telemetryDisabled: setting("OTEL_SDK_DISABLED", FlagText, "false", "true: no telemetry is sent"),
 }

@@ -1,4 +1,4 @@
-/** What tokens are checked with: the gateway needs it, a proxy may have it. */
+/** Settings for checking tokens: required by the gateway, optional for a proxy. */
 import { Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
 import { hostName, isLoopback } from "../../domain/access/hostName.ts"
@@ -15,30 +15,30 @@ const TokenSecretText = parsed(
   `a secret of at least ${MIN_SECRET_BYTES} bytes, such as \`openssl rand -base64 48\` prints`,
 )
 
-/** What is signed with a shared secret. */
+/** Settings of tokens signed with a shared secret. */
 export const tokenSettings = {
   jwtSecret: optionalSetting(
     "JWT_SECRET",
     TokenSecretText,
-    "Secret of HS256 tokens, at least 32 bytes; the gateway needs this or a JWKS, and a proxy with either asks for tokens",
+    "Secret of HS256 tokens, at least 32 bytes; the gateway needs this or a JWKS, and a proxy with either requires tokens",
   ),
   jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "Issuer (iss) that tokens must name"),
   jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "Audience (aud) that tokens must name"),
 }
 
-/** Keys beside the secret. */
+/** Other sources of keys. */
 export const tokenSourceSettings = {
   jwtPreviousSecret: optionalSetting(
     "JWT_PREVIOUS_SECRET",
     TokenSecretText,
-    "The secret before JWT_SECRET, whose tokens count too while secrets are exchanged",
+    "The secret before JWT_SECRET, whose tokens stay valid while secrets are rotated",
   ),
   jwtJwksUrl: optionalSetting(
     "JWT_JWKS_URL",
     UrlText,
-    "Where the issuer of RS256, ES256 and Ed25519 tokens publishes its keys",
+    "URL of the issuer's key set (JWKS) for RS256, ES256 and Ed25519 tokens",
   ),
-  jwtJwksFile: optionalSetting("JWT_JWKS_FILE", PlainText, "The same as a file"),
+  jwtJwksFile: optionalSetting("JWT_JWKS_FILE", PlainText, "File with the issuer's key set (JWKS), instead of its URL"),
 }
 
 type Sources = Decoded<typeof tokenSettings> & Decoded<typeof tokenSourceSettings>
@@ -54,20 +54,20 @@ export const tokenSourceRule: Rule<Pick<Sources, "jwtJwksFile" | "jwtJwksUrl">> 
   of: ["jwtJwksFile", "jwtJwksUrl"],
   mistakes: ({ jwtJwksFile, jwtJwksUrl }) => [
     ...(jwtJwksUrl !== undefined && jwtJwksFile !== undefined
-      ? [{ variable: "JWT_JWKS_FILE", problem: "is set together with JWT_JWKS_URL; keep one of them" }]
+      ? [{ variable: "JWT_JWKS_FILE", problem: "is set together with JWT_JWKS_URL; remove one of them" }]
       : []),
     ...(jwtJwksUrl?.protocol === "http:" && !isLoopback(hostName(jwtJwksUrl.host))
       ? [
           {
             variable: "JWT_JWKS_URL",
-            problem: "is plain HTTP, so anybody on the way could put their own keys in; use https",
+            problem: "is plain HTTP, so anybody on the path could replace the keys; use https",
           },
         ]
       : []),
   ],
 }
 
-/** What tokens are checked with, as the settings say. */
+/** Returns the part of the settings that checks tokens. */
 export const tokenSettingsOf = (settings: Sources, usersAreTenants: boolean): TokenSettings => {
   const { jwtAudience: audience, jwtIssuer: issuer, jwtJwksFile, jwtJwksUrl, jwtSecret: secret } = settings
   const jwks =

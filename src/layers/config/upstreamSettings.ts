@@ -1,4 +1,4 @@
-/** Settings of the model providers and of the policy that deals with their faults. */
+/** Settings of the model providers and of the fault policy. */
 import { durationText, FlagText, intText, listText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
 import { type Decoded, optionalSetting, providerFromEnv, type Setting, setting } from "./Setting.ts"
 import { Duration, Redacted, Schema } from "effect"
@@ -32,7 +32,7 @@ export const PinsText = listText(
   "pins of 43 characters, as `sealgate pin` prints them, with commas between them",
 )
 
-/** A URL may hold a password, so it is a secret. Many write it without its scheme. */
+/** A secret, because the URL may hold a password. The scheme may be missing. */
 const ProxyText = parsed(
   Schema.Redacted(Schema.String),
   (text) => {
@@ -64,7 +64,7 @@ const settingsOf = (slot: Slot) => {
     [`${slot}ApiKey`]: optionalSetting(
       `${variable}_API_KEY`,
       SecretText,
-      `API key of provider ${numberOf(slot)}, which enables it; ${format.title}`,
+      `API key of provider ${numberOf(slot)}; enables it. ${format.title}`,
       aliases.apiKey,
     ),
     [`${slot}BaseUrl`]: setting(`${variable}_BASE_URL`, UrlText, baseUrl, format.endpoint, aliases.baseUrl),
@@ -72,33 +72,26 @@ const settingsOf = (slot: Slot) => {
       `${variable}_MODEL`,
       PlainText,
       model,
-      "Its model when a request names none",
+      "Model for requests that name none",
       aliases.model,
     ),
     [`${slot}SealedPin`]: optionalSetting(
       `${variable}_SEALED_PIN`,
       PinsText,
-      "Pins of the sealed proxy at its endpoint, to which calls are sealed then; its API key, if it has one, is what the proxy knows its callers by",
+      "Pins of the sealed proxy at this endpoint; calls are then sealed to it. The API key, if any, identifies the caller to that proxy",
     ),
     [`${slot}FirstTokenTimeout`]: optionalSetting(
       `${variable}_FIRST_TOKEN_TIMEOUT`,
       WAIT,
-      "How long the first output of its streams may take, where that differs from UPSTREAM_FIRST_TOKEN_TIMEOUT",
+      "Time limit for the first output of its streams, if it differs from UPSTREAM_FIRST_TOKEN_TIMEOUT",
     ),
   }
 }
 
-// The compiler does not put together what each slot has under names of its own.
+// The compiler cannot infer the computed keys of all slots.
 const slotSettings = Object.assign({}, ...SLOTS.map(settingsOf)) as SlotSettings
 
-interface Defaults {
-  readonly firstTokenTimeout: string
-  readonly traceHeaders: string
-}
-
-/** With the defaults in which servers differ, as one would write them. */
-export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) => ({
-  ...slotSettings,
+const choiceSettings = {
   providerFromEnv,
   providerOrder: setting(
     "PROVIDER_ORDER",
@@ -106,90 +99,130 @@ export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) 
     SLOTS.map(numberOf).join(","),
     "Order in which providers are tried for a request that names none; the others follow",
   ),
+}
+
+const networkSettings = {
   httpsProxy: {
     ...optionalSetting(
       "HTTPS_PROXY",
       ProxyText,
-      "Proxy of your network through which providers at https:// are called; this machine never is",
+      "HTTP proxy of your network for providers at https://; never used for this machine",
     ),
     spellings: ["https_proxy"],
   },
   httpProxy: {
-    ...optionalSetting("HTTP_PROXY", ProxyText, "The same for providers at http://"),
+    ...optionalSetting("HTTP_PROXY", ProxyText, "HTTP proxy of your network for providers at http://"),
     spellings: ["http_proxy"],
   },
   noProxy: {
-    ...optionalSetting("NO_PROXY", PlainText, "Hosts that are called without it, such as .internal,10.0.0.7; * is any"),
+    ...optionalSetting(
+      "NO_PROXY",
+      PlainText,
+      "Hosts called without the network's proxy, such as .internal,10.0.0.7; * is any",
+    ),
     spellings: ["no_proxy"],
   },
-  connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", WAIT, "5s", "How long connecting to a provider may take"),
+}
+
+const timeLimitSettings = (firstTokenTimeout: string) => ({
+  connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", WAIT, "5s", "Time limit for connecting to a provider"),
   answerTimeout: setting(
     "UPSTREAM_ANSWER_TIMEOUT",
     WAIT,
     "120s",
-    "How long a provider's whole answer may take when it does not stream",
+    "Time limit for a provider's whole answer if it does not stream",
   ),
   firstTokenTimeout: setting(
     "UPSTREAM_FIRST_TOKEN_TIMEOUT",
     WAIT,
     firstTokenTimeout,
-    "How long the first output of a stream may take at most; with another provider behind it, as long as its recent calls suggest",
+    "Longest time limit for the first output of a stream; if another provider can take over, the limit follows the provider's recent calls",
   ),
   idleTimeout: setting(
     "UPSTREAM_IDLE_TIMEOUT",
     WAIT,
     "15s",
-    "How long a stream may be silent after its first output; comments and pings are not silence",
+    "How long a stream may be silent after its first output; comments and pings count as output",
   ),
   totalTimeout: setting(
     "UPSTREAM_TOTAL_TIMEOUT",
     WAIT,
     "10min",
-    "How long a request may take as a whole: retries, failover and reading included",
+    "Time limit for a whole request, including retries, failover and reading",
   ),
+})
+
+const retrySettings = {
   retries: setting(
     "UPSTREAM_RETRIES",
     intText(POLICY_BOUNDS.retries.minimum, POLICY_BOUNDS.retries.maximum),
     "2",
-    "Further tries of one provider after the first",
+    "Retries of one provider after the first attempt",
   ),
-  retryBase: setting("UPSTREAM_RETRY_BASE", WAIT, "250ms", "Back-off before the first retry; it doubles"),
-  retryCap: setting("UPSTREAM_RETRY_CAP", WAIT, "4s", "Longest back-off between two tries"),
+  retryBase: setting("UPSTREAM_RETRY_BASE", WAIT, "250ms", "Back-off before the first retry; it doubles each time"),
+  retryCap: setting("UPSTREAM_RETRY_CAP", WAIT, "4s", "Longest back-off between two attempts"),
   maxRetryAfter: setting(
     "UPSTREAM_MAX_RETRY_AFTER",
     WAIT,
     "20s",
-    "Longest Retry-After that is waited for; a longer one leads to the next provider",
+    "Longest Retry-After to wait for; after a longer one, the next provider is tried",
   ),
-  bulkheadCalls: setting("UPSTREAM_CONCURRENCY", COUNT, "512", "Calls that one provider serves at a time"),
-  bulkheadWaiting: setting("UPSTREAM_WAITING", COUNT, "512", "Calls that may wait for one of those places"),
-  bulkheadMaxWait: setting("UPSTREAM_MAX_WAIT", WAIT, "2s", "How long they wait, then the next provider is tried"),
+}
+
+const bulkheadSettings = {
+  bulkheadCalls: setting("UPSTREAM_CONCURRENCY", COUNT, "512", "Concurrent calls to one provider"),
+  bulkheadWaiting: setting("UPSTREAM_WAITING", COUNT, "512", "Calls that may wait for a free place"),
+  bulkheadMaxWait: setting("UPSTREAM_MAX_WAIT", WAIT, "2s", "How long a call waits before the next provider is tried"),
+}
+
+const circuitSettings = {
   circuitFailures: setting(
     "UPSTREAM_CIRCUIT_FAILURES",
     intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
     "3",
-    "Failed requests in a row after which a model, or a provider that cannot be reached, is left alone for a while: its circuit opens",
+    "Consecutive failures that open the circuit of a model, or of an unreachable provider: it gets no calls for a while",
   ),
   circuitSlow: setting(
     "UPSTREAM_CIRCUIT_SLOW",
     intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
     "10",
-    "The same for requests that were too slow, which are counted apart",
+    "Consecutive slow requests that open a circuit, counted apart from other failures",
   ),
-  circuitOpen: setting("UPSTREAM_CIRCUIT_OPEN", WAIT, "5s", "How long it is left alone the first time; it doubles"),
-  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", WAIT, "10s", "Longest time that it is left alone"),
+  circuitOpen: setting(
+    "UPSTREAM_CIRCUIT_OPEN",
+    WAIT,
+    "5s",
+    "How long a circuit stays open the first time; it doubles each time",
+  ),
+  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", WAIT, "10s", "Longest time that a circuit stays open"),
+}
+
+interface Defaults {
+  readonly firstTokenTimeout: string
+  readonly traceHeaders: string
+}
+
+/** The settings, with the defaults that differ between the servers in the form of their variables. */
+export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) => ({
+  ...slotSettings,
+  ...choiceSettings,
+  ...networkSettings,
+  ...timeLimitSettings(firstTokenTimeout),
+  ...retrySettings,
+  ...bulkheadSettings,
+  ...circuitSettings,
   traceHeaders: setting(
     "UPSTREAM_TRACE_HEADERS",
     FlagText,
     traceHeaders,
-    "Whether providers are sent the trace that a call belongs to (traceparent, tracestate)",
+    "Whether calls to providers carry trace headers (traceparent, tracestate)",
   ),
 })
 export type UpstreamConfiguration = Decoded<ReturnType<typeof upstreamSettings>>
 
 type TimeLimit = Extract<keyof UpstreamConfiguration, `${string}Timeout`>
 
-/** Only their variables are looked at, which are the same whatever the default. */
+/** Only the names of the variables are used, so the defaults do not matter. */
 const SETTINGS = upstreamSettings({ firstTokenTimeout: "60s", traceHeaders: "off" })
 
 const limits = [
@@ -200,7 +233,7 @@ const limits = [
   "idleTimeout",
 ] as const
 
-/** With a limit that the total cuts off, no other provider would ever be asked. */
+/** Rejects a time limit longer than the total: the request would end before another provider is tried. */
 export const timeLimitRules = limits.map((limit): Rule<Pick<UpstreamConfiguration, TimeLimit>> => ({
   of: [limit, "totalTimeout"],
   mistakes: ({ [limit]: given, totalTimeout }) =>
@@ -209,12 +242,12 @@ export const timeLimitRules = limits.map((limit): Rule<Pick<UpstreamConfiguratio
       : [
           {
             variable: SETTINGS[limit].variable,
-            problem: `is ${Duration.format(given)}, longer than UPSTREAM_TOTAL_TIMEOUT (${Duration.format(totalTimeout)}), which would end requests before another provider is asked`,
+            problem: `is ${Duration.format(given)}, longer than UPSTREAM_TOTAL_TIMEOUT (${Duration.format(totalTimeout)}), which would end requests before another provider is tried`,
           },
         ],
 }))
 
-/** A vendor does not speak the sealed protocol, so a proxy has an endpoint of its own. */
+/** Rejects pins with a vendor's default endpoint: vendors do not speak the sealed protocol. */
 export const sealedRules = SLOTS.map(
   (slot): Rule<Pick<UpstreamConfiguration, `${Slot}BaseUrl` | `${Slot}SealedPin`>> => ({
     of: [`${slot}BaseUrl`, `${slot}SealedPin`],

@@ -28,7 +28,7 @@ const SECRET = "sk-very-secret"
 const TOKEN_SECRET = "a secret of at least thirty-two bytes"
 
 describe("settings", () => {
-  it.effect("have their documented defaults, also where variables are empty or blank", () =>
+  it.effect("have their documented defaults, also if variables are empty or blank", () =>
     Effect.gen(function* () {
       const defaults = yield* decode({})
       assert.strictEqual(defaults.port, 3001)
@@ -57,7 +57,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("read durations, sizes, networks and words as people write them", () =>
+  it.effect("accept the usual forms of durations, sizes, networks and words", () =>
     Effect.gen(function* () {
       for (const [text, millis] of [
         ["300", 300_000],
@@ -95,7 +95,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("are taken up to their bounds, and not beyond", () =>
+  it.effect("are accepted up to their bounds", () =>
     Effect.gen(function* () {
       const takes = (variable: string, text: string) =>
         Effect.map(Effect.option(decode({ [variable]: text })), Option.isSome)
@@ -132,7 +132,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("read hosts and origins as people write them, and nothing else", () =>
+  it.effect("accept hosts and origins in their usual forms only", () =>
     Effect.gen(function* () {
       const defaults = yield* decode({})
       assert.deepStrictEqual([defaults.allowedHosts, defaults.allowedOrigins], [undefined, []])
@@ -166,7 +166,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("know the vendors' names where they are asked to, and prefer their own", () =>
+  it.effect("read vendors' names only with PROVIDER_FROM_ENV, and prefer their own names", () =>
     Effect.gen(function* () {
       const keyOf = (env: Readonly<Record<string, string>>) =>
         Effect.map(decode(env), ({ provider1ApiKey }) =>
@@ -188,7 +188,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("take routing tags that no balancer can mistake for another", () =>
+  it.effect("accept only unambiguous routing tags", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* decode({})).routingTag, undefined)
       for (const tag of ["pxy1", "0000", "zzzz"]) {
@@ -210,7 +210,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("report every mistake at once, with what was expected and never with what was there", () =>
+  it.effect("report all mistakes at once, with what was expected but without the values", () =>
     Effect.gen(function* () {
       const wrong = {
         PORT: "70000",
@@ -245,7 +245,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("take as a wait what a timer can do, and as a retention what lasts longer", () =>
+  it.effect("limit waits to what timers support, but not retention", () =>
     Effect.gen(function* () {
       const graceOf = (text: string) =>
         Effect.map(decode({ SHUTDOWN_GRACE: text }), ({ shutdownGrace }) => Duration.toMillis(shutdownGrace))
@@ -264,7 +264,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("describe a routing that the API can show, whatever they allow", () =>
+  it.effect("always give a routing configuration that the API can show", () =>
     Effect.gen(function* () {
       const texts = ["0", "1", "5", "10", "1000", "1000000", "1ms", "0.5ms", "10min", "1h", "61min", "24d", "30d"]
       const taken: Record<string, Array<string>> = {}
@@ -285,7 +285,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("are looked at together too, in the same report", () =>
+  it.effect("are also checked in combination, in the same report", () =>
     Effect.gen(function* () {
       const blamed = <E extends { readonly mistakes: ReadonlyArray<{ readonly variable: string }> }>(
         settings: Effect.Effect<unknown, E>,
@@ -315,7 +315,7 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("name every time limit that the one for the whole request would cut off", () =>
+  it.effect("report every time limit that exceeds the total", () =>
     Effect.gen(function* () {
       const env = { UPSTREAM_TOTAL_TIMEOUT: "50s", PROVIDER3_FIRST_TOKEN_TIMEOUT: "51s", UPSTREAM_IDLE_TIMEOUT: "50s" }
       const secret = { JWT_SECRET: TOKEN_SECRET }
@@ -336,7 +336,7 @@ describe("settings", () => {
     }),
   )
 
-  it.live("stop the command with everything that is wrong with them, before it has made anything", () =>
+  it.live("stop the command with all mistakes before it creates anything", () =>
     Effect.gen(function* () {
       const gateway = yield* run(["gateway"], { env: { PORT: "abc", TLS_CERT_FILE: "/x" } })
       assert.strictEqual(yield* Effect.promise(() => gateway.exit), 1)

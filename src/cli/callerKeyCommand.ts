@@ -8,7 +8,7 @@ const newCommand = Command.make(
   "new",
   {
     name: Argument.String("name").pipe(
-      Argument.withDescription("Whom the key is for; requests are counted by this name"),
+      Argument.withDescription("Name of the caller; requests are counted by it"),
       Argument.withSchema(CallerName),
     ),
     json: jsonFlag("Print JSON"),
@@ -19,14 +19,14 @@ const newCommand = Command.make(
     yield* Console.log(
       json
         ? JSON.stringify({ name, key, line })
-        : `The key of ${name}, which is shown this once and kept nowhere:\n${key}\n\nThe line for the proxy's CALLER_KEYS_FILE:\n${line}`,
+        : `The key of ${name}, shown once and stored nowhere:\n${key}\n\nThe line for the proxy's CALLER_KEYS_FILE:\n${line}`,
     )
   }),
 ).pipe(
-  Command.withShortDescription("Make a key for a caller"),
+  Command.withShortDescription("Create a key for a caller"),
   Command.withDescription(
-    `Makes a key with which somebody may use a proxy, and prints it once, together with the line for the proxy's file of
-callers (CALLER_KEYS_FILE), which holds a hash and not the key. For operators.`,
+    `Creates a caller's key for a proxy and prints it once, with the line for the proxy's file of callers
+(CALLER_KEYS_FILE). The line holds a hash of the key. For operators.`,
   ),
   Command.withExamples([
     { command: "sealgate key new alice", description: "A key for alice" },
@@ -35,21 +35,21 @@ callers (CALLER_KEYS_FILE), which holds a hash and not the key. For operators.`,
   withGuide({
     exits: { 0: "the key was printed", 1: "it could not be printed", 2: MISUSED, 130: INTERRUPTED },
     next:
-      "Add the line to the file: a proxy reads it again within seconds, and forgets whoever is no longer in it. Give the key to its " +
-      "caller over a channel that both trust; `sealgate chat` and `connect` take it from SEALGATE_CREDENTIAL or --credential-file.",
+      "Add the line to the file; the proxy rereads it within seconds and refuses callers that were removed. Give the key to the " +
+      "caller over a trusted channel; `sealgate chat` and `connect` read it from SEALGATE_CREDENTIAL or --credential-file.",
   }),
 )
 
-export const keyCommand = Command.make("key").pipe(
-  Command.withShortDescription("Make keys for the callers of a proxy"),
+export const callerKeyCommand = Command.make("key").pipe(
+  Command.withShortDescription("Create keys for the callers of a proxy"),
   Command.withDescription(
-    `Keys with which callers may use a proxy, for operators. A proxy that has a file of them (CALLER_KEYS_FILE) serves nobody
-else, and counts requests by caller.`,
+    `Manages the keys of a proxy's callers, for operators. A proxy with a file of callers (CALLER_KEYS_FILE) serves only them
+and counts requests by caller.`,
   ),
   Command.withExamples([{ command: "sealgate key new alice", description: "A key for alice" }]),
   withGuide({
-    exits: { 0: "done", 1: "it was tried and is not well", 2: MISUSED, 130: INTERRUPTED },
-    next: "`sealgate key new --help` says more.",
+    exits: { 0: "done", 1: "it failed; the reason is on standard error", 2: MISUSED, 130: INTERRUPTED },
+    next: "See `sealgate key new --help`.",
   }),
   Command.withSubcommands([newCommand]),
 )

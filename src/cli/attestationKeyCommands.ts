@@ -15,7 +15,7 @@ const file = (description: string) =>
     Argument.optional,
   )
 
-/** What one does with a key that was just made. */
+/** The next step after a key was created. */
 const nextOf = (path: string, attested: string): string =>
   `Use it: ${path === attested ? "" : `ATTESTATION_KEY_FILE=${path} `}sealgate proxy`
 
@@ -35,11 +35,11 @@ export const keygenCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Make an attestation key"),
+  Command.withShortDescription("Create an attestation key"),
   Command.withDescription(
-    `Makes an attestation key (Ed25519) for a proxy, with which it signs what it says, and prints the pin that clients
-need. For operators who tell clients the pin before the proxy runs, or rotate keys; \`sealgate proxy\` makes a key itself
-when there is none. A key that exists is never overwritten.`,
+    `Creates an attestation key (Ed25519), which signs a proxy's statements, and prints the pin that clients need. For
+operators who announce the pin before the proxy runs, or who rotate keys. Without a key, \`sealgate proxy\` creates one.
+An existing key is never overwritten.`,
   ),
   Command.withExamples([
     { command: "sealgate keygen", description: `Write ${DEFAULT_FILE}` },
@@ -48,14 +48,14 @@ when there is none. A key that exists is never overwritten.`,
   ]),
   withGuide({
     exits: {
-      0: "the key was made",
-      1: "it was not: the file exists, or cannot be written",
+      0: "the key was created",
+      1: "it was not: the file exists or cannot be written",
       2: MISUSED,
       130: INTERRUPTED,
     },
     next:
-      "`sealgate proxy` takes the key from its setting ATTESTATION_KEY_FILE, which has the same default. " +
-      "Tell the pin to those who run clients, over a channel that they trust.",
+      "`sealgate proxy` reads the key from ATTESTATION_KEY_FILE, which has the same default. " +
+      "Give the pin to your clients over a channel that they trust.",
   }),
 )
 
@@ -69,23 +69,23 @@ export const pinCommand = Command.make(
   }),
 ).pipe(
   Command.withShortDescription("Print the pin of an attestation key"),
-  Command.withDescription(`Prints the pin of a proxy's attestation key, for operators: what clients give as --pin so that they believe this proxy
-and no other. It is the key's RFC 7638 thumbprint (kid) and no secret.`),
+  Command.withDescription(`Prints the pin of a proxy's attestation key, for operators. Clients that pass it as --pin trust this proxy and no other.
+It is the key's RFC 7638 thumbprint (kid) and not a secret.`),
   Command.withExamples([
     { command: "sealgate pin", description: `The pin of ${DEFAULT_FILE}` },
     { command: "sealgate pin /etc/sealgate/next.pem", description: "The pin of another key" },
     {
       command: 'sealgate chat --proxy http://localhost:3001 --pin "$(sealgate pin)"',
-      description: "Chat with a proxy that runs in this folder",
+      description: "Chat through a proxy that runs from this folder",
     },
   ]),
   withGuide({
     exits: {
       0: "the pin was printed",
-      1: "the key file is missing, unreadable, or open to others",
+      1: "the key file is missing, unreadable, or readable by others",
       2: MISUSED,
       130: INTERRUPTED,
     },
-    next: "Tell the pin to those who run clients, over a channel that they trust. No key yet? `sealgate keygen`.",
+    next: "Give the pin to your clients over a channel that they trust. No key yet? `sealgate keygen`.",
   }),
 )
