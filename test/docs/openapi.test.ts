@@ -40,7 +40,7 @@ for (const { document, name, words } of documents) {
   describe(`the description of ${name}`, () => {
     const operations = operationsIn(document)
 
-    it("passes a linter's strictest rules, its examples among them", async () => {
+    it("passes a linter's strictest rules, examples included", async () => {
       const config = await createConfig({ extends: ["recommended-strict"] })
       const mistakes = await lintFromString({ source: JSON.stringify(document), config })
       assert.deepStrictEqual(
@@ -49,7 +49,7 @@ for (const { document, name, words } of documents) {
       )
     })
 
-    it("shows an example of everything that is sent, and of every place in a path", () => {
+    it("has an example of every body and path parameter", () => {
       for (const operation of operations) {
         const { operationId, parameters, requestBody, responses } = operation
         for (const media of Object.values(requestBody?.content ?? {})) assert.property(media, "example", operationId)
@@ -67,7 +67,7 @@ for (const { document, name, words } of documents) {
       )
     })
 
-    it("says of every member and parameter what it means, and has no words left over", () => {
+    it("describes every member and parameter, and has no unused descriptions", () => {
       const schemas: ReadonlyArray<readonly [string, JsonSchema]> = [
         ...Object.entries(document.components.schemas),
         ...operations.flatMap((operation) =>
@@ -86,7 +86,7 @@ for (const { document, name, words } of documents) {
       assert.deepStrictEqual(unused, [])
     })
 
-    it("gives each schema one name, each problem its code, and 429 its fields", () => {
+    it("names each schema once, gives each problem its code, and 429 its header fields", () => {
       for (const [name, { properties }] of Object.entries<JsonSchema>(document.components.schemas)) {
         assert.notMatch(name, /_\d+$|Encoded$/)
         if (properties?.["retryable"] !== undefined && name !== "Problem") {
@@ -133,7 +133,7 @@ const code: "agent-not-found" | undefined = missing.status === 404 ? missing.dat
 console.log(JSON.stringify({ status: job.status, mode: job.result?.mode, code }))
 `
 
-it.live("a client generated from the gateway's description compiles, and works with the gateway", () =>
+it.live("a client generated from the gateway's description compiles and works", () =>
   Effect.gen(function* () {
     const { url } = yield* startGateway(yield* databaseUrl(sqlite))
     const token = yield* tokenFor("dana")

@@ -5,7 +5,7 @@ import { settingsTable } from "../support/settingsTable.ts"
 const page = readFileSync("docs/settings.md", "utf8")
 
 describe("docs/settings.md", () => {
-  it("lists every setting of both servers as it is", () => {
+  it("lists every setting of both servers", () => {
     assert.include(page, settingsTable())
   })
 })

@@ -1,6 +1,6 @@
 import { declarations } from "../../src/services/metrics.ts"
 
-/** The metrics as the Markdown table that docs/monitoring.md shows. */
+/** Returns the metrics as the Markdown table of docs/monitoring.md. */
 export const metricsTable = (): string =>
   [
     "| name | type | labels | meaning |",
