@@ -1,4 +1,4 @@
-/** What the protocol's grammar says, and what is sent: in the vectors, and by a proxy and a client that run. */
+/** Checks the vectors, and a running proxy and client, against the protocol's grammar. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -133,7 +133,7 @@ describe("the vectors", () => {
     for (const { body, body_hex, path, why } of broken) {
       const bytes = body_hex === undefined ? new TextEncoder().encode(body) : unhex(body_hex)
       const text = iJsonText(bytes)
-      // What is no I-JSON is none of the grammar's business; a list without a suite twice is beyond it.
+      // The grammar does not cover I-JSON, and cannot express a list of distinct suites.
       if (typeof text !== "string" || why === "a suite twice") continue
       assert.isDefined(cddl.fault(path === "/v1/init" ? "init-request" : "completion-request", parse(text)), why)
     }

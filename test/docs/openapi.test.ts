@@ -113,7 +113,7 @@ const workshop = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
 )
 
-/** What somebody writes who has the generated client alone. */
+/** A program that uses only the generated client. */
 const PROGRAM = `
 import { agentsCreate, agentsExecute, agentsGet, defaults, jobsGet, type Job } from "./client.ts"
 
