@@ -1,4 +1,4 @@
-/** The files for deployments, held to what the product needs. */
+/** Checks the deployment files against the product. */
 import { execFile, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ describe("Dockerfile", () => {
       line.trim().startsWith(`${instruction} `) ? [line.trim().slice(instruction.length + 1)] : [],
     )
 
-  it("copies what there is, and what .dockerignore lets through", () => {
+  it("copies exactly the existing paths that .dockerignore admits", () => {
     const sent = linesOf(".dockerignore").flatMap((line) => (line.startsWith("!") ? [line.slice(1)] : []))
     const copied = argumentsOf("COPY")
       .filter((text) => !text.startsWith("--from"))
@@ -34,7 +34,7 @@ describe("Dockerfile", () => {
     for (const path of copied) assert.isTrue(existsSync(new URL(`../../${path}`, import.meta.url)), path)
   })
 
-  it("runs the package's command as nobody in particular, and is stopped as the command expects", () => {
+  it("runs the package's command as an unprivileged user, and stops it with SIGTERM", () => {
     const { bin } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
     assert.deepStrictEqual(
       argumentsOf("ENTRYPOINT").map((text) => JSON.parse(text)),
@@ -45,7 +45,7 @@ describe("Dockerfile", () => {
   })
 
   it.live(
-    "asks a server that runs for its health, and says when there is none",
+    "checks the health of a running server, and fails without one",
     () =>
       Effect.gen(function* () {
         const [, command = ""] = /HEALTHCHECK .*?CMD (\[.*\])/.exec(dockerfile.join("\n")) ?? []
@@ -75,16 +75,16 @@ const UNITS = [
 ] as const
 
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0
-if (!hasSystemd) console.warn("! no systemd-analyze here: units are not verified with it")
+if (!hasSystemd) console.warn("! systemd-analyze is not installed: units are not verified with it")
 
-describe.each(UNITS)("the unit of the $command", ({ command, settings }) => {
+describe.each(UNITS)("the systemd unit of the $command", ({ command, settings }) => {
   const name = `docs/deploy/sealgate-${command}.service`
   const unit = linesOf(name)
   const valuesOf = (key: string) =>
     unit.flatMap((line) => (line.startsWith(`${key}=`) ? [line.slice(key.length + 1)] : []))
   const environment = valuesOf("Environment").map((line) => line.split("=", 2))
 
-  it("gives a shutdown the time that it may take", () => {
+  it("allows a shutdown its longest time", () => {
     const { shutdownGrace } = Effect.runSync(
       decodeSettings({ shutdownGrace: settings.shutdownGrace }).pipe(
         Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
@@ -95,7 +95,7 @@ describe.each(UNITS)("the unit of the $command", ({ command, settings }) => {
     assert.deepStrictEqual(valuesOf("KillSignal"), ["SIGTERM"])
   })
 
-  it.skipIf(!hasSystemd)("is one that systemd takes", () => {
+  it.skipIf(!hasSystemd)("passes systemd-analyze", () => {
     const { stderr } = spawnSync("systemd-analyze", ["verify", name], { encoding: "utf8" })
     const complaints = stderr
       .split("\n")
@@ -103,9 +103,9 @@ describe.each(UNITS)("the unit of the $command", ({ command, settings }) => {
     assert.deepStrictEqual(complaints, [])
   })
 
-  // /proc is a folder in which nobody can write anything, root included.
+  // Even root cannot write files in /proc.
   it.live.skipIf(!existsSync("/proc/self"))(
-    "starts with its environment in its state folder, or where the current folder cannot be written to",
+    "starts with its environment in its state folder, or in a read-only folder",
     () =>
       Effect.gen(function* () {
         const state = yield* temporaryFolder

@@ -11,10 +11,10 @@ import { failureCodes } from "../../src/domain/upstream/failures.ts"
 import { NoTarget } from "../../src/services/routing/RoutingErrors.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
 
-/** What is answered where there is no operation. */
+/** Codes of requests that match no operation. */
 const OF_NO_OPERATION = ["not-found", "method-not-allowed"]
 
-/** The codes that a description names. */
+/** Returns the codes that a description names. */
 const codesIn = (document: ReturnType<typeof descriptionOf>): ReadonlyArray<string> => {
   const responses = operationsIn(document).flatMap(({ responses }) => Object.values(responses))
   const descriptions = responses.map(({ description }) => description)
@@ -30,7 +30,7 @@ describe("docs/gateway.md", () => {
     }
   })
 
-  it("says when a job that keeps crashing its workers waits, and when it fails", () => {
+  it("states when a job that crashes its workers waits, and when it fails", () => {
     const { crashBase, crashCap, innocentCrashes, maxCrashes } = JobSettings.defaultValue()
     const says = guide.replaceAll(/\s+/g, " ")
     assert.include(says, `After ${innocentCrashes} crashes in a row it still goes on`)
@@ -39,7 +39,7 @@ describe("docs/gateway.md", () => {
     assert.include(says, `After more than ${maxCrashes} it is \`failed\``)
   })
 
-  it("names every code that a job's problem may have, and no other", () => {
+  it("names exactly the codes of jobs' problems", () => {
     const table = /A job that failed or timed out says why[^]*?\n\n(\|[^]*?)\n\n/.exec(guide)?.[1] ?? ""
     const codes = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = ""]) =>
       [...cell.matchAll(/`(.+?)`/g)].map(([, code]) => code),
@@ -53,14 +53,14 @@ describe("docs/gateway.md", () => {
     const ofRouting = NoTarget.fields.reason.literals.map((reason) => new NoTarget({ reason }).code)
     const { code: ofStorage } = new StorageUnavailable()
     assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
-    // A job's calls may always be begun again, so none is told that it was not to be; and they are chats.
+    // A job's calls may always restart and are chats, so these two cannot occur.
     const none = new Set(["upstream-interrupted", "unsupported-api"])
     const ofCalls = Object.keys(failureCodes).filter((code) => !none.has(code))
     const real = new Set([...ofJobs, ...ofRouting, ofStorage, ...ofCalls])
     assert.sameMembers(codes, [...real])
   })
 
-  it("names every code of a problem, and no other", () => {
+  it("names exactly the codes of problems", () => {
     const [, table = ""] = /### Problems[^]*?\n\n(\|[^]*?)\n\n/.exec(guide) ?? []
     const codes = [...table.matchAll(/^\| [\d, ]+ \| (.*) \|$/gm)].flatMap(([, cell = ""]) =>
       [...cell.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code),
@@ -68,7 +68,7 @@ describe("docs/gateway.md", () => {
     assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi, GATEWAY_EXAMPLES)), ...OF_NO_OPERATION])
   })
 
-  it("shows every state and every transition, and no other", () => {
+  it("shows exactly the states and transitions", () => {
     const drawn = [...guide.matchAll(/^ {2}(\w+) --> (\w+)/gm)].map(([, from, to]) => `${from} → ${to}`)
     const real = Object.entries(TRANSITIONS).flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`))
     assert.sameMembers(drawn, real)

@@ -1,4 +1,4 @@
-/** What the protocol's grammar says, and what is sent: in the vectors, and by a proxy and a client that run. */
+/** Checks the vectors, and a running proxy and client, against the protocol's grammar. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -74,7 +74,7 @@ const isRequest = (body: string): void => {
 }
 
 describe("the vectors", () => {
-  it("have identities and sessions as the grammar says", () => {
+  it("have identities and sessions that match the grammar", () => {
     isA("key-set", { keys: [published.identity.jwk] })
     reads("thumbprinted", published.identity.thumbprint_input)
     reads("kid", published.identity.kid)
@@ -94,49 +94,52 @@ describe("the vectors", () => {
     }
   })
 
-  it.each(published.exchanges)("have the exchange $name as the grammar says", ({ form, name, request, response }) => {
-    isRequest(JSON.stringify(request.body))
-    reads("route-hint", routeOf(request.body.session_id))
-    if (name !== "unreadable") {
-      isA("payload", parse(request.payload))
-      isA("pace", (parse(request.payload) as { readonly pace?: number }).pace ?? DEFAULT_PACE)
-      reads("request-id", (parse(request.payload) as { readonly request_id: string }).request_id)
-    }
-    reads("sealed-block", octets(unhex(request.block)))
-    for (const key of [response.key, response.commit_key, response.credential_key])
-      reads("hkdf-key", octets(unhex(key)))
-    for (const frame of response.frames) {
-      reads("frame-block", octets(unhex(frame.block)))
-      reads("nonce", octets(unhex(frame.nonce)))
-      if (frame.final) isEndRecord(frame.payload)
-      else {
-        reads("frame-payload", octets(Buffer.from(frame.payload)))
-        isA(form === "stream" ? "data-frame" : "answer", parse(frame.payload))
+  it.each(published.exchanges)(
+    "have an exchange $name that matches the grammar",
+    ({ form, name, request, response }) => {
+      isRequest(JSON.stringify(request.body))
+      reads("route-hint", routeOf(request.body.session_id))
+      if (name !== "unreadable") {
+        isA("payload", parse(request.payload))
+        isA("pace", (parse(request.payload) as { readonly pace?: number }).pace ?? DEFAULT_PACE)
+        reads("request-id", (parse(request.payload) as { readonly request_id: string }).request_id)
       }
-    }
-    if (response.event_stream === undefined) isA("sealed-answer", response.body)
-    else isStream(response.event_stream.map(({ data, event }) => `event: ${event}\ndata: ${data}\n\n`).join(""))
-  })
+      reads("sealed-block", octets(unhex(request.block)))
+      for (const key of [response.key, response.commit_key, response.credential_key])
+        reads("hkdf-key", octets(unhex(key)))
+      for (const frame of response.frames) {
+        reads("frame-block", octets(unhex(frame.block)))
+        reads("nonce", octets(unhex(frame.nonce)))
+        if (frame.final) isEndRecord(frame.payload)
+        else {
+          reads("frame-payload", octets(Buffer.from(frame.payload)))
+          isA(form === "stream" ? "data-frame" : "answer", parse(frame.payload))
+        }
+      }
+      if (response.event_stream === undefined) isA("sealed-answer", response.body)
+      else isStream(response.event_stream.map(({ data, event }) => `event: ${event}\ndata: ${data}\n\n`).join(""))
+    },
+  )
 
-  it("have evidence as the grammar says", () => {
+  it("have evidence that matches the grammar", () => {
     const [stream, complete] = negatives.evidence
     isA("recording", stream?.evidence["recording"])
     for (const shown of [stream, complete]) isA("revealed-exchange", shown?.evidence["exchange"])
   })
 
-  it.each(["P1", "P2", "P7"])("that break %s in a body do not have it as the grammar says", (rule) => {
+  it.each(["P1", "P2", "P7"])("that break %s in a body do not match the grammar", (rule) => {
     const broken = negatives.requests.filter(({ code, rules }) => rules.includes(rule) && code === "malformed")
     assert.isNotEmpty(broken)
     for (const { body, body_hex, path, why } of broken) {
       const bytes = body_hex === undefined ? new TextEncoder().encode(body) : unhex(body_hex)
       const text = iJsonText(bytes)
-      // What is no I-JSON is none of the grammar's business; a list without a suite twice is beyond it.
+      // The grammar does not cover I-JSON, and cannot express a list of distinct suites.
       if (typeof text !== "string" || why === "a suite twice") continue
       assert.isDefined(cddl.fault(path === "/v1/init" ? "init-request" : "completion-request", parse(text)), why)
     }
   })
 
-  it("that have a member of another type are not as the grammar says", () => {
+  it("do not match the grammar with a member of another type", () => {
     const claims = published.sessions.X25519.claims
     for (const name of Object.keys(claims)) {
       assert.isDefined(cddl.fault("session-claims", { ...claims, [name]: null }), name)
@@ -146,7 +149,7 @@ describe("the vectors", () => {
   })
 })
 
-it.live("a proxy and a client that run send what the grammar says", () =>
+it.live("a running proxy and client send what the grammar allows", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {
@@ -199,7 +202,7 @@ it.live("a proxy and a client that run send what the grammar says", () =>
   }),
 )
 
-it("all of it was held to something", () => {
+it("every rule of the grammar was used", () => {
   assert.sameMembers(
     cddl.roots.filter((rule) => !used.cddl.has(rule)),
     [],

@@ -1,4 +1,4 @@
-/** The metrics, their documentation, the dashboard and the alert rules speak of the same things. */
+/** Compares the metrics with their documentation, the dashboard and the alert rules. */
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
@@ -14,7 +14,7 @@ const declared = new Map(declarations.map((declaration) => [declaration.name, de
 /** Labels that Prometheus adds. */
 const OUTSIDE = ["job", "instance"]
 
-/** The metric that a name in a query means; throws when there is none. */
+/** Returns the metric that a query names; throws if there is none. */
 const metricOf = (name: string) => {
   const found = declared.get(name) ?? declared.get(name.replace(/_(?:bucket|sum|count)$/, ""))
   const isPart = found !== undefined && found.name !== name
@@ -22,7 +22,7 @@ const metricOf = (name: string) => {
   return found
 }
 
-/** Checks every metric and label of a query; gives the metrics. */
+/** Checks every metric and label of a query, and returns the metrics. */
 const checkQuery = (query: string): ReadonlyArray<string> => {
   const metrics = [...query.matchAll(/\b(sealgate_\w+)(?:\{([^}]*)\})?/g)].map(([, name = "", matchers = ""]) => {
     const metric = metricOf(name)
@@ -40,7 +40,7 @@ const checkQuery = (query: string): ReadonlyArray<string> => {
 }
 
 describe("metrics", () => {
-  it("are declared in one place, and each is used", () => {
+  it("are all declared in one file, and used", () => {
     const used = new Set<string>()
     for (const { path, text } of sources) {
       assert.notMatch(text, /Metric\.(?:counter|gauge|histogram|frequency|summary)\(/, path)
@@ -49,7 +49,7 @@ describe("metrics", () => {
     assert.deepStrictEqual([...used].sort(), [...declared.keys()].sort())
   })
 
-  it("are named as Prometheus asks, and their first series have their labels", () => {
+  it("follow Prometheus's naming, and initialize series with their labels", () => {
     for (const { initial = [], labels, name, type, unit } of declarations) {
       assert.strictEqual(name.endsWith("_total"), type === "counter", name)
       assert.strictEqual(/_seconds(?:_total)?$/.test(name), unit === "s", name)
@@ -80,23 +80,23 @@ describe("docs/deploy/grafana-dashboard.json", () => {
   const { panels } = Schema.decodeSync(Dashboard)(text)
   const targets = panels.flatMap((panel) => panel.targets ?? [])
 
-  it("is what scripts/grafanaDashboard.ts writes", () => {
+  it("equals the output of scripts/grafanaDashboard.ts", () => {
     assert.strictEqual(text, dashboard())
   })
 
-  it("shows every metric, and asks for nothing that does not exist", () => {
+  it("shows every metric and queries only existing ones", () => {
     const shown = new Set(targets.flatMap(({ expr }) => checkQuery(expr)))
     assert.deepStrictEqual([...shown].sort(), [...declared.keys()].sort())
   })
 
-  it("names lines by labels that they have", () => {
+  it("names lines by labels that the query keeps", () => {
     for (const { expr, legendFormat = "" } of targets) {
       const kept = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(", "))
       for (const [, label = ""] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) assert.include(kept, label, expr)
     }
   })
 
-  it("lays panels out side by side, none over another", () => {
+  it("places panels without overlap", () => {
     const cells = new Set<string>()
     for (const { gridPos, title } of panels) {
       assert.isAtMost(gridPos.x + gridPos.w, 24, title)
@@ -118,12 +118,12 @@ describe("docs/deploy/alerts.yml", () => {
     .slice(1)
     .map((rule) => ({
       name: /^\w+/.exec(rule)?.[0] ?? "",
-      // On one line, or folded over lines that are indented further.
+      // On one line, or a folded block.
       expr: /^ {8}expr: (?:>-\n((?: {10}.*\n)+)|(.*)\n)/m.exec(rule)?.slice(1).join("") ?? "",
       rule,
     }))
 
-  it("asks for nothing that does not exist, and says what is wrong", () => {
+  it("queries only existing metrics, and has a severity and a summary", () => {
     assert.isAbove(rules.length, 10)
     assert.strictEqual(new Set(rules.map(({ name }) => name)).size, rules.length)
     for (const { expr, name, rule } of rules) {
@@ -137,13 +137,13 @@ describe("docs/deploy/alerts.yml", () => {
     }
   })
 
-  it("takes a provider that is being probed for one that does not work yet, or a probe would end the alert", () => {
+  it("counts a provider that is being probed as failing, so that a probe does not end the alert", () => {
     const circuits = rules.filter(({ expr }) => expr.includes("sealgate_upstream_circuit_state"))
     assert.strictEqual(circuits.length, 2)
     for (const { expr, name } of circuits) assert.match(expr, /sealgate_upstream_circuit_state\)? >= 1/, name)
   })
 
-  it("has its rules explained in docs/monitoring.md", () => {
+  it("is explained in docs/monitoring.md, rule by rule", () => {
     const page = readFileSync("docs/monitoring.md", "utf8")
     const explained = [...page.matchAll(/^\| `(Sealgate\w+)` \|/gm)].map(([, name]) => name)
     assert.deepStrictEqual(

@@ -6,7 +6,7 @@ import { checkNginx, hasNginx, NO_NGINX } from "../support/nginx.ts"
 if (!hasNginx) console.warn(NO_NGINX)
 
 describe.runIf(hasNginx)("docs/deploy/nginx.conf", () => {
-  it.live("is one that nginx takes", () =>
+  it.live("passes nginx -t", () =>
     Effect.gen(function* () {
       const { status, stderr } = yield* checkNginx
       assert.strictEqual(status, 0, stderr)

@@ -1,4 +1,4 @@
-/** What holds for every page: it says what it is for, and its links lead somewhere. */
+/** Every page states its purpose, and its links lead to files and headings. */
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -10,7 +10,7 @@ const pages = new Map(
   ]),
 )
 
-/** A heading's name in addresses, as GitHub makes it. */
+/** Returns GitHub's anchor for a heading. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -20,7 +20,7 @@ const anchorOf = (heading: string): string =>
 const anchorsOf = (page: string): ReadonlySet<string> =>
   new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading)))
 
-/** The links of a page that lead to a file or within it, without those in code. */
+/** Returns the relative links of a page, without those in code. */
 const linksOf = (page: string): ReadonlyArray<string> =>
   [...page.replaceAll(/^```[^]*?^```/gm, "").matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, link = ""]) => link)
@@ -28,13 +28,13 @@ const linksOf = (page: string): ReadonlyArray<string> =>
 
 describe("every page of the documentation", () => {
   for (const path of globSync("docs/*.md")) {
-    it(`${path} says in its first lines what its reader can do afterwards`, () => {
+    it(`${path} states in its first lines what its reader can do afterwards`, () => {
       const [, , first = ""] = (pages.get(path) ?? "").split("\n")
       assert.match(first, /^After this page you (can|know) /)
     })
   }
 
-  it("links to files and headings that are there", () => {
+  it("links to existing files and headings", () => {
     const broken = [...pages].flatMap(([path, page]) =>
       linksOf(page)
         .filter((link) => {

@@ -1,4 +1,4 @@
-/** The protocol's pages, held against the tables of the code, what the proxy declares, and the vectors. */
+/** Compares the protocol's pages with the tables of the code, the API's description and the vectors. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ const section = (text: string, title: string): string => {
   return body
 }
 
-/** What a pattern finds in the rows of a section. */
+/** Returns the matches of a pattern in the rows of a section. */
 const rows = (text: string, title: string, pattern: RegExp): ReadonlyArray<string> =>
   Array.from(section(text, title).matchAll(pattern), ([, ...cells]) => cells.join(" "))
 
@@ -35,8 +35,8 @@ interface Described {
   readonly responses: Readonly<Record<string, { readonly description: string }>>
 }
 
-describe("the registries have all that the code has, and nothing else", () => {
-  it.live("of problems outside the seal", () =>
+describe("the registries", () => {
+  it.live("list exactly the problems outside the seal", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { paths } = yield* Effect.promise(async () => {
@@ -52,7 +52,7 @@ describe("the registries have all that the code has, and nothing else", () => {
     }),
   )
 
-  it("of problems under the seal", () => {
+  it("list exactly the problems under the seal", () => {
     const folder = "src/services/sealing"
     const sources = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`, "utf8"))
     const own = sources.flatMap((text) => [
@@ -68,8 +68,8 @@ describe("the registries have all that the code has, and nothing else", () => {
     )
   })
 
-  it("of restart reasons", () => {
-    // After any other failure nobody else is asked.
+  it("list exactly the restart reasons", () => {
+    // Other failures are not restarted.
     const reasons = Object.entries(failureRules).filter(([, { failover, retry }]) => failover || retry)
     assert.sameMembers(
       [...named(registries, "Restart reasons")],
@@ -77,7 +77,7 @@ describe("the registries have all that the code has, and nothing else", () => {
     )
   })
 
-  it("of labels", () => {
+  it("list exactly the labels", () => {
     const source = readFileSync("src/domain/protocol/transcript.ts", "utf8")
     const labels = Array.from(source.matchAll(/label\("([a-z-]+)"\)/g), ([, name = ""]) => name)
     const listed = rows(registries, "Labels", /^\| (`[^|]+`) \|/gm).flatMap((cell) => cell.match(/[a-z-]+/g) ?? [])
@@ -91,7 +91,7 @@ describe("the registries have all that the code has, and nothing else", () => {
     )
   })
 
-  it("of media types and APIs", () => {
+  it("list exactly the media types, APIs, headers and text events", () => {
     assert.sameMembers(
       [...named(registries, "Media types")],
       ["application/json", PROBLEM_CONTENT_TYPE, ...Object.values(MEDIA_TYPE)],
@@ -113,7 +113,7 @@ describe("the registries have all that the code has, and nothing else", () => {
     assert.deepStrictEqual(named(registries, "Text events"), [...RESPONSE_TEXTS].map(String))
   })
 
-  it("of suites, statement types, forms and events", () => {
+  it("of the main page list exactly the suites, statement types, forms and events", () => {
     const suites = rows(page, "Notation", /^\| `(\{"kem".*\})` \|[^|]*\| (\d+) bytes[^|]*\| (\d+) bytes/gm)
     assert.deepStrictEqual(
       suites,
@@ -138,12 +138,12 @@ describe("the rules", () => {
     .flat()
     .sort()
 
-  /** What a proxy makes, which the other vectors show. */
+  /** Rules about a proxy's output, which the positive vectors show. */
   const MADE = "P6 P9 P10 P31 P32 P33 P35 P36 P37 P38 P39 P40 P41 P42 P43 P50".split(" ")
-  /** What takes time, several processes, header fields or no input at all. */
+  /** Rules about time, several processes, header fields or no input at all. */
   const BEHAVIOUR = "C7 C19 C20 C24 P11 P12 P14 P19 P20 P24 P29 P34 P45 P48 P49 P51".split(" ")
 
-  it("have an id each, which no other has, without gaps", () => {
+  it("have unique ids without gaps", () => {
     assert.deepStrictEqual(ids, [...new Set(ids)])
     for (const letter of ["C", "P", "V"]) {
       const numbers = ids.filter((id) => id.startsWith(letter)).map((id) => Number(id.slice(1)))
@@ -151,13 +151,13 @@ describe("the rules", () => {
     }
   })
 
-  it("are all broken by a vector, where an input can break them", () => {
+  it("are each broken by a vector, if an input can break them", () => {
     const { answers, evidence, offers, requests } = negatives
     const broken = new Set([...answers, ...evidence, ...offers, ...requests].flatMap(({ rules }) => rules))
     assert.sameMembers([...broken, ...MADE, ...BEHAVIOUR].sort(), ids)
   })
 
-  it("stand before every MUST of the sections about exchanges, or in the list of what clients check", () => {
+  it("precede every MUST of the normative sections", () => {
     const normative = page.slice(page.indexOf("## Notation"), page.indexOf("## 9. State machines"))
     for (const paragraph of normative.split(/\n\n|\n(?=- |\| |\d\. )/)) {
       if (
@@ -169,7 +169,7 @@ describe("the rules", () => {
     }
   })
 
-  it("that are referred to are there", () => {
+  it("exist if a page refers to them", () => {
     for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".md"))) {
       const text = readFileSync(`${FOLDER}/${file}`, "utf8")
       for (const [id] of text.matchAll(/(?<=\[)[CPV]\d+(?=\])/g)) assert.include(ids, id, file)
@@ -177,7 +177,7 @@ describe("the rules", () => {
   })
 })
 
-it("every link of the pages leads somewhere", () => {
+it("every link of the protocol's pages leads to a file and heading", () => {
   const anchors = (text: string) =>
     Array.from(text.matchAll(/^#+ (.+)$/gm), ([, title = ""]) =>
       title

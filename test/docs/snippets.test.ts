@@ -1,4 +1,4 @@
-/** Every fenced block of the documentation, taken from its file: programs and commands run, the rest is checked. */
+/** Runs the programs and commands of the documentation, and checks its other fenced blocks. */
 import { execFile, spawnSync } from "node:child_process"
 import { chmodSync, symlinkSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -16,7 +16,7 @@ const COMMAND = resolve("dist/cli/main.js")
 const COMPILED = { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? "" }
 const of = (language: string) => snippets.filter((snippet) => snippet.language === language)
 
-/** Programs that stand in for those of the reader: what would install, serve for ever or build is only looked up. */
+/** Stand-ins for the reader's commands: those that install, serve or build are only looked up. */
 const SHIMS = {
   sealgate: `case "$1" in
   proxy|gateway|connect) exec "$NODE" "$COMMAND" "$1" --help >/dev/null ;;
@@ -32,7 +32,7 @@ esac`,
 }
 
 interface Servers {
-  /** The text of a block, with addresses and secrets of the servers under test in the place of the examples. */
+  /** Replaces example addresses and secrets by those of the servers under test. */
   readonly fill: (text: string) => string
   readonly folder: string
   readonly env: Readonly<Record<string, string>>
@@ -115,7 +115,7 @@ const blockOf = ({ name }: Snippet, number: number): string => {
 }
 
 describe("blocks of the documentation", () => {
-  it("are in languages that something is done about", () => {
+  it("are in known languages", () => {
     const known = new Set([...SHOWN, "ts", "sh", "json", "ini"])
     assert.deepStrictEqual(
       snippets.flatMap(({ at, language }) => (known.has(language) ? [] : [at])),
@@ -123,21 +123,21 @@ describe("blocks of the documentation", () => {
     )
   })
 
-  it("that are programs all have words on how they are seen to work, and nothing else has", () => {
+  it("have an expected output if they are programs", () => {
     const run = of("ts").flatMap(({ name }) => (name in NOT_RUN ? [] : [name]))
     assert.sameMembers(Object.keys(PROGRAMS), run)
   })
 
-  it("that are not run are there", () => {
+  it("include all exceptions that are not run", () => {
     const names = snippets.map(({ name }) => name)
     for (const name of Object.keys(NOT_RUN)) assert.include(names, name)
   })
 
-  it("that are JSON can be parsed", () => {
+  it("parse if they are JSON", () => {
     for (const { at, text } of of("json")) assert.doesNotThrow(() => void JSON.parse(text), undefined, at)
   })
 
-  it("that are settings name those that there are", () => {
+  it("name existing variables if they are settings", () => {
     const known = new Set(
       [...Object.values(proxySettings), ...Object.values(gatewaySettings)].map(({ variable }) => variable),
     )
@@ -149,7 +149,7 @@ describe("blocks of the documentation", () => {
 
 layer(layerServers, { excludeTestServices: true, timeout: "1 minute" })("the documentation", (it) => {
   for (const snippet of of("ts").filter(({ name }) => !(name in NOT_RUN))) {
-    it.effect(`has a program that works at ${snippet.at}`, () =>
+    it.effect(`has a working program at ${snippet.at}`, () =>
       Effect.gen(function* () {
         const { after = [], says, shown = "" } = PROGRAMS[snippet.name] ?? { says: "" }
         const servers = yield* Servers
@@ -178,7 +178,7 @@ layer(layerServers, { excludeTestServices: true, timeout: "1 minute" })("the doc
   }
 
   for (const snippet of of("sh").filter(({ name }) => !(name in NOT_RUN))) {
-    it.effect(`has commands that work at ${snippet.at}`, () =>
+    it.effect(`has working commands at ${snippet.at}`, () =>
       Effect.gen(function* () {
         const { env, fill, folder } = yield* Servers
         const script = `set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n${fill(snippet.text)}`
@@ -189,7 +189,7 @@ layer(layerServers, { excludeTestServices: true, timeout: "1 minute" })("the doc
   }
 })
 
-/** Words of a script that are commands of this product, with what follows on their line. */
+/** Returns the arguments of each `sealgate` command of a script. */
 const commandsIn = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
   text
     .replaceAll("\\\n", " ")
@@ -201,19 +201,19 @@ const commandsIn = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
       return at < 0 || words.includes("docker") ? [] : [words.slice(at + 1)]
     })
 
-/** Flags and names of commands, up to what a command passes on. */
+/** Returns the first unknown command or flag, before any `--`. */
 const known = (words: ReadonlyArray<string>): string | undefined => {
   const end = words.indexOf("--")
   const own = end < 0 ? words : words.slice(0, end)
   const names = own.slice(0, own.findIndex((word) => !/^[a-z]+$/.test(word)) >>> 0)
   const { status, stdout } = spawnSync(process.execPath, [COMMAND, ...names, "--help"], { encoding: "utf8" })
-  if (status !== 0) return `there is no sealgate ${names.join(" ")}`
+  if (status !== 0) return `unknown command: sealgate ${names.join(" ")}`
   return own.filter((word) => word.startsWith("--")).find((flag) => !stdout.includes(flag))
 }
 
 describe("commands of the documentation that are not run", () => {
   for (const snippet of of("sh").filter(({ name }) => name in NOT_RUN)) {
-    it(`can be read at ${snippet.at}, and name what there is (${NOT_RUN[snippet.name]})`, () => {
+    it(`parse at ${snippet.at}, and use known flags (${NOT_RUN[snippet.name]})`, () => {
       assert.strictEqual(spawnSync("bash", ["-n", "-c", snippet.text]).status, 0)
       for (const words of commandsIn(snippet.text)) assert.isUndefined(known(words), words.join(" "))
     })

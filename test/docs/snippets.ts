@@ -1,4 +1,4 @@
-/** What stands in the fenced blocks of the documentation, and how each of them is held to the product. */
+/** Collects the fenced blocks of the documentation and says how each is tested. */
 import { globSync, readFileSync } from "node:fs"
 
 export interface Snippet {
@@ -12,6 +12,14 @@ export interface Snippet {
 
 const FENCED = /^```(\S*)\n([^]*?)^```$/gm
 
+/** The program that a diff leads to. */
+const applied = (diff: string): string =>
+  diff
+    .split("\n")
+    .filter((line) => !line.startsWith("-"))
+    .map((line) => line.slice(1))
+    .join("\n")
+
 export const snippets: ReadonlyArray<Snippet> = [
   "README.md",
   "CONTRIBUTING.md",
@@ -20,33 +28,39 @@ export const snippets: ReadonlyArray<Snippet> = [
 ].flatMap((page) => {
   const text = readFileSync(page, "utf8")
   const seen = new Map<string, number>()
-  return [...text.matchAll(FENCED)].map(([, language = "", block = ""], i, all) => {
+  return [...text.matchAll(FENCED)].map(([, written = "", block = ""], i, all) => {
+    const [language, program] = written === "diff" ? ["ts", applied(block)] : [written, block]
     const count = (seen.get(language) ?? 0) + 1
     seen.set(language, count)
     const line = text.slice(0, all[i]?.index).split("\n").length
-    return { at: `${page}:${line}`, name: `${page} ${language} ${count}`, language, text: block }
+    return { at: `${page}:${line}`, name: `${page} ${language} ${count}`, language, text: program }
   })
 })
 
 /**
- * Languages whose blocks are shown and not run. Grammars and vectors of the protocol have tests of their own; what stands in
- * TOML is an agent's, which is given the same on its command line.
+ * Languages whose blocks are not run. Grammars and vectors of the protocol have separate tests; agents get the settings of
+ * TOML blocks on their command line.
  */
 export const SHOWN = new Set(["text", "mermaid", "cddl", "abnf", "toml"])
 
 interface Program {
-  /** Blocks of the page that stand before it, by number: it goes on from there. */
+  /** Numbers of earlier blocks of the page that the program continues. */
   readonly after?: ReadonlyArray<number>
-  /** Lines behind it that show that it worked. */
+  /** Lines appended to print a result. */
   readonly shown?: string
-  /** What it prints. */
+  /** Expected part of the output. */
   readonly says: string
 }
 
-/** Every program of the documentation, and how it is seen to have worked. */
+/** Every program of the documentation, with its expected output. */
 export const PROGRAMS: Readonly<Record<string, Program>> = {
-  "README.md ts 1": { says: "Hello echo echo-1\nTell me more" },
-  "README.md ts 2": { shown: "console.log(result?.verdict, cost_micro_usd)", says: "inconclusive 0" },
+  "README.md ts 1": {
+    shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
+console.log(choices[0]?.message.content)`,
+    says: "Hi",
+  },
+  "README.md ts 2": { says: "Hello echo echo-1\nTell me more" },
+  "README.md ts 3": { shown: "console.log(result?.verdict, cost_micro_usd)", says: "inconclusive 0" },
   "docs/agents/ai-sdk.md ts 1": {
     shown: `const { generateText } = await import("ai")
 for (const model of [openai("echo-1"), anthropic("echo-1")]) console.log((await generateText({ model, prompt: "Hi" })).text)`,
@@ -90,7 +104,7 @@ process.exit()`,
 }
 
 /**
- * Programs and commands that this test does not run, and why. Of commands the syntax is checked, and their names and flags
+ * Programs and commands that the test does not run, with the reason. For commands it checks the syntax, and names and flags
  * against the command's help.
  */
 export const NOT_RUN: Readonly<Record<string, string>> = {

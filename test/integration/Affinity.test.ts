@@ -18,7 +18,7 @@ const SLOTS = ["provider1", "provider2"] as const
 
 const once = settingsWith({ retry: { times: 0 }, circuit: { failures: 1_000 } })
 
-/** How a conversation looks in an API: what a turn sends, and what the answer of a model adds to it. */
+/** A conversation in an API: the request of a turn, and the messages that an answer adds. */
 interface Talk {
   readonly api: "chat.completions" | "messages" | "responses"
   readonly spoken: ProviderFormat
@@ -47,7 +47,7 @@ const TALKS: ReadonlyArray<Talk> = [
   },
 ]
 
-/** A proxy with two slots, and conversations of which each slot's model has half. */
+/** A proxy with two slots, and conversations split between their models. */
 const conversing = Effect.fnUntraced(function* ({ api, base, body, spoken }: Talk, stream: boolean) {
   const fakes = [yield* cachingProvider, yield* cachingProvider] as const
   const [first, second] = fakes
@@ -63,7 +63,7 @@ const conversing = Effect.fnUntraced(function* ({ api, base, body, spoken }: Tal
   const proxy = yield* startProxy({ upstream: Upstream.layer({ providers, settings: once }) })
   const client = proxy.client()
   const ask = async (model: string, items: ReadonlyArray<unknown>) => {
-    // Members that nobody knows, and spellings that a parser would not keep.
+    // Unknown members, and spellings that a parser would not keep.
     const text = `{"x_unknown":{"b":1.0,"a":"\\u00e9"},${JSON.stringify({ ...body(items), model, stream }).slice(1)}`
     if (!stream) return (await client.request(api, text)).receipt
     const events = await client.requestStream(api, text)
@@ -93,7 +93,7 @@ const conversing = Effect.fnUntraced(function* ({ api, base, body, spoken }: Tal
 })
 
 describe.each(TALKS)("turns of conversations side by side ($api)", (talk) => {
-  it.live.each([false, true])("all find what they begin with (streamed: %s)", (streamed) =>
+  it.live.each([false, true])("always hit the prompt cache (streamed: %s)", (streamed) =>
     Effect.gen(function* () {
       const { conversations, counted, takeTurns } = yield* conversing(talk, streamed)
       yield* takeTurns(TURNS)
@@ -103,12 +103,12 @@ describe.each(TALKS)("turns of conversations side by side ($api)", (talk) => {
   )
 
   it.live.each([false, true])(
-    "miss it once where a provider failed, and their receipts say so (streamed: %s)",
+    "miss the cache once after a provider failure, which receipts show (streamed: %s)",
     (streamed) =>
       Effect.gen(function* () {
         const { conversations, counted, first, takeTurns } = yield* conversing(talk, streamed)
         yield* takeTurns(3)
-        // It fails in the middle of the fourth turn, for some of the conversations, and works again after it.
+        // Fails during the fourth turn, for some conversations, and recovers after it.
         first.failAfter(4)
         yield* takeTurns(1)
         first.failAfter(Infinity)

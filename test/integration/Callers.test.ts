@@ -1,4 +1,4 @@
-/** Who may ask a proxy, and how much, over real sockets and through a TLS terminator as it stands in the way. */
+/** Callers of a proxy and their limits, over real sockets and through a TLS terminator. */
 import { randomUUID } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -35,7 +35,7 @@ const closedProxy = Effect.fnUntraced(function* (options: ProxyOptions = {}) {
   return yield* startProxy({ ...options, settings: { callerKeysFile, ...options.settings } })
 })
 
-// What the client rejects with where the proxy says no.
+// The client's error for a refusal of the proxy.
 const problemOf = async (promise: Promise<unknown>) => {
   const { mayHaveBeenServed, problem, sealed } = (await failureOf(promise)) as SealedProblem
   return { code: problem.code, status: problem.status, sealed, mayHaveBeenServed }
@@ -44,7 +44,7 @@ const problemOf = async (promise: Promise<unknown>) => {
 const REFUSED = { code: "unauthorized", status: 401, sealed: true, mayHaveBeenServed: false }
 
 describe("a proxy that knows its callers", () => {
-  it.live("serves them, and calls no provider for anybody else", () =>
+  it.live("serves only them, and calls no provider for others", () =>
     Effect.gen(function* () {
       const { fake, proxy, wire } = yield* sealedSetup({ callerKeysFile: yield* keysFile })
       fake.always({ text: "hello" })
@@ -69,7 +69,7 @@ describe("a proxy that knows its callers", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("takes the tokens of an issuer, too, and ignores what stands outside the seal", () =>
+  it.live("accepts tokens of an issuer, and ignores credentials outside the seal", () =>
     Effect.gen(function* () {
       const secret = Redacted.make("a secret that is long enough to be one")
       const proxy = yield* closedProxy({ settings: { jwtSecret: secret } })
@@ -88,7 +88,7 @@ describe("a proxy that knows its callers", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("counts a caller's requests, whatever address they come from, and one address's callers apart", () =>
+  it.live("counts requests by caller across addresses, and separates callers of one address", () =>
     Effect.gen(function* () {
       const trustedProxies = [IpNetwork.fromInputUnsafe("127.0.0.1/32")]
       const proxy = yield* closedProxy({ settings: { rateLimitCaller: 2, trustedProxies } })
@@ -140,7 +140,7 @@ describe("a proxy that knows its callers", () => {
         const running = [ask("127.0.0.2", ALICE), ask("127.0.0.3", ALICE)]
         yield* Effect.repeat(Effect.sync(gated.entered), { until: (entered) => entered === 2 })
         yield* Effect.promise(async () => {
-          // Two of hers are in flight already, from wherever the third comes; it takes the last one of this minute.
+          // Two of her requests are in flight; the third, from any address, uses the last of this minute.
           assert.deepInclude(await problemOf(ask("127.0.0.4", ALICE)), limited)
         })
         const bobs = ask("127.0.0.2", BOB)
@@ -151,7 +151,7 @@ describe("a proxy that knows its callers", () => {
           for (const address of ["127.0.0.2", "127.0.0.5"]) {
             assert.deepInclude(await problemOf(ask(address, ALICE)), limited)
           }
-          // Whose credentials are refused is told apart by address, whatever a client says that its address is.
+          // Refused credentials count by real address, whatever address a client claims.
           for (const claimed of ["198.51.100.1", "198.51.100.2"]) {
             assert.deepStrictEqual(await problemOf(ask("127.0.0.6", STRANGER, claimed)), REFUSED)
           }
@@ -164,7 +164,7 @@ describe("a proxy that knows its callers", () => {
       }).pipe(Effect.scoped),
   )
 
-  it.live("bounds what a caller has in flight", () =>
+  it.live("limits a caller's requests in flight", () =>
     Effect.gen(function* () {
       const gated = yield* gatedUpstream
       const proxy = yield* closedProxy({ upstream: gated.layer, settings: { maxConcurrentPerCaller: 1 } })
@@ -179,7 +179,7 @@ describe("a proxy that knows its callers", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("opens nothing more from where too many credentials were refused", () =>
+  it.live("opens no request from an address with too many refused credentials", () =>
     Effect.gen(function* () {
       const proxy = yield* closedProxy({ settings: { rateLimitRefused: 2 } })
       yield* Effect.promise(async () => {
@@ -216,7 +216,7 @@ describe("a proxy that knows its callers", () => {
       }).pipe(Effect.scoped),
   )
 
-  it.live("keeps the session of a caller who has not asked yet, however many sessions strangers have asked in", () =>
+  it.live("keeps a caller's unused session, however many sessions strangers use", () =>
     Effect.gen(function* () {
       const proxy = yield* closedProxy({ settings: { sessionMaxLive: 4 } })
       yield* Effect.promise(async () => {
@@ -232,11 +232,11 @@ describe("a proxy that knows its callers", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is reached by `chat` and the connector with a credential from environment or file", () =>
+  it.live("accepts `chat` and the connector with a credential from environment or file", () =>
     Effect.gen(function* () {
       const proxy = yield* closedProxy()
       const file = join(yield* temporaryFolder, "credential")
-      // A key alone, as `sealgate key new` prints it.
+      // A bare key, in the format of `sealgate key new`.
       writeFileSync(file, `${Redacted.value(ALICE.key)}\n`)
       const args = ["--proxy", proxy.url, "--pin", proxy.kid, "hello"]
       assert.strictEqual((yield* run(chatCommand, args)).code, 1)
@@ -258,7 +258,7 @@ describe("a proxy that knows its callers", () => {
   )
 })
 
-describe("a proxy for everybody", () => {
+describe("a proxy without known callers", () => {
   const logsOf = Effect.fnUntraced(function* (settings: ProxyOptions["settings"]) {
     const logs: Array<string> = []
     const logger = Logger.make(({ message }) => void logs.push(String(message)))
@@ -266,18 +266,18 @@ describe("a proxy for everybody", () => {
     return logs.filter((line) => line.includes("CALLER_KEYS_FILE"))
   })
 
-  it.live("says so at start, unless only its own machine reaches it", () =>
+  it.live("warns at start, unless only its own machine reaches it", () =>
     Effect.gen(function* () {
       assert.lengthOf(yield* logsOf({ host: "0.0.0.0" }), 1)
       assert.lengthOf(yield* logsOf({ host: "127.0.0.1" }), 0)
-      // Whoever trusts what forwards requests has others ask than this machine, also on loopback.
+      // With trusted proxies, other machines reach it, even on loopback.
       const trustedProxies = [IpNetwork.fromInputUnsafe("127.0.0.1/32")]
       assert.lengthOf(yield* logsOf({ host: "127.0.0.1", trustedProxies }), 1)
       assert.lengthOf(yield* logsOf({ host: "0.0.0.0", callerKeysFile: yield* keysFile }), 0)
     }).pipe(Effect.scoped),
   )
 
-  it.live("takes whatever credential comes", () =>
+  it.live("accepts any credential", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       yield* Effect.promise(() => proxy.client({ credential: credentialOf(STRANGER) }).complete({ prompt: "x" }))

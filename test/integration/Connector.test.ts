@@ -1,4 +1,4 @@
-/** The connector over real sockets: programs in plaintext before it, a recorded wire, a proxy and a fake vendor behind. */
+/** The connector over real sockets, between plaintext programs and a recorded wire to a proxy and a fake vendor. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -48,7 +48,7 @@ const chunksIn = (lines: ReadonlyArray<string>): ReadonlyArray<OpenAI.ChatComple
   lines.filter((line) => line.startsWith("data: {")).map((line) => JSON.parse(line.slice(6)))
 
 describe.skipIf(!havePython)("a Python program", () => {
-  it.live("gets a whole answer, and nothing of it is readable behind the connector", () =>
+  it.live("gets a whole answer, unreadable on the wire behind the connector", () =>
     Effect.gen(function* () {
       const { ask, fake, wire } = yield* setup()
       fake.always({ text: `answer ${CANARY}` })
@@ -98,7 +98,7 @@ describe.skipIf(!havePython)("a Python program", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("that hangs up ends the provider's call", () =>
+  it.live("ends the provider's call by hanging up", () =>
     Effect.gen(function* () {
       const { ask, fake } = yield* setup()
       fake.always({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
@@ -108,7 +108,7 @@ describe.skipIf(!havePython)("a Python program", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("reads why a stream broke, and cannot take what came for the whole", () =>
+  it.live("learns why a stream broke, and cannot take the part for the whole", () =>
     Effect.gen(function* () {
       const { ask, fake } = yield* setup({ failover: true })
       fake.always({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } })
@@ -120,7 +120,7 @@ describe.skipIf(!havePython)("a Python program", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is told of tampering", () =>
+  it.live("gets an error after tampering", () =>
     Effect.gen(function* () {
       const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
       const sealed = yield* sealedSetup()
@@ -151,7 +151,7 @@ describe.skipIf(!havePython)("a Python program", () => {
   )
 })
 
-describe("the OpenAI SDK with nothing but a base URL", () => {
+describe("the OpenAI SDK with only a base URL", () => {
   it.live("completes, streams and lists models", () =>
     Effect.gen(function* () {
       const { connector, fake } = yield* setup()
@@ -175,7 +175,7 @@ describe("the OpenAI SDK with nothing but a base URL", () => {
 })
 
 describe("a web page", () => {
-  it.live("reaches nothing, under whatever name", () =>
+  it.live("is refused under every name", () =>
     Effect.gen(function* () {
       const { connector, wire } = yield* setup({}, () => ({ allowedHosts: ["gpu.lan"] }))
       const ask = (headers: Readonly<Record<string, string>>, path = "/health", body?: string) =>
@@ -199,7 +199,7 @@ describe("a web page", () => {
         const headers = { origin, ...JSON_TYPE }
         assert.strictEqual((yield* ask(headers, "/v1/chat/completions", chat("Hi"))).status, 403)
       }
-      // The types that a page can send without asking first.
+      // Content types that a page can send without a preflight request.
       for (const type of ["text/plain", "application/x-www-form-urlencoded"]) {
         const answer = yield* ask({ "content-type": type }, "/v1/chat/completions", chat("Hi"))
         assert.strictEqual(answer.status, 415)
@@ -209,8 +209,8 @@ describe("a web page", () => {
   )
 })
 
-describe("bounds", () => {
-  it.live("refuse addresses that are none, as the caller's mistake", () =>
+describe("the connector", () => {
+  it.live("reports invalid addresses as the caller's mistake", () =>
     Effect.gen(function* () {
       const { connector } = yield* setup()
       for (const path of ["//", "//[/v1/chat/completions", "http://[/v1/chat/completions"]) {
@@ -222,7 +222,7 @@ describe("bounds", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("refuse bodies that are too large, announced or not, and go on", () =>
+  it.live("refuses too large bodies, announced or not, and stays up", () =>
     Effect.gen(function* () {
       const { connector } = yield* setup()
       const size = 33 * 1024 * 1024
@@ -243,7 +243,7 @@ describe("bounds", () => {
           duplex: "half",
         } as RequestInit).then(
           (response) => response.status,
-          // The connection may be closed before the answer was read.
+          // The connection may close before the answer is read.
           () => 413,
         ),
       )
@@ -253,7 +253,7 @@ describe("bounds", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("a proxy that is gone is a 502 that may be tried again", () =>
+  it.live("answers a retryable 502 if the proxy is gone", () =>
     Effect.gen(function* () {
       const connector = yield* startConnector({ sealed: { baseUrl: "http://127.0.0.1:9", pins: ["A".repeat(43)] } })
       const answer = yield* Effect.promise(() =>
@@ -265,7 +265,7 @@ describe("bounds", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("stopping waits for what is in flight", () =>
+  it.live("finishes requests in flight before it stops", () =>
     Effect.gen(function* () {
       const sealed = yield* sealedSetup()
       sealed.fake.always({ text: "Hello there", delivery: { firstChunkAfter: 1000 } })
@@ -309,7 +309,7 @@ describe("receipts", () => {
     return { folder, files, kept, kid: proxy.kid }
   })
 
-  it.live("are kept for the owner alone, without a word of the exchange", () =>
+  it.live("are readable by their owner alone, without text of the exchange", () =>
     Effect.gen(function* () {
       const { files, folder, kept, kid } = yield* answersIn(false)
       assert.strictEqual(files.length, 2)
@@ -328,7 +328,7 @@ describe("receipts", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("with evidence prove what was said", () =>
+  it.live("prove the exchange together with evidence", () =>
     Effect.gen(function* () {
       const { kept, kid } = yield* answersIn(true)
       for (const file of kept) {
@@ -338,7 +338,7 @@ describe("receipts", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("that cannot be written fail the answer", () =>
+  it.live("fail the answer if they cannot be written", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "receipts")
       const { connector } = yield* setup({}, keepIn(folder, false))

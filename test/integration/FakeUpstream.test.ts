@@ -1,4 +1,4 @@
-/** The fake upstream follows its script, records what it was asked and refuses what no vendor takes. */
+/** The fake upstream follows its script, records requests and refuses those that no vendor accepts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { Agent } from "node:http"
@@ -8,7 +8,7 @@ import { call } from "../support/fake-upstream/RawCaller.ts"
 
 const WIRES: ReadonlyArray<WireName> = ["openai", "anthropic", "gemini"]
 
-/** Asks once, not streamed, and gives back the body. */
+/** Sends one request without streaming, and returns the body. */
 const ask = async (fake: Fake, wire: WireName, text = "Hello"): Promise<string> => {
   const asked = call(fake.url, wire, { text, stream: false })
   await asked.over
@@ -26,7 +26,7 @@ const post = (fake: Fake, path: string, init: RequestInit = {}): Promise<Respons
   })
 
 describe("the script", () => {
-  it("gives every reply once, in order, then the last standing one", async () => {
+  it("gives every reply once in order, then the last `always`", async () => {
     await using fake = await FakeUpstream.start()
     assert.match(await ask(fake, "openai"), /"ok"/)
     fake.script({ text: "first" }, fault.overloaded())
@@ -42,7 +42,7 @@ describe("the script", () => {
     assert.match(await ask(fake, "gemini"), /"newer"/)
   })
 
-  it("looks at replies for some requests first, whichever came first", async () => {
+  it("prefers conditional replies, in any order of definition", async () => {
     await using fake = await FakeUpstream.start()
     fake.script({ text: "anybody" })
     fake.when({ wire: "anthropic" }).script({ text: "for anthropic" })
@@ -55,7 +55,7 @@ describe("the script", () => {
     assert.match(await ask(fake, "openai", "magic!"), /for magic/)
   })
 
-  it("makes replies from what was asked, so that models can disagree", async () => {
+  it("computes replies from requests, so that models can disagree", async () => {
     await using fake = await FakeUpstream.start()
     fake.always(async ({ text, wire }) => (wire === "gemini" ? fault.serverError() : { text: `${wire} says ${text}` }))
     assert.match(await ask(fake, "openai", "no"), /openai says no/)
@@ -63,7 +63,7 @@ describe("the script", () => {
     assert.match(await ask(fake, "gemini"), /"INTERNAL"/)
   })
 
-  it("does not swallow an error of a reply function", async () => {
+  it("reports an error of a reply function", async () => {
     const fake = await FakeUpstream.start()
     fake.script(() => {
       throw new Error("a mistake in the test")
@@ -77,7 +77,7 @@ describe("the script", () => {
     assert.match(String(error.errors[0]), /a mistake in the test/)
   })
 
-  it("claims another model, and sends no usage", async () => {
+  it("can claim another model, and omit usage", async () => {
     await using fake = await FakeUpstream.start()
     fake.always({ text: "Hi", model: "m-2031", usage: null, headers: { "x-served-by": "fake" } })
     for (const wire of WIRES) {
@@ -104,7 +104,7 @@ describe("the script", () => {
 })
 
 describe("the record", () => {
-  it("has every request with its time, headers, body and meaning", async () => {
+  it("holds every request with its time, headers, body and parsed form", async () => {
     await using fake = await FakeUpstream.start()
     const before = performance.now()
     await call(fake.url, "gemini", { text: "Grüße" }).over
@@ -130,7 +130,7 @@ describe("the record", () => {
     for (const { hangUp } of calls) hangUp()
   })
 
-  it("knows when the caller hung up, and which connection was reused", async () => {
+  it("shows when the caller hung up, and which connection was reused", async () => {
     await using fake = await FakeUpstream.start()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     await call(fake.url, "openai", { agent }).over
@@ -146,7 +146,7 @@ describe("the record", () => {
     agent.destroy()
   })
 
-  it("knows of a caller that went away while it sent its request", async () => {
+  it("shows a caller that left while sending its request", async () => {
     await using fake = await FakeUpstream.start()
     const socket = createConnection(Number(new URL(fake.url).port), "127.0.0.1")
     await new Promise((resolve) => socket.once("connect", resolve))
@@ -158,8 +158,8 @@ describe("the record", () => {
   })
 })
 
-describe("what no vendor takes", () => {
-  it("refuses unknown paths, methods, content types and what is not JSON", async () => {
+describe("the fake", () => {
+  it("refuses unknown paths, methods, content types and invalid JSON", async () => {
     await using fake = await FakeUpstream.start()
     const status = async (path: string, init?: RequestInit) => (await post(fake, path, init)).status
     const auth = { authorization: "Bearer k" }
@@ -179,7 +179,7 @@ describe("what no vendor takes", () => {
     assert.strictEqual(fake.requests.at(-1)?.refused, undefined)
   })
 
-  it("takes no reply from the script for a request that is refused", async () => {
+  it("uses no scripted reply for a refused request", async () => {
     await using fake = await FakeUpstream.start({ keys: ["other"] })
     fake.script({ text: "kept" })
     assert.strictEqual((await post(fake, "/v1/chat/completions")).status, 401)
@@ -187,8 +187,8 @@ describe("what no vendor takes", () => {
   })
 })
 
-describe("its life", () => {
-  it("ends with every connection, and the port can be taken again", async () => {
+describe("the fake's server", () => {
+  it("closes every connection and frees its port", async () => {
     const first = await FakeUpstream.start()
     first.script(fault.silence)
     const silent = call(first.url, "openai")
@@ -201,7 +201,7 @@ describe("its life", () => {
     assert.match(await ask(second, "openai"), /"ok"/)
   })
 
-  it.live("ends with its scope", () =>
+  it.live("closes with its scope", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const fake = yield* FakeUpstream.make({ keys: ["key"] }).pipe(Scope.provide(scope))

@@ -1,4 +1,4 @@
-/** The fake upstream is what Anthropic's own SDK takes it for. */
+/** The fake upstream works with Anthropic's SDK. */
 import Anthropic, {
   APIError,
   AuthenticationError,
@@ -26,7 +26,7 @@ const thrown = async (call: PromiseLike<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-/** What raw HTTP gets: the SDK's types and version rule out much that has to be refused. */
+/** Sends raw HTTP: the SDK's types and version exclude many requests that must be refused. */
 const post = async (fake: Fake, body: object, headers: Record<string, string> = {}) => {
   const response = await fetch(`${fake.anthropic}/v1/messages`, {
     method: "POST",
@@ -37,7 +37,7 @@ const post = async (fake: Fake, body: object, headers: Record<string, string> = 
 }
 
 describe("FakeUpstream as Anthropic", () => {
-  it("answers whole, with usage that leaves cached tokens out of input_tokens", async () => {
+  it("answers whole, with cached tokens excluded from input_tokens", async () => {
     await using fake = await FakeUpstream.start()
     fake.script({ text: "Good day", usage: { input: 20, cached: 12, cacheWritten: 3, output: 7, reasoning: 4 } })
     const message = await client(fake).messages.create(hello)
@@ -51,7 +51,7 @@ describe("FakeUpstream as Anthropic", () => {
     assert.match(message._request_id ?? "", /^req_/)
   })
 
-  it("streams every event in its place, pings included", async () => {
+  it("streams every event in order, pings included", async () => {
     await using fake = await FakeUpstream.start()
     fake.always({ text: ["Good", " day"], usage: { input: 9, cached: 4, output: 2 }, delivery: { pings: 1 } })
     const types: Array<string> = []
@@ -109,7 +109,7 @@ describe("FakeUpstream as Anthropic", () => {
     assert.deepStrictEqual(seen, pieces)
   })
 
-  it("understands a whole conversation: system, images, calls, results, options", async () => {
+  it("parses a whole conversation: system, images, calls, results, options", async () => {
     await using fake = await FakeUpstream.start()
     await client(fake).messages.create({
       model: "claude-test",
@@ -158,7 +158,7 @@ describe("FakeUpstream as Anthropic", () => {
     assert.deepStrictEqual(asked?.json, { type: "object" })
   })
 
-  it("ends for every reason, and thinks before it speaks", async () => {
+  it("ends for every reason, and thinks first", async () => {
     await using fake = await FakeUpstream.start()
     fake.script(
       { text: "cut", finish: "length" },
@@ -215,7 +215,7 @@ describe("FakeUpstream as Anthropic", () => {
     assert.strictEqual(error.type, "overloaded_error")
   })
 
-  it("refuses what Anthropic refuses", async () => {
+  it("refuses requests that Anthropic refuses", async () => {
     await using fake = await FakeUpstream.start({ keys: ["k"] })
     const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: "x" }] }
     const use = { role: "assistant", content: [{ type: "tool_use", id: "c1", name: "look", input: {} }] }

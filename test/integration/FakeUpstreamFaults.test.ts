@@ -1,4 +1,4 @@
-/** Every fault of the fake upstream does on the wire what it says, in every wire format. */
+/** Every fault of the fake upstream has its effect on the wire, in every format. */
 import { assert, describe, it } from "@effect/vitest"
 import { createConnection } from "node:net"
 import { setTimeout as delay } from "node:timers/promises"
@@ -8,7 +8,7 @@ import { call } from "../support/fake-upstream/RawCaller.ts"
 
 const WIRES: ReadonlyArray<WireName> = ["openai", "anthropic", "gemini"]
 
-/** Long enough to tell a pause from none, short enough to wait for. */
+/** A measurable but short pause. */
 const PAUSE_MS = 60
 /** Timers may fire this much early. */
 const EARLY_MS = 2
@@ -36,7 +36,7 @@ const dataLines = (text: string): ReadonlyArray<string> =>
 const isJson = (text: string): boolean => parseJson(text) !== undefined
 
 describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
-  it("is whole without a fault", async () => {
+  it("answers whole without a fault", async () => {
     await using fake = await FakeUpstream.start()
     fake.always(answer())
     const streamed = call(fake.url, wire)
@@ -59,7 +59,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     assert.strictEqual(await fake.requests[0]?.ended, "broken")
   })
 
-  it("says nothing at all until the caller hangs up", async () => {
+  it("stays silent until the caller hangs up", async () => {
     await using fake = await FakeUpstream.start()
     fake.script(fault.silence)
     const silent = call(fake.url, wire)
@@ -81,7 +81,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     await late.over
     const { at } = await fake.received(1)
     const headersAt = late.heard.headersAt ?? 0
-    // From the sender's start, pause by pause: what a reader notices late must not shorten the pause behind it.
+    // Measured from the sender's start: a late reader must not shorten the next pause.
     assert.isAtLeast(headersAt - at, PAUSE_MS - EARLY_MS)
     assert.isAtLeast(firstAt - at, 2 * (PAUSE_MS - EARLY_MS))
     if (stream) assert.isAtLeast(performance.now() - at, 3 * (PAUSE_MS - EARLY_MS))
@@ -98,7 +98,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     assert.match(before ?? "", /ping/)
   })
 
-  it.each([true, false])("goes silent in the middle (stream: %s)", async (stream) => {
+  it.each([true, false])("falls silent in the middle (stream: %s)", async (stream) => {
     await using fake = await FakeUpstream.start()
     fake.script(answer({ after: 2, how: "silence" }))
     const silent = call(fake.url, wire, { stream })
@@ -111,7 +111,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     assert.strictEqual(await fake.requests[0]?.ended, "hung-up")
   })
 
-  it.each(["cut", "reset"] as const)("is broken off in the middle: %s", async (how) => {
+  it.each(["cut", "reset"] as const)("breaks off in the middle: %s", async (how) => {
     await using fake = await FakeUpstream.start()
     fake.always(answer({ after: 2, how }))
     for (const stream of [true, false]) {
@@ -126,7 +126,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     }
   })
 
-  it("ends in good order without a finish", async () => {
+  it("ends properly without a finish", async () => {
     await using fake = await FakeUpstream.start()
     fake.always(answer({ after: 2, how: "end" }))
     const ended = call(fake.url, wire)
@@ -156,7 +156,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     assert.notMatch(empty.text(), FINISHED[wire])
   })
 
-  it("slips in a chunk that is not JSON", async () => {
+  it("inserts a chunk that is not JSON", async () => {
     await using fake = await FakeUpstream.start()
     fake.always(answer({ after: 1, how: "garbage" }))
     const streamed = call(fake.url, wire)
@@ -169,7 +169,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     assert.isFalse(isJson(whole.text()))
   })
 
-  it("leaves the sentinel out, with and without an end", async () => {
+  it("omits the sentinel, with and without an end", async () => {
     await using fake = await FakeUpstream.start()
     fake.script({ text: "Hi", delivery: { sentinel: "missing" } }, { text: "Hi", delivery: { sentinel: "never" } })
     const missing = call(fake.url, wire)
@@ -184,7 +184,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     assert.strictEqual(await fake.requests[1]?.ended, "hung-up")
   })
 
-  it.each([true, false])("floods, within bounds and until the caller hangs up (stream: %s)", async (stream) => {
+  it.each([true, false])("floods up to a bound, or until the caller hangs up (stream: %s)", async (stream) => {
     await using fake = await FakeUpstream.start()
     const bytes = 2 ** 20
     fake.script(answer({ after: 1, how: "flood", bytes }), answer({ after: 1, how: "flood" }))
@@ -215,7 +215,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
     assert.strictEqual((await call(fake.url, wire, { stream: false }).over).headers["content-type"], "text/html")
   })
 
-  it("answers with any status, headers and body, or with no HTTP at all", async () => {
+  it("answers with any status, headers and body, or without HTTP", async () => {
     await using fake = await FakeUpstream.start()
     const date = new Date("2031-01-02T03:04:05Z")
     fake.script(
@@ -241,7 +241,7 @@ describe.each(WIRES)("faults of the fake upstream as %s", (wire) => {
   })
 })
 
-/** How the peer ended the TCP connection: by FIN or by RST. HTTP clients do not tell the two apart. */
+/** Whether the peer ended the TCP connection by FIN or RST, which HTTP clients do not distinguish. */
 const tcpEnd = (url: string): Promise<"fin" | "rst"> => {
   const body = JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: "Hello" }] })
   const socket = createConnection(Number(new URL(url).port), "127.0.0.1")
@@ -265,7 +265,7 @@ describe("beneath HTTP", () => {
     assert.strictEqual(await tcpEnd(fake.url), "rst")
   })
 
-  it("there is no TLS, so that https is a TLS failure", async () => {
+  it("https fails, because there is no TLS", async () => {
     await using fake = await FakeUpstream.start()
     const error = await fetch(`${fake.url.replace("http:", "https:")}/v1/chat/completions`, { method: "POST" }).then(
       () => undefined,

@@ -1,4 +1,4 @@
-/** The fake upstream is what Google's own SDK takes it for. */
+/** The fake upstream works with Google's SDK. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   ApiError,
@@ -29,7 +29,7 @@ const collect = async (stream: Promise<AsyncGenerator<GenerateContentResponse>>)
   return chunks
 }
 
-/** What raw HTTP gets: the SDK corrects or refuses by itself much that has to be refused. */
+/** Sends raw HTTP: the SDK corrects or refuses many requests that must be refused. */
 const post = async (fake: Fake, body: object, headers: Record<string, string> = {}) => {
   const response = await fetch(`${fake.gemini}/v1beta/models/gemini-test:generateContent`, {
     method: "POST",
@@ -40,7 +40,7 @@ const post = async (fake: Fake, body: object, headers: Record<string, string> = 
 }
 
 describe("FakeUpstream as Gemini", () => {
-  it("answers whole, with usage that leaves thinking out of candidatesTokenCount", async () => {
+  it("answers whole, with thinking excluded from candidatesTokenCount", async () => {
     await using fake = await FakeUpstream.start()
     fake.script({ text: "Good day", usage: { input: 20, cached: 12, output: 7, reasoning: 4 } })
     const response = await client(fake).models.generateContent(hello)
@@ -55,7 +55,7 @@ describe("FakeUpstream as Gemini", () => {
     assert.strictEqual(usage?.totalTokenCount, 27)
   })
 
-  it("streams chunks as scripted, the finish in the last", async () => {
+  it("streams scripted chunks, with the finish in the last", async () => {
     await using fake = await FakeUpstream.start()
     fake.script({ text: ["Good", " ", "day"], thinking: "Hm.", usage: { input: 3, output: 2 } })
     const chunks = await collect(client(fake).models.generateContentStream(hello))
@@ -95,7 +95,7 @@ describe("FakeUpstream as Gemini", () => {
     )
   })
 
-  it("understands a whole conversation: system, images, calls, results, options", async () => {
+  it("parses a whole conversation: system, images, calls, results, options", async () => {
     await using fake = await FakeUpstream.start()
     await client(fake).models.generateContent({
       model: "gemini-test",
@@ -162,7 +162,7 @@ describe("FakeUpstream as Gemini", () => {
     assert.deepStrictEqual([stopped?.finishReason, stopped?.content?.parts], [FinishReason.STOP, [{ text: "one " }]])
     const filtered = await create()
     assert.deepStrictEqual([filtered?.finishReason, filtered?.content], [FinishReason.SAFETY, undefined])
-    // The SDK leaves the model's words out.
+    // The SDK omits the model's text.
     assert.match(await post(fake, {}), /"finishReason":"SAFETY","finishMessage":"No\."/)
     assert.strictEqual((await create())?.finishReason, FinishReason.MALFORMED_FUNCTION_CALL)
   })
@@ -207,7 +207,7 @@ describe("FakeUpstream as Gemini", () => {
     assert.strictEqual(error.status, 503)
   })
 
-  it("wants its thought signatures back", async () => {
+  it("requires its thought signatures back", async () => {
     await using fake = await FakeUpstream.start()
     fake.script({ toolCalls: [{ id: "c9", name: "look", arguments: {}, signature: "c2ln" }] })
     const first = await client(fake).models.generateContent(hello)
@@ -224,7 +224,7 @@ describe("FakeUpstream as Gemini", () => {
     assert.match(await post(fake, turn({ thoughtSignature: "c2ln" })), /^200/)
   })
 
-  it("refuses what Gemini refuses", async () => {
+  it("refuses requests that Gemini refuses", async () => {
     await using fake = await FakeUpstream.start({ keys: ["k"] })
     const user = { role: "user", parts: [{ text: "Hello" }] }
     const call = { role: "model", parts: [{ functionCall: { name: "look", args: {} } }] }

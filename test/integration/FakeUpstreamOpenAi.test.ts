@@ -1,4 +1,4 @@
-/** The fake upstream is what OpenAI's own SDK takes it for. */
+/** The fake upstream works with OpenAI's SDK. */
 import { assert, describe, it } from "@effect/vitest"
 import OpenAI, {
   APIError,
@@ -42,7 +42,7 @@ describe("FakeUpstream as OpenAI", () => {
     assert.match(completion._request_id ?? "", /^req_/)
   })
 
-  it("streams chunks as scripted, usage last and only when asked for", async () => {
+  it("streams scripted chunks, with usage last and only if requested", async () => {
     await using fake = await FakeUpstream.start()
     fake.always({ text: ["Good", " ", "day"], usage: { input: 3, output: 2 } })
     const texts: Array<string> = []
@@ -104,7 +104,7 @@ describe("FakeUpstream as OpenAI", () => {
     )
   })
 
-  it("understands a whole conversation: system, images, calls, results, options", async () => {
+  it("parses a whole conversation: system, images, calls, results, options", async () => {
     await using fake = await FakeUpstream.start()
     await client(fake).chat.completions.create({
       model: "gpt-test",
@@ -232,11 +232,11 @@ describe("FakeUpstream as OpenAI", () => {
     assert.include(error.message, "The server had an error")
   })
 
-  it("refuses what OpenAI refuses", async () => {
+  it("refuses requests that OpenAI refuses", async () => {
     await using fake = await FakeUpstream.start({ keys: ["sk-test"] })
     const create = async (request: object, key = "sk-test") => {
       const openai = new OpenAI({ apiKey: key, baseURL: fake.openAi, maxRetries: 0 })
-      // The point is to send what the types forbid.
+      // Sends requests that the types forbid.
       const error = await thrown(openai.chat.completions.create({ ...hello, ...request } as typeof hello))
       assert.instanceOf(error, APIError)
       return [error.status, error.message]

@@ -1,4 +1,4 @@
-/** What an operator finds in the log at two in the morning: why a request or a job failed, and what a shutdown waits for. */
+/** The log explains why a request or a job failed, and what a shutdown waits for. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SealedProblem } from "../../src/client/errors.ts"
@@ -16,7 +16,7 @@ const Line = Schema.fromJsonString(
 )
 const decodeLine = Schema.decodeUnknownSync(Line)
 
-/** The lines of a log whose message begins so, once there is one. */
+/** Waits for log lines whose message begins with a text. */
 const linesOf = ({ line, stdout }: Pick<Running, "line" | "stdout">, message: string) =>
   Effect.promise(async () => {
     await line((text) => (text.includes(`"message":"${message}`) ? text : undefined))
@@ -39,7 +39,7 @@ const UNSERVED = "no provider served a request"
 
 describe("the log of a proxy", () => {
   for (const form of ["complete", "stream"] as const) {
-    it.live(`tells a failed request (${form}) in one line, under the trace that its sender is told`, () =>
+    it.live(`reports a failed request (${form}) in one line, under the trace in its problem`, () =>
       Effect.gen(function* () {
         const upstream = yield* FakeUpstream.make()
         const proxy = yield* runProxy({ env: vendor(upstream) })
@@ -85,7 +85,7 @@ const startGateway = Effect.fnUntraced(function* (upstream: Fake, more: Readonly
 })
 
 describe("the log of a gateway", () => {
-  it.live("tells why a job failed under the trace that its problem names", () =>
+  it.live("says why a job failed, under the trace in its problem", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       upstream.script(fault.status(401, { body: { error: PROMPT } }))
@@ -119,7 +119,7 @@ describe("the log of a gateway", () => {
 })
 
 describe("a shutdown", () => {
-  it.live("tells what it waits for, and what it breaks off", () =>
+  it.live("logs what it waits for, and what it cuts off", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       const proxy = yield* runProxy({ env: { ...vendor(upstream), SHUTDOWN_GRACE: "300ms" } })
@@ -150,7 +150,7 @@ describe("a shutdown", () => {
     }),
   )
 
-  it.live("counts the jobs that it waits for, and says when they have ended", () =>
+  it.live("counts the jobs that it waits for, and logs their end", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       const { promise: goOn, resolve: finish } = Promise.withResolvers<void>()

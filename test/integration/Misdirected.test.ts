@@ -1,4 +1,4 @@
-/** Programs and servers that were given the wrong address: a proxy in place of a provider, or of its own connector. */
+/** Programs and servers with a wrong address: a proxy instead of a provider, or its own connector. */
 import Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -10,7 +10,7 @@ import { startProxy } from "../support/proxy.ts"
 import { failureOf } from "../support/tamper.ts"
 
 describe("an SDK whose base URL is a sealed proxy", () => {
-  it.live("shows what to run and what to give it instead", () =>
+  it.live("shows which command to run and which address to use instead", () =>
     Effect.gen(function* () {
       const { url } = yield* startProxy()
       for (const baseURL of [url, `${url}/v1`]) {
@@ -43,7 +43,7 @@ describe("a proxy whose provider is itself", () => {
     assert.include(String(error), "another server, maybe this one itself")
   }
 
-  it.live("says so, when its address stands where the provider's should", () =>
+  it.live("reports that its own address is the provider's", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(freePort)
       const provider1BaseUrl = new URL(`http://127.0.0.1:${port}/v1`)
@@ -52,7 +52,7 @@ describe("a proxy whose provider is itself", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says so, when it is called through its own connector", () =>
+  it.live("reports that it is called through its own connector", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(freePort)
       const provider1BaseUrl = new URL(`http://127.0.0.1:${port}/v1`)
@@ -64,7 +64,7 @@ describe("a proxy whose provider is itself", () => {
 })
 
 describe("the root of a server", () => {
-  it.live("leads a browser to the console, and tells a program what there is", () =>
+  it.live("redirects browsers to the console, and lists pages for programs", () =>
     Effect.gen(function* () {
       const { url } = yield* startProxy()
       const get = (accept: string) =>

@@ -1,4 +1,4 @@
-/** Providers behind a proxy of the network: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, through a real tunnel. */
+/** Providers behind a network proxy (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), through a real tunnel. */
 import { createServer } from "node:http"
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,10 +6,10 @@ import { Effect, Redacted } from "effect"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 
-/** A name that only the proxy of the network knows. */
+/** A name that only the network proxy resolves. */
 const INSIDE = "provider.inside.test"
 
-/** A CONNECT proxy that leads every tunnel to this machine, and says who asked for which. */
+/** A CONNECT proxy that leads every tunnel to this machine, and records the requested hosts. */
 const tunnels = Effect.acquireRelease(
   Effect.promise(async () => {
     const asked: Array<{ readonly target: string; readonly authorization: string | undefined }> = []
@@ -46,11 +46,11 @@ const fakeUpstream = Effect.acquireRelease(
   (upstream) => Effect.promise(() => upstream[Symbol.asyncDispose]()),
 )
 
-/** Where the same provider is for somebody who asks the network's proxy. */
+/** The provider's address through the network proxy. */
 const insideOf = (url: string): URL => new URL(url.replace(/\/\/[^:/]+/, `//${INSIDE}`))
 
-describe("a proxy of the network", () => {
-  it.live("leads calls to providers, streamed or not, and hears nothing of hosts that NO_PROXY names", () =>
+describe("a network proxy", () => {
+  it.live("carries calls to providers, streamed or not, except to hosts in NO_PROXY", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* tunnels
       const fake = yield* fakeUpstream
@@ -76,7 +76,7 @@ describe("a proxy of the network", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("never leads back to this machine", () =>
+  it.live("is never used for this machine", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* tunnels
       const fake = yield* fakeUpstream
@@ -85,7 +85,7 @@ describe("a proxy of the network", () => {
       for (const host of ["127.0.0.1", "127.0.0.2"]) {
         const provider1BaseUrl = new URL(fake.openAi.replace("127.0.0.1", host))
         const proxy = yield* startProxy({ settings: { ...behind(fake), ...proxies, provider1BaseUrl } })
-        // The fake listens on the first address alone.
+        // The fake listens only on the first address.
         yield* Effect.promise(() =>
           proxy
             .client()
@@ -98,7 +98,7 @@ describe("a proxy of the network", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("hears nothing of providers at https:// where it is there for http:// alone", () =>
+  it.live("carries no https:// calls if it is set for http:// alone", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* tunnels
       const fake = yield* fakeUpstream
@@ -116,7 +116,7 @@ describe("a proxy of the network", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("leads to sealed proxies that are providers, too", () =>
+  it.live("carries calls to sealed proxies that are providers", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* tunnels
       const inner = yield* startProxy({ settings: { allowedHosts: [INSIDE] } })

@@ -8,7 +8,7 @@ import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
 
 const MIB = 1024 * 1024
 
-/** Refuses each request once the gate is open. */
+/** A provider that refuses each request once the gate is open. */
 const gated = Effect.map(Latch.make(), (gate) => {
   let entered = 0
   const refuse = Effect.suspend(() => {
@@ -22,7 +22,7 @@ const gated = Effect.map(Latch.make(), (gate) => {
 const memory = { maxRequestBytes: 2 * MIB, maxBodyMemory: 5 * MIB }
 
 describe("requests that wait for their provider", () => {
-  it.live("share one bound of memory, and give it back once their provider has answered", () =>
+  it.live("share one memory bound, and release it once their provider has answered", () =>
     Effect.gen(function* () {
       const { entered, gate, layer } = yield* gated
       const proxy = yield* startProxy({ upstream: layer, settings: memory })
@@ -31,7 +31,7 @@ describe("requests that wait for their provider", () => {
       const send = Effect.promise(async () =>
         post(proxy, "/v1/completions", (await seal(session, { messages, stream: true })).body),
       )
-      // A lone client may hold as much as is still free: 1.4 MiB and 1.4 MiB of 5 MiB.
+      // One client may hold as much as is free: 1.4 MiB and 1.4 MiB of 5 MiB.
       const open = [yield* send, yield* send]
       while (entered() < 2) yield* Effect.sleep("1 millis")
       const refused = yield* send
@@ -41,7 +41,7 @@ describe("requests that wait for their provider", () => {
       )
       assert.deepInclude(yield* Effect.promise(() => jsonOf(refused)), { code: "overloaded" })
 
-      // Of an answer that nobody reads on, the request is kept no longer.
+      // An unread answer does not keep its request in memory.
       yield* gate.open
       for (let i = 0; i < 4; i++) {
         let answer = yield* send
@@ -51,12 +51,12 @@ describe("requests that wait for their provider", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("hold nothing once they were refused, for whatever reason", () =>
+  it.live("release their memory after every kind of refusal", () =>
     Effect.gen(function* () {
       const { layer } = yield* gated
       const proxy = yield* startProxy({ upstream: layer, settings: memory })
       const session = yield* Effect.promise(() => beginSession(proxy))
-      // Neither malformed, unopenable nor invalid requests hold what they took.
+      // Malformed, unopenable and invalid requests release their memory.
       const { body } = yield* Effect.promise(() => seal(session, { content: "x".repeat(MIB) }))
       for (let i = 0; i < 10; i++) {
         for (const wrong of [

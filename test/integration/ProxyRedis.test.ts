@@ -1,4 +1,4 @@
-/** The proxy shares through Redis as the gateway does, and goes on without it. */
+/** The proxy shares limits through Redis like the gateway, and works without it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { privateRedis, redisCanStart } from "../support/privateRedis.ts"
@@ -8,7 +8,7 @@ import { INIT, jsonOf } from "../support/sealing.ts"
 const LIMIT = 3
 const SOON = "20 seconds"
 
-/** Statuses of that many requests for a session. */
+/** Returns the statuses of a number of requests for a session. */
 const begin = ({ url }: RunningProxy, times: number) =>
   Effect.forEach(Array.from({ length: times }), () =>
     Effect.promise(async () => {
@@ -33,7 +33,7 @@ const becomes = (proxy: RunningProxy, redis: string) =>
   )
 
 describe.runIf(redisCanStart)("proxies with one Redis", () => {
-  it.live("count a caller's sessions together, each by itself while Redis is gone, and together again", () =>
+  it.live("share a caller's session limit, count separately without Redis, and share again", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* privateRedis()

@@ -1,4 +1,4 @@
-/** How the real process goes down: what is in flight ends in order, and says so under its own seal. */
+/** Shutdown of the real process: requests in flight end in order, under their seal. */
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Scope } from "effect"
@@ -32,7 +32,7 @@ const untilDraining = async (proxy: RunningProxyProcess) => {
   while ((await ready(proxy)).http === 200) await setTimeout(20)
 }
 
-/** The text of the first parts that have `count` words together. */
+/** Reads parts until their text has `count` words. */
 const readWords = async (stream: ChatStream, count: number): Promise<string> => {
   let text = ""
   const parts = stream[Symbol.asyncIterator]()
@@ -56,7 +56,7 @@ const partsOf = (events: ReadonlyArray<SentEvent>) => {
 }
 
 describe("while the proxy shuts down", () => {
-  it.live("a stream in flight finishes, nothing new begins, and the exit code is 0", () =>
+  it.live("a stream in flight finishes, new requests are refused, and the exit code is 0", () =>
     Effect.gen(function* () {
       const { proxy, upstream } = yield* start()
       yield* Effect.promise(async () => {
@@ -99,7 +99,7 @@ describe("while the proxy shuts down", () => {
     }),
   )
 
-  it.live("a stream that does not finish ends with a sealed end record and a proof that anybody can check", () =>
+  it.live("an unfinished stream ends with a sealed end record and a verifiable proof", () =>
     Effect.gen(function* () {
       const { proxy, upstream } = yield* start({ SHUTDOWN_GRACE: "300ms" })
       yield* Effect.promise(async () => {
@@ -132,7 +132,7 @@ describe("while the proxy shuts down", () => {
         const claims = await verifyProof(proof, trust, { response_nonce, frames })
         assert.strictEqual(claims.count, frames.length)
 
-        // What waited for its first output is told so, sealed and with a status.
+        // A request without output ends sealed, with a status.
         const refused = await waiting
         assert.instanceOf(refused, SealedProblem)
         assert.isTrue(refused.sealed)
@@ -145,7 +145,7 @@ describe("while the proxy shuts down", () => {
     }),
   )
 
-  it.live("connections that are idle, half open or in the middle of a request do not hold it up", () =>
+  it.live("idle and half-open connections and incomplete requests do not delay it", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const proxy = yield* Scope.provide(startProxy({ settings: { shutdownGrace: Duration.minutes(10) } }), scope)
@@ -183,7 +183,7 @@ it.live("a caller that hangs up ends the call to the provider", () =>
       assert.strictEqual(await asked.ended, "hung-up")
       assert.strictEqual(Reflect.get(Object(await complete), "name"), "AbortError")
 
-      // Both places are free again, and no call is under way.
+      // Both places are free again, and no call is in flight.
       const metrics = await (await fetch(`${proxy.operatorUrl}/metrics`)).text()
       assert.match(metrics, /^sealgate_upstream_calls_in_flight\{[^}]*provider1[^}]*\} 0$/m)
     })

@@ -1,4 +1,4 @@
-/** Providers that take their time, before a proxy as its environment configures it. */
+/** Slow providers behind a proxy with time limits from its environment. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { jsonOf } from "../support/sealing.ts"
@@ -17,8 +17,8 @@ const setup = Effect.fnUntraced(function* (changes: Parameters<typeof sealedSetu
   return { ...sealed, answer, ready }
 })
 
-describe("a provider that thinks for longer than its time", () => {
-  it.live("fails its request, and leaves its circuit and the proxy as they are", () =>
+describe("a provider that exceeds its time limit", () => {
+  it.live("fails its request, and leaves circuit and proxy usable", () =>
     Effect.gen(function* () {
       const { answer, fake, ready } = yield* setup()
       fake.always(THINKS)
@@ -28,7 +28,7 @@ describe("a provider that thinks for longer than its time", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is waited for where it was given more time than the others", () =>
+  it.live("is awaited if its own limit is longer", () =>
     Effect.gen(function* () {
       const { answer, fake } = yield* setup({ failover: true, provider2FirstTokenTimeout: Duration.seconds(20) })
       fake.always(THINKS)

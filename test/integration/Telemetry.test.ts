@@ -1,4 +1,4 @@
-/** What real servers send to an OpenTelemetry collector: whole traces, every metric, the log, and nothing of content. */
+/** Real servers send whole traces, every metric and the log to an OpenTelemetry collector, and no content. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { spellingsOf } from "../support/canary.ts"
@@ -32,10 +32,10 @@ const assertSilent = (collector: OtlpCollector, more: ReadonlyArray<string> = []
   }
 }
 
-/** What a caller's own tracing system has to say. */
+/** A caller's trace context. */
 const STATE = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"
 
-/** A new trace, as its caller would name it. */
+/** Makes a new trace context. */
 const newTrace = (flags = "01") => {
   const traceId = crypto.randomUUID().replaceAll("-", "")
   const spanId = traceId.slice(16)
@@ -48,7 +48,7 @@ const sending = (collector: OtlpCollector) => ({
   OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test,service.version=overridden",
 })
 
-/** The only request of a trace. */
+/** Returns the single request span of a trace. */
 const requestOf = (
   collector: OtlpCollector,
   { spanId, traceId }: ReturnType<typeof newTrace>,
@@ -56,7 +56,7 @@ const requestOf = (
 ) => {
   const [root, ...others] = treeOf(collector.spans, traceId, skip)
   assert.deepStrictEqual(others, [])
-  if (root === undefined) throw new Error("no span of that trace")
+  if (root === undefined) throw new Error("the trace has no span")
   assert.strictEqual(root.parentSpanId, spanId)
   return root
 }
@@ -82,7 +82,7 @@ const GEN_AI = [
 
 describe("the proxy", () => {
   it.live(
-    "sends each sealed request as one trace, metrics and log beside it, and nothing of content",
+    "sends each sealed request as one trace with metrics and log, and no content",
     () =>
       Effect.gen(function* () {
         const collector = yield* otlpCollector
@@ -117,7 +117,7 @@ describe("the proxy", () => {
           newTrace("00"),
         ]
         const sealed = newTrace()
-        /** The proxy's own trace of what was asked in a caller's. */
+        /** The proxy's trace for a request of a caller's trace. */
         const own = new Map<string, string>()
         const asking = async (
           trace: ReturnType<typeof newTrace>,
@@ -136,9 +136,9 @@ describe("the proxy", () => {
           await asking(complete, (client) => client.complete({ prompt: MARKS.prompt }))
           await asking(stream, async (client) => (await client.stream({ prompt: MARKS.prompt })).text())
           fake.script(fault.serverError(), fault.status(500, { body: `${MARKS.prompt} ${MARKS.key}` }))
-          // A conversation of its own, because it stays where it was answered.
+          // A separate conversation, because conversations stay with their slot.
           await asking(failover, (client) => client.complete({ prompt: `${MARKS.prompt} again` }))
-          // A provider that serves whatever model it is asked for.
+          // A provider that serves any model.
           await asking(secret, (client) => client.complete({ prompt: MARKS.prompt, model: MARKS.model }))
           await asking(unsampled, (client) => client.complete({ prompt: MARKS.prompt }))
           await proxy.client().complete({ prompt: MARKS.prompt }, { trace: { traceparent: sealed.traceparent } })
@@ -152,7 +152,7 @@ describe("the proxy", () => {
         const rootOf = (trace: ReturnType<typeof newTrace>) => {
           const [root, ...others] = treeOf(collector.spans, own.get(trace.traceId) ?? "")
           assert.deepStrictEqual(others, [])
-          if (root === undefined) throw new Error("no completion in that trace")
+          if (root === undefined) throw new Error("the trace has no completion")
           assert.isUndefined(root.parentSpanId)
           return root
         }
@@ -172,7 +172,7 @@ describe("the proxy", () => {
           "gen_ai.usage.output_tokens": 2,
         }
 
-        // A whole answer and a streamed one look the same.
+        // Whole and streamed answers look the same.
         for (const trace of [complete, stream]) {
           const root = rootOf(trace)
           assert.strictEqual(
@@ -191,7 +191,7 @@ describe("the proxy", () => {
           assert.deepStrictEqual(pick(callsOf(root)[0], ...GEN_AI), served)
         }
 
-        // What the seal says of a trace is taken up: the call belongs to that one, and nothing else does.
+        // The call, and only it, joins the trace under the seal.
         assert.deepStrictEqual(
           collector.spans
             .filter(({ traceId }) => traceId === sealed.traceId)
@@ -199,7 +199,7 @@ describe("the proxy", () => {
           [["chat gpt-6-sol", sealed.spanId]],
         )
 
-        // One retry, then another vendor: each call is a span that says why it was made.
+        // One retry, then another vendor: each call has a span with its reason.
         const calls = callsOf(rootOf(failover))
         assert.deepStrictEqual(
           calls.map((span) => [span.name, span.status, pick(span, ...GEN_AI)]),
@@ -221,12 +221,12 @@ describe("the proxy", () => {
           ],
         )
 
-        // What a sealed request asks for stays sealed.
+        // The content of a sealed request is not exported.
         const [unnamed] = callsOf(rootOf(secret))
         assert.strictEqual(unnamed?.name, "chat other")
         assert.notProperty(unnamed?.attributes, "gen_ai.response.model")
 
-        // A trace that stands outside the seal is neither taken up, nor does it decide anything.
+        // A trace outside the seal has no effect, not even on sampling.
         const outside = [complete, stream, failover, secret, unsampled].map(({ traceId }) => traceId)
         for (const traceId of outside) assert.deepStrictEqual(treeOf(collector.spans, traceId), [])
         assert.isDefined(completion(rootOf(unsampled)))
@@ -237,10 +237,10 @@ describe("the proxy", () => {
           assert.strictEqual(collector.spans.find((span) => span.spanId === spanId)?.kind, "client")
         }
 
-        // Nothing but requests begins a trace.
+        // Only requests begin traces.
         const sent = new Set([
           ...own.values(),
-          // That of the request whose seal names another one.
+          // The trace of the request whose seal names another one.
           ...collector.spans.filter(({ name }) => name === "SealedCompletions.handle").map(({ traceId }) => traceId),
           sealed.traceId,
         ])
@@ -250,7 +250,7 @@ describe("the proxy", () => {
         assert.strictEqual(nowhere?.name, "GET unknown")
         assert.notProperty(nowhere?.attributes, "url.path")
 
-        // The last export, which is made when everything else is over.
+        // The last export, at the end of the shutdown.
         const last = collector.series.filter((series) => series.time === collector.series.at(-1)?.time)
         const total = (name: string, labels: Readonly<Record<string, string>> = {}) =>
           last
@@ -293,13 +293,13 @@ describe("the proxy", () => {
   )
 })
 
-/** What is left out of a trace to see its shape: the database, and what jobs do around their steps. */
+/** Spans to omit when comparing a trace's shape: the database, and work of jobs around their steps. */
 const besides = ({ attributes, name }: Span): boolean =>
   "db.system.name" in attributes || /^(?:JobWrites|Ledger|RoutingConfig|Agents)\./.test(name)
 
 describe("the gateway", () => {
   it.live(
-    "sends a request and its job as one trace, though another process does the work",
+    "sends a request and its job as one trace, even if another process runs the job",
     () =>
       Effect.gen(function* () {
         const collector = yield* otlpCollector
@@ -352,7 +352,7 @@ describe("the gateway", () => {
           const { json } = yield* call(second, "GET", `/api/v1/jobs/${job}?wait=60`, { token })
           assert.strictEqual(json["status"], "completed")
         }
-        // Gauges are measured for exports at the interval, and no longer at the end.
+        // Gauges are measured at the export interval, and not at the end.
         const isSent = Effect.sync(() => collector.series.some(({ name }) => name === "sealgate_job_queue_depth"))
         yield* Effect.repeat(isSent, { until: (sent) => sent, schedule: Schedule.spaced("20 millis") })
         assert.strictEqual(yield* stopped(second), 0)
@@ -393,7 +393,7 @@ describe("the gateway", () => {
         })
         assert.deepStrictEqual(treeOf(collector.spans, dropped.traceId), [])
 
-        // Workers that look for jobs begin no traces, and neither does a start.
+        // Neither idle workers nor a start begin traces.
         const begun = collector.spans.filter(({ parentSpanId }) => parentSpanId === undefined)
         assert.deepStrictEqual([...new Set(begun.map(({ kind }) => kind))], ["server"])
         assert.includeMembers(

@@ -1,4 +1,4 @@
-/** A collector that is down, refuses, hangs or comes back: the server does its work, says so once, and stops in time. */
+/** If a collector is down, refuses, hangs or recovers, the server works, logs it once, and stops in time. */
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -9,7 +9,7 @@ import { scrape, valueOf } from "../support/prometheus.ts"
 /** Processes start one after the other, on a machine that may be busy. */
 const PROCESSES_MS = 120_000
 
-/** Everything is sent almost at once, and given up soon. */
+/** Short export intervals and time limits. */
 const IMPATIENT = {
   OTEL_BSP_SCHEDULE_DELAY: "20",
   OTEL_BLRP_SCHEDULE_DELAY: "20",
@@ -18,7 +18,7 @@ const IMPATIENT = {
   LOG_LEVEL: "debug",
 }
 
-/** Often enough to see what comes of an export, and no load. */
+/** A frequent poll without load. */
 const BETWEEN_MS = 20
 
 const SIGNALS = ["traces", "metrics", "logs"] as const
@@ -30,7 +30,7 @@ const lines = (proxy: RunningProxyProcess, pattern: RegExp) => proxy.stdout.filt
 const signalsOf = (found: ReadonlyArray<string>) =>
   found.map((line) => String(JSON.parse(line).annotations.signal)).sort()
 
-/** One request after the other until `done`, all of which are answered. */
+/** Sends requests in sequence until `done`, and asserts that all are answered. */
 const working = async (proxy: RunningProxyProcess, done: () => Promise<boolean>) => {
   const client = proxy.client()
   do {
@@ -43,7 +43,7 @@ const working = async (proxy: RunningProxyProcess, done: () => Promise<boolean>)
 const exports = async (proxy: RunningProxyProcess, signal: string, outcome: string) =>
   valueOf(await scrape(proxy), "sealgate_telemetry_exports_total", { signal, outcome })
 
-/** Whether each signal was tried `times` times in vain. */
+/** Whether each signal failed to export `times` times. */
 const failed = (proxy: RunningProxyProcess, times: number) => async () => {
   for (const signal of SIGNALS) if ((await exports(proxy, signal, "failure")) < times) return false
   return true
@@ -59,12 +59,12 @@ const proxyWith = (collector: Pick<OtlpCollector, "url">, env: Readonly<Record<s
 
 describe("a collector", () => {
   it.live(
-    "that refuses is warned of once per signal, and so is its recovery",
+    "that refuses causes one warning per signal, and one notice of its recovery",
     () =>
       Effect.gen(function* () {
         const collector = yield* otlpCollector
         collector.become({ status: 400 })
-        // One that answers is waited for, however busy the machine is.
+        // A collector that answers gets time, even on a busy machine.
         const proxy = yield* proxyWith(collector, { OTEL_EXPORTER_OTLP_TIMEOUT: "10000" })
         yield* Effect.promise(async () => {
           await working(proxy, failed(proxy, 3))
@@ -85,14 +85,14 @@ describe("a collector", () => {
   )
 
   it.live(
-    "that is not there, or hangs, costs nothing but its telemetry; stopping does not wait for it",
+    "that is absent or hangs loses only its telemetry, and does not delay a stop",
     () =>
       Effect.gen(function* () {
         const gone = yield* Effect.scoped(otlpCollector)
         const hanging = yield* otlpCollector
         hanging.become("hangs")
         const [without, stuck] = yield* Effect.all(
-          // Left alone, an export to the one that hangs would take a minute.
+          // Without the shutdown, an export to a hanging collector takes a minute.
           [proxyWith(gone), proxyWith(hanging, { OTEL_EXPORTER_OTLP_TIMEOUT: "60000" })],
           { concurrency: "unbounded" },
         )
@@ -105,11 +105,11 @@ describe("a collector", () => {
 
           const paths = () => new Set(hanging.requests.map(({ path }) => path))
           await working(stuck, async () => paths().size === SIGNALS.length)
-          // While one export hangs no other is begun, so nothing piles up but what the queues hold.
+          // No export begins while another hangs, so only the queues fill up.
           await working(stuck, async () => true)
           const before = performance.now()
           await stop(stuck)
-          // Three seconds for what is left; far below the minute that the exports had.
+          // Three seconds for the rest, far below the exports' minute.
           assert.isBelow(performance.now() - before, 30_000)
           assert.isAtMost(hanging.requests.length, 3 * SIGNALS.length)
         })
@@ -120,7 +120,7 @@ describe("a collector", () => {
 
 describe("OTEL_* variables", () => {
   it.live(
-    "send each signal where they say, and only those that are wanted",
+    "route each signal to its endpoint, and disable unwanted ones",
     () =>
       Effect.gen(function* () {
         const [main, own, never] = yield* Effect.all([otlpCollector, otlpCollector, otlpCollector])

@@ -1,4 +1,4 @@
-/** Whose trace a provider is told to continue when this product exports none: that of a job's caller, or nobody's. */
+/** Trace contexts that providers receive without a collector: that of a job's caller, or none. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { TraceContext } from "../../src/domain/operations/traceContext.ts"
@@ -13,7 +13,7 @@ const TRACEPARENT = `00-${TRACE}-${PARENT}-01`
 
 type Headers = Readonly<Record<string, string>>
 
-/** What the provider was told of traces, call by call. */
+/** Trace headers that the provider received, by call. */
 const toldOf = (fake: Fake) =>
   fake.requests.map(({ headers }) => [headers["traceparent"], headers["tracestate"], headers["b3"]])
 
@@ -25,29 +25,29 @@ interface Case {
 
 const CASES: ReadonlyArray<Case> = [
   {
-    what: "the caller's trace, as it came",
+    what: "the caller's trace, unchanged",
     sent: { traceparent: TRACEPARENT, tracestate: "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE" },
     told: [TRACEPARENT, "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"],
   },
   {
-    what: "that the caller decided against its trace",
+    what: "the caller's decision not to sample",
     sent: { traceparent: `00-${TRACE}-${PARENT}-00` },
     told: [`00-${TRACE}-${PARENT}-00`, undefined],
   },
   {
-    what: "what is known of a trace context of a later version",
+    what: "the known part of a trace context of a later version",
     sent: { traceparent: `cc-${TRACE}-${PARENT}-01-what-will-be`, tracestate: "rojo=1" },
     told: [TRACEPARENT, "rojo=1"],
   },
-  { what: "nothing where the caller says nothing", sent: {}, told: [undefined, undefined] },
+  { what: "no trace if the caller sends none", sent: {}, told: [undefined, undefined] },
   {
-    what: "nothing where the caller's trace is none",
+    what: "no trace if the caller's is invalid",
     sent: { traceparent: `00-${TRACE}-0000000000000000-01`, tracestate: "rojo=1" },
     told: [undefined, undefined],
   },
 ]
 
-/** What a provider is told where the path to the proxy says this, and the seal `trace`. */
+/** Returns the trace headers at a provider, given headers outside the seal and `trace` under it. */
 const toldByProxy = Effect.fnUntraced(function* (sent: Headers, traceHeaders: boolean, trace?: TraceContext) {
   const fake = yield* FakeUpstream.make()
   const proxy = yield* startProxy({ settings: { ...behind(fake), traceHeaders } })
@@ -63,7 +63,7 @@ const toldByProxy = Effect.fnUntraced(function* (sent: Headers, traceHeaders: bo
 })
 
 describe("without a collector", () => {
-  it.live("the proxy tells a provider nothing of a trace that stands outside the seal", () =>
+  it.live("the proxy passes no trace from outside the seal to a provider", () =>
     Effect.gen(function* () {
       const sent = { traceparent: TRACEPARENT, tracestate: "rojo=1", b3: `${TRACE}-${PARENT}-1` }
       const nothing = [undefined, undefined, undefined]
@@ -73,7 +73,7 @@ describe("without a collector", () => {
     }),
   )
 
-  it.live("the proxy tells one whose operator says so of the trace under the seal, whatever stands outside", () =>
+  it.live("the proxy passes the trace under the seal to a provider if its operator enables it", () =>
     Effect.gen(function* () {
       const outside = { traceparent: `00-${"1".repeat(32)}-${PARENT}-01`, tracestate: "outside=1" }
       const trace = { traceparent: TRACEPARENT, tracestate: "rojo=1" }
@@ -88,7 +88,7 @@ describe("without a collector", () => {
   )
 
   for (const { sent, told, what } of CASES) {
-    it.live(`a job tells a provider ${what}`, () =>
+    it.live(`a job passes to a provider ${what}`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeUpstream.make()
         const gateway = yield* startGateway(
@@ -110,7 +110,7 @@ describe("without a collector", () => {
           toldOf(fake),
           fake.requests.map(() => [...told, undefined]),
         )
-        // There is an id to look for in the log all the same.
+        // The log still has an id to search for.
         const traceId = String(job["trace_id"])
         if (told[0] === undefined) assert.match(traceId, /^(?!0{32})[0-9a-f]{32}$/)
         else assert.strictEqual(traceId, TRACE)

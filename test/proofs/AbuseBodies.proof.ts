@@ -1,4 +1,4 @@
-/** Strangers who send: slowly, too much, something else than announced, and what is small to send and large to handle. */
+/** Attacks with bodies: slow, too large, other than announced, and cheap to send but expensive to handle. */
 import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { assert, it } from "@effect/vitest"
@@ -16,7 +16,7 @@ import { gatewayRound, MB, MIB, sealedRound, underAttack, until } from "./abuse/
 const headOf = (path: string, framing: string, more = ""): string =>
   `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}${framing}\r\n\r\n`
 
-/** Bodies of a mebibyte, each but for its end, from so many connections. */
+/** Sends bodies of a mebibyte without their end, one per connection. */
 const almostWhole = async (server: Server, head: (length: number) => string, count: number) => {
   const body = Buffer.alloc(MIB - 1024, " ")
   const sockets = await manyConnections(server.port, count, 200)
@@ -27,7 +27,7 @@ const almostWhole = async (server: Server, head: (length: number) => string, cou
   return sockets
 }
 
-it.live("bodies that never end share their memory, those that are slow make way, and none outlasts its time", () =>
+it.live("endless bodies share one memory bound, slow ones are evicted first, and all time out", () =>
   Effect.gen(function* () {
     const budget = 64 * MIB
     const proxy = yield* startProxyProcess({ REQUEST_TIMEOUT: "8s", MAX_BODY_MEMORY: String(budget) })
@@ -37,7 +37,7 @@ it.live("bodies that never end share their memory, those that are slow make way,
         name: "slow bodies at the proxy",
         server: proxy,
         round: sealedRound(proxy),
-        // What is on its way in, and twice as much for what made way: it is being closed, or waits for a collection.
+        // Incoming bodies, and twice as much for evicted ones, which are being closed or await a collection.
         allowed: 3 * budget,
         attack: async (atHeight) => {
           const head = (length: number) => headOf("/v1/completions", `content-length: ${length}`)
@@ -54,7 +54,7 @@ it.live("bodies that never end share their memory, those that are slow make way,
   }),
 )
 
-it.live("the same at the gateway, which reads nothing of whom it does not know", () =>
+it.live("the gateway bounds endless bodies too, and reads none from unknown callers", () =>
   Effect.gen(function* () {
     const budget = 64 * MIB
     const gateway = yield* startGatewayProcess({
@@ -96,7 +96,7 @@ it.live("the same at the gateway, which reads nothing of whom it does not know",
 const LARGE = 100 * MIB
 const PIECE = Buffer.alloc(MIB, "x")
 
-/** Writes a hundred megabytes, as fast as they are taken, until they are through or the connection is not there any more. */
+/** Writes a hundred megabytes as fast as possible, until they are sent or the connection closes. */
 const pour = async (socket: Socket, piece: Uint8Array): Promise<void> => {
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()))
   for (let sent = 0; sent < LARGE && !socket.destroyed; sent += piece.length) {
@@ -105,7 +105,7 @@ const pour = async (socket: Socket, piece: Uint8Array): Promise<void> => {
   }
 }
 
-it.live("bodies of 100 MB are refused without being read, whatever they announce", () =>
+it.live("bodies of 100 MB are refused unread, whatever length they announce", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxyProcess({ MAX_REQUEST_BYTES: String(MIB) })
     const gateway = yield* startGatewayProcess({ RATE_LIMIT_WRITE: "0" })
@@ -114,11 +114,11 @@ it.live("bodies of 100 MB are refused without being read, whatever they announce
     const chunked = Buffer.concat([Buffer.from(`${MIB.toString(16)}\r\n`), PIECE, Buffer.from("\r\n")])
     const framings: ReadonlyArray<readonly [framing: string, piece: Uint8Array, status: RegExp]> = [
       [`content-length: ${LARGE}`, PIECE, /^(HTTP\/1\.1 413 |$)/],
-      // The proxy takes none in chunks.
+      // The proxy refuses chunked bodies.
       ["transfer-encoding: chunked", chunked, /^(HTTP\/1\.1 41[13] |$)/],
-      // What comes beyond the announced length is no request.
+      // Bytes beyond the announced length are not a request.
       ["content-length: 10", PIECE, /^(HTTP\/1\.1 400 |$)/],
-      // One chunk that says it is small, and one with an endless extension.
+      // One chunk with a false small size, and one with an endless extension.
       ["transfer-encoding: chunked\r\n\r\n1", PIECE, /^(HTTP\/1\.1 4\d\d |$)/],
       ["transfer-encoding: chunked\r\n\r\n1;x=", PIECE, /^(HTTP\/1\.1 4\d\d |$)/],
     ]
@@ -130,18 +130,18 @@ it.live("bodies of 100 MB are refused without being read, whatever they announce
         await Promise.all(
           sockets.map(async (socket) => {
             const head = headOf(path, framing, more)
-            // Where a chunk is under way already, the head has no end of its own.
+            // The head of a begun chunk has no end.
             socket.write(framing.includes("\r\n") ? head.slice(0, -4) : head)
             await pour(socket, piece)
           }),
         )
         for (const text of texts) assert.match(text().split("\r\n")[0] ?? "", status, framing)
-        // Beside what was read, the system's buffers at either end have taken some.
+        // Beyond the bytes read, the system's buffers at either end hold some.
         for (const socket of sockets) assert.isBelow(takenFrom(socket), LARGE / 2, framing)
         destroyAll(sockets)
       }
     }
-    // As many as there are, each as long as is read of any.
+    // All connections, each with the most that is read of one.
     const allowed = count * 2 * MIB
     yield* Effect.promise(async () => {
       await underAttack({
@@ -166,7 +166,7 @@ it.live("bodies of 100 MB are refused without being read, whatever they announce
 const nested = (depth: number, open = "[", close = "]"): string => open.repeat(depth) + close.repeat(depth)
 const keysOf = (count: number): string => Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",")
 
-/** Bodies of up to 600 kB, with something odd where `member` is wanted, or everywhere. */
+/** Bodies of up to 600 kB with odd JSON at `member`, or everywhere. */
 const bombs = (member: string): ReadonlyArray<string> => [
   nested(100_000),
   nested(300_000),
@@ -183,7 +183,7 @@ const bombs = (member: string): ReadonlyArray<string> => [
   `{"__proto__":{"${member}":1},"constructor":{"prototype":1},"${member}":1}`,
 ]
 
-it.live("JSON made to be expensive is cheap to refuse, in clear and within the seal", () =>
+it.live("expensive JSON is cheap to refuse, in the clear and under the seal", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxyProcess({ RATE_LIMIT_INIT: "0" })
     const gateway = yield* startGatewayProcess({ RATE_LIMIT_WRITE: "0" })
@@ -202,11 +202,11 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
         body,
       })
       const text = await response.text()
-      // A problem, told in a few words, whatever was sent.
+      // A short problem, whatever was sent.
       assert.strictEqual(response.status, status, `${path} ${body.slice(0, 40)}: ${text.slice(0, 200)}`)
       assert.isBelow(text.length, 32 * 1024, body.slice(0, 40))
     }
-    // Two at a time; what one of them makes of a megabyte is some tens of it, until it is refused.
+    // Two at a time; each megabyte expands to some tens before it is refused.
     const allowed = 2 * 64 * MB
     yield* Effect.promise(async () => {
       await underAttack({
@@ -217,7 +217,7 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
         attack: async () => {
           const session = await beginSession(proxy)
           const inClear = [
-            // All of them are longer than what begins a session may be.
+            // All exceed the limit for beginning a session.
             ...bombs("client_nonce").map((bomb) => ["/v1/init", bomb, 413] as const),
             ...bombs("ciphertext").map((bomb) => ["/v1/completions", bomb, 400] as const),
           ].filter(([, bomb]) => !bomb.startsWith('{"__proto__'))
@@ -227,7 +227,7 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
             const body = await sealBlock(session, pad(joinContent("", utf8(request)), FLOOR))
             return ["/v1/completions", JSON.stringify(body)] as const
           })
-          // Refused under seal, where a failure looks like any other answer; the operator is told of each.
+          // Refusals under the seal look like any answer; metrics count each.
           for (const [path, bomb] of sealed) await shoot(proxy, path, bomb, { status: 200 })
           const failed = { form: "complete", status: "failed" }
           assert.strictEqual(valueOf(await metricsOf(proxy), "sealgate_sealed_responses_total", failed), sealed.length)

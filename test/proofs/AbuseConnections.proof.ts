@@ -1,4 +1,4 @@
-/** Strangers who open connections and hold them: idle, slow, half-spoken, crowded. */
+/** Attacks with open connections: idle, slow, incomplete, pipelined. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -11,14 +11,14 @@ import { connectFrom, addressOf, destroyAll, inParallel, listen, manyConnections
 import { attackersAt, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
 import { gatewayRound, KB, MB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
 
-/** The longest head that is read: before there is a request, a connection cannot make the server keep more. */
+/** The longest head, and so the most that a connection can hold before a request. */
 const HEAD = 16 * 1024
-/** A connection of Node's: the socket, its parser and their handles. */
+/** Memory of a Node connection: socket, parser and handles. */
 const CONNECTION = 16 * KB
-/** `MAX_CONNECTIONS_PER_CLIENT`, as it is by default. */
+/** The default of `MAX_CONNECTIONS_PER_CLIENT`. */
 const PER_CLIENT = 256
 
-it.live("5,000 idle connections cost their sockets, and one address gets its share", () =>
+it.live("5,000 idle connections cost only their sockets, and one address is limited", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxyProcess({ HEADERS_TIMEOUT: "6s" })
     const count = 5000
@@ -35,7 +35,7 @@ it.live("5,000 idle connections cost their sockets, and one address gets its sha
           const sockets = await manyConnections(proxy.port, count, 200)
           await until("all are accepted", () => attackersAt(proxy) === count + PER_CLIENT)
           await atHeight()
-          // They end by themselves: nothing was said within the time for a head.
+          // They end by the time limit for a head.
           await until("the server has closed them", () => attackersAt(proxy) === 0)
           destroyAll([...greedy, ...sockets])
         },
@@ -44,7 +44,7 @@ it.live("5,000 idle connections cost their sockets, and one address gets its sha
   }),
 )
 
-it.live("the same at the gateway", () =>
+it.live("idle connections at the gateway cost only their sockets, and one address is limited", () =>
   Effect.gen(function* () {
     const gateway = yield* startGatewayProcess({ HEADERS_TIMEOUT: "4s" })
     const count = 2000
@@ -68,7 +68,7 @@ it.live("the same at the gateway", () =>
   }),
 )
 
-it.live("heads that come a byte at a time cost no more than heads, and end in time", () =>
+it.live("heads sent byte by byte cost no more than whole ones, and time out", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxyProcess({ HEADERS_TIMEOUT: "4s" })
     const count = 2000
@@ -81,7 +81,7 @@ it.live("heads that come a byte at a time cost no more than heads, and end in ti
         allowed: count * (CONNECTION + HEAD),
         attack: async (atHeight) => {
           const sockets = await manyConnections(proxy.port, count, 200)
-          // As much as fits before the end, so that there is something to keep.
+          // The largest head without its end.
           const fields = Array.from({ length: 100 }, (_, i) => `x-${i}: ${"y".repeat(100)}\r\n`).join("")
           for (const socket of sockets) socket.write(`GET /health HTTP/1.1\r\nhost: localhost\r\n${fields}x-slow: `)
           const stop = trickle(sockets, "z", 500)
@@ -96,7 +96,7 @@ it.live("heads that come a byte at a time cost no more than heads, and end in ti
   }),
 )
 
-it.live("heads that are too long, or full of fields, pipelines and upgrades are served or refused, not kept", () =>
+it.live("long heads, many fields, pipelines and upgrades are served or refused, and not kept", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxyProcess()
     const count = 200
@@ -115,7 +115,7 @@ it.live("heads that are too long, or full of fields, pipelines and upgrades are 
         name: "heads and pipelines",
         server: proxy,
         round: sealedRound(proxy),
-        // Node reads 64 KiB at a time and makes requests of all of it, 1,820 here, of some 2 kB each until they are dropped.
+        // Node parses 64 KiB at a time into 1,820 requests of about 2 kB each, which live until they are dropped.
         allowed: count * (CONNECTION + HEAD) + piled * 1820 * 2 * KB,
         attack: async (atHeight) => {
           for (const [bytes, answer] of cases) {
@@ -128,11 +128,11 @@ it.live("heads that are too long, or full of fields, pipelines and upgrades are 
             for (const text of texts) assert.match(text(), answer)
             destroyAll(sockets)
           }
-          // Twenty thousand requests at once on each connection, and nobody reads the answers.
+          // Twenty thousand requests at once on each connection, answers unread.
           const sockets = await manyConnections(proxy.port, piled, 100)
           for (const socket of sockets) socket.pause().write(`${line}\r\n`.repeat(20_000))
           await until("the server has closed them", () => attackersAt(proxy) === 0)
-          // A few, again and again: what is read is answered, and what is not answered is not read.
+          // A few requests repeatedly: the server reads only those that it answers.
           const more = await manyConnections(proxy.port, piled, 100)
           for (const socket of more) socket.pause()
           const stop = trickle(more, `${line}\r\n`.repeat(8), 20)
@@ -146,7 +146,7 @@ it.live("heads that are too long, or full of fields, pipelines and upgrades are 
   }),
 )
 
-it.live.skipIf(!hasOpenssl)("handshakes that do not come count as connections, and end in time", () =>
+it.live.skipIf(!hasOpenssl)("stalled handshakes count as connections, and time out", () =>
   Effect.gen(function* () {
     const folder = yield* Effect.acquireRelease(
       Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-proof-"))),
@@ -165,13 +165,13 @@ it.live.skipIf(!hasOpenssl)("handshakes that do not come count as connections, a
         round: sealedRound(proxy),
         warmUp: 15,
         count,
-        // OpenSSL keeps some 50 kB for a connection from its first byte on: buffers of one record each way.
+        // OpenSSL holds about 50 kB per connection from its first byte: one record buffer each way.
         allowed: count * (CONNECTION + 64 * KB),
         attack: async (atHeight) => {
           const greedy = await manyConnections(proxy.port, 2 * PER_CLIENT, 2 * PER_CLIENT, 1000)
           await until("one address has its share", () => attackersAt(proxy) === PER_CLIENT)
           const sockets = await manyConnections(proxy.port, count, 200)
-          // A record that announces 512 bytes of a ClientHello, of which they come one by one.
+          // A record that announces a ClientHello of 512 bytes, sent one by one.
           for (const socket of sockets.slice(count / 2)) socket.write(Buffer.from("160301020001", "hex"))
           const stop = trickle(sockets.slice(count / 2), "\0", 500)
           await setTimeout(500)
@@ -185,7 +185,7 @@ it.live.skipIf(!hasOpenssl)("handshakes that do not come count as connections, a
   }),
 )
 
-it.live("a flood of sessions ends at their limits, by address and in all", () =>
+it.live("a flood of sessions stops at the limits per address and in all", () =>
   Effect.gen(function* () {
     const maxLive = 5000
     const proxy = yield* startProxyProcess({ SESSION_MAX_LIVE: String(maxLive), SESSION_TTL: "45s" })
@@ -197,9 +197,9 @@ it.live("a flood of sessions ends at their limits, by address and in all", () =>
         server: proxy,
         round: sealedRound(proxy),
         count: maxLive,
-        // 4.5 kB each as documented, and as much again for the answers under way.
+        // The documented 4.5 kB each, and as much for pending answers.
         allowed: maxLive * 9 * KB,
-        // A key pair and a signature for each of 12,000 sessions within a few seconds.
+        // 12,000 key pairs and signatures within a few seconds.
         litter: 250 * MB,
         attack: async (atHeight) => {
           const each = 70
@@ -221,7 +221,7 @@ it.live("a flood of sessions ends at their limits, by address and in all", () =>
           await atHeight()
           for (const { seconds, statuses } of answers) {
             assert.lengthOf(statuses, each)
-            // The bucket fills up again while it is emptied, by one a second.
+            // The bucket refills by one a second meanwhile.
             const served = statuses.filter((status) => status === "HTTP/1.1 200").length
             assert.isAtLeast(served, perMinute)
             assert.isAtMost(served, perMinute + Math.ceil(seconds))

@@ -1,4 +1,4 @@
-/** Strangers who ask and do not listen: what they do not read is not sent, not kept, and in the end not owed. */
+/** Attacks with unread answers: they are neither sent nor kept, and finally cut. */
 import { readFileSync } from "node:fs"
 import { randomUUID } from "node:crypto"
 import { assert, it } from "@effect/vitest"
@@ -13,20 +13,20 @@ import { FLOOD_BYTES, startFloodingProvider } from "./abuse/FloodingProvider.ts"
 import { attackersAt, metricsOf, type ProxyProcess, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
 import { gatewayRound, KB, MB, MIB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
 
-/** Below `MAX_CONCURRENT_PER_CLIENT`, which is 64 by default. */
+/** Below the default of `MAX_CONCURRENT_PER_CLIENT`, 64. */
 const PER_ADDRESS = 50
 
-/** The largest that the system lets a socket's buffer become, in bytes. */
+/** The system's largest socket buffer, in bytes. */
 const limitOf = (name: "tcp_wmem" | "tcp_rmem"): number =>
   Number(readFileSync(`/proc/sys/net/ipv4/${name}`, "utf8").trim().split(/\s+/)[2])
 
-/** Sealed requests to provider 2, each on a connection of its own that reads nothing. */
+/** Sends sealed requests to provider 2, each on a separate connection that reads nothing. */
 const askAndPause = async (proxy: ProxyProcess, count: number, completion: object) => {
   const sessions = await inParallel(Math.ceil(count / PER_ADDRESS), () => beginSession(proxy))
   return inParallel(count, async (index) => {
     const address = Math.floor(index / PER_ADDRESS)
     const session = sessions[address]
-    if (session === undefined) throw new Error("there is a session for every address")
+    if (session === undefined) throw new Error("no session for this address")
     const id = randomUUID()
     const issuedAt = Date.now() + session.clockOffset
     const api = "chat.completions"
@@ -53,13 +53,13 @@ const started = Effect.gen(function* () {
     PROVIDER1_BASE_URL: fake.openAi,
     PROVIDER2_API_KEY: "key",
     PROVIDER2_BASE_URL: provider.url,
-    // Long enough for all of them to come to a stand before the first is cut, also on a busy machine.
+    // Long enough for all to stall before the first is cut, even on a busy machine.
     WRITE_TIMEOUT: "20s",
   })
   return { provider, proxy }
 })
 
-it.live("streams that nobody reads stop at their provider, cost bounded memory, and are cut", () =>
+it.live("unread streams pause their provider, cost bounded memory, and are cut", () =>
   Effect.gen(function* () {
     const { provider, proxy } = yield* started
     const count = 60
@@ -71,15 +71,15 @@ it.live("streams that nobody reads stop at their provider, cost bounded memory, 
         count,
         // Events are 16 KiB here. Four wait to be sealed, and as many are being taken and sealed, 128 KiB; one read of the
         // provider brings up to 128 KiB, which exist as bytes, as text and as chunks; 64 KiB wait sealed, and as much at the
-        // socket, as text and as bytes, a third longer for their encoding. That makes less than a megabyte, and as much
-        // is let go of while the streams run up to that point. Of a paced stream 1 MiB more may wait for its tick before the
-        // provider is read no further, and that exists as chunks and as their text.
+        // socket, as text and as bytes, a third longer when encoded. That makes less than a megabyte, and as much
+        // becomes garbage until the streams stall. In a paced stream 1 MiB more may wait for its tick before the
+        // provider is paused, as chunks and as their text.
         allowed: count * (2 * MB + 2 * MIB),
-        // Up to 9 MB went through each of them before it came to a stand, as text, chunks and sealed.
+        // Up to 9 MB passed through each before it stalled, as text, chunks and sealed.
         litter: 300 * MB,
         attack: async (atHeight) => {
           const sockets = await askAndPause(proxy, count, { prompt: "x", stream: true })
-          // Paced streams go on taking what their ticks hold, some 10 kB a second, up to 1 MiB.
+          // Paced streams continue at about 10 kB a second, up to 1 MiB.
           let last = -Infinity
           await until("all streams stand still", async () => {
             const taken = provider.taken()
@@ -90,7 +90,7 @@ it.live("streams that nobody reads stop at their provider, cost bounded memory, 
             return still
           })
           await atHeight()
-          // On the way there are two connections with a buffer at either end, and what the proxy itself holds.
+          // Two connections with a buffer at either end, and the memory of the proxy.
           const onTheWay = 2 * (limitOf("tcp_wmem") + 2 * MB) + 2 * MB
           assert.isBelow(onTheWay, FLOOD_BYTES)
           const taken = provider.taken()
@@ -99,7 +99,7 @@ it.live("streams that nobody reads stop at their provider, cost bounded memory, 
           console.info(
             `a stalled stream has taken at most ${(Math.max(...taken) / MB).toFixed(1)} MB from its provider`,
           )
-          // Cut by the write time-out, up to the provider.
+          // The write time-out cuts them, including the call to the provider.
           await until("the server has cut them", () => attackersAt(proxy) === 0)
           await until("the provider is rid of them", () => provider.taken().length === 0)
           const calls = valueOf(await metricsOf(proxy), "sealgate_upstream_calls_in_flight", { provider: "provider2" })
@@ -113,7 +113,7 @@ it.live("streams that nobody reads stop at their provider, cost bounded memory, 
 
 const GET = "GET /console/main.js HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
-/** Connections that ask for more than the system takes off the server's hands, read nothing, and send `more`. */
+/** Opens connections that request more than the socket buffers hold, read nothing, and send `more`. */
 const askAndLeave = async (port: number, count: number, more: string | Uint8Array) => {
   const sockets = await manyConnections(port, count, 10)
   for (const socket of sockets) {
@@ -123,11 +123,11 @@ const askAndLeave = async (port: number, count: number, more: string | Uint8Arra
   return sockets
 }
 
-it.live("documents that nobody reads are held once, and bodies behind them as what they are", () =>
+it.live("unread documents share one copy, and bodies behind them cost their size", () =>
   Effect.gen(function* () {
     const gateway = yield* startGatewayProcess({ WRITE_TIMEOUT: "10s" })
     const round = yield* Effect.promise(() => gatewayRound(gateway))
-    // An attack that is refused at the door would hold within any bound.
+    // A refused attack would pass every bound.
     const asked = yield* Effect.promise(() => connectFrom(gateway.port, addressOf(0)))
     const answered = listen(asked)
     asked.write(GET)
@@ -142,7 +142,7 @@ it.live("documents that nobody reads are held once, and bodies behind them as wh
       await until("the server has cut them", () => attackersAt(gateway) === 0)
       destroyAll(sockets)
     }
-    // A request under way and 15 that wait behind it, of some 2 kB each, and as much again; the document has 300 kB.
+    // One request in flight and 15 queued, of about 2 kB each, doubled; the document has 300 kB.
     const connection = 100 * KB
     const inChunks =
       "POST /api/v1/agents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" +
@@ -161,7 +161,7 @@ it.live("documents that nobody reads are held once, and bodies behind them as wh
         server: gateway,
         round,
         count,
-        // 64 KiB of each are taken, in a buffer that may be twice as large for a while.
+        // 64 KiB of each are read, into a buffer of up to twice the size.
         allowed: count * (connection + (2 * MIB) / 16),
         attack: attack(inChunks),
       })

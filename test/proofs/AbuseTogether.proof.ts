@@ -1,4 +1,4 @@
-/** Every attack in turn, each from one address, while an honest client at another one goes on working. */
+/** Runs every attack in turn, each from one address, while an honest client at another works. */
 import { setTimeout } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -7,12 +7,12 @@ import { run } from "../support/processes.ts"
 import { forgetPeak, metricsOf, peakOf, residentOf, startProxyProcess } from "./abuse/Server.ts"
 import { MB, MIB } from "./abuse/UnderAttack.ts"
 
-/** How long each attack takes; all of them take a minute. */
+/** Duration of each attack; together they take a minute. */
 const PHASE_MS = 6000
-/** How often the honest client asks each of its questions: fewer than 600 times a minute. */
+/** Interval of each of the honest client's requests: fewer than 600 a minute. */
 const EVERY_MS = 150
 const P99_MS = 1000
-/** `MAX_BODY_MEMORY` and `MAX_ANSWER_MEMORY`, as they are by default. */
+/** The defaults of `MAX_BODY_MEMORY` and `MAX_ANSWER_MEMORY`. */
 const DOCUMENTED = 2 * 256 * MIB
 /** See `UnderAttack.ts`. */
 const LITTER = 150 * MB
@@ -32,7 +32,7 @@ const say = (name: string, taken: ReadonlyArray<Taken>) => {
   return `${name}: ${sorted.length} answered, p50 ${p50} ms, p99 ${p99} ms, the slowest ${most} ms`
 }
 
-it.live("whatever one address sends, all requests of another are answered, and 99 of 100 within a second", () =>
+it.live("attacks from one address leave all requests of another answered, 99 of 100 within a second", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxyProcess()
     const client = proxy.client()
@@ -48,8 +48,8 @@ it.live("whatever one address sends, all requests of another are answered, and 9
     }
     const operator = () => metricsOf(proxy)
     /**
-     * Asks every `EVERY_MS`, whether or not the requests before were answered, and counts from the time that a request was
-     * due: while a server hangs, a client that waits would measure one slow request instead of many.
+     * Sends a request every `EVERY_MS`, answered or not, and measures from the due time: a client that waits would measure
+     * one slow request instead of many while a server hangs.
      */
     const asking = async (what: string, request: () => Promise<unknown>, signal: AbortSignal) => {
       const begun = performance.now()
@@ -60,7 +60,7 @@ it.live("whatever one address sends, all requests of another are answered, and 9
         const during = attack
         const answered = request().then(() => taken.push({ what, attack: during, ms: performance.now() - due }))
         asked.push(answered)
-        // It is looked at in the end; until then it is no unhandled rejection.
+        // Awaited later; until then it must not count as an unhandled rejection.
         answered.catch(() => undefined)
       }
       await Promise.all(asked)
@@ -108,7 +108,7 @@ it.live("whatever one address sends, all requests of another are answered, and 9
       attacker.stdout.filter((line) => line.startsWith("failed")),
       [],
     )
-    // Attacks that are refused at the door would say nothing.
+    // Refused attacks would prove nothing.
     for (const attack of ["stale requests", "streams at pace 20"]) {
       const line = attacker.stdout.find((line) => line.startsWith("opened: ") && line.endsWith(attack))
       assert.isAtLeast(Number(/\d+/.exec(line ?? "")?.[0] ?? 0), 20, attack)

@@ -1,4 +1,4 @@
-/** Three proxies behind nginx as documented, under load, while one is killed and restarted and another one drained. */
+/** Three proxies behind the documented nginx, under load, while one is killed and restarted and another drained. */
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
@@ -30,14 +30,14 @@ const start = Effect.gen(function* () {
         TRUSTED_PROXIES: "127.0.0.1",
         PROVIDER1_API_KEY: "key",
         PROVIDER1_BASE_URL: provider.url,
-        // So that a prompt that was asked twice was sent twice.
+        // So a prompt that arrives twice was sent twice.
         UPSTREAM_RETRIES: "0",
         SESSION_TTL: "15min",
         RATE_LIMIT_COMPLETIONS: "0",
         MAX_CONCURRENT_PER_CLIENT: "0",
       },
     })
-  // The first one makes the key that all of them share.
+  // The first creates the shared key.
   const first = yield* startProxy(TAGS[0], yield* Effect.promise(freePort))
   const second = yield* startProxy(TAGS[1], 0)
   const third = yield* startProxy(TAGS[2], 0)
@@ -47,7 +47,7 @@ const start = Effect.gen(function* () {
 
 const portOf = ({ url }: RunningProxyProcess): number => Number(new URL(url).port)
 
-/** Promises that hold once so many exchanges are done, also when that was before somebody asked. */
+/** Promises that resolve once a number of exchanges is done, even in the past. */
 const milestones = () => {
   let done = 0
   const waiting = new Map<() => void, number>()
@@ -74,7 +74,7 @@ const sessionCounts = (proxy: RunningProxyProcess) =>
     }
   })
 
-/** What callers were told, and how often. */
+/** Counts errors by message. */
 const countErrors = (exchanges: ReadonlyArray<Exchange>): Readonly<Record<string, number>> => {
   const counts: Record<string, number> = {}
   for (const { error } of exchanges) {
@@ -86,7 +86,7 @@ const countErrors = (exchanges: ReadonlyArray<Exchange>): Readonly<Record<string
 }
 
 describe.skipIf(!hasNginx)(hasNginx ? "three proxies behind nginx" : NO_NGINX, () => {
-  it.live("verify every exchange while one of them is killed and another one drained", () =>
+  it.live("complete every exchange verified while one is killed and another drained", () =>
     Effect.gen(function* () {
       const { first, nginx, provider, second, startProxy, third } = yield* start
       assert.strictEqual(new Set([first.kid, second.kid, third.kid]).size, 1)
@@ -137,7 +137,7 @@ describe.skipIf(!hasNginx)(hasNginx ? "three proxies behind nginx" : NO_NGINX, (
         failed.map(({ again, error, prompt }) => ({ prompt, error, again })),
         [],
       )
-      // Sessions went home: none was sought where it was not, and all three proxies had their part.
+      // Requests reached their session's process, and all three proxies took part.
       assert.deepStrictEqual(
         quiet.map(({ gone }) => gone),
         [0, 0, 0],
@@ -147,12 +147,12 @@ describe.skipIf(!hasNginx)(hasNginx ? "three proxies behind nginx" : NO_NGINX, (
         SESSIONS,
       )
       for (const { created } of quiet) assert.isAbove(created, SESSIONS / 6)
-      // The faults were felt: each proxy's part of the sessions moved on, and the restarted one was used again.
+      // The faults had effects: sessions moved from each proxy, and the restarted one was used again.
       assert.isAbove(mended.length, SESSIONS / 3)
       assert.strictEqual(exitCode, 0)
       assert.isAbove((yield* sessionCounts(restarted)).created, 0)
       for (const { error } of asked) assert.include(["unreachable", "problem", "stream-truncated"], error?.code)
-      // Nobody pays twice without being told: only what a caller repeated can have reached the provider twice.
+      // Only requests that a caller repeated may have reached the provider twice.
       assert.isTrue(exchanges.every(({ prompt }) => provider.asked.has(prompt)))
       for (const { error, prompt } of exchanges) {
         assert.isAtMost(provider.asked.get(prompt) ?? 0, error?.mayHaveBeenServed === true ? 2 : 1, prompt)
@@ -160,7 +160,7 @@ describe.skipIf(!hasNginx)(hasNginx ? "three proxies behind nginx" : NO_NGINX, (
     }),
   )
 
-  it.live("answer session-gone to a session sent to the wrong one, and the client begins another", () =>
+  it.live("answer a misrouted session with session-gone, and the client begins another", () =>
     Effect.gen(function* () {
       const { first, nginx } = yield* start
       yield* Effect.promise(async () => {
@@ -178,7 +178,7 @@ describe.skipIf(!hasNginx)(hasNginx ? "three proxies behind nginx" : NO_NGINX, (
         assert.deepStrictEqual(refusals, ["410 session-gone"])
         assert.strictEqual(await ask(), next)
 
-        // Without a route that is known a request reaches any of them: the right one, or one that says so.
+        // Without a known route a request reaches any proxy, which serves it or answers session-gone.
         for (const route of [undefined, "zzzz", "", "a route that is none"]) {
           detours.push(route)
           await ask()
@@ -189,7 +189,7 @@ describe.skipIf(!hasNginx)(hasNginx ? "three proxies behind nginx" : NO_NGINX, (
     }),
   )
 
-  it.live("lead everybody away from one that drains, while it finishes what it has begun", () =>
+  it.live("take new requests from a draining one, which finishes those in flight", () =>
     Effect.gen(function* () {
       const { first, nginx, provider, second, third } = yield* start
       yield* Effect.promise(async () => {

@@ -1,6 +1,6 @@
 /**
- * Three gateway processes on one Postgres and one Redis, under load, while everything that they share breaks: what one
- * of them knows holds for all, nothing that was acknowledged is lost, and what is gone is said and comes back by itself.
+ * Three gateway processes on one Postgres and one Redis, under load, while everything that they share fails: they share state,
+ * lose nothing acknowledged, report outages and recover.
  */
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -16,16 +16,16 @@ import { SECRET } from "../support/gateway.ts"
 const SLOTS = Array.from({ length: COUNT }, (_, slot) => slot)
 const ALL_KEYS = SLOTS.map(keyOf)
 
-/** How far what was let through may be from what one bucket allows. */
+/** Tolerance between the admitted requests and one bucket. */
 const TOLERANCE = 0.05
 const CONFIG_MS = 2000
 const CIRCUIT_METRIC = `sealgate_upstream_circuit_state{provider="${SHAKY.provider}"}`
-/** With what a start waits for its database, longer than the lease of a job: its worker no longer knows whose it is. */
+/** Including the wait for the database, longer than a job's lease, so the worker no longer owns the job. */
 const LONG_OUTAGE = "12 seconds"
 
 const figures = (text: string) => Effect.sync(() => console.info(`  ${text}`))
 
-/** One bucket for all of them, within the tolerance, and reached. */
+/** Asserts one shared bucket, reached and within the tolerance. */
 const isEnforced = ({ allowed, others, passed, refused, seconds }: Awaited<ReturnType<typeof readRate>>) => {
   assert.deepStrictEqual(others, [])
   assert.isAbove(refused, 0, "the limit was never reached")
@@ -48,7 +48,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
       }),
     )
 
-    it.effect("have one circuit per target: what one opens holds for all, and closes for all", () =>
+    it.effect("share one circuit per target, open and closed", () =>
       Effect.gen(function* () {
         const { gateways, setShaky, upstream } = yield* Cluster
         yield* until(() => keysSeen(upstream, SHAKY.model).size === COUNT)
@@ -60,7 +60,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
         yield* setShaky(false)
         yield* until(() => opened() > 0)
         const heldFrom = performance.now()
-        // While it is open, and before the first of them may probe: not one call, from nobody, and the others work on.
+        // While it is open and before the first probe, no gateway calls the target, and the others are used.
         yield* ticks(2000)
         yield* untilReady(gateways, { circuit: [SHAKY.provider, "open"], metric: [CIRCUIT_METRIC, 2] })
         yield* ticks(2000)
@@ -80,13 +80,14 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
       }),
     )
 
-    it.effect("have one routing configuration, in force at all of them in 2 s", () =>
+    it.effect("share one routing configuration within 2 s", () =>
       Effect.gen(function* () {
         const { gateways, newCaller, upstream } = yield* Cluster
         const admin = yield* newCaller(["admin"])
         const path = "/api/v1/routing/config"
         const [first, second, third] = gateways.all
-        if (first === undefined || second === undefined || third === undefined) throw new Error("three were started")
+        if (first === undefined || second === undefined || third === undefined)
+          throw new Error("fewer than three gateways")
         const put = (gateway: typeof first, change: object) =>
           Effect.promise(async () => {
             const { json: before } = await admin.ask(gateway, "GET", path)
@@ -113,7 +114,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
       }),
     )
 
-    it.effect("lose nothing when any of them is killed", () =>
+    it.effect("lose nothing if any of them is killed", () =>
       Effect.gen(function* () {
         const { gateways, load, upstream } = yield* Cluster
         yield* Effect.sync(() => (load.phase = "gateway"))
@@ -137,7 +138,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
       }),
     )
 
-    it.effect("go on when Redis is gone, each with limits of its own, and share again once it is back", () =>
+    it.effect("continue without Redis under separate limits, and share again once it is back", () =>
       Effect.gen(function* () {
         const { gateways, load, newCaller, redis } = yield* Cluster
         const warnings = () => logged(gateways, "Redis does not answer").length
@@ -163,7 +164,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
       }),
     )
 
-    it.effect("say so when Postgres is gone, and go on where they were once it is back", () =>
+    it.effect("report an outage of Postgres, and resume once it is back", () =>
       Effect.gen(function* () {
         const { gateways, load, postgres } = yield* Cluster
         yield* Effect.sync(() => (load.phase = "postgres"))
@@ -193,20 +194,20 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
       }).pipe(Effect.scoped),
     )
 
-    it.effect("have completed every acknowledged job, each once", () =>
+    it.effect("complete every acknowledged job once", () =>
       Effect.gen(function* () {
         const { gateways, load } = yield* Cluster
         yield* Effect.promise(() => load.finish())
         assert.deepStrictEqual(load.wrong, [])
         const [gateway] = gateways.all
-        if (gateway === undefined) throw new Error("there is no gateway")
+        if (gateway === undefined) throw new Error("no gateway")
         const listed = new Map<string, unknown>()
         for (const caller of new Set([...load.jobs.values()].map(({ caller }) => caller))) {
           let cursor: unknown
           do {
             const page = `/api/v1/jobs?limit=100${cursor === undefined ? "" : `&cursor=${String(cursor)}`}`
             const { json } = yield* Effect.promise(() => caller.ask(gateway, "GET", page))
-            // Jobs as the gateway's own contract describes them.
+            // The gateway's contract describes this shape.
             for (const job of json["items"] as ReadonlyArray<{ readonly id: string }>) listed.set(job.id, job)
             cursor = json["next_cursor"]
           } while (cursor !== undefined)

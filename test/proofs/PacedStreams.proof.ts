@@ -1,4 +1,4 @@
-/** What an onlooker can tell of the lengths of paced answers that took equally long: nothing. */
+/** The length of a paced answer cannot be guessed from its frames if durations are equal. */
 import type { Readable } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
@@ -11,14 +11,14 @@ import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { beginSession, layerSealing, openAnswer, type ReferenceRequest, sealChat } from "../support/protocol/Sealing.ts"
 
 const PACE = 100
-/** Streams of each length, and how many of all lengths run at once. */
+/** Streams of each length, and the concurrency. */
 const STREAMS = 200
 const AT_ONCE = 100
-/** The last tokens of an answer come after this many ticks, before the end. Lengths are shares of these ticks. */
+/** Ticks before the last tokens of an answer. Lengths are shares of these ticks. */
 const TICKS = [14, 19, 24]
 const LENGTHS = [0.01, 0.1, 0.4, 0.7, 1]
 const SPEEDS = { "10 tokens a tick": 10, "200 tokens a tick": 200 } as const
-/** When nothing is read, in milliseconds since the opening. */
+/** Periods without reading, in milliseconds since the opening. */
 const STALLS = {
   "read as it comes": undefined,
   "not read for 0.8 s": [450, 1250],
@@ -71,7 +71,7 @@ const saying = ({ perTick, ticks, tokens }: Said): Stream.Stream<ApiEvent> => {
   )
 }
 
-/** What is asked next, by the order of the calls. */
+/** The lengths of answers, in call order. */
 const script: Array<Said> = []
 const layer = layerSealing({ sessions: { maxRequests: 100_000 } }).pipe(
   Layer.provide(
@@ -84,7 +84,7 @@ const layer = layerSealing({ sessions: { maxRequests: 100_000 } }).pipe(
   ),
 )
 
-/** What was seen of one stream: when each piece came, and its size. */
+/** Observed times and sizes of a stream's pieces. */
 interface Seen {
   readonly length: number
   readonly ticks: number
@@ -151,7 +151,7 @@ const watch = Effect.fnUntraced(function* (
   return watched.map(({ seen }) => seen)
 })
 
-/** What an onlooker may go by. */
+/** Features that an observer may use. */
 const FEATURES: Readonly<Record<string, (seen: Seen) => string>> = {
   everything: ({ pieces }) => JSON.stringify(pieces),
   bytes: ({ pieces }) => String(pieces.reduce((sum, [, size]) => sum + size, 0)),
@@ -161,7 +161,7 @@ const FEATURES: Readonly<Record<string, (seen: Seen) => string>> = {
   "the last piece's time": ({ pieces }) => String(pieces.at(-1)?.[0]),
 }
 
-/** The share of the second half whose length is guessed, by the most frequent length of what looked so in the first. */
+/** Trains on the first half (most frequent length per feature) and returns the share of correct guesses in the second. */
 const guessed = (seen: ReadonlyArray<Seen>, feature: (seen: Seen) => string): number => {
   const counts = new Map<string, Map<number, number>>()
   for (const each of seen.slice(0, seen.length / 2)) {
@@ -176,10 +176,10 @@ const guessed = (seen: ReadonlyArray<Seen>, feature: (seen: Seen) => string): nu
   return right.length / tried.length
 }
 
-describe.each(Object.entries(SPEEDS))("of answers of %s", (speed, perTick) => {
-  it.effect.each(Object.entries(STALLS))("%s, the length cannot be guessed", ([reading, stall]) =>
+describe.each(Object.entries(SPEEDS))("paced answers of %s", (speed, perTick) => {
+  it.effect.each(Object.entries(STALLS))("hide their length from observers: %s", ([reading, stall]) =>
     Effect.gen(function* () {
-      // Times in statements keep their number of digits meanwhile, as real ones do.
+      // Times in statements keep a constant number of digits, like real ones.
       yield* TestClock.setTime(2_000_000)
       const seen: Array<Seen> = []
       for (let done = 0; done < STREAMS * LENGTHS.length; done += AT_ONCE) {
@@ -191,13 +191,13 @@ describe.each(Object.entries(SPEEDS))("of answers of %s", (speed, perTick) => {
         })
         seen.push(...(yield* watch(said, stall)))
       }
-      // All that took equally long look alike.
+      // Streams of equal duration look alike.
       for (const ticks of TICKS) {
         const looks = new Set(seen.filter((each) => each.ticks === ticks).map(FEATURES["everything"] ?? String))
         assert.strictEqual(looks.size, 1, `${speed}, ${reading}: ${[...looks].slice(0, 2).join("\n")}`)
       }
       const chance = 1 / LENGTHS.length
-      // Three standard deviations of guessing blindly.
+      // Three standard deviations of random guesses.
       const most = chance + 3 * Math.sqrt((chance * (1 - chance)) / (seen.length / 2))
       for (const [name, feature] of Object.entries(FEATURES)) {
         const share = guessed(seen, feature)

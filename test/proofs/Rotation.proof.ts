@@ -1,4 +1,4 @@
-/** The runbook of the attestation key (docs/operations.md), with proxies behind nginx as documented and under load. */
+/** The runbook for the attestation key (docs/operations.md), with proxies behind the documented nginx, under load. */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ const keygen = (file: string) =>
 const portOf = ({ url }: RunningProxyProcess): number => Number(new URL(url).port)
 
 describe.skipIf(!hasNginx)(hasNginx ? "proxies behind nginx" : NO_NGINX, () => {
-  it.live("change their attestation key one after the other, and no request fails", () =>
+  it.live("rotate their attestation key one after the other without a failed request", () =>
     Effect.gen(function* () {
       const provider = yield* runProvider
       const folder = yield* temporaryFolder
@@ -49,7 +49,7 @@ describe.skipIf(!hasNginx)(hasNginx ? "proxies behind nginx" : NO_NGINX, () => {
         runLoad({
           url: nginx.url,
           pins,
-          // New clients all the time: each begins a session, and learns the key.
+          // New clients throughout: each begins a session and learns the key.
           fresh: true,
           sessions: SESSIONS,
           rounds: ROUNDS,

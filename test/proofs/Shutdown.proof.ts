@@ -1,4 +1,4 @@
-/** Real processes that are told to stop while much is in flight: what they owe to whom, and by when. */
+/** Shutdown of real processes under load: what clients receive, and when. */
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -23,13 +23,13 @@ import {
 } from "./shutdown/HeldProvider.ts"
 
 const GRACE_MS = 10_000
-/** What was told to end may take 3 s for its last words; connections linger for 0.5 s; the rest is for a busy machine. */
+/** Aborted streams have 3 s for their end, connections linger for 0.5 s; the rest is for a busy machine. */
 const MARGIN_MS = 3000 + 500 + 4000
 
 const IN_FLIGHT: Readonly<Record<Manner, number>> = { finishes: 90, hangs: 90, floods: 20, silent: 20 }
 const CLIENTS = 10
 const IDLE = 50
-/** Of the floods: readers that stop reading; the others read slowly. */
+/** Flood readers that stop reading; the others read slowly. */
 const STALLED = 8
 const SLOW_MS = 5
 
@@ -56,13 +56,13 @@ const wordOf = (part: { readonly type: string; readonly chunk?: unknown }): stri
 
 type Parts = ReturnType<ChatStream[typeof Symbol.asyncIterator]>
 
-/** Reads until the first words are there, and gives what is to be read on. */
+/** Reads the first words, and returns the rest of the stream. */
 const begin = async (stream: ChatStream): Promise<Parts> => {
   const parts = stream[Symbol.asyncIterator]()
   for (;;) {
     const { done, value } = await parts.next()
-    if (done === true) throw new Error("the stream ended before it said anything")
-    // What follows at once comes in the same frame, and may be joined to it.
+    if (done === true) throw new Error("the stream ended before its first words")
+    // Immediate continuations may be merged into the same frame.
     if (wordOf(value).startsWith(OPENING)) return parts
   }
 }
@@ -74,7 +74,7 @@ const finished = async (stream: ChatStream): Promise<void> => {
   assert.strictEqual(proof.count, receipt.count + 1)
 }
 
-/** The client has checked the end record's receipt and the proof over all frames before it says so. */
+/** The client reports this only after verifying the receipt and the proof. */
 const aborted = async (parts: Parts, characters: number, pauseMs = 0): Promise<void> => {
   const reading = async () => {
     for (let next = await parts.next(); next.done !== true; next = await parts.next()) {
@@ -90,14 +90,14 @@ const aborted = async (parts: Parts, characters: number, pauseMs = 0): Promise<v
   assert.strictEqual(text.length, characters)
 }
 
-/** A whole answer is refused under seal, a stream ends under it. */
+/** Whole answers are refused under the seal, streams end under it. */
 const refusedSealed = async (answer: Promise<unknown>): Promise<void> => {
   const error = await failureOf(answer)
   assert.isTrue(error instanceof SealedProblem ? error.sealed : error instanceof AnswerIncomplete)
   assert.strictEqual(Reflect.get(Object(Reflect.get(Object(error), "problem")), "code"), "draining")
 }
 
-/** Puts everything in flight. `ends` settles when every reader has been told how its answer ended. */
+/** Starts all requests. `ends` settles when every reader knows how its answer ended. */
 const load = async (proxy: RunningProxyProcess, provider: HeldProvider) => {
   const clients = Array.from({ length: CLIENTS }, () => proxy.client())
   const client = (n: number) => {
@@ -131,7 +131,7 @@ const load = async (proxy: RunningProxyProcess, provider: HeldProvider) => {
     ...flooding.slice(STALLED).map(({ parts }) => aborted(parts, OPENING.length + FLOOD_WORDS * FLOOD_LENGTH, SLOW_MS)),
     ...waiting,
   ])
-  // Looked at later, when the process is gone: until then a failure is not one that nobody handles.
+  // Awaited after the process exits; until then a failure must not count as unhandled.
   ends.catch(() => undefined)
   return { ends }
 }
@@ -139,7 +139,7 @@ const load = async (proxy: RunningProxyProcess, provider: HeldProvider) => {
 const pausedWith = (proxy: RunningProxyProcess): Promise<number> =>
   proxy.line((line) => (line.startsWith(PAUSED) ? Number(line.slice(PAUSED.length)) : undefined))
 
-/** Keys of new sessions, in the forms in which they could be found. */
+/** Keys of new sessions, in all forms that memory may hold. */
 const keysIn = async (proxy: RunningProxyProcess) => {
   const sessions = await Promise.all(Array.from({ length: 3 }, () => beginSession(proxy, ["X25519"])))
   return sessions.flatMap(({ publicKey }) => {
@@ -154,7 +154,7 @@ const onLinux = process.platform === "linux"
 const statusOf = async (proxy: RunningProxyProcess, path: string) => (await fetch(proxy.url + path)).status
 
 describe("a proxy with 200 streams in flight", () => {
-  it.live("ends all of them in order, within its grace, and leaves no key behind", () =>
+  it.live("ends all of them in order within its grace, and leaves no key in memory", () =>
     Effect.gen(function* () {
       const provider = yield* runHeldProvider
       const proxy = yield* startProxy(provider, GRACE_MS)
@@ -194,7 +194,7 @@ describe("a proxy with 200 streams in flight", () => {
     }),
   )
 
-  it.live("exits at once on a second signal, and leaves no key behind either", () =>
+  it.live("exits at once on a second signal, and leaves no key in memory", () =>
     Effect.gen(function* () {
       const provider = yield* runHeldProvider
       const proxy = yield* startProxy(provider, 600_000)
@@ -213,11 +213,11 @@ describe("a proxy with 200 streams in flight", () => {
   )
 })
 
-/** Moments of a start, in milliseconds: before anything is loaded, while it loads, and while it opens its files. */
+/** Moments of a start, in milliseconds: before loading, while loading, and while opening files. */
 const MOMENTS = [0, 150, 400, 800, 1200]
 
 describe("a server that is stopped while it starts", () => {
-  it.live.each(["proxy", "gateway"])("%s: ends at once, and the next start finds everything in order", (command) =>
+  it.live.each(["proxy", "gateway"])("%s: ends at once, and the next start works", (command) =>
     Effect.gen(function* () {
       const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", JWT_SECRET: SECRET }
       const { folder } = yield* run(["--version"])
@@ -226,7 +226,7 @@ describe("a server that is stopped while it starts", () => {
         yield* Effect.promise(() => setTimeout(moment))
         const signal = n % 2 === 0 ? "SIGTERM" : "SIGINT"
         starting.kill(signal)
-        // Node's own answer, for as long as nothing is loaded that could do better; 130 is that of the command by itself.
+        // Node's exit until the command's handler is loaded; the command exits with 130.
         const codes = signal === "SIGINT" ? [0, 130, signal] : [0, signal]
         assert.include(codes, yield* Effect.promise(() => starting.exit))
         assert.deepStrictEqual(starting.stderr, [])

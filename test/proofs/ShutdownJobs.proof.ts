@@ -1,4 +1,4 @@
-/** Real gateways that are told to stop with jobs in flight: each job ends once, in the next process. */
+/** Shutdown of real gateways with jobs in flight: each job ends once, in the next process. */
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope } from "effect"
@@ -12,9 +12,9 @@ import { makeStalledRelay } from "./shutdown/StalledRelay.ts"
 const JOBS = 50
 const IDLE = 20
 const GRACE_MS = 10_000
-/** Nothing waits for its last words here; connections linger for 0.5 s, the rest is for a busy machine. */
+/** Connections linger for 0.5 s; the rest is for a busy machine. */
 const MARGIN_MS = 500 + 4000
-/** After this long beyond its grace a server gives up on whatever holds it up. */
+/** Time beyond its grace after which a server forces its exit. */
 const OVERTIME_MS = 8000
 
 type Provider = Effect.Success<typeof runJobProvider>
@@ -49,7 +49,7 @@ const until = (condition: () => boolean) =>
     while (!condition()) await setTimeout(20)
   })
 
-/** Enqueues the jobs, and returns when the first step of each is done and its second under way. */
+/** Enqueues the jobs, and returns when each has finished its first step and begun its second. */
 const occupy = Effect.fnUntraced(function* (gateway: Gateway, provider: Provider, token: string) {
   const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
   const execute = `/api/v1/agents/${agent["id"]}/execute`
@@ -71,7 +71,7 @@ interface StepJson {
 
 const jobOf = Effect.fnUntraced(function* (gateway: Gateway, token: string, id: string, wait = 0) {
   const { json } = yield* call(gateway, "GET", `/api/v1/jobs/${id}?wait=${wait}`, { token })
-  // The gateway's own API, which other tests hold to its schema.
+  // Other tests check the gateway's API against its schema.
   const steps = json["steps"] as ReadonlyArray<StepJson>
   return {
     status: json["status"],
@@ -81,10 +81,10 @@ const jobOf = Effect.fnUntraced(function* (gateway: Gateway, token: string, id: 
   }
 })
 
-/** Whether the calls under way at the signal are answered within the grace period. */
+/** Whether the calls in flight at the signal are answered within the grace period. */
 type Answered = "in time" | "too late"
 
-/** Every call that was answered was made once; those that were broken off, once more. */
+/** Asserts that answered calls were made once and interrupted calls twice. */
 const expectedCalls = (answered: Answered) =>
   Array.from({ length: JOBS }, (_, n) =>
     ["proposer", "critic", ...(answered === "in time" ? [] : ["critic"]), "judge"].map((role) => `task-${n} ${role}`),
@@ -104,12 +104,12 @@ const handsOver = Effect.fnUntraced(function* (
     openSocket(port, "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),
   )
   const body = '{"name":"slow"}'
-  // A request whose body is on its way keeps the gateway from ending, so that it can be looked at.
+  // An incomplete request body keeps the gateway alive for inspection.
   const slow = yield* openSocket(
     port,
     `POST /api/v1/agents HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
   )
-  // It was admitted before the signal once its body is asked for.
+  // A request for its body proves that it was admitted before the signal.
   yield* Effect.promise(() => slow.receives(/^HTTP\/1\.1 100 /))
   slow.write(body.slice(0, 5))
   const watched = `/api/v1/jobs/${ids[0]}`
@@ -176,7 +176,7 @@ describe("a gateway with 50 jobs in flight", () => {
   })
 })
 
-/** The same database, by way of a relay. */
+/** The same database, through a relay. */
 const relayed = Effect.fnUntraced(function* (url: string) {
   const { hostname, port } = new URL(url)
   const relay = yield* makeStalledRelay(hostname, Number(port === "" ? "5432" : port))
@@ -186,7 +186,7 @@ const relayed = Effect.fnUntraced(function* (url: string) {
 })
 
 describe.skipIf(!postgresIsThere)("a gateway whose Postgres is gone", () => {
-  it.live.each(["refuse", "fallSilent"] as const)("ends nevertheless, and loses no job: %s", (goAway) =>
+  it.live.each(["refuse", "fallSilent"] as const)("exits and loses no job: %s", (goAway) =>
     Effect.gen(function* () {
       const url = yield* postgresSchema
       const relay = yield* relayed(url)
@@ -195,7 +195,7 @@ describe.skipIf(!postgresIsThere)("a gateway whose Postgres is gone", () => {
       const gateway = yield* startGateway(provider, relay.url)
       const { ids } = yield* occupy(gateway, provider, token)
       relay[goAway]()
-      // Critics answer now: their steps cannot be stored any more.
+      // Critics answer now, when their steps can no longer be stored.
       provider.release()
       yield* until(() => provider.requests().every(({ ending }) => ending !== undefined))
 
@@ -209,7 +209,7 @@ describe.skipIf(!postgresIsThere)("a gateway whose Postgres is gone", () => {
     }),
   )
 
-  it.live("stops at once while it waits for it at its start", () =>
+  it.live("stops at once while a start waits for Postgres", () =>
     Effect.gen(function* () {
       const relay = yield* relayed(yield* postgresSchema)
       relay.fallSilent()

@@ -1,6 +1,6 @@
 /**
- * A proxy under constant traffic, over kept and over new connections, while its certificates are replaced in every way:
- * no request fails, and a stream that began under the first certificate ends well under the last one.
+ * Replaces a proxy's certificates in every way under constant traffic, over kept and new connections: no request fails, and a
+ * stream that began under the first certificate completes under the last.
  */
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { Agent } from "node:https"
@@ -19,12 +19,12 @@ import { jsonOf } from "../support/sealing.ts"
 const KEPT = 4
 const FRESH = 4
 const ANSWER = "one two three four"
-/** So that there are always answers on their way. */
+/** Keeps answers in flight throughout. */
 const GAP_MS = 15
 const LONG_WORDS = 100
 const LONG_GAP_MS = 500
 
-/** Callers that go on until they are told to stop, and every failure of theirs. */
+/** Callers that run until stopped, and their failures. */
 const traffic = (proxy: RunningProxyProcess, connect: (agent?: Agent) => Fetch) => {
   const failures: Array<unknown> = []
   const stopping = new AbortController()
@@ -32,7 +32,7 @@ const traffic = (proxy: RunningProxyProcess, connect: (agent?: Agent) => Fetch) 
   const caller = async (kept: boolean, index: number) => {
     const agent = kept ? new Agent({ keepAlive: true, maxSockets: 1 }) : undefined
     const through = connect(agent)
-    // Below the client, which would send some requests again.
+    // Measured below the client, which resends some requests.
     const fetch: Fetch = async (url, init) => {
       try {
         const response = await through(url, init)
@@ -82,7 +82,7 @@ const shownBy = (proxy: RunningProxyProcess): Promise<string> =>
     })
   })
 
-/** A folder of certificates as Kubernetes mounts it. */
+/** A folder of certificates, laid out like a Kubernetes mount. */
 const mounted = (folder: string) => {
   const files: Certificate = { cert: join(folder, "tls.crt"), key: join(folder, "tls.key") }
   let version = 0
@@ -102,7 +102,7 @@ const mounted = (folder: string) => {
 }
 
 describe.runIf(hasOpenssl)("certificates replaced under load", () => {
-  it.live("no request fails", () =>
+  it.live("fail no request", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const servers = Array.from({ length: 12 }, (_, index) => makeCertificate(folder, `server${index}`))
@@ -172,7 +172,7 @@ describe.runIf(hasOpenssl)("certificates replaced under load", () => {
           swap(certificate)
           await shows(certificate)
         }
-        // The certificate first, its key a while later, and somebody who asks for a reload in between.
+        // The certificate first, its key later, and a SIGHUP in between.
         const torn = another()
         copyFileSync(torn.cert, `${files.cert}.next`)
         renameSync(`${files.cert}.next`, files.cert)
@@ -181,7 +181,7 @@ describe.runIf(hasOpenssl)("certificates replaced under load", () => {
         copyFileSync(torn.key, `${files.key}.next`)
         renameSync(`${files.key}.next`, files.key)
         await shows(torn)
-        // Written in place, noticed by itself while both do not belong together.
+        // Written in place; the change is noticed while the two do not match.
         const late = another()
         copyFileSync(late.key, files.key)
         await until(async () => /does not match/.test(String(await reloadError())))
@@ -189,7 +189,7 @@ describe.runIf(hasOpenssl)("certificates replaced under load", () => {
         await shows(late)
         assert.isNull(await reloadError())
 
-        // A new authority for clients: both, then every client moves, then the new one alone.
+        // A new client authority: both, then every client moves, then the new one alone.
         writeFileSync(authorities, readFileSync(oldAuthority.cert, "utf8") + readFileSync(newAuthority.cert, "utf8"))
         hangUp()
         await until(() => isLetIn(newClient))

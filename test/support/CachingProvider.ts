@@ -1,6 +1,6 @@
 /**
- * A provider on a free port that caches as the vendors do: what requests begin with, up to the end of a message, by their
- * exact bytes. It answers every API in the forms that it has, and counts how often it had the beginning.
+ * A provider on a free port that caches exact prefixes of requests, up to the end of a message, like the vendors. It answers every
+ * API, whole and streamed, and counts cache hits.
  */
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -9,15 +9,15 @@ import { Effect, type Scope } from "effect"
 
 export interface CachingProvider {
   readonly url: string
-  /** Requests whose earlier messages, all but the last two, had been answered here. */
+  /** Requests whose messages, except for the last two, had been answered here. */
   readonly found: number
-  /** Requests with earlier messages of which it had not seen all. */
+  /** Requests with earlier messages that were not all cached. */
   readonly missed: number
-  /** Lets so many further requests succeed and then fails all, until it is called again; at first nothing fails. */
+  /** Fails all requests after this many successes, until the next call. */
   readonly failAfter: (requests: number) => void
 }
 
-/** Ends of the elements of the array at `from` in a JSON text. */
+/** Returns the ends of the elements of the array at `from` in a JSON text. */
 const elementEnds = (json: string, from: number): ReadonlyArray<number> => {
   const ends: Array<number> = []
   let depth = 0
@@ -35,7 +35,7 @@ const elementEnds = (json: string, from: number): ReadonlyArray<number> => {
   return ends
 }
 
-/** What a request begins with, up to the end of each of its messages. */
+/** Returns the prefixes of a request, up to the end of each message. */
 const beginnings = (body: string): ReadonlyArray<string> => {
   const list = /"(?:messages|input)":(?=\[)/.exec(body)
   if (list === null) throw new Error(`no list of messages: ${body}`)
@@ -73,7 +73,7 @@ const response = { id: "r", object: "response", model: "m", status: "completed",
 const named = (...events: ReadonlyArray<{ readonly type: string; readonly [member: string]: unknown }>) =>
   events.map((data) => event(data, data.type)).join("")
 
-/** The whole answer of an API, and a streamed one, by the path that it is asked at. */
+/** Whole and streamed answers of each API, by path. */
 const ANSWERS: Readonly<Record<string, { readonly whole: object; readonly streamed: string }>> = {
   "/chat/completions": {
     whole: {
@@ -118,7 +118,7 @@ class Cache {
     if (this.left <= 0) return false
     this.left--
     const all = beginnings(body)
-    // A turn adds an answer and a question to what was asked before.
+    // A turn adds an answer and a question.
     const earlier = all.at(-3)
     if (earlier !== undefined) this[this.seen.has(earlier) ? "found" : "missed"]++
     for (const beginning of all) this.seen.add(beginning)
@@ -147,7 +147,7 @@ export const cachingProvider: Effect.Effect<CachingProvider, never, Scope.Scope>
       )
     })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    // Listening on a port, so the address is one.
+    // `address()` is a string only for pipes.
     const { port } = server.address() as AddressInfo
     return {
       server,

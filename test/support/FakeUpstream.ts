@@ -1,7 +1,7 @@
 /**
  * A fake of the model vendors for tests, demo and crash tests: a real HTTP server on a free port of 127.0.0.1 that
- * speaks OpenAI Chat Completions, Anthropic Messages and Gemini generateContent at once, answers by script, breaks in
- * every way a vendor can break, records what it was asked, and refuses what the vendor would refuse.
+ * speaks OpenAI Chat Completions, Anthropic Messages and Gemini generateContent, answers by script, fails in
+ * every way a vendor can fail, records requests, and refuses what the vendor would refuse.
  *
  * ```ts
  * await using upstream = await FakeUpstream.start() // or, in an Effect: yield* FakeUpstream.make()
@@ -29,9 +29,9 @@
  * assert.strictEqual(upstream.unused, 0)
  * ```
  *
- * Answers and faults: {@link Answer}, {@link Delivery}, {@link fault}. What is recorded: {@link Recorded}. The same
+ * Answers and faults: {@link Answer}, {@link Delivery}, {@link fault}. Records: {@link Recorded}. The same
  * conversation gives the same {@link Asked} in every format, so a translation can be tested by comparing them.
- * A refused connection is a fake that was closed, a TLS failure its port behind `https:`.
+ * For a refused connection close the fake; for a TLS failure use its port with `https:`.
  */
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -58,7 +58,7 @@ export interface FakeUpstreamOptions {
   readonly port?: number
 }
 
-/** Where replies are put; from {@link Fake.when} only for the requests that match. */
+/** Takes replies; from {@link Fake.when}, for matching requests only. */
 export interface Scripting {
   /** Adds replies that are given once each, in this order. */
   readonly script: (...replies: ReadonlyArray<Reply>) => void
@@ -156,7 +156,7 @@ class Server implements Fake {
     return this.close()
   }
 
-  /** Never rejects: what goes wrong here is the script's fault and is kept for {@link close}. */
+  /** Never rejects: errors of the script are kept for {@link close}. */
   async handle(exchange: Exchange): Promise<void> {
     try {
       await exchange.read()
@@ -203,7 +203,7 @@ class Server implements Fake {
     return this.deliver(exchange, format, checked, this.book.take(checked))
   }
 
-  /** What the vendor looks at before it asks the model. */
+  /** Checks the vendor's preconditions, before the model is asked. */
   private check(
     exchange: Exchange,
     format: WireFormat,

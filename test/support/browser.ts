@@ -1,4 +1,4 @@
-/** A real browser for tests of pages: Debian's Chromium, or whatever CHROMIUM names. */
+/** A real browser for tests of pages: Debian's Chromium, or the one that CHROMIUM names. */
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { Effect } from "effect"
@@ -9,18 +9,18 @@ const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bi
   (path) => path !== "" && existsSync(path),
 )
 
-/** Whether there is a browser. Says so once when there is none, because tests are skipped then. */
+/** True if a browser exists; otherwise tests are skipped with one warning. */
 export const hasBrowser = executable !== undefined
 if (!hasBrowser)
   console.warn("skipped: tests of the consoles need Chromium (apt-get install chromium, or set CHROMIUM)")
 
-/** One browser for all tests of a file; each page has a context of its own. */
+/** One browser for all tests of a file; each page has a separate context. */
 let launched: Promise<Browser> | undefined
 
 const browser = (): Promise<Browser> => {
   launched ??= chromium.launch({
     ...(executable === undefined ? {} : { executablePath: executable }),
-    // Tests run as root in containers, where the sandbox of the browser does not start. The pages are our own.
+    // Tests run as root in containers, where the browser's sandbox does not start. The pages are trusted.
     chromiumSandbox: false,
   })
   return launched
@@ -35,17 +35,17 @@ export const DESKTOP = { width: 1280, height: 860 }
 
 export interface OpenedPage {
   readonly page: Page
-  /** What the page wrote to its console as a warning or an error, and what it threw. */
+  /** Warnings and errors of the page's console, and uncaught exceptions. */
   readonly complaints: ReadonlyArray<string>
 }
 
-/** A page that lives as long as the scope, and shares nothing with others. */
+/** Opens an isolated page that lives as long as the scope. */
 export const openPage = Effect.fnUntraced(function* (options: BrowserContextOptions = {}) {
   const context = yield* Effect.acquireRelease(
     Effect.promise(async () =>
       (await browser()).newContext({
         viewport: DESKTOP,
-        // What is fading in has other colours than it will have in a moment.
+        // Fading elements have transient colours, which axe would report.
         reducedMotion: "reduce",
         ...options,
       }),
@@ -61,16 +61,16 @@ export const openPage = Effect.fnUntraced(function* (options: BrowserContextOpti
   return { page, complaints } satisfies OpenedPage
 })
 
-/** How long a page may take for what it does at once. */
+/** Time limit for immediate reactions of a page. */
 const SOON_MS = 20_000
 
 /**
- * Repeats a check of the page until it holds, and fails with what it said last. The check reads what is there now, such
- * as `count()` or `allInnerTexts()`: what waits by itself for an element has nothing to say when that never comes.
+ * Repeats a check of the page until it holds, and fails with its last message. The check must read the current state, such
+ * as `count()` or `allInnerTexts()`: methods that wait for an element give no message if it never comes.
  */
 export const soon = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, { timeout: SOON_MS, interval: 20 })
 
-/** Answers that wait until they are let go: `page.route(url, held.hold)`. */
+/** Holds answers until they are released: `page.route(url, held.hold)`. */
 export class Held {
   private readonly pass: (route: Route) => Promise<void>
   private waiting: Array<() => void> = []
@@ -85,26 +85,26 @@ export class Held {
     await this.pass(route)
   }
 
-  /** Waits until there is just one that is held. */
+  /** Waits until exactly one answer is held. */
   one(): Promise<void> {
     return soon(async () => {
-      if (this.waiting.length !== 1) throw new Error(`${this.waiting.length} answers are held, and not one`)
+      if (this.waiting.length !== 1) throw new Error(`${this.waiting.length} answers are held instead of one`)
     })
   }
 
-  /** Lets go what is held now. */
+  /** Releases the held answers. */
   next(): void {
     for (const go of this.waiting.splice(0)) go()
   }
 
-  /** Lets go what is held, and whatever comes. */
+  /** Releases the held answers and all later ones. */
   releaseBytes(): void {
     this.open = true
     this.next()
   }
 }
 
-/** The label or text of what has the focus; `BODY` when nothing has. */
+/** The label or text of the focused element; `BODY` if there is none. */
 export const focused = (page: Page): Promise<string> =>
   page.evaluate<string>(
     `(({ activeElement: element, body }) =>
@@ -113,9 +113,9 @@ export const focused = (page: Page): Promise<string> =>
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
-/** What axe-core finds wrong with the page as it is: a line per rule and element. */
+/** Returns axe-core's findings, a line per rule and element. */
 export const accessibilityViolations = async (page: Page): Promise<ReadonlyArray<string>> => {
-  // Evaluated by the debugger, which the page's own content security policy does not hold back.
+  // Evaluated by the debugger, which bypasses the page's content security policy.
   await page.evaluate(AXE)
   const found = await page.evaluate(async () => {
     const axe: unknown = Reflect.get(globalThis, "axe")

@@ -1,8 +1,8 @@
 import { pathOf } from "../../scripts/paths.ts"
 
-/** Before any test: the command, the client and the pages are bundled from what is in src now. */
+/** Bundles the command, the client and the pages from src before any test. */
 export const setup = async (): Promise<void> => {
-  // Some 200 processes are started after this. What one has compiled, the next one need not.
+  // The tests start about 200 processes, which share compiled code.
   process.env["NODE_COMPILE_CACHE"] ??= pathOf("node_modules/.cache/node-compile")
   await Promise.all([
     import("../../scripts/buildWeb.ts"),

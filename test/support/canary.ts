@@ -1,11 +1,11 @@
-/** Listens to everything a proxy says about itself, to look for what must never be in it. */
+/** Collects everything that a proxy logs and exports, to search it for secrets. */
 import { inspect } from "node:util"
 import { Cause, Context, Exit, Inspectable, Layer, Logger, References, Tracer } from "effect"
 
-/** All texts in which `secret` could hide. */
+/** Returns `secret` in all encodings. */
 export const spellingsOf = (secret: string): ReadonlyArray<string> => {
   const bytes = Buffer.from(secret)
-  // Without the characters at the ends that depend on what stands beside the secret.
+  // Without the outer characters, which depend on the secret's neighbours.
   const base64 = [0, 1, 2].map((shift) =>
     Buffer.concat([Buffer.alloc(shift), bytes])
       .toString("base64url")
@@ -17,7 +17,7 @@ export const spellingsOf = (secret: string): ReadonlyArray<string> => {
 export interface Overheard {
   /** For `startProxy`. */
   readonly services: Layer.Layer<never>
-  /** Everything heard so far, as text. */
+  /** Everything collected so far, as text. */
   readonly text: () => string
   readonly lines: ReadonlyArray<string>
   readonly spans: ReadonlyArray<Tracer.NativeSpan>
@@ -29,7 +29,7 @@ const describeSpan = (span: Tracer.NativeSpan): string => {
     span.name,
     inspect([...span.attributes], { depth: 10 }),
     inspect(span.events, { depth: 10 }),
-    // What exporters write down as the exception of a span.
+    // Exporters record this as the exception of a span.
     Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
     Exit.isFailure(exit) ? inspect(exit.cause, { depth: 20 }) : "",
     Exit.isFailure(exit) ? Inspectable.toStringUnknown(exit.cause) : "",

@@ -32,7 +32,7 @@ export const makeCertificate = (folder: string, name: string, issuer?: Certifica
   return made
 }
 
-/** The only command of openssl 3.0 that takes any two dates is its certificate authority, which wants a configuration. */
+/** Only openssl 3.0's `ca` command takes any two dates, and it needs a configuration. */
 const AUTHORITY = `[ca]
 default_ca = only
 [only]
@@ -49,7 +49,7 @@ commonName = supplied
 
 const asn1Time = (date: Date): string => date.toISOString().replaceAll(/[-:T]|\.\d+/g, "")
 
-/** The same with a validity of its own; without an `issuer`, signed by its own key. */
+/** The same with given dates; self-signed without an `issuer`. */
 export const makeCertificateFor = (
   folder: string,
   name: string,
@@ -75,18 +75,18 @@ export const fingerprintOf = (certificate: Certificate): string => parsed(certif
 
 export const expiryOf = (certificate: Certificate): string => parsed(certificate).validToDate.toISOString()
 
-/** What a client shows as itself. */
+/** A client's certificate and trust. */
 export const identityOf = (client: Certificate | undefined) =>
   client === undefined ? {} : { cert: readFileSync(client.cert), key: readFileSync(client.key) }
 
 export type TlsOptions = Pick<RequestOptions, "maxVersion" | "minVersion" | "ciphers" | "localAddress"> & {
   /** Reuses connections; default: a new one for each request. */
   readonly agent?: Agent
-  /** More certificates of servers to believe. */
+  /** Further trusted certificates. */
   readonly alsoTrusted?: ReadonlyArray<Certificate>
 }
 
-/** `fetch` over TLS that believes the server with certificate `server`, and shows its own `client` certificate. */
+/** `fetch` over TLS that trusts the certificate `server` and presents `client`. */
 export const httpsFetch = (server: Certificate, client?: Certificate, options: TlsOptions = {}): Fetch => {
   const { alsoTrusted = [], ...tls } = options
   const ca = [server, ...alsoTrusted].map(({ cert }) => readFileSync(cert))
@@ -102,7 +102,7 @@ export const httpsFetch = (server: Certificate, client?: Certificate, options: T
       sent.on("response", (response) => {
         const headers = new Headers()
         for (const [name, value] of Object.entries(response.headers)) headers.set(name, String(value))
-        // The same class with two declarations: Node's, and the DOM's.
+        // One class with two declarations, Node's and the DOM's.
         const body = Readable.toWeb(response) as ReadableStream<Uint8Array<ArrayBuffer>>
         resolve(new Response(body, { status: response.statusCode ?? 0, headers }))
       })

@@ -1,4 +1,4 @@
-/** The `sealgate` command, in this process and as a process of its own. */
+/** Runs the `sealgate` command, in this process or a separate one. */
 import { execFile } from "node:child_process"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Exit } from "effect"
@@ -41,7 +41,7 @@ export const run = Effect.fnUntraced(function* <const Name extends string, Input
   return result
 })
 
-/** Runs `sealgate` as people do: a process of its own, without a terminal, with `input` on its standard input. */
+/** Runs `sealgate` in a separate process without a terminal, with `input` on its standard input. */
 export const sealgate = (args: ReadonlyArray<string>, input = ""): Effect.Effect<CommandResult> =>
   Effect.callback((resume) => {
     const child = execFile(process.execPath, [COMMAND, ...args], (error, stdout, stderr) => {

@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import type { ConnectionLimits } from "../../src/server/connections/ConnectionLimits.ts"
 
-/** Limits that no test meets by accident. */
+/** Limits too high for tests to reach by accident. */
 export const NO_LIMITS: ConnectionLimits = {
   maxConnections: 1000,
   maxConnectionsPerClient: 1000,

@@ -1,4 +1,4 @@
-/** Runs a suite on both databases. Postgres is taken from the environment, and left out with a notice where there is none. */
+/** Runs a suite on both databases. Postgres comes from the environment; without one its tests are skipped with a notice. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,7 +15,7 @@ const CONNECTIONS = 5
 
 export interface TestDatabase {
   readonly kind: "sqlite" | "postgres"
-  /** A new, empty database that goes away with the scope, as a layer that opens it, as often as one likes. */
+  /** A layer that opens a new, empty database; it can be opened repeatedly and is removed with the scope. */
   readonly create: Effect.Effect<DatabaseLayer, never, Scope.Scope>
   /** A new, empty database, open. */
   readonly layer: DatabaseLayer
@@ -27,7 +27,7 @@ const testDatabase = (kind: TestDatabase["kind"], create: TestDatabase["create"]
   layer: Layer.unwrap(create),
 })
 
-/** A file in a folder of its own. */
+/** A file in a new folder. */
 export const sqliteFile: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-"))),
@@ -39,7 +39,7 @@ export const sqliteFile: Effect.Effect<string, never, Scope.Scope> = Effect.map(
 const admin = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>): Effect.Effect<A, E | SqlError.SqlError> =>
   Effect.provide(effect, layerPostgresClient({ url: Redacted.make(POSTGRES_URL), maxConnections: 1 }))
 
-/** The URL of a database of its own, whose sessions begin with `settings`. */
+/** The URL of a new database, whose sessions begin with `settings`. */
 export const postgresDatabase = (
   settings: Readonly<Record<string, string>>,
 ): Effect.Effect<string, never, Scope.Scope> =>
@@ -60,7 +60,7 @@ export const postgresDatabase = (
     (name) => Object.assign(new URL(POSTGRES_URL), { pathname: name }).toString(),
   )
 
-/** The URL of a schema of its own. */
+/** The URL of a new schema. */
 export const postgresSchema: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.gen(function* () {
@@ -73,10 +73,10 @@ export const postgresSchema: Effect.Effect<string, never, Scope.Scope> = Effect.
   (schema) => {
     const url = new URL(POSTGRES_URL)
     url.searchParams.set("application_name", schema)
-    // No test stops this server, so none needs its disk to have what was committed.
+    // No test stops this server, so commits need not wait for the disk.
     const session = [`search_path=${schema}`, "client_min_messages=warning", "synchronous_commit=off"]
     url.searchParams.set("options", session.map((setting) => `-c ${setting}`).join(" "))
-    // Under a test's clock, which may jump by days, it would be over before there is a connection, a thousand times.
+    // A test's clock may jump by days and would expire this before a connection exists.
     url.searchParams.set("connect_timeout", "0")
     return url.toString().replaceAll("+", "%20")
   },
@@ -92,7 +92,7 @@ export const postgres = testDatabase(
   Effect.map(postgresSchema, (url) => layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
 )
 
-/** Cuts every connection to a schema from {@link postgresSchema}, as a restart of the server would. */
+/** Cuts every connection to a schema from {@link postgresSchema}, like a restart of the server. */
 export const cutConnections = (url: string) =>
   Effect.orDie(
     admin(
@@ -104,13 +104,13 @@ export const cutConnections = (url: string) =>
     ),
   )
 
-/** Whether the Postgres of the environment answers. */
+/** True if the Postgres of the environment answers. */
 export const postgresIsThere: boolean = await Effect.runPromiseExit(
   admin(SqlClient.SqlClient.use((sql) => sql`SELECT 1`)),
 ).then(Exit.isSuccess)
 
 if (!postgresIsThere) {
-  console.warn(`! no Postgres at ${new URL(POSTGRES_URL).host}: its tests are left out (set TEST_DATABASE_URL)`)
+  console.warn(`! no Postgres at ${new URL(POSTGRES_URL).host}: its tests are skipped (set TEST_DATABASE_URL)`)
 }
 
 /** One suite, once per database. */

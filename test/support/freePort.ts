@@ -1,10 +1,10 @@
-/** Ports for servers that are started again where they were. */
+/** Ports for servers that restart on the same port. */
 import { once } from "node:events"
 import { createServer } from "node:net"
 
 /**
- * Below the ports that the system gives to outgoing connections (from 32768 on Linux), one of which could take the
- * server's place while it is down.
+ * Below the ephemeral ports (from 32768 on Linux), which an outgoing connection could take while the server is
+ * down.
  */
 const FIRST = 20_000
 const COUNT = 12_000

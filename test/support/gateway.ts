@@ -1,4 +1,4 @@
-/** Gateways as their environment configures them, on a free port of this machine, and callers for them. */
+/** Starts gateways on free ports of this machine, and calls them. */
 import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted, Schema, Scope, Stream } from "effect"
 import { HttpServer } from "effect/http"
 import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
@@ -12,13 +12,13 @@ import { postgresSchema, sqliteFile, type TestDatabase } from "./databases.ts"
 
 export const SECRET = "the secret of every gateway under test"
 
-/** What `DATABASE_URL` is for a new, empty database. */
+/** Returns a `DATABASE_URL` of a new, empty database. */
 export const databaseUrl = ({ kind }: Pick<TestDatabase, "kind">): Effect.Effect<string, never, Scope.Scope> =>
   kind === "sqlite" ? sqliteFile : postgresSchema
 
 type Environment = Readonly<Record<string, string>>
 
-/** No limits, so that a test meets only those that it sets. */
+/** No limits, unless a test sets them. */
 const UNLIMITED: Environment = {
   RATE_LIMIT_READ: "0",
   RATE_LIMIT_PROBES: "0",
@@ -28,13 +28,13 @@ const UNLIMITED: Environment = {
 
 export interface TestGateway {
   readonly url: string
-  /** Where its operator asks. */
+  /** The operator's listener. */
   readonly operatorUrl: string
-  /** Shuts it down, as its scope would. */
+  /** Shuts it down, like its scope. */
   readonly stop: Effect.Effect<void>
 }
 
-/** A gateway on `database`, with the echo, another upstream, or the providers that its environment configures. */
+/** Starts a gateway on `database`, with the echo, another upstream, or the configured providers. */
 export const startGateway = Effect.fnUntraced(function* (
   database: string,
   environment: Environment = {},
@@ -118,7 +118,7 @@ export const call = (gateway: Pick<TestGateway, "url">, method: string, path: st
     return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : {} }
   })
 
-/** Returns when whatever was sent before has reached the gateway: it takes connections in order, in this very process. */
+/** Returns once earlier requests have reached the gateway, which accepts connections in order. */
 export const hasArrived = (gateway: Pick<TestGateway, "url">) =>
   Effect.forEach(Array.from({ length: 5 }), () => call(gateway, "GET", "/health"), { discard: true })
 
@@ -126,7 +126,7 @@ export const hasArrived = (gateway: Pick<TestGateway, "url">) =>
 export const callOperator = ({ operatorUrl }: Pick<TestGateway, "operatorUrl">, path: string, options: Call = {}) =>
   call({ url: operatorUrl }, "GET", path, options)
 
-/** The problem document that an answer is. */
+/** Returns an answer's problem document. */
 export const problemIn = (answer: Answer): Problem => {
   if (answer.headers.get("content-type") !== PROBLEM_CONTENT_TYPE) {
     throw new Error(`not a problem document: ${answer.status} ${answer.text}`)
@@ -134,7 +134,7 @@ export const problemIn = (answer: Answer): Problem => {
   return Schema.decodeUnknownSync(ProblemSchema)(answer.json)
 }
 
-/** An echo whose calls wait until the gate opens; `entered` counts them, `waiting` those that have not been let go of. */
+/** An echo whose calls wait until the gate opens; `entered` counts all calls, `waiting` those that still wait. */
 export const gatedUpstream = Effect.gen(function* () {
   const gate = yield* Latch.make()
   let entered = 0

@@ -1,4 +1,4 @@
-/** Gateways without their HTTP surface: the services of durable jobs on a test database, with a scripted program. */
+/** The services of durable jobs on a test database, with a scripted program and without HTTP. */
 import { type Context, Duration, Effect, Layer, Option, Schema, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
@@ -20,8 +20,8 @@ import type { DatabaseLayer } from "../../src/layers/database/Database.ts"
 const defaults = JobSettings.defaultValue()
 
 /**
- * Short where the product is patient, so that tests need not be. Not so leases: a machine that is busy for as long as one
- * lasts would take jobs from workers that live.
+ * Shorter waits than in production. Leases stay long: on a busy machine, short ones would expire while their workers
+ * live.
  */
 const quick: JobSettings = {
   ...defaults,
@@ -40,7 +40,7 @@ export const services = (database: DatabaseLayer, settings: Partial<JobSettings>
 
 export type Program = JobProgram["Service"]["run"]
 
-/** The same with workers that run `program`, until its scope closes or its `Drain` is told to drain. */
+/** The same with workers that run `program`, until its scope closes or its `Drain` begins. */
 export const gateway = (
   database: DatabaseLayer,
   program: Program,
@@ -53,7 +53,7 @@ export const gateway = (
     Layer.provideMerge(Drain.layer({ grace })),
   )
 
-/** A gateway that one can stop: its services, and what shuts it down. Starting it twice is two processes. */
+/** A gateway that can be stopped. Starting it twice simulates two processes. */
 export const start = <A, E>(layer: Layer.Layer<A, E>) =>
   Effect.gen(function* () {
     const scope = yield* Scope.fork(yield* Scope.Scope)
@@ -71,14 +71,14 @@ export const makeAgent = Effect.fnUntraced(function* (limits: Partial<AgentLimit
   return { tenant, agent: yield* agents.create(tenant, { name: "tester", limits }) }
 })
 
-/** A new tenant's job that waits for a worker. */
+/** Creates a queued job of a new tenant. */
 export const enqueueOne = Effect.fnUntraced(function* (limits?: Partial<AgentLimits>) {
   const { agent, tenant } = yield* makeAgent(limits)
   const jobs = yield* Jobs
   return { tenant, agent, job: yield* jobs.enqueue(tenant, agent.id, { task: "What is a seal?" }) }
 })
 
-/** Has another worker take a job: one that is queued at once, one that runs as if its worker had died. */
+/** Has another worker claim a job, even a running one, as if its worker had died. */
 export const takeJob = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
   const queue = yield* JobQueue
   const sql = yield* SqlClient.SqlClient
@@ -88,7 +88,7 @@ export const takeJob = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
   return Option.fromUndefinedOr(claimed.find(({ job }) => job.id === id))
 })
 
-/** The job once it has ended; a job that does not end in time is returned as it is. */
+/** Waits for a job to end; after a time limit returns it in its current state. */
 export const ended = (tenant: TenantId, job: Pick<Job, "id">) =>
   Effect.flatMap(Jobs, (jobs) => jobs.wait(tenant, job.id, "20 seconds"))
 
@@ -107,7 +107,7 @@ export const answer = (text: string): JobResult => ({
 export const failure = (retryable: boolean, code = "scripted") =>
   new JobFailure({ problem: makeProblem({ code, status: 502, title: "As scripted.", retryable }) })
 
-/** A step of a scripted program that gives a text. */
+/** A step of a scripted program that returns a text. */
 export const text = <E>(context: JobContext, name: string, value: Effect.Effect<string, E>) =>
   context.step(
     { kind: name },

@@ -1,6 +1,6 @@
 /**
- * Looks for secrets in the memory of another process, as somebody with a debugger would: everything that is mapped,
- * also what the process itself may not read. For Linux; the reader must be the parent process, or root.
+ * Searches all mapped memory of another process for secrets, like a debugger, including pages that the process itself may not
+ * read. Linux only; the reader must be the parent process, or root.
  */
 import { createPrivateKey, createPublicKey } from "node:crypto"
 import { closeSync, openSync, readFileSync, readSync } from "node:fs"
@@ -10,7 +10,7 @@ const PAGE = 4096
 /** Bits of a pagemap entry that say that the page is in memory or in swap. */
 const PRESENT = 0xc0
 const CHUNK = 8 << 20
-/** No needle is longer. */
+/** Longest needle. */
 const OVERLAP = 256
 const KEY_BYTES = 32
 
@@ -21,7 +21,7 @@ interface Region {
   readonly access: string
 }
 
-/** What of the process is really in memory, as runs of pages with the same access rights. */
+/** The resident memory of the process, as runs of pages with equal access rights. */
 const regionsOf = (pid: number): ReadonlyArray<Region> => {
   const pagemap = openSync(`/proc/${pid}/pagemap`, "r")
   try {
@@ -54,12 +54,12 @@ const readMemory = (memory: number, into: Buffer, length: number, position: numb
   try {
     return readSync(memory, into, 0, length, position)
   } catch {
-    // The page was given back in the meantime, or belongs to a device.
+    // The page was unmapped meanwhile, or belongs to a device.
     return 0
   }
 }
 
-/** Where each of the needles occurs, as its name and the access rights of the memory around it. */
+/** Finds the needles, and returns name and access rights of the memory for each hit. */
 export const findInMemory = (
   pid: number,
   needles: ReadonlyArray<readonly [name: string, bytes: Uint8Array]>,
@@ -93,7 +93,7 @@ const publicKeyOf = (secret: Uint8Array): Buffer => {
   return createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-KEY_BYTES)
 }
 
-/** The private key that belongs to `publicKey`, found by trying what stands in memory without access rights. */
+/** Finds the private key of `publicKey` by trying the contents of memory without access rights. */
 export const findPrivateKey = (pid: number, publicKey: Uint8Array): Bytes | undefined => {
   const memory = openSync(`/proc/${pid}/mem`, "r")
   try {
@@ -114,9 +114,9 @@ export const findPrivateKey = (pid: number, publicKey: Uint8Array): Bytes | unde
   }
 }
 
-/** The forms in which an X25519 key can lie about: as it is, clamped, halved, encoded, and as ladders take it apart. */
+/** Returns the forms of an X25519 key that may be in memory: raw, clamped, halved, encoded, and as digits of a ladder. */
 export const formsOf = (secret: Bytes): ReadonlyArray<readonly [name: string, bytes: Uint8Array]> => {
-  // Clamping (RFC 7748 §5) changes bits of the first and the last byte alone.
+  // Clamping (RFC 7748 §5) changes only bits of the first and the last byte.
   const inner = Buffer.from(secret.subarray(1, KEY_BYTES - 1))
   const clamped = Buffer.from(secret)
   clamped[0] = (clamped[0] ?? 0) & 0xf8
@@ -132,7 +132,7 @@ export const formsOf = (secret: Bytes): ReadonlyArray<readonly [name: string, by
   ]
 }
 
-/** The digits to base 16 between -8 and 8 with which fixed-base multiplication works. */
+/** The base-16 digits between -8 and 8 of fixed-base multiplication. */
 const signedDigits = (scalar: Uint8Array): ReadonlyArray<number> => {
   let carry = 0
   return [...scalar]

@@ -1,4 +1,4 @@
-/** Somebody on the path over real HTTP, between clients and a proxy: passes requests on, or changed ones, or none. */
+/** A man in the middle over real HTTP: forwards, changes or drops requests between clients and a proxy. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
@@ -10,10 +10,10 @@ export interface Passing {
   readonly body: string
 }
 
-/** What comes back of a request: from the proxy, or made up. */
+/** The answer to a request: the proxy's or an invented one. */
 export type PassOn = (asked: Passing, onward: (asked: Passing) => Promise<Response>) => Promise<Response>
 
-/** A server before `url` that lives as long as the scope, and what it was asked. */
+/** Starts a server before `url` for the scope, and records its requests. */
 export const makeMiddleman = (url: string, passOn: PassOn) =>
   Effect.map(
     Effect.acquireRelease(

@@ -1,11 +1,11 @@
-/** What the Messages and the Responses API answer with, as Anthropic and OpenAI write it. A test adds what it is about. */
+/** Templates for answers of the Messages and the Responses API, which tests complete. */
 
 export interface NativeEvent {
   readonly type: string
   readonly [member: string]: unknown
 }
 
-/** A message that has no content yet. */
+/** A message without content. */
 export const claudeMessage = (more: object = {}) => ({
   id: "msg_1",
   type: "message",
@@ -17,7 +17,7 @@ export const claudeMessage = (more: object = {}) => ({
   ...more,
 })
 
-/** A response that has no output yet. */
+/** A response without output. */
 export const gptResponse = (status: string, more: object = {}) => ({
   id: "resp_1",
   object: "response",
@@ -31,7 +31,7 @@ export const gptResponse = (status: string, more: object = {}) => ({
   ...more,
 })
 
-/** What a response cost that found most of its input in the cache. */
+/** Usage of a response whose input was mostly cached. */
 export const GPT_USAGE = {
   input_tokens: 900,
   input_tokens_details: { cached_tokens: 800 },
@@ -40,6 +40,6 @@ export const GPT_USAGE = {
   total_tokens: 920,
 }
 
-/** Events with the numbers that those of Responses have. */
+/** Numbers events like those of Responses. */
 export const numbered = (...events: ReadonlyArray<NativeEvent>): ReadonlyArray<NativeEvent> =>
   events.map((event, sequence_number) => ({ ...event, sequence_number }))

@@ -1,4 +1,4 @@
-/** A connector before a proxy before a fake vendor, and the fake by itself: for what must be the same through both. */
+/** A connector before a proxy before a fake vendor, and the fake alone, for comparing both. */
 import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { SealedFetchOptions } from "../../src/client/index.ts"
@@ -27,10 +27,10 @@ interface Outcome {
   readonly error?: unknown
 }
 
-/** What an SDK made of an answer, in a form that can be compared. */
+/** An SDK's result in comparable form. */
 const outcomeOf = async (ask: Promise<unknown>): Promise<Outcome> => {
   try {
-    // Members that are no JSON, such as the id of the request, are not compared.
+    // Members that are not JSON, such as the request's id, are not compared.
     return { value: JSON.parse(JSON.stringify(await ask)) }
   } catch (error) {
     const { code, error: body, name, status, type } = Object(error) as Readonly<Record<string, unknown>>
@@ -42,8 +42,8 @@ const withoutId = (body: unknown): unknown =>
   typeof body === "object" && body !== null ? { ...body, request_id: undefined } : body
 
 /**
- * Asks the fake itself and through the connector, and fails unless both are the same in all that a provider or an SDK can tell:
- * the bytes of the request, its `headers`, and what the SDK makes of the answer. The caller's key may get nowhere.
+ * Calls the fake directly and through the connector, and fails unless request bytes, `headers` and the SDK's result are equal.
+ * The caller's key must not arrive.
  */
 export const sameThroughConnector = Effect.fnUntraced(function* (
   reply: NativeReply,

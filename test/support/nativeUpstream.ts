@@ -1,6 +1,6 @@
 /**
- * A fake vendor that knows no format: it keeps the bytes that it was sent and answers with bytes, so that what goes through a
- * proxy can be held against what goes straight to it.
+ * A fake vendor without a format: it records bytes and answers with bytes, so that traffic through a proxy can be compared with direct
+ * traffic.
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -13,9 +13,9 @@ import type { NativeEvent } from "./nativeAnswers.ts"
 export interface NativeReply {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Each string is written by itself. */
+  /** Each string is written separately. */
   readonly body: string | ReadonlyArray<string>
-  /** What follows the body: its end (the default), a connection that breaks, or nothing at all. */
+  /** After the body: its end (the default), a broken connection, or silence. */
   readonly after?: "cut" | "silence"
 }
 
@@ -25,16 +25,16 @@ export interface NativeRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: string
-  /** Whether the caller read the answer to its end, or went away before. */
+  /** Whether the caller read the whole answer or hung up. */
   readonly ended: Promise<"answered" | "hung-up">
 }
 
-/** Longer than a caller on this machine takes to read what was sent before the connection breaks. */
+/** Lets a local caller read everything before the connection breaks. */
 const BEFORE_BREAK_MS = 30
 
 export type AnswerOf = (request: NativeRequest, count: number) => NativeReply
 
-/** Starts a fake that answers with what `answer` says, until the scope closes. */
+/** Starts a fake that answers with `answer`, until the scope closes. */
 export const startNative = Effect.fnUntraced(function* (answer: AnswerOf) {
   const requests: Array<NativeRequest> = []
   const arrivals = new Map<number, () => void>()
@@ -78,7 +78,7 @@ export const startNative = Effect.fnUntraced(function* (answer: AnswerOf) {
       if (request === undefined) throw new Error(`request ${n} is missing`)
       return request
     },
-    /** Answers otherwise from now on. */
+    /** Replaces the answer. */
     answer: (answer: AnswerOf) => {
       reply = answer
     },

@@ -1,4 +1,4 @@
-/** nginx, unprivileged and in a folder of its own, with the documented configuration. */
+/** Runs nginx, unprivileged and in a temporary folder, with the documented configuration. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
@@ -12,7 +12,7 @@ import { temporaryFolder } from "./proxy.ts"
 const COMMAND = "/usr/sbin/nginx"
 const DOCUMENTED = readFileSync("docs/deploy/nginx.conf", "utf8")
 
-/** Where the documented configuration listens, and where it expects the proxies, in the order of their tags. */
+/** Ports of the documented configuration: its own, and those of the proxies in the order of their tags. */
 const LISTEN = "listen 8080;"
 const PROXIES = ["10.0.0.11:3001", "10.0.0.12:3001", "10.0.0.13:3001"] as const
 export const TAGS = ["pxy1", "pxy2", "pxy3"] as const
@@ -20,7 +20,7 @@ export const TAGS = ["pxy1", "pxy2", "pxy3"] as const
 export const hasNginx = existsSync(COMMAND)
 export const NO_NGINX = `skipped: there is no ${COMMAND}`
 
-/** The documented configuration with these ports in the place of its own, and nothing else changed. */
+/** The documented configuration with other ports. */
 const sealgateConf = (port: number, proxies: ReadonlyArray<number>): string => {
   const replacements = [
     [LISTEN, `listen 127.0.0.1:${port};`],
@@ -32,7 +32,7 @@ const sealgateConf = (port: number, proxies: ReadonlyArray<number>): string => {
   }, DOCUMENTED)
 }
 
-/** What a distribution's nginx.conf does around it. */
+/** The frame that a distribution's nginx.conf provides. */
 const mainConf = (folder: string): string => {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (name) => `${name}_temp_path ${join(folder, name)};`,
@@ -56,7 +56,7 @@ const configure = Effect.fnUntraced(function* (proxies: ReadonlyArray<number>) {
   return { port, args: ["-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf")] }
 })
 
-/** What `nginx -t` says of the documented configuration. */
+/** Runs `nginx -t` on the documented configuration. */
 export const checkNginx = Effect.gen(function* () {
   const { args } = yield* configure([3001, 3002, 3003])
   const { status, stderr } = spawnSync(COMMAND, ["-t", ...args], { encoding: "utf8" })
@@ -75,7 +75,7 @@ const untilItAnswers = async (url: string, exited: () => boolean) => {
   }
 }
 
-/** nginx before proxies on these ports, until the scope closes. */
+/** Starts nginx before proxies on these ports, until the scope closes. */
 export const runNginx = Effect.fnUntraced(function* (proxies: ReadonlyArray<number>) {
   const { args, port } = yield* configure(proxies)
   const log: Array<string> = []

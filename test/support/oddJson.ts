@@ -1,4 +1,4 @@
-/** JSON as no serializer writes it: with white space anywhere, and numbers and strings in all their spellings. */
+/** Generates JSON with white space anywhere, and unusual spellings of numbers and strings. */
 import * as fc from "fast-check"
 
 const space = fc.constantFrom("", "", "", " ", "\n", "\t", "\r\n  ")
@@ -27,7 +27,7 @@ const textOf = (characters: ReadonlyArray<string>) =>
     .map((spelled) => `"${spelled.join("")}"`)
 
 const text = textOf([...CHARACTERS, "\\"])
-// Where an object had a member named by a backslash, V8 14 takes the next member whose name begins with an escape for it.
+// V8 14 confuses a member named by a backslash with a later one whose name begins with an escape.
 const memberName = textOf(CHARACTERS)
 
 const valueOf = (json: string): string => String(JSON.parse(json))
@@ -37,7 +37,7 @@ const within = (open: string, close: string, items: fc.Arbitrary<ReadonlyArray<s
     .tuple(items, space, space)
     .map(([parts, before, after]) => `${open}${before}${parts.join(`${after},${before}`)}${after}${close}`)
 
-/** Members with these names and texts, no name twice, whatever the spelling. */
+/** Members with distinct names, in any spelling, and texts. */
 const members = (value: fc.Arbitrary<string>) =>
   fc
     .uniqueArray(fc.tuple(memberName, space, value), { maxLength: 4, selector: ([name]) => valueOf(name) })
@@ -56,7 +56,7 @@ const { json: oddJson } = fc.letrec<{ json: string; object: string; array: strin
   object: within("{", "}", members(tie("json"))),
 }))
 
-/** An object, as its members' texts in order: the names in `fixed` have these texts, all others any. */
+/** An object as its members' texts in order; those in `fixed` have the given texts. */
 export const oddObject = (fixed: Readonly<Record<string, string>>): fc.Arbitrary<ReadonlyArray<string>> =>
   fc.tuple(members(oddJson), fc.array(space, { minLength: 8, maxLength: 8 })).chain(([others, gaps]) => {
     const named = Object.entries(fixed).map(

@@ -1,4 +1,4 @@
-/** Opens requests with a key in plain storage, given as hex and JSON, overwrites what came out, and stays. */
+/** Opens requests (hex and JSON) with a key in plain storage, overwrites the result, and stays alive. */
 import { X25519 } from "../../src/domain/protocol/suites.ts"
 import { responseExportContext } from "../../src/domain/protocol/transcript.ts"
 import { hpkeOpen } from "../../src/services/sealing/Hpke.ts"

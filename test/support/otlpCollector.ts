@@ -1,4 +1,4 @@
-/** An OpenTelemetry collector: takes OTLP over HTTP as JSON, keeps what came, and misbehaves on request. */
+/** A fake OpenTelemetry collector: records OTLP over HTTP as JSON, and misbehaves on request. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { gunzipSync } from "node:zlib"
@@ -114,7 +114,7 @@ export interface Span {
   readonly kind: (typeof KINDS)[number] | undefined
   readonly status: (typeof STATUSES)[number] | undefined
   readonly attributes: Values
-  /** Of the process that sent it. */
+  /** Resource attributes of the sending process. */
   readonly resource: Values
   readonly startedAt: bigint
   readonly endedAt: bigint
@@ -125,9 +125,9 @@ export interface Series {
   readonly unit: string
   readonly type: "sum" | "gauge" | "histogram"
   readonly labels: Values
-  /** Of a histogram, the count. */
+  /** For a histogram, the count. */
   readonly value: number
-  /** When it was read: the same for everything in an export. */
+  /** Time of measurement, equal for all points of an export. */
   readonly time: string
   readonly resource: Values
 }
@@ -140,14 +140,14 @@ export interface LogLine {
   readonly resource: Values
 }
 
-/** A span with what came of it, in the order in which it began. */
+/** A span with its children, in order of start. */
 export interface Branch extends Span {
   readonly children: ReadonlyArray<Branch>
 }
 
 /**
- * The spans of a trace whose parents the collector does not have, with all that came of them. Spans for which `skip`
- * holds are left out, and what came of them with them.
+ * The root spans of a trace (without a parent at the collector), with their descendants. Omits spans that match `skip`,
+ * with their descendants.
  */
 export const treeOf = (
   spans: ReadonlyArray<Span>,
@@ -165,11 +165,11 @@ export const treeOf = (
   return own.filter(({ parentSpanId }) => parentSpanId === undefined || !ids.has(parentSpanId)).map(branch)
 }
 
-/** Names and kinds, nested: what a trace looks like at a glance. */
+/** The shape of a trace: nested names and kinds. */
 export const outline = ({ children, kind, name }: Branch): string =>
   `${name} [${kind}]${children.length === 0 ? "" : `(${children.map(outline).join(", ")})`}`
 
-/** How the collector answers: normally, with a status, slowly, or not at all. */
+/** The collector's reaction: normal, a status, slow, or none. */
 export type Mood = "well" | "hangs" | { readonly status: number }
 
 export interface OtlpCollector {
@@ -181,10 +181,10 @@ export interface OtlpCollector {
   readonly logs: ReadonlyArray<LogLine>
   /** Requests so far, by path, with their headers. */
   readonly requests: ReadonlyArray<{ readonly path: string; readonly headers: IncomingMessage["headers"] }>
-  /** Everything that came, as it was written. */
+  /** Everything received, as text. */
   readonly text: () => string
   readonly become: (mood: Mood) => void
-  /** What `look` gives once it gives something. Asked again whenever something comes. */
+  /** Waits until `look` returns a value; retries after each export. */
   readonly until: <A>(look: () => A | undefined) => Promise<A>
 }
 
@@ -195,7 +195,7 @@ const received = async (request: IncomingMessage): Promise<string> => {
   return (request.headers["content-encoding"] === "gzip" ? gunzipSync(body) : body).toString("utf8")
 }
 
-/** A collector on a free port of this machine, until the scope closes. */
+/** Starts a collector on a free port, until the scope closes. */
 export const otlpCollector = Effect.gen(function* () {
   const spans: Array<Span> = []
   const series: Array<Series> = []

@@ -1,4 +1,4 @@
-/** Requests with exactly the headers that they are given. */
+/** Sends requests with exactly the given headers. */
 import { request as httpRequest } from "node:http"
 
 export interface PlainAnswer {
@@ -16,7 +16,7 @@ export interface PlainRequest {
   readonly method?: string
 }
 
-/** One request, `Host` and everything else included that `fetch` would not let through. */
+/** Sends one request with any headers, even `Host` and others that `fetch` forbids. */
 export const plainRequest = ({ body, headers, method, path, port }: PlainRequest): Promise<PlainAnswer> =>
   new Promise((resolve, reject) => {
     const verb = method ?? (body === undefined ? "GET" : "POST")
@@ -29,7 +29,7 @@ export const plainRequest = ({ body, headers, method, path, port }: PlainRequest
     request.end(body)
   })
 
-/** `fetch` that says what a browser would of a page of `origin`. */
+/** `fetch` with the headers that a browser sends for a page of `origin`. */
 export const asPageOf =
   (origin: string): typeof globalThis.fetch =>
   (input, init) => {

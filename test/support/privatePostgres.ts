@@ -1,4 +1,4 @@
-/** A Postgres of a test's own, to be stopped, killed, frozen and started again without disturbing anybody. */
+/** A private Postgres that a test can stop, kill, freeze and restart. */
 import { spawn, spawnSync } from "node:child_process"
 import { chownSync, existsSync, globSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,12 +6,12 @@ import { Effect } from "effect"
 import { freePort } from "./freePort.ts"
 import { temporaryFolder } from "./proxy.ts"
 
-/** The newest that is installed. */
+/** The newest installed version. */
 const BINARIES = globSync("/usr/lib/postgresql/*/bin")
   .sort((a, b) => a.localeCompare(b, undefined, { numeric: true }))
   .at(-1)
 
-/** Postgres refuses to run as root, so then it runs as this user. */
+/** User for Postgres, which refuses to run as root. */
 const OWNER = "postgres"
 const isRoot = process.getuid?.() === 0
 
@@ -21,21 +21,21 @@ const idOf = (flag: "-u" | "-g"): number | undefined => {
 }
 const owner = isRoot ? { uid: idOf("-u"), gid: idOf("-g") } : undefined
 
-/** Whether there is a Postgres to start, and somebody to start it as. */
+/** True if Postgres and a user to run it exist. */
 export const postgresCanStart: boolean =
   BINARIES !== undefined &&
   existsSync(join(BINARIES, "initdb")) &&
   (owner === undefined || (owner.uid !== undefined && owner.gid !== undefined))
 if (!postgresCanStart) {
-  console.warn("! no Postgres in /usr/lib/postgresql that could be started: what needs one to stop is left out")
+  console.warn("! no Postgres in /usr/lib/postgresql that could be started: tests that stop it are skipped")
 }
 
 export interface PrivatePostgres {
   readonly url: string
   readonly start: Effect.Effect<void>
-  /** `fast`: it says good-bye to its clients. `immediate`: it is gone, as after a crash. */
+  /** `fast`: closes connections properly. `immediate`: like a crash. */
   readonly stop: (mode: "fast" | "immediate") => Effect.Effect<void>
-  /** Takes connections and statements, and answers none. */
+  /** Accepts connections and statements, and answers none. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
 }
@@ -52,7 +52,7 @@ const runAsOwner = (binary: string, args: ReadonlyArray<string>, cwd: string): P
     let errors = ""
     command.stderr.on("data", (data: Buffer) => (errors += data.toString()))
     command.once("error", reject)
-    // Not "close": the server that `pg_ctl` starts may keep the pipe open.
+    // Not "close": the server started by `pg_ctl` may keep the pipe open.
     command.once("exit", (code) => {
       command.stderr.destroy()
       if (code === 0) resolve()
@@ -60,14 +60,14 @@ const runAsOwner = (binary: string, args: ReadonlyArray<string>, cwd: string): P
     })
   })
 
-/** The server and every process of it. */
+/** The server and all its processes. */
 const processesOf = (data: string): ReadonlyArray<number> => {
   const postmaster = Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0])
   const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", `${postmaster}`], { encoding: "utf8" })
   return [postmaster, ...stdout.split("\n").flatMap((line) => (line.trim() === "" ? [] : [Number(line)]))]
 }
 
-/** A Postgres on a free port, with an empty database, that is gone when the scope closes. */
+/** Starts Postgres on a free port with an empty database, until the scope closes. */
 export const privatePostgres = Effect.gen(function* () {
   const folder = yield* temporaryFolder
   const data = join(folder, "data")
@@ -107,7 +107,7 @@ export const privatePostgres = Effect.gen(function* () {
   } satisfies PrivatePostgres
 })
 
-/** One that has ended since it was found, as those that serve a connection do, needs no signal. */
+/** Ignores processes that have ended since the search, such as those of connections. */
 const sendTo = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name)

@@ -1,4 +1,4 @@
-/** A Redis of a test's own, to be stopped, frozen and started again without disturbing anybody. */
+/** A private Redis that a test can stop, freeze and restart. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { connect } from "node:net"
@@ -10,21 +10,21 @@ import { temporaryFolder } from "./proxy.ts"
 const COMMAND = "redis-server"
 const START_MS = 20_000
 
-/** Whether there is a Redis to start. */
+/** True if Redis is installed. */
 export const redisCanStart: boolean = spawnSync(COMMAND, ["--version"]).status === 0
-if (!redisCanStart) console.warn(`! no ${COMMAND} in PATH: what needs one to stop and start is left out`)
+if (!redisCanStart) console.warn(`! no ${COMMAND} in PATH: tests that stop and start it are skipped`)
 
 export interface PrivateRedis {
   readonly url: string
   readonly port: number
-  /** Gone at once, with everything it knew. */
+  /** Kills it with all its data. */
   readonly stop: Effect.Effect<void>
-  /** Listens again, on the same port, and knows nothing. */
+  /** Restarts it empty, on the same port. */
   readonly start: Effect.Effect<void>
-  /** Takes connections and requests, and answers none. */
+  /** Accepts connections and requests, and answers none. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
-  /** Has it carry out one command, and returns what it replied. */
+  /** Runs one command and returns the reply. */
   readonly tell: (command: string) => Effect.Effect<string>
 }
 
@@ -52,7 +52,7 @@ const stopProcess = async (child: ChildProcess | undefined): Promise<void> => {
   await exited
 }
 
-/** A Redis on a free port that is gone when the scope closes. `started: false`: it is down at first. */
+/** Starts Redis on a free port, until the scope closes. `started: false`: it is down at first. */
 export const privateRedis = Effect.fnUntraced(function* (options: { readonly started?: boolean } = {}) {
   const folder = yield* temporaryFolder
   const port = yield* Effect.promise(freePort)

@@ -1,4 +1,4 @@
-/** The `sealgate` command in processes of its own, for tests of signals, exit codes, output and memory. */
+/** Runs the `sealgate` command in separate processes, for tests of signals, exit codes, output and memory. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
@@ -7,13 +7,13 @@ import { SealedClient, type SealedClientOptions } from "../../src/client/sealed/
 import { temporaryFolder } from "./proxy.ts"
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
-/** What a process has of this one's environment: where programs are, and what of Node's is compiled already. */
+/** Inherited environment: PATH and Node's compile cache. */
 const OWN = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] }
 const PAUSE_AT_EXIT = new URL("./pauseAtExit.ts", import.meta.url).pathname
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Stops the process just before it is gone, until it is killed: see `pauseAtExit.ts`. */
+  /** Pauses the process at its exit until it is killed: see `pauseAtExit.ts`. */
   readonly pauseAtExit?: boolean
   /** Default: a temporary folder. */
   readonly folder?: string
@@ -24,10 +24,10 @@ export interface RunOptions {
 export interface Running {
   readonly pid: number
   readonly folder: string
-  /** Everything printed so far, line by line. */
+  /** Lines printed so far. */
   readonly stdout: ReadonlyArray<string>
   readonly stderr: ReadonlyArray<string>
-  /** The first line of either, printed already or not, for which `find` gives something. */
+  /** Waits for the first line of either, past or future, for which `find` returns a value. */
   readonly line: <A>(find: (line: string) => A | undefined) => Promise<A>
   readonly kill: (signal: NodeJS.Signals) => void
   /** Exit code, or the signal that ended it. */
@@ -48,7 +48,7 @@ const follow = (child: ChildProcess, pid: number, folder: string): Running => {
       for (const look of waiting) look(line)
     })
   }
-  // "close" comes after "exit", once everything that was printed has been read.
+  // "close" follows "exit" once all output has been read.
   const exit = once(child, "close").then(([code, signal]) => (code === null ? String(signal) : Number(code)))
   return {
     pid,
@@ -100,18 +100,18 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, opt
   )
 })
 
-/** Where a line of the log says that the operator's listener is. */
+/** The address of the operator's listener in a line of the log. */
 export const operatorUrlIn = (line: string): string | undefined => /for the operator: (http:[^\s"]+)/.exec(line)?.[1]
 
 export interface RunningProxyProcess extends Running {
   readonly url: string
-  /** Where its operator asks. */
+  /** The operator's listener. */
   readonly operatorUrl: string
   readonly kid: string
   readonly client: (options?: Partial<SealedClientOptions>) => SealedClient
 }
 
-/** A proxy process that has said where it listens and what to pin. */
+/** Starts a proxy process, and waits for its address and pin. */
 export const runProxy = Effect.fnUntraced(function* (options: RunOptions & { readonly secure?: boolean } = {}) {
   const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", RATE_LIMIT_INIT: "0", ...options.env }
   const running = yield* run(["proxy"], { ...options, env })

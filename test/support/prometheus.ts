@@ -1,4 +1,4 @@
-/** A strict reader of the Prometheus text format, version 0.0.4: everything a scraper may choke on is an error. */
+/** A strict parser of the Prometheus text format, version 0.0.4: rejects everything that may break a scraper. */
 import { assert } from "@effect/vitest"
 import { declarations } from "../../src/services/metrics.ts"
 
@@ -45,7 +45,7 @@ const sampleOf = (line: string): Sample => {
 const keyOf = ({ labels, name }: Sample, without?: string): string =>
   JSON.stringify([name, ...Object.entries(labels).filter(([label]) => label !== without)].sort())
 
-/** Buckets of each series must not fall, must end with `+Inf`, and that one must be the count. */
+/** Requires buckets that never fall and end with `+Inf`, which equals the count. */
 const checkHistogram = (family: Family): void => {
   const series = new Map<string, Array<Sample>>()
   for (const sample of family.samples) {
@@ -77,7 +77,7 @@ const SUFFIXES = {
   summary: ["", "_sum", "_count"],
 }
 
-/** The families of an exposition; throws at anything that is not as the format wants it. */
+/** Returns the families of an exposition; throws on any format error. */
 export const parsePrometheus = (text: string): ReadonlyMap<string, Family> => {
   if (text !== "" && !text.endsWith("\n")) throw new Error("no newline at the end")
   const families = new Map<string, Family & { readonly samples: Array<Sample> }>()
@@ -125,7 +125,7 @@ export const valueOf = (
     .filter((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))
     .reduce((sum, { value }) => sum + value, 0)
 
-/** Every family is one that is declared, with exactly the labels that it is declared with. */
+/** Asserts that every family is declared, with exactly its labels. */
 export const assertDeclared = (families: ReadonlyMap<string, Family>): void => {
   const declared = new Map(declarations.map((declaration) => [declaration.name, declaration]))
   for (const { help, name, samples, type } of families.values()) {

@@ -1,4 +1,4 @@
-/** A sealed proxy in this process, on a free port of 127.0.0.1, with whatever a test wants to replace. */
+/** A sealed proxy in this process, on a free port of 127.0.0.1, with replaceable parts. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -17,22 +17,22 @@ import type { Fake } from "./FakeUpstream.ts"
 
 export interface RunningProxy {
   readonly url: string
-  /** Where its operator asks. */
+  /** The operator's listener. */
   readonly operatorUrl: string
   readonly port: number
-  /** What clients pin. */
+  /** The pin for clients. */
   readonly kid: string
-  /** A new client that pins this proxy and has its streams wait for no clock, unless `options` say otherwise. */
+  /** A new client that pins this proxy, with unpaced streams unless `options` set a pace. */
   readonly client: (options?: Partial<SealedClientOptions>) => SealedClient
 }
 
-/** A folder of the test's own, removed when the scope closes. */
+/** A temporary folder, removed when the scope closes. */
 export const temporaryFolder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "sealgate-test-"))),
   (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true })),
 )
 
-/** The settings that an empty environment gives, for a test: loopback, a free port, no limits per client. */
+/** Default settings for tests: loopback, a free port, no limits per client. */
 export const testSettings = Effect.gen(function* () {
   const defaults = yield* decodeSettings(proxySettings).pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
@@ -51,7 +51,7 @@ export const testSettings = Effect.gen(function* () {
   } satisfies ProxySettings
 })
 
-/** Settings with which a fake of the vendors stands behind the proxy. */
+/** Settings that use a fake of the vendors as provider. */
 export const behind = (fake: Fake) => ({
   provider1ApiKey: Redacted.make("key"),
   provider1BaseUrl: new URL(fake.openAi),
@@ -59,9 +59,9 @@ export const behind = (fake: Fake) => ({
 
 export interface ProxyOptions {
   readonly settings?: Partial<ProxySettings>
-  /** Default: what the settings say; without a provider key, the echo. */
+  /** Default: the configured providers; without a key, the echo. */
   readonly upstream?: Layer.Layer<Upstream>
-  /** What the proxy finds around itself; default: no logger. */
+  /** Services around the proxy; default: no logger. */
   readonly services?: Layer.Layer<never>
 }
 

@@ -1,4 +1,4 @@
-/** Requests by Python's `http.client`: a program that knows nothing of this product and nothing of JavaScript. */
+/** Sends requests with Python's `http.client`, as an independent program. */
 import { execFile, spawnSync } from "node:child_process"
 
 const PROGRAM = `
@@ -29,7 +29,7 @@ export interface PythonRequest {
   readonly path: string
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Hangs up when a line with this text has come. */
+  /** Hangs up after a line with this text. */
   readonly until?: string
 }
 
@@ -37,11 +37,11 @@ export interface PythonAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly lines: ReadonlyArray<string>
-  /** The exception that ended the reading of the body, if one did. */
+  /** The exception that ended the reading of the body, if any. */
   readonly broken: string | null
 }
 
-/** Whether there is a Python to ask. */
+/** True if Python is installed. */
 export const havePython = spawnSync("python3", ["--version"]).status === 0
 if (!havePython) console.warn("! python3 is not installed: the tests that use it are skipped")
 

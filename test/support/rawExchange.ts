@@ -1,18 +1,18 @@
-/** Answers as an onlooker has them: bytes of a connection, taken apart at the seams that HTTP shows. */
+/** Parses the bytes of a connection into answers, as an observer of HTTP can. */
 import { connect, type Socket } from "node:net"
 import { Effect } from "effect"
 import { postOf } from "./sockets.ts"
 
-/** What is known of an answer on the wire so far. */
+/** The received part of an answer. */
 export interface RawAnswer {
-  /** Status line and headers, the time of day left out. */
+  /** Status line and headers, without `Date`. */
   readonly head: string
-  /** Chunks (RFC 9112 §7.1) that have come whole. */
+  /** Complete chunks (RFC 9112 §7.1). */
   readonly chunks: ReadonlyArray<string>
   readonly ended: boolean
 }
 
-/** Takes the bytes of one answer apart, as far as they have come. */
+/** Parses the received bytes of one answer. */
 const rawAnswer = (text: string): RawAnswer => {
   const end = text.indexOf("\r\n\r\n")
   if (end < 0) return { head: "", chunks: [], ended: false }
@@ -32,7 +32,7 @@ const rawAnswer = (text: string): RawAnswer => {
   }
 }
 
-/** A connection for one request after another. */
+/** A connection for sequential requests. */
 export class RawConnection {
   private readonly socket: Socket
   private text = ""
@@ -69,7 +69,7 @@ export class RawConnection {
     return rawAnswer(this.text)
   }
 
-  /** Waits for what `holds` says of the answer. */
+  /** Waits until `holds` is true for the answer. */
   until(holds: (answer: RawAnswer) => boolean): Promise<RawAnswer> {
     return new Promise((resolve, reject) => {
       this.look = () => {

@@ -1,4 +1,4 @@
-/** The wire between a client and a server: passes every byte on, in both directions, and keeps it. */
+/** A relay between client and server that forwards and records every byte, in both directions. */
 import { Effect } from "effect"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 
@@ -8,7 +8,7 @@ export interface Relay {
   readonly seen: () => string
 }
 
-/** A relay to `port` of 127.0.0.1 that lives as long as the scope. */
+/** Starts a relay to `port` of 127.0.0.1, until the scope closes. */
 export const makeRelay = (port: number) =>
   Effect.map(
     Effect.acquireRelease(

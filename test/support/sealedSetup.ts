@@ -1,4 +1,4 @@
-/** A proxy before a fake vendor, and the wire to it: what tests of the ways to use sealing stand on. */
+/** A proxy before a fake vendor, with a recorded wire, for tests of clients. */
 import { Effect, Layer, Redacted } from "effect"
 import { layerUpstream } from "../../src/layers/Providers.ts"
 import type { ProxySettings } from "../../src/layers/Proxy.ts"

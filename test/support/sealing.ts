@@ -1,4 +1,4 @@
-/** Sealed requests by hand, for tests that need what the client does not let out: the envelope, and bad ones. */
+/** Seals requests by hand, for tests that need the envelope or invalid ones. */
 import { randomUUID } from "node:crypto"
 import { type Bytes, decodeBase64Url, encodeBase64Url } from "../../src/domain/bytes/bytes.ts"
 import { FLOOR, pad } from "../../src/domain/protocol/padding.ts"
@@ -28,11 +28,11 @@ export const post = (proxy: Reachable, path: string, body: unknown, headers: Rea
 export const jsonOf = async (response: Response): Promise<JsonObject> => {
   const value: unknown = await response.json()
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("not a JSON object")
-  // Just checked to be an object that is no array.
+  // Checked above.
   return value as JsonObject
 }
 
-/** The keys that the proxy shows, by key id. */
+/** The proxy's published keys, by key id. */
 export const keysOf = async (proxy: Reachable): Promise<TrustedKeys> =>
   keysByThumbprint(await jsonOf(await fetch(`${proxy.url}/v1/keys`)))
 
@@ -83,7 +83,7 @@ export const sealBlock = async (
   return { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
 }
 
-/** Sends any bytes as the payload of a request, and opens the failure that must come of it. */
+/** Sends any bytes as the payload of a request, and opens the expected failure. */
 export const openedProblem = async (proxy: Reachable, session: ClientSession, payload: Bytes) => {
   const { ciphertext, enc, secret } = await hpkeSeal(
     session.suite,
@@ -109,11 +109,11 @@ export const openedProblem = async (proxy: Reachable, session: ClientSession, pa
     sealedAt: performance.now(),
   }
   const opener = await ResponseOpener.begin(sent, new Map(), { form: "complete" }, string(answer, "response_nonce"))
-  if ((await opener.openAnswer(nothing)) !== null) throw new Error("there is an answer")
+  if ((await opener.openAnswer(nothing)) !== null) throw new Error("expected a failure, but got an answer")
   return { status: response.status, problem: objectMember(await opener.open(frame, true), "problem") }
 }
 
-/** The same base64url text with byte `index` of what it stands for changed. */
+/** Changes decoded byte `index` of a base64url text. */
 export const withByteChanged = (text: string, index: number, mask = 1): string => {
   const bytes = decodeBase64Url(text)
   if (bytes === undefined) throw new Error("not base64url")
@@ -123,6 +123,6 @@ export const withByteChanged = (text: string, index: number, mask = 1): string =
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-/** The same text with the base64url character at `index` replaced by the next one of the alphabet. */
+/** Replaces the base64url character at `index` by the next one of the alphabet. */
 export const withCharacterChanged = (text: string, index: number): string =>
   text.slice(0, index) + ALPHABET.charAt((ALPHABET.indexOf(text.charAt(index)) + 1) % 64) + text.slice(index + 1)

@@ -1,6 +1,6 @@
 /**
- * Watches the memory that secrets are in while something of the product runs: what it takes for them (`secretBytes` is the
- * one place that makes array buffers), and what it hands to `node:crypto` and gets from there.
+ * Watches the memory of secrets while product code runs: buffers from `secretBytes`, which allocates all of them, and
+ * arguments and results of `node:crypto`.
  */
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
@@ -14,16 +14,16 @@ const methodOf = (object: unknown, name: string): Method => {
   return (...args) => Reflect.apply(method, object, args)
 }
 
-/** Buffers by what they were, in the order in which they were seen. */
+/** Buffers by kind, in order of appearance. */
 type Note = (what: string, bytes: unknown) => void
 
-/** Lets `change` see every object that a function of `node:crypto` makes. */
+/** Passes every object that a function of `node:crypto` creates to `change`. */
 const tap = (name: keyof typeof crypto, change: (note: Note, args: ReadonlyArray<unknown>, made: unknown) => void) => ({
   name,
   change,
 })
 
-/** Notes what goes into a method of `object`, or what comes out of it. */
+/** Records arguments or results of a method of `object`. */
 const tapMethod = (object: unknown, name: string, see: (args: ReadonlyArray<unknown>, result: unknown) => void) => {
   const method = methodOf(object, name)
   Reflect.set(Object(object), name, (...args: ReadonlyArray<unknown>) => {
@@ -47,7 +47,7 @@ const TAPS = [
     if (ArrayBuffer.isView(key) && key.byteLength <= 32) note("key of an HMAC", key)
     tapMethod(hmac, "digest", (_, digest) => note("HMAC", digest))
   }),
-  // One that is text is of something public.
+  // Texts are public values.
   tap("hash", (note, _, digest) => note("hash", digest)),
   tap("createPrivateKey", (note, [options]) => note("encoded private key", Reflect.get(Object(options), "key"))),
   tap("diffieHellman", (note, _, shared) => note("agreed secret", shared)),
@@ -58,11 +58,11 @@ const TAPS = [
 ]
 
 export interface Watched {
-  /** Runs something of the product and keeps an eye on its secrets. One at a time: what is replaced is everybody's. */
+  /** Runs product code and records its secrets. One at a time, because it replaces global functions. */
   readonly during: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** What was seen so far, whether or not it still has anything in it. */
+  /** All recorded buffers, zeroed or not. */
   readonly seen: () => ReadonlyArray<string>
-  /** What was seen so far and is not all zero now. */
+  /** Recorded buffers that are not all zero. */
   readonly left: () => ReadonlyArray<string>
 }
 

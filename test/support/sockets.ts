@@ -1,19 +1,19 @@
-/** Plain TCP towards a server, for everything that an HTTP client would not send. */
+/** Plain TCP connections, for bytes that an HTTP client would not send. */
 import { connect, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 
 export interface OpenSocket {
   readonly socket: Socket
   readonly write: (bytes: string | Uint8Array) => void
-  /** Everything received when the server has closed the connection, properly or not. */
+  /** Resolves with everything received once the server has closed or reset the connection. */
   readonly ended: Promise<string>
   /** Everything received so far. */
   readonly received: () => string
-  /** Resolves once what was received matches. */
+  /** Resolves once the received text matches. */
   readonly receives: (pattern: RegExp) => Promise<string>
 }
 
-/** A connection to 127.0.0.1 on which `bytes` were written; closed with the scope. All of 127.0.0.0/8 is this machine. */
+/** Opens a connection to 127.0.0.1 and writes `bytes`; closed with the scope. All of 127.0.0.0/8 is this machine. */
 export const openSocket = (
   port: number,
   bytes: string | Uint8Array = "",

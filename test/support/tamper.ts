@@ -1,4 +1,4 @@
-/** Somebody on the path: answers that are changed, kept, cut or swapped before the client sees them. */
+/** Attackers on the path: change, hold, cut or swap answers before the client sees them. */
 import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
 
 export interface SentEvent {
@@ -25,7 +25,7 @@ export const eventsOf = (text: string): ReadonlyArray<SentEvent> =>
 export const textOf = (events: ReadonlyArray<SentEvent>): string =>
   events.map(({ data, event }) => `event: ${event}\ndata: ${data}\n\n`).join("")
 
-/** Passes everything on, the answers to completions changed by `change`. */
+/** Forwards everything, with answers to completions changed by `change`. */
 export const changing =
   (change: (body: string, response: Response) => string | Response | Promise<string | Response>): Fetch =>
   async (url, init) => {
@@ -35,11 +35,11 @@ export const changing =
     return typeof changed === "string" ? new Response(changed, response) : changed
   }
 
-/** Passes everything on, the events of streams changed by `change`. */
+/** Forwards everything, with events of streams changed by `change`. */
 export const changingEvents = (change: (events: ReadonlyArray<SentEvent>) => ReadonlyArray<SentEvent>): Fetch =>
   changing((body) => textOf(change(eventsOf(body))))
 
-/** Passes everything on and tells what was asked and answered. */
+/** Forwards everything, and reports requests and answers. */
 export const recording = () => {
   const requests: Array<Requested> = []
   const answers: Array<string> = []
@@ -52,7 +52,7 @@ export const recording = () => {
   return { record, requests, answers }
 }
 
-/** What `promise` fails with; it must not succeed. */
+/** Returns the error of `promise`, which must not succeed. */
 export const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
   const outcome = await promise.then(
     (value) => ({ value }),
@@ -62,7 +62,7 @@ export const failureOf = async (promise: Promise<unknown>): Promise<unknown> => 
   throw new Error(`should have failed, but gave ${JSON.stringify(outcome.value)}`)
 }
 
-/** The events of a stream, and what it fails with after them; it must not succeed. */
+/** Returns the events of a stream and its final error; it must not succeed. */
 export const brokenOff = async <Event>(stream: Promise<AsyncIterable<Event>>) => {
   const seen: Array<Event> = []
   const read = async () => {

@@ -1,4 +1,4 @@
-/** Both servers with TLS, in this process, with what they log. */
+/** Starts both servers with TLS in this process, and records their logs. */
 import { type Duration, Effect, Logger } from "effect"
 import type { Certificate } from "./certificates.ts"
 import { databaseUrl, startGateway } from "./gateway.ts"
@@ -6,7 +6,7 @@ import { startProxy } from "./proxy.ts"
 
 export interface TlsServerOptions {
   readonly server: Certificate
-  /** Whose clients are let in; without it, every client is. */
+  /** Authority of admitted clients; without it, every client is admitted. */
   readonly authority?: string
   readonly minVersion?: "TLSv1.2" | "TLSv1.3"
   readonly headersTimeout?: Duration.Duration
@@ -14,7 +14,7 @@ export interface TlsServerOptions {
 
 export interface TlsServer {
   readonly url: string
-  /** Where its operator asks. */
+  /** The operator's listener. */
   readonly operatorUrl: string
   readonly port: number
   /** The lines logged so far, as JSON. */
@@ -53,7 +53,7 @@ const gateway = Effect.fnUntraced(function* (options: TlsServerOptions, logger: 
 export const KINDS = ["proxy", "gateway"] as const
 const starts = { proxy, gateway }
 
-/** Starts one of the servers until the scope closes. */
+/** Starts one of the servers, until the scope closes. */
 export const startTls = Effect.fnUntraced(function* (kind: (typeof KINDS)[number], options: TlsServerOptions) {
   const logs: Array<string> = []
   const { operatorUrl, url } = yield* starts[kind](

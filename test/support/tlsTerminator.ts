@@ -1,4 +1,4 @@
-/** What ends TLS in front of a server, as balancers do: it says whom a request is from, and passes the rest on. */
+/** Terminates TLS in front of a server like a balancer: sets the client's address and forwards the rest. */
 import { readFileSync } from "node:fs"
 import { request } from "node:http"
 import { createServer } from "node:https"
@@ -12,7 +12,7 @@ export interface TlsTerminator {
   readonly certificate: Certificate
 }
 
-/** A terminator before `port` of 127.0.0.1 that lives as long as the scope. */
+/** Starts a terminator before `port` of 127.0.0.1, until the scope closes. */
 export const runTlsTerminator = Effect.fnUntraced(function* (port: number) {
   const certificate = makeCertificate(yield* temporaryFolder, "terminator")
   const server = yield* Effect.acquireRelease(
@@ -26,7 +26,7 @@ export const runTlsTerminator = Effect.fnUntraced(function* (port: number) {
             host: "127.0.0.1",
             method,
             path: url,
-            // In place of whatever the client says of itself.
+            // Replaces the client's own claim.
             headers: { ...headers, "x-forwarded-for": socket.remoteAddress, "x-forwarded-proto": "https" },
           })
           onward.on("response", (answer) => {

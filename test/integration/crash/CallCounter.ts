@@ -1,12 +1,11 @@
 /**
- * The upstream of the crash test. It counts calls and knows, from the order in which steps are called, which steps must
- * have been stored by then: a step that comes after others is called only when those are on disk. So a second call of
- * one of them after that is a finished call made again.
+ * The upstream of the crash test. It counts calls. A step is called only when its predecessors are on disk, so a later
+ * second call of a predecessor repeats a finished call.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** The steps of the scripted program in the order in which they depend on each other. */
+/** The steps of the scripted program in order of dependency. */
 const STAGES: ReadonlyArray<ReadonlyArray<string>> = [["before"], ["one", "two", "three"], ["after"]]
 const stageOf = (step: string): number => STAGES.findIndex((stage) => stage.includes(step))
 
@@ -17,7 +16,7 @@ export interface Violation {
 }
 
 interface Progress {
-  /** The furthest stage that was called; all before it are finished. */
+  /** The furthest called stage; all earlier ones are finished. */
   stage: number
   ended: boolean
   /** The tokens given to each step. */
@@ -27,15 +26,15 @@ interface Progress {
 export class CallCounter {
   readonly violations: Array<Violation> = []
   calls = 0
-  /** Calls of a step that had been called before. */
+  /** Repeated calls of a step. */
   repeats = 0
-  /** For each job that lost its worker in the middle of a call: milliseconds from the last kill to its next call. */
+  /** For each job that lost its worker during a call: milliseconds from the last kill to its next call. */
   readonly takeovers: Array<number> = []
   private readonly orphans = new Set<string>()
   private lastKill = 0
   private readonly jobs = new Map<string, Progress>()
   private readonly inFlight = new Map<string, Map<string, number>>()
-  /** Who waits for how many more calls of which worker. */
+  /** Waiters for a number of further calls, by worker. */
   private readonly awaited = new Map<string, { left: number; readonly resolve: () => void }>()
   private readonly server = createServer((request, response) => {
     const query = new URL(request.url ?? "/", "http://localhost").searchParams
@@ -52,14 +51,14 @@ export class CallCounter {
   })
   private readonly delay: () => number
 
-  /** `delay` gives the milliseconds that each call takes. */
+  /** `delay` returns the milliseconds of each call. */
   constructor(delay: () => number) {
     this.delay = delay
   }
 
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.server.listen(0, "127.0.0.1", resolve))
-    // A server that listens on a port has an address of this shape.
+    // `address()` is a string only for pipes.
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
@@ -68,13 +67,13 @@ export class CallCounter {
     this.server.closeAllConnections()
   }
 
-  /** Resolves when that many more calls of the worker have arrived; the last of them is then in flight. */
+  /** Resolves when this many more calls of the worker have arrived, the last of them in flight. */
   async callsOf(worker: string, count: number): Promise<void> {
     await new Promise<void>((resolve) => this.awaited.set(worker, { left: count, resolve }))
     this.awaited.delete(worker)
   }
 
-  /** The worker is being killed: its jobs in flight wait for another, and any job that waits may have been claimed by it. */
+  /** The worker is being killed: its jobs in flight wait for another, and it may have claimed any waiting job. */
   killed(worker: string): void {
     for (const [job, flights] of this.inFlight.get(worker) ?? []) {
       if (flights > 0) this.orphans.add(job)
@@ -83,7 +82,7 @@ export class CallCounter {
     this.lastKill = performance.now()
   }
 
-  /** The job was seen ended with these tokens. */
+  /** Records the end of a job with these tokens. */
   ended(job: string, tokens: ReadonlyArray<string>): void {
     const progress = this.progress(job)
     progress.ended = true

@@ -1,4 +1,4 @@
-/** The processes of the crash test: started, asked, killed, and started again. */
+/** Starts, calls, kills and restarts the processes of the crash test. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
@@ -10,7 +10,7 @@ const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url))
 interface Running {
   readonly name: string
   readonly child: ChildProcess
-  /** Resolves once the worker answers requests, fails when it exits by itself; neither when it is killed before. */
+  /** Resolves once the worker answers requests, and fails if it exits by itself; stays pending if it is killed first. */
   readonly ready: Promise<void>
   /** Set once it answers. */
   url: string | undefined
@@ -23,7 +23,7 @@ export class Workers {
   private readonly args: ReadonlyArray<string>
   private readonly onFault: (message: string) => void
 
-  /** `args` are the worker's: database, counter's URL, lease. `onFault` hears of workers that died by themselves. */
+  /** `args` are database, counter's URL and lease. `onFault` receives workers that died by themselves. */
   constructor(args: ReadonlyArray<string>, onFault: (message: string) => void) {
     this.args = args
     this.onFault = onFault
@@ -57,12 +57,12 @@ export class Workers {
     return this.running(slot).name
   }
 
-  /** Resolves once the worker in `slot` answers requests; never if it is killed before. */
+  /** Resolves once the worker in `slot` answers requests; never if it is killed first. */
   ready(slot: number): Promise<void> {
     return this.running(slot).ready
   }
 
-  /** Kills the worker in `slot` without any warning, and waits until it is gone. */
+  /** Kills the worker in `slot` with SIGKILL, and waits for its exit. */
   async kill(slot: number): Promise<void> {
     const running = this.running(slot)
     running.url = undefined
@@ -71,7 +71,7 @@ export class Workers {
     await exited
   }
 
-  /** Asks some worker that is up, again and again until one answers, because workers die. Fails once all are closed. */
+  /** Calls live workers until one answers, because workers die. Fails once all are closed. */
   async ask(path: string, query: Record<string, string>, pick: () => number): Promise<unknown> {
     while (!this.closed) {
       const up = this.slots.flatMap((running) => running.url ?? [])
@@ -90,12 +90,12 @@ export class Workers {
 
   private running(slot: number): Running {
     const running = this.slots[slot]
-    if (running === undefined) throw new Error(`there is no worker ${slot}`)
+    if (running === undefined) throw new Error(`no worker ${slot}`)
     return running
   }
 }
 
-/** `undefined` when the worker died meanwhile, or could not serve. */
+/** `undefined` if the worker died meanwhile, or could not serve. */
 const tryToGet = async (url: string): Promise<{ readonly body: unknown } | undefined> => {
   try {
     const response = await fetch(url, { method: "POST" })

@@ -28,8 +28,8 @@ const survives = Effect.fnUntraced(function* (database: Effect.Effect<string, ne
   assert.isAtLeast(report.takeovers, 1, "no kill hit a call in flight, so nothing was tested")
 }, Effect.scoped)
 
-describe("jobs of gateways that are killed at random", () => {
-  it.live("are neither lost nor repeated on the embedded database", () => survives(sqliteFile, 1), 120_000)
+describe("jobs of randomly killed gateways", () => {
+  it.live("are neither lost nor repeated on SQLite", () => survives(sqliteFile, 1), 120_000)
 
   it.live.skipIf(!postgresIsThere)(
     "are neither lost nor repeated on a Postgres that two processes share",

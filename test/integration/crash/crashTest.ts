@@ -1,5 +1,5 @@
 /**
- * Kills gateway processes at random points under load, and holds them to what durability promises: no acknowledged job
+ * Kills gateway processes at random points under load, and checks durability: no acknowledged job
  * is lost, none has two results, no finished step is called again, and every job ends.
  */
 import { setTimeout as sleep } from "node:timers/promises"
@@ -11,9 +11,9 @@ export interface CrashTestOptions {
   readonly database: string
   readonly kills: number
   readonly processes: number
-  /** Jobs that have been asked for and have not ended, at any time. */
+  /** Concurrent jobs. */
   readonly load: number
-  /** Seconds after which a silent worker is taken for dead; the product's default is 15. */
+  /** Seconds after which a silent worker counts as dead; the product's default is 15. */
   readonly leaseSeconds: number
   readonly seed: number
   readonly log: (message: string) => void
@@ -23,29 +23,29 @@ export interface CrashReport {
   readonly kills: number
   readonly acknowledged: number
   readonly completed: number
-  /** Ended in any other way, or differently when looked at again. */
+  /** Jobs that ended otherwise, or changed after their end. */
   readonly wrong: ReadonlyArray<string>
   readonly violations: ReadonlyArray<Violation>
-  /** Workers that died without being killed. */
+  /** Workers that died by themselves. */
   readonly faults: ReadonlyArray<string>
   readonly calls: number
-  /** Calls in flight at a kill, which were made again. */
+  /** Repeated calls that were in flight at a kill. */
   readonly repeats: number
-  /** Milliseconds from the last kill until the last job that had lost its worker went on. */
+  /** Milliseconds from the last kill until the last job without a worker resumed. */
   readonly slowestTakeover: number
   readonly takeovers: number
   readonly seconds: number
 }
 
-/** Milliseconds that one call takes at most. */
+/** Longest call, in milliseconds. */
 const MAX_CALL = 60
-/** Calls that a worker makes at most before it is killed, and milliseconds that it lives if it makes none. */
+/** Most calls of a worker before it is killed, and its lifetime in milliseconds without calls. */
 const MAX_CALLS = 40
 const MAX_IDLE = 3000
-/** How often a worker is killed while it still starts. */
+/** Share of workers that are killed while starting. */
 const KILLED_YOUNG = 0.1
 const MAX_YOUTH = 800
-/** After the last kill every job ends within this time: a lease, and then its few short calls. */
+/** Every job ends within this time after the last kill: a lease and a few short calls. */
 const DRAIN_MS = 60_000
 
 interface JobJson {
@@ -88,10 +88,10 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
   })
 
   const ask = <A>(path: string, query: Record<string, string>) =>
-    // The workers are this test's own, and answer with what their source says.
+    // The test's workers answer with this shape.
     workers.ask(path, query, random) as Promise<A>
 
-  /** Asks for one job after the other, each under its own key, and follows each to its end. */
+  /** Submits one job after the other, each under a separate key, and follows each to its end. */
   const load = async (agent: string, lane: number): Promise<void> => {
     for (let n = 0; !stop.signal.aborted; n++) {
       const key = `${lane}-${n}`
@@ -114,7 +114,7 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
     await Promise.all(slots.map((slot) => workers.start(slot)))
     const agent = await ask<string>("agent", {})
     const lanes = Array.from({ length: options.load }, (_, lane) => load(agent, lane))
-    // A lane fails only when the workers are closed under it, after its job was found not to end.
+    // A lane fails only if the workers close, after its job failed to end.
     for (const lane of lanes) lane.catch(() => undefined)
 
     for (let kill = 1; kill <= options.kills; kill++) {
@@ -157,7 +157,7 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
   return report()
 }
 
-/** A small seeded generator, so that a run can be repeated with the same kills. */
+/** A seeded generator, so that a run can be repeated with the same kills. */
 const mulberry32 = (seed: number) => {
   let state = seed >>> 0
   return (): number => {

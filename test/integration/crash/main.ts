@@ -13,9 +13,9 @@ const { values } = parseArgs({
   },
 })
 const onPostgres = values.database === "postgres"
-/** The embedded database belongs to one process. */
+/** SQLite allows only one process. */
 const processes = onPostgres ? Number(values.processes ?? "2") : 1
-/** On Postgres, jobs wait for the leases of the dead meanwhile; the living need work too. */
+/** On Postgres, jobs of dead workers wait for their leases, so live workers need more jobs. */
 const load = onPostgres ? 60 : 12
 const SECONDS_PER_KILL = 4
 const SECONDS_TO_DRAIN = 180

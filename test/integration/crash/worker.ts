@@ -1,6 +1,6 @@
 /**
- * One gateway process of the crash test, without the real HTTP surface: it enqueues and reads jobs on request, and works
- * on them with a program whose every step is a call to the test's own server, which counts. It is there to be killed.
+ * A gateway process of the crash test, without the real HTTP surface: it enqueues and reads jobs on request, and runs
+ * them with a program whose every step calls the test's counting server. The test kills it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Duration, Effect, Layer, Redacted, Schema } from "effect"
@@ -16,7 +16,7 @@ import { answer, gateway } from "../../support/jobs.ts"
 const [name = "", database = "", counter = "", lease = "15"] = process.argv.slice(2)
 const TENANT = TenantId.make("crash-test")
 
-/** One step: a call that the parent counts, and that answers with a token it gives only once. */
+/** One step: a call that the parent counts and answers with a unique token. */
 const callStep = (context: JobContext, step: string) =>
   context.step(
     { kind: step },
@@ -92,7 +92,7 @@ const serve = Effect.gen(function* () {
   return yield* Effect.never
 })
 
-// A worker whose parent is gone has nobody left to kill it.
+// Exits with its parent, which would otherwise kill it.
 process.stdin.resume().on("end", () => process.exit(1))
 
 await Effect.runPromise(Effect.provide(serve, Layer.fresh(layer)))

@@ -1,10 +1,10 @@
-/** Strangers with as many addresses as they like: all of 127.0.0.0/8 is this machine. */
+/** Attackers with many addresses: all of 127.0.0.0/8 is this machine. */
 import { connect, type Socket } from "node:net"
 
-/** The `index`th address of an attacker; none of them is 127.0.0.1, which is the honest client's. */
+/** The `index`th address of an attacker; never 127.0.0.1, the honest client's. */
 export const addressOf = (index: number): string => `127.77.${(index >> 8) & 255}.${index & 255}`
 
-/** A connection from an address, which gives up no half of it by itself. Errors, such as resets, only close it. */
+/** Opens a connection from an address that stays half-open. Errors, such as resets, only close it. */
 export const connectFrom = async (port: number, address: string): Promise<Socket> => {
   const socket = connect({ port, host: "127.0.0.1", localAddress: address, allowHalfOpen: true })
   socket.on("error", () => undefined)
@@ -15,10 +15,10 @@ export const connectFrom = async (port: number, address: string): Promise<Socket
   return socket
 }
 
-/** How many things are begun at the same time; more would only overrun the server's backlog. */
+/** Operations at once; more would overrun the server's backlog. */
 const AT_ONCE = 100
 
-/** Does something `count` times, a hundred at a time, and gives the results in order. */
+/** Repeats an operation `count` times, a hundred at a time, and returns the results in order. */
 export const inParallel = async <A>(count: number, each: (index: number) => Promise<A>): Promise<ReadonlyArray<A>> => {
   const results: Array<A> = []
   let next = 0
@@ -32,7 +32,7 @@ export const inParallel = async <A>(count: number, each: (index: number) => Prom
   return results
 }
 
-/** `count` connections, `perAddress` from each address, counted from the `from`th. */
+/** Opens `count` connections, `perAddress` from each address, from the `from`th on. */
 export const manyConnections = (
   port: number,
   count: number,
@@ -45,7 +45,7 @@ export const destroyAll = (sockets: ReadonlyArray<Socket>): void => {
   for (const socket of sockets) socket.destroy()
 }
 
-/** Writes `more` to each of them now and then, whatever the server says, until stopped. */
+/** Writes `more` to each connection periodically, until stopped. */
 export const trickle = (sockets: ReadonlyArray<Socket>, more: string, everyMs: number): (() => void) => {
   const timer = setInterval(() => {
     for (const socket of sockets) if (socket.writable) socket.write(more)
@@ -53,7 +53,7 @@ export const trickle = (sockets: ReadonlyArray<Socket>, more: string, everyMs: n
   return () => clearInterval(timer)
 }
 
-/** Everything that arrives, as text. The socket is read from now on. */
+/** Starts reading the socket, and returns all arriving text. */
 export const listen = (socket: Socket): (() => string) => {
   let text = ""
   socket.on("data", (chunk) => {
@@ -62,5 +62,5 @@ export const listen = (socket: Socket): (() => string) => {
   return () => text
 }
 
-/** Bytes of what was written that the system has taken. */
+/** Written bytes that the system has accepted. */
 export const takenFrom = (socket: Socket): number => socket.bytesWritten - socket.writableLength

@@ -1,9 +1,9 @@
-/** A provider that streams as fast as it is read, without an end in sight, and knows how much it got rid of. */
+/** A provider that streams without end as fast as it is read, and counts the bytes taken. */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, type Scope } from "effect"
 
-/** What each of its streams would send, if it were read. */
+/** Bytes that each stream would send if read. */
 export const FLOOD_BYTES = 32 * 1024 * 1024
 
 const CHUNK = {
@@ -15,7 +15,7 @@ const CHUNK = {
 }
 const EVENT = `data: ${JSON.stringify(CHUNK)}\n\n`
 
-/** Writes on whenever the system has taken what was written. */
+/** Writes more whenever the system has accepted the last write. */
 const flood = (response: ServerResponse): void => {
   let left = FLOOD_BYTES
   const write = () => {
@@ -31,7 +31,7 @@ const flood = (response: ServerResponse): void => {
 export interface FloodingProvider {
   /** Its base URL, as an OpenAI-compatible provider. */
   readonly url: string
-  /** Of each stream that is open, the bytes that the system has taken. */
+  /** Bytes that the system has accepted, per open stream. */
   readonly taken: () => ReadonlyArray<number>
 }
 

@@ -1,4 +1,4 @@
-/** Servers under attack, in processes of their own, and what can be seen of them from outside. */
+/** Starts servers under attack in separate processes, and measures them from outside. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
@@ -14,7 +14,7 @@ export interface Server {
   readonly url: string
   readonly port: number
   readonly kill: (signal: NodeJS.Signals) => void
-  /** Where its metrics are read. */
+  /** The operator's listener. */
   readonly operatorUrl: string
 }
 
@@ -23,11 +23,11 @@ type Environment = Readonly<Record<string, string>>
 const portOf = (url: string): number => Number(new URL(url).port)
 const plainFetch: Fetch = (url, init) => fetch(url, init)
 
-/** A proxy with the settings of an empty environment, but for those given; without a provider key it is the echo. */
+/** A proxy with default settings, except for those given; without a provider key it is the echo. */
 export const startProxyProcess = Effect.fnUntraced(function* (env: Environment = {}, secureFetch?: Fetch) {
   const proxy = yield* runProxy({
     secure: secureFetch !== undefined,
-    // The default that `runProxy` switches off.
+    // The default, which `runProxy` disables.
     env: { RATE_LIMIT_INIT: "60", NODE_OPTIONS: `--import=${PRELOAD}`, ...env },
   })
   const fetch = secureFetch ?? plainFetch
@@ -37,7 +37,7 @@ export const startProxyProcess = Effect.fnUntraced(function* (env: Environment =
 
 export type ProxyProcess = Effect.Success<ReturnType<typeof startProxyProcess>>
 
-/** A gateway on a database of its own, with a token for its honest caller. */
+/** A gateway on a new database, with a token for its honest caller. */
 export const startGatewayProcess = Effect.fnUntraced(function* (env: Environment = {}) {
   const running = yield* run(["gateway"], {
     env: {
@@ -65,7 +65,7 @@ const statusOf = (pid: number, name: string): number => {
 /** Resident bytes. */
 export const residentOf = ({ pid }: Server): number => statusOf(pid, "VmRSS")
 
-/** The most that was resident since {@link forgetPeak}. */
+/** Peak resident bytes since {@link forgetPeak}. */
 export const peakOf = ({ pid }: Server): number => statusOf(pid, "VmHWM")
 
 /** proc(5): 5 resets the high-water mark. */
@@ -73,12 +73,12 @@ export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}
 
 export const metricsOf = (server: Server) => scrape(server)
 
-/** Bytes that the process holds after collecting its garbage: JavaScript heap and what hangs on it outside. */
+/** Bytes that the process holds after a garbage collection: JavaScript heap and external memory. */
 export const heldBy = async (server: Server): Promise<number> => {
   for (let i = 0; i < 2; i++) {
     server.kill("SIGUSR2")
     await setTimeout(50)
-    // A busy server gets to the signal when it gets to this.
+    // A busy server answers this only after handling the signal.
     await metricsOf(server)
   }
   const families = await metricsOf(server)
@@ -86,17 +86,17 @@ export const heldBy = async (server: Server): Promise<number> => {
   return kind("heapUsed") + kind("external")
 }
 
-/** 127.77.x.y as /proc/net/tcp writes it, in hexadecimal and backwards. */
+/** 127.77.x.y in /proc/net/tcp: hexadecimal, bytes reversed. */
 const ATTACKER = /^[0-9A-F]{4}4D7F:/
 
-/** Connections from attackers that the server process still holds, in whatever state. */
+/** Counts attackers' connections that the server process still holds, in any state. */
 export const attackersAt = ({ port }: Pick<Server, "port">): number => {
   const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`
   return readFileSync("/proc/net/tcp", "utf8")
     .split("\n")
     .filter((line) => {
       const [, address = "", remote = "", , , , , , , inode = "0"] = line.trim().split(/\s+/)
-      // What no process holds any more has no inode.
+      // Sockets without an owner have no inode.
       return address.endsWith(local) && ATTACKER.test(remote) && inode !== "0"
     }).length
 }

@@ -1,4 +1,4 @@
-/** One attack on one server: memory before, at its height and after, with honest clients beside it all the while. */
+/** Runs one attack on one server beside honest clients, and measures memory before, at its height and after. */
 import { setTimeout } from "node:timers/promises"
 import { assert } from "@effect/vitest"
 import { GatewayClient } from "../../../src/client/gateway/GatewayClient.ts"
@@ -18,12 +18,12 @@ export const MB = 1e6
 export const MIB = 1024 * 1024
 
 /**
- * What any load makes resident: V8 lets the young generation grow to some 50 MB, and the old one to a multiple of what is
- * alive before it collects, for which buffers outside the heap wait too; then there are compiled code and the allocator's
- * own reserves. It says little of an attack, and much of when V8 happened to collect: what is held says more.
+ * Resident bytes of any load: V8 lets the young generation grow to about 50 MB, and the old one to a multiple of its live
+ * size before it collects, and external buffers wait for that; compiled code and the allocator's reserves come on top. This depends
+ * more on the time of a collection than on the attack; held memory is more meaningful.
  */
 const LITTER = 150 * MB
-/** What may be held afterwards and was not before: caches of a server that did something for the first time. */
+/** Bytes that may remain held: caches filled on first use. */
 const KEEPSAKES = 16 * MB
 /** Rounds of honest use before anything is measured. */
 const WARM_UP = 30
@@ -37,10 +37,10 @@ export const until = async (what: string, condition: () => boolean | Promise<boo
   }
 }
 
-/** One round of an honest client; rejects if anything is not as it should be. */
+/** One round of an honest client; rejects on any error. */
 export type Round = () => Promise<unknown>
 
-/** Asks for a whole answer and for a stream, and verifies both. */
+/** Requests a whole answer and a stream, and verifies both. */
 export const sealedRound = (proxy: ProxyProcess): Round => {
   const client = proxy.client()
   let count = 0
@@ -52,7 +52,7 @@ export const sealedRound = (proxy: ProxyProcess): Round => {
   }
 }
 
-/** Reads and changes an agent, and now and then has it do something. */
+/** Reads and changes an agent, and sometimes runs a task. */
 export const gatewayRound = async (gateway: GatewayProcess): Promise<Round> => {
   const client = new GatewayClient({ baseUrl: gateway.url, token: gateway.token })
   const { id } = await client.agents.create({ name: "honest" })
@@ -68,7 +68,7 @@ export const gatewayRound = async (gateway: GatewayProcess): Promise<Round> => {
   }
 }
 
-/** How long an honest client rests between two rounds: 60 rounds a minute stay below every default rate. */
+/** Pause of an honest client between rounds: 60 rounds a minute stay below every default rate. */
 const REST_MS = 600
 
 interface Attack {
@@ -77,17 +77,17 @@ interface Attack {
   readonly round: Round
   /** Rounds of warming up; default 30. */
   readonly warmUp?: number
-  /** Bytes that the attack may make resident, by the documented limits. */
+  /** Bytes that the attack may occupy by the documented limits. */
   readonly allowed: number
-  /** Bytes of garbage that may be resident besides, where the work of the attack itself makes more than usual. */
+  /** Further bytes of garbage, for attacks that produce much. */
   readonly litter?: number
-  /** Does it, and undoes it on its own side. `atHeight` is to be called while most is held. */
+  /** Attacks and cleans up; must call `atHeight` when most memory is held. */
   readonly attack: (atHeight: () => Promise<void>) => Promise<unknown>
-  /** How many of something, to say what one of them costs. */
+  /** Number of units, to report the cost of one. */
   readonly count?: number
 }
 
-/** Runs an attack and asserts that it stays within what it may cost, harms nobody, and leaves nothing behind. */
+/** Runs an attack and asserts that it stays within its bound, harms no honest client, and leaves nothing behind. */
 export const underAttack = async (options: Attack) => {
   const { allowed, attack, count, litter = LITTER, name, round, server, warmUp = WARM_UP } = options
   for (let i = 0; i < warmUp; i++) await round()
@@ -109,7 +109,7 @@ export const underAttack = async (options: Attack) => {
   })()
   let atHeight = before
   const started = performance.now()
-  // Whichever fails first; the honest client never ends by itself.
+  // The honest client ends only by failing.
   const attacked = attack(async () => {
     atHeight = await heldBy(server)
   })

@@ -1,9 +1,9 @@
-/** Preloaded into a server under attack: SIGUSR2 collects its garbage, so that what is left is what it really holds. */
+/** Preloaded into a server under attack: SIGUSR2 collects garbage, so that only held memory remains. */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
 setFlagsFromString("--expose-gc")
-// The flag gives the function to contexts that are made after it.
+// The flag exposes the function only in contexts created afterwards.
 const collect: unknown = runInNewContext("gc")
 process.on("SIGUSR2", () => {
   if (typeof collect === "function") collect()

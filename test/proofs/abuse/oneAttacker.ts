@@ -1,7 +1,7 @@
 /**
- * An attacker in a process of its own: one attack after the other, each from one address that has not used up any limit
- * before, with at most 10 MB/s. Run with the port of a proxy, how long each attack takes in milliseconds, and the names of
- * the attacks; prints each as it begins, and how many of its sealed requests were answered under the seal.
+ * An attacker in a separate process: one attack after the other, each from a fresh address, with at most 10 MB/s.
+ * Arguments: the proxy's port, milliseconds per attack, and the names of the attacks. Prints each attack as it begins, and how many of
+ * its requests were answered under the seal.
  */
 import { connect, type Socket } from "node:net"
 import { constants, setPriority } from "node:os"
@@ -15,16 +15,16 @@ const [port = "", phaseMs = "", ...names] = process.argv.slice(2)
 let address = addressOf(0)
 const proxy = { url: `http://127.0.0.1:${port}` }
 
-// The attacker computes on a machine of its own, as it were: it takes no processor time that the server wants.
+// Lowest priority, as if on another machine: the attacker must not take processor time from the server.
 setPriority(constants.priority.PRIORITY_LOW)
-// Both are the fetch of the standard; their types come from different packages.
+// Both are the standard fetch; only their types differ.
 globalThis.fetch = fetchWith as unknown as typeof fetch
 
 const BYTES_PER_SECOND = 10_000_000
 let sent = 0
 const started = performance.now()
 
-/** Waits until so many more bytes are within the rate. */
+/** Waits until this many more bytes are within the rate. */
 const withinRate = async (bytes: number) => {
   sent += bytes
   const due = (sent / BYTES_PER_SECOND) * 1000 - (performance.now() - started)
@@ -34,10 +34,10 @@ const withinRate = async (bytes: number) => {
 
 let over = false
 const isOver = () => over
-/** Sealed requests that were answered under the seal. */
+/** Requests answered under the seal. */
 let opened = 0
 
-/** Does something again and again until the phase is over, whatever becomes of it. */
+/** Repeats an operation until the phase ends, ignoring failures. */
 const keepDoing = async (times: number, each: () => Promise<unknown>) => {
   await Promise.all(
     Array.from({ length: times }, async () => {
@@ -49,7 +49,7 @@ const keepDoing = async (times: number, each: () => Promise<unknown>) => {
   )
 }
 
-/** Opens a connection, and another one whenever it was closed; `use` says what is sent. */
+/** Keeps a connection open, reconnecting when closed; `use` sends on it. */
 const onConnections = (count: number, use: (socket: Socket) => Promise<unknown>, reads = true) =>
   keepDoing(count, async () => {
     const socket = connect({ port: Number(port), host: "127.0.0.1", localAddress: address })
@@ -146,7 +146,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
       await response.arrayBuffer()
     })
   },
-  // Last, because what it begins goes on for a while.
+  // Last, because its streams continue for a while.
   "streams at pace 20": async () => {
     let session = await beginSession(proxy)
     await keepDoing(64, async () => {
@@ -171,7 +171,7 @@ for (const [index, name] of (names.length > 0 ? names : Object.keys(ATTACKS)).en
   address = addressOf(index)
   setGlobalDispatcher(new Agent({ localAddress: address, bodyTimeout: 0, headersTimeout: 0 }))
   const attack = ATTACKS[name]
-  if (attack === undefined) throw new Error(`there is no attack ${name}`)
+  if (attack === undefined) throw new Error(`unknown attack ${name}`)
   const attacking = attack().catch((error: unknown) => console.log(`failed: ${String(error)}`))
   await setTimeout(Number(phaseMs))
   over = true

@@ -1,17 +1,17 @@
-/** Many sealed sessions that exchange one request after the other, and an account of how every exchange went. */
+/** Runs many sealed sessions with sequential exchanges, and records each outcome. */
 import { type Fetch, SealedClient, SealgateError } from "../../../src/client/index.ts"
 import { ROUTE_HEADER } from "../../../src/domain/protocol/routingTag.ts"
 
-/** How one exchange went. */
+/** The outcome of one exchange. */
 export interface Exchange {
   readonly prompt: string
-  /** Requests that the client sent before it had an answer or gave up. */
+  /** Requests that the client sent until an answer or an error. */
   readonly sent: number
-  /** What the client threw; then it was asked once more. */
+  /** The first error, after which the exchange was tried once more. */
   readonly error: SealgateError | undefined
-  /** Whether a verified answer came in the end, and was the right one. */
+  /** True if the final answer was verified and correct. */
   readonly verified: boolean
-  /** What was thrown the second time. */
+  /** The second error. */
   readonly again: unknown
 }
 
@@ -23,12 +23,12 @@ interface Party {
 export interface LoadOptions {
   readonly url: string
   readonly pins: ReadonlyArray<string>
-  /** Whether every exchange has a client of its own. */
+  /** True for a new client per exchange. */
   readonly fresh?: boolean
   readonly sessions: number
   readonly rounds: number
   readonly concurrency: number
-  /** Called after every exchange with how many are done. */
+  /** Called after every exchange with their number so far. */
   readonly onProgress: (done: number) => void
 }
 
@@ -47,7 +47,7 @@ const party = ({ pins, url }: LoadOptions): Party => {
   return counted
 }
 
-/** Asks, streamed or not, and gives the verified text. */
+/** Sends a prompt, streamed or not, and returns the verified text. */
 const ask = async (client: SealedClient, prompt: string, streamed: boolean): Promise<string> => {
   if (streamed) return (await client.stream({ prompt })).text()
   const { completion } = await client.complete({ prompt })
@@ -61,7 +61,7 @@ const exchange = async (party: Party, prompt: string, streamed: boolean): Promis
     const verified = (await ask(party.client, prompt, streamed)) === prompt
     return { prompt, sent: party.sent, error, verified, again: undefined }
   } catch (thrown) {
-    // Anything but one of the client's own errors is a fault of the client.
+    // Errors of other classes are bugs of the client.
     if (!(thrown instanceof SealgateError)) throw thrown
     error = thrown
   }
@@ -92,8 +92,8 @@ export const runLoad = async (options: LoadOptions): Promise<ReadonlyArray<Excha
 }
 
 /**
- * A client whose next requests carry the routes in `detours` in place of their own, or none (`undefined`), and the
- * refusals that this brings.
+ * A client whose next requests carry the routes in `detours`, or none (`undefined`), instead of their real one, and the
+ * resulting refusals.
  */
 export const wanderer = (url: string, pin: string) => {
   const detours: Array<string | undefined> = []
@@ -107,7 +107,7 @@ export const wanderer = (url: string, pin: string) => {
     }
     const response = await globalThis.fetch(url, { ...init, headers })
     if (!response.ok) {
-      // What the proxies refuse with before they open anything is a problem document.
+      // Refusals before opening are problem documents.
       const { code } = (await response.clone().json()) as { readonly code: string }
       refusals.push(`${response.status} ${code}`)
     }

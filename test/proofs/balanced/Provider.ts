@@ -1,14 +1,14 @@
-/** An OpenAI-compatible provider that echoes the last message after a moment, and counts how often it was asked what. */
+/** An OpenAI-compatible provider that echoes the last message after a moment, and counts each prompt. */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 
-/** What is asked with this is answered only after `release`. */
+/** Prompts with this text are answered only after `release`. */
 export const HOLD = "hold this"
 
-/** Long enough that requests are being served whenever a proxy is killed. */
+/** Long enough that requests are in flight whenever a proxy is killed. */
 const THINKING_MS = 10
 
 interface Request {
@@ -19,7 +19,7 @@ interface Request {
 const bodyOf = async (request: IncomingMessage): Promise<Request> => {
   let text = ""
   for await (const chunk of request.setEncoding("utf8")) text += chunk
-  // Only proxies ask, and what they send is a chat completions request.
+  // Only proxies call it, with chat completions requests.
   return JSON.parse(text) as Request
 }
 
@@ -72,7 +72,7 @@ export const runProvider = Effect.gen(function* () {
         await once(server, "close")
       }),
   )
-  // A TCP server that listens has an address of this kind.
+  // `address()` is a string only for pipes.
   const { port } = server.address() as AddressInfo
   return { url: `http://127.0.0.1:${port}/v1`, asked, holding: holding.promise, release: released.resolve }
 })

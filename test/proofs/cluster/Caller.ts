@@ -1,4 +1,4 @@
-/** One tenant with an address of its own, who asks any of the gateways. */
+/** A tenant with a separate address that calls any of the gateways. */
 import { Effect } from "effect"
 import { tokenFor } from "../../support/gateway.ts"
 
@@ -9,7 +9,7 @@ export interface Reply {
   readonly headers: Headers
 }
 
-/** How long a caller waits for an answer that asks for no waiting. Nothing may take that long. */
+/** Time limit for answers without a long poll. */
 const PATIENCE_MS = 30_000
 
 export class Caller {
@@ -26,7 +26,7 @@ export class Caller {
   static readonly make = (tenant: string, number: number, roles: ReadonlyArray<string> = []) =>
     Effect.map(tokenFor(tenant, { roles }), (token) => new Caller(tenant, token, `198.51.100.${number}`))
 
-  /** Rejects when there is no answer at all. */
+  /** Rejects without an answer. */
   async ask(
     gateway: { readonly url: string },
     method: string,

@@ -1,4 +1,4 @@
-/** The deployment that the proof breaks: databases of its own, gateways, a fake of the vendors, and load. */
+/** The deployment under test: private databases, gateways, a fake of the vendors, and load. */
 import { Context, Effect, Layer } from "effect"
 import { type Fake, FakeUpstream, fault } from "../../support/FakeUpstream.ts"
 import { type PrivatePostgres, privatePostgres } from "../../support/privatePostgres.ts"
@@ -7,9 +7,9 @@ import { Caller } from "./Caller.ts"
 import { type Gateways, SHAKY, startGateways } from "./Gateways.ts"
 import { Load } from "./Load.ts"
 
-/** Jobs under way at any time. */
+/** Concurrent jobs. */
 const LANES = 6
-/** How long a model takes to answer, in milliseconds: long enough that whatever breaks hits calls under way. */
+/** Milliseconds per answer: long enough that every fault hits calls in flight. */
 const ANSWER_MS = 60
 
 export class Cluster extends Context.Service<
@@ -20,7 +20,7 @@ export class Cluster extends Context.Service<
     readonly upstream: Fake
     readonly gateways: Gateways
     readonly load: Load
-    /** A caller that nobody else is: its buckets are full. */
+    /** A new caller, with full buckets. */
     readonly newCaller: (roles?: ReadonlyArray<string>) => Effect.Effect<Caller>
     /** Whether the shaky provider answers. */
     readonly setShaky: (works: boolean) => Effect.Effect<void>

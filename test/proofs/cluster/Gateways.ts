@@ -6,29 +6,29 @@ import { operatorUrlIn, run, type Running } from "../../support/processes.ts"
 
 export const COUNT = 3
 
-/** Requests that one tenant may make for reading, per minute. */
+/** Reading requests per tenant and minute. */
 export const READ_LIMIT = 300
 
-/** The provider that works, and the one that a proof breaks. */
+/** The reliable provider, and the one that a proof breaks. */
 export const GOOD = { provider: "provider1", model: "good" } as const
 export const SHAKY = { provider: "provider2", model: "shaky" } as const
 
 const CIRCUIT_OPEN_SECONDS = 6
 
-/** The providers tell by its key which process calls. */
+/** Providers identify the calling process by its key. */
 export const keyOf = (slot: number): string => `key-of-gateway-${slot}`
 
 export interface Gateway extends Running {
   readonly url: string
-  /** Where its operator asks. */
+  /** The operator's listener. */
   readonly operatorUrl: string
 }
 
 export interface Gateways {
-  /** The process in each slot; it changes when one is started again. */
+  /** The process in each slot; a restart replaces it. */
   readonly all: ReadonlyArray<Gateway>
   readonly kill: (slot: number) => Effect.Effect<void>
-  /** What is started ends with the scope that the others were started in. */
+  /** Restarts a process in the scope of the others. */
   readonly restart: (slot: number) => Effect.Effect<void>
 }
 
@@ -52,7 +52,7 @@ const start = Effect.fnUntraced(function* (slot: number, shared: Readonly<Record
       RATE_LIMIT_WRITE: "0",
       RATE_LIMIT_EXECUTE: "0",
       MAX_CONNECTIONS_PER_CLIENT: "1000",
-      // Each caller of the proof has an address of its own, as behind a load balancer.
+      // Each caller has a separate address, as behind a load balancer.
       TRUSTED_PROXIES: "127.0.0.1",
       ...shared,
     },
@@ -72,7 +72,7 @@ export const startGateways = Effect.fnUntraced(function* (
   const all = yield* Effect.forEach(slots, (slot) => start(slot, shared, upstream), { concurrency: "unbounded" })
   const at = (slot: number): Gateway => {
     const gateway = all[slot]
-    if (gateway === undefined) throw new Error(`there is no gateway ${slot}`)
+    if (gateway === undefined) throw new Error(`no gateway ${slot}`)
     return gateway
   }
   return {

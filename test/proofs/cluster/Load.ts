@@ -1,27 +1,27 @@
 /**
- * Work that goes on while things break: lanes that each submit one job after the other to any of the gateways and follow
- * it to its end. What was acknowledged, how it ended, and every answer that was not as it should be, is kept.
+ * Load during faults: lanes that each submit one job after the other to any gateway and follow
+ * it to its end. Records acknowledged jobs, their ends, and unexpected answers.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Caller, Reply } from "./Caller.ts"
 import type { Gateways } from "./Gateways.ts"
 
-/** What is broken on purpose, which decides which answers are in order. */
+/** The current fault, which decides which answers are acceptable. */
 export type Phase = "nothing" | "gateway" | "postgres"
 
-/** Seconds that a poll asks to wait; a job usually ends sooner. */
+/** Seconds of a long poll; a job usually ends sooner. */
 const WAIT_SECONDS = 5
 const BETWEEN_TRIES_MS = 100
-/** How long any answer may take beyond what it was asked to wait. */
+/** Time limit for answers, beyond their long poll. */
 const SLOW_MS = 15_000
-/** After the last thing that broke, every job ends within this time: a lease, and then its few short calls. */
+/** Every job ends within this time after the last fault: a lease and a few short calls. */
 const DRAIN_MS = 60_000
 const ENDED = new Set(["completed", "failed", "cancelled", "timed_out"])
 
 export class Load {
-  /** Acknowledged jobs with their owner, and how they ended, as JSON, once they have. */
+  /** Acknowledged jobs with their owner and, once ended, their result as JSON. */
   readonly jobs = new Map<string, { readonly caller: Caller; ended: string | undefined }>()
-  /** Answers that should not have been, and callers that got none. */
+  /** Unexpected and missing answers. */
   readonly wrong: Array<string> = []
   /** Answers by status. */
   readonly answers = new Map<number, number>()
@@ -35,11 +35,11 @@ export class Load {
   constructor(gateways: Gateways, callers: ReadonlyArray<Caller>) {
     this.gateways = gateways
     this.lanes = callers.map((caller) => this.lane(caller))
-    // Looked at where it is awaited.
+    // Awaited later.
     for (const lane of this.lanes) lane.catch(() => undefined)
   }
 
-  /** Submits nothing more, and returns once every lane has seen its last job end, or long after it should have. */
+  /** Stops submitting, and returns once every lane's last job has ended, or after a time limit. */
   async finish(): Promise<void> {
     this.stopped = true
     await Promise.race([Promise.all(this.lanes), sleep(DRAIN_MS, undefined, { ref: false })])
@@ -70,11 +70,11 @@ export class Load {
     }
   }
 
-  /** Asks one gateway after the other until one does what it was asked to. */
+  /** Tries the gateways in turn until one succeeds. */
   private async ask(caller: Caller, method: string, path: string, options?: Parameters<Caller["ask"]>[3]) {
     while (true) {
       const gateway = this.gateways.all[this.turn++ % this.gateways.all.length]
-      if (gateway === undefined) throw new Error("there is no gateway")
+      if (gateway === undefined) throw new Error("no gateway")
       const [began, before] = [performance.now(), this.phase]
       const reply = await caller.ask(gateway, method, path, options).catch((error: unknown) => String(error))
       const took = performance.now() - began - (path.includes("wait=") ? WAIT_SECONDS * 1000 : 0)
@@ -97,7 +97,7 @@ export class Load {
       status === 503 &&
       json["code"] === "storage-unavailable" &&
       headers.has("retry-after")
-    // The same request under the same key is still being carried out, by a gateway that its caller no longer listens to.
+    // A gateway that the caller gave up on still handles the same key.
     const underWay = status === 409 && json["code"] === "idempotency-in-flight"
     if (!excused && !underWay) this.wrong.push(`${what}: ${status} ${JSON.stringify(json)}`)
   }

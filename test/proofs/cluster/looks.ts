@@ -1,25 +1,25 @@
-/** What a proof looks at from outside: probes, metrics, logs, and who called a provider. */
+/** Observations from outside: probes, metrics, logs, and callers of a provider. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import type { Recorded } from "../../support/fake-upstream/Asked.ts"
 import type { Fake } from "../../support/FakeUpstream.ts"
 import type { Gateway, Gateways } from "./Gateways.ts"
 
-/** Everything that is waited for comes well within this time. */
+/** Time limit for every wait. */
 const SOON_MS = 60_000
 const LOOK_EVERY_MS = 50
 
-/** Looks again and again, until it is so. */
+/** Polls until the condition holds. */
 export const until = (condition: () => boolean | Promise<boolean>) =>
   Effect.promise(async () => {
     const deadline = performance.now() + SOON_MS
     while (!(await condition())) {
-      if (performance.now() > deadline) throw new Error(`not so within ${SOON_MS} ms: ${condition}`)
+      if (performance.now() > deadline) throw new Error(`not met within ${SOON_MS} ms: ${condition}`)
       await sleep(LOOK_EVERY_MS)
     }
   })
 
-/** Lets so many milliseconds of load pass. */
+/** Waits under load. */
 export const ticks = (milliseconds: number) => Effect.promise(() => sleep(milliseconds))
 
 interface Ready {
@@ -30,13 +30,13 @@ interface Ready {
 
 const readyOf = async ({ operatorUrl }: Pick<Gateway, "operatorUrl">) => {
   const response = await fetch(`${operatorUrl}/ready`)
-  // As its contract says.
+  // The contract describes this shape.
   return { ...((await response.json()) as Ready), status: response.status }
 }
 
 export const ready = (gateway: Pick<Gateway, "operatorUrl">) => Effect.promise(() => readyOf(gateway))
 
-/** What every gateway has to say before it is waited no longer; what is not named does not matter. */
+/** Expected parts of every gateway's readiness; omitted ones do not matter. */
 export interface Expected {
   readonly status?: number
   readonly redis?: string
@@ -57,7 +57,7 @@ const fits = async (gateway: Gateway, expected: Expected): Promise<boolean> => {
   return (await (await fetch(`${gateway.operatorUrl}/metrics`)).text()).includes(`\n${name} ${value}\n`)
 }
 
-/** Waits until all of them say so. */
+/** Waits until all gateways match. */
 export const untilReady = (gateways: Gateways, expected: Expected) =>
   until(async () => (await Promise.all(gateways.all.map((gateway) => fits(gateway, expected)))).every(Boolean))
 
@@ -65,7 +65,7 @@ export const untilReady = (gateways: Gateways, expected: Expected) =>
 export const logged = (gateways: Gateways, text: string): ReadonlyArray<string> =>
   gateways.all.flatMap(({ stderr, stdout }) => [...stdout, ...stderr].filter((line) => line.includes(text)))
 
-/** Requests for a model that arrived in that time, on the clock of `performance.now()`. */
+/** Requests for a model within a period of `performance.now()`. */
 export const callsTo = (upstream: Fake, model: string, from = 0, to = Infinity): ReadonlyArray<Recorded> =>
   upstream.requests.filter(({ asked, at }) => asked?.model === model && at >= from && at <= to)
 

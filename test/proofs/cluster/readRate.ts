@@ -1,25 +1,25 @@
-/** How many requests of one caller several gateways let through together, beside how many they should. */
+/** Measures how many requests of one caller several gateways admit together, against the limit. */
 import type { Caller } from "./Caller.ts"
 import { READ_LIMIT } from "./Gateways.ts"
 
 export interface ReadRate {
   readonly passed: number
   readonly refused: number
-  /** Answers that were neither. */
+  /** Other answers. */
   readonly others: ReadonlyArray<string>
   readonly seconds: number
-  /** What one bucket allows in that time: all that it holds, and what flows in. */
+  /** Requests that one bucket allows in that time: its capacity and its refill. */
   readonly allowed: number
 }
 
-/** Requests under way at each gateway. */
+/** Concurrent requests per gateway. */
 const AT_ONCE = 4
 
-/** How long it goes on once the limit is reached, and at most. */
+/** Duration beyond reaching the limit, and in all. */
 const BEYOND_SECONDS = 3
 const MAX_SECONDS = 60
 
-/** Reads as fast as it can, until well beyond the limit. The caller's bucket has to be full: it does that once. */
+/** Reads as fast as possible, well beyond the limit. Needs a full bucket, so it works once per caller. */
 export const readRate = async (
   caller: Caller,
   gateways: ReadonlyArray<{ readonly url: string }>,

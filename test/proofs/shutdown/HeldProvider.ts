@@ -1,22 +1,22 @@
 /**
- * A provider whose streams say a few words and then wait for the test: what is in flight is decided by it, not by time.
- * The prompt says how a stream goes on.
+ * A provider whose streams send a few words and then wait for the test, so that requests in flight do not depend on time.
+ * The prompt selects how a stream continues.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
 
 /**
- * - `finishes`: on release it says the rest and ends
- * - `hangs`: nothing more comes
- * - `floods`: says `FLOOD_WORDS` long words at once, then hangs
- * - `silent`: it never answers at all
+ * - `finishes`: on release sends the rest and ends
+ * - `hangs`: sends nothing more
+ * - `floods`: sends `FLOOD_WORDS` long words at once, then hangs
+ * - `silent`: never answers
  */
 export type Manner = "finishes" | "hangs" | "floods" | "silent"
 
 export const OPENING = "one two "
 export const REST = "three four"
-/** As many chunks as a flood has, and characters that each of them has. */
+/** Chunks of a flood, and characters of each. */
 export const FLOOD_WORDS = 400
 export const FLOOD_LENGTH = 4096
 
@@ -37,7 +37,7 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 
 export interface HeldProvider {
   readonly url: string
-  /** Calls under way. */
+  /** Calls in flight. */
   readonly open: () => number
   readonly release: () => void
 }
@@ -59,7 +59,7 @@ export const runHeldProvider = Effect.acquireRelease(
       await released
       response.end(`${chunk(REST)}${chunk("", "stop")}data: [DONE]\n\n`)
     }
-    // A caller that has gone ends its request with an error, which is what hanging up is.
+    // A caller that hangs up ends its request with an error.
     const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     // `address()` is a string only for pipes.

@@ -1,8 +1,8 @@
-/** A provider that argues jobs to their end, but keeps every critic waiting until it is told otherwise. */
+/** A provider that completes jobs, but holds every critic until released. */
 import { Effect } from "effect"
 import { FakeUpstream, type Reply } from "../../support/FakeUpstream.ts"
 
-/** What the modes ask each member for, by a word of theirs that no other member is told. */
+/** Members by a word that only their prompts contain. */
 const ROLES = [
   { name: "critic", told: "You examine an answer", says: '{"resolved":[],"objections":[]}' },
   { name: "judge", told: "You decide whether", says: '{"verdict":"sound","resolved":[],"confidence":0.9}' },
@@ -16,10 +16,10 @@ export const runJobProvider = Effect.gen(function* () {
     if (role?.name === "critic") await released
     return { text: role?.says ?? "An answer." }
   }
-  // Closing waits for answers that were begun, also when a test has failed before it released them.
+  // Closing waits for begun answers, even if a failed test never released them.
   yield* Effect.addFinalizer(() => Effect.sync(release))
   fake.always(answer)
-  /** Who was asked about which task, once per call, in the order of arrival: `task-7 critic`. */
+  /** Calls in order of arrival, as task and member: `task-7 critic`. */
   const calls = () =>
     fake.requests.map(({ body }) => {
       const text = JSON.stringify(body)

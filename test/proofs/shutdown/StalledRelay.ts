@@ -1,4 +1,4 @@
-/** The wire to a server, which a test can cut: refused from then on, or silent, as a network is that drops everything. */
+/** A relay to a server that a test can cut: it then refuses connections or drops all traffic silently. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { Effect } from "effect"
 
