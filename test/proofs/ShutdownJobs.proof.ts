@@ -29,6 +29,7 @@ const startGateway = Effect.fnUntraced(function* (provider: Provider, database: 
       DATABASE_URL: database,
       SHUTDOWN_GRACE: `${GRACE_MS}ms`,
       JOB_WORKERS: String(workers),
+      JOB_TENANT_PERCENT: "100",
       PROVIDER1_API_KEY: "key",
       PROVIDER1_BASE_URL: provider.url,
       UPSTREAM_FIRST_TOKEN_TIMEOUT: "10min",

@@ -172,8 +172,8 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     name: "an omitted tick in a long answer",
     must: "P34",
     file: "services/sealing/sealStream.ts",
-    from: "tick += 1",
-    to: "tick += tick === 2 ? 2 : 1",
+    from: "ticks += 1",
+    to: "ticks += ticks === 2 ? 2 : 1",
   },
   {
     name: "long chunks in one frame",
