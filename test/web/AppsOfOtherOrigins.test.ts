@@ -11,14 +11,16 @@ import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
 import { INIT, post } from "../support/sealing.ts"
 
+const sourceOf = (path: string): string => fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
+
 /** Bundles the clients as an application would: files by path, one of them loaded lazily. */
 const bundled = Effect.promise(async () => {
   const bundle = await rolldown({
-    input: fileURLToPath(new URL("../../src/client/index.ts", import.meta.url)),
+    input: { sealed: sourceOf("client/index.ts"), gateway: sourceOf("client/gateway.ts") },
     platform: "browser",
     logLevel: "silent",
   })
-  const { output } = await bundle.generate({ format: "esm", entryFileNames: "clients.js" })
+  const { output } = await bundle.generate({ format: "esm", entryFileNames: "[name].js" })
   await bundle.close()
   const files = new Map<string, string>()
   for (const file of output) if (file.type === "chunk") files.set(`/${file.fileName}`, file.code)
@@ -31,7 +33,10 @@ const startApp = Effect.gen(function* () {
   const server = createServer((request, response) => {
     const script = files.get(request.url ?? "")
     response.setHeader("content-type", script === undefined ? "text/html" : "text/javascript")
-    response.end(script ?? `<script type="module">globalThis.clients = await import("/clients.js")</script>`)
+    response.end(
+      script ??
+        `<script type="module">globalThis.clients = { ...(await import("/sealed.js")), ...(await import("/gateway.js")) }</script>`,
+    )
   })
   yield* Effect.acquireRelease(
     Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),

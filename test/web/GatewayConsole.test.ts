@@ -128,7 +128,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       assert.strictEqual(await kept(), broken)
       await page.unroute("**/api/v1/**")
       await page.reload()
-      await page.getByRole("alert").filter({ hasText: "the token that this tab kept was forgotten" }).waitFor()
+      await page.getByRole("alert").filter({ hasText: "the token kept in this tab was removed" }).waitFor()
       assert.isNull(await kept())
     }),
   )

@@ -232,7 +232,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           ["repeat", "was due, but"],
           ["cut", "ended before"],
           ["key", "signature"],
-          ["suite", "another choice of suites"],
+          ["suite", "answers another request"],
         ] as const) {
           await page.getByLabel("On the way to you, there is").selectOption(intrusion)
           const question = `some words to ${intrusion}`
