@@ -5,7 +5,7 @@
  * A shutdown lets running steps finish, because their calls are paid for, but starts no step. A job without a running
  * step goes back to the queue; steps that outlast the grace period are interrupted.
  */
-import { Cause, type Duration, Effect, Exit, Layer, Schedule, Scope } from "effect"
+import { Cause, type Duration, Effect, Exit, Layer, Schedule, Scope, Semaphore } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { makeAttempt } from "./attempt.ts"
@@ -26,7 +26,9 @@ export const layerJobRunner = Layer.effectDiscard(
     if (settings.workers === 0) return
     const running = yield* makeRunningJobs
     const workers = yield* Scope.fork(yield* Scope.Scope)
-    const claim = yield* makeClaim(running, workers)
+    // A job that is claimed while `takeBack` runs is not among its `own`, and would be taken for a dead worker's.
+    const oneAtATime = (yield* Semaphore.make(1)).withPermit
+    const claim = oneAtATime(yield* makeClaim(running, workers))
 
     /** Claims whenever a job may be due: it was enqueued, a worker is free again, or the poll below says so. */
     const claimForever = claim.pipe(
@@ -38,7 +40,8 @@ export const layerJobRunner = Layer.effectDiscard(
       ),
       Effect.forever,
     )
-    const poll = Effect.andThen(Effect.ignore(Effect.suspend(() => queue.takeBack(running.ids()))), queue.wake)
+    const takeBack = oneAtATime(Effect.suspend(() => queue.takeBack(running.ids())))
+    const poll = Effect.andThen(Effect.ignore(takeBack), queue.wake)
 
     yield* Effect.forkScoped(Effect.raceFirst(claimForever, drain.begun))
     yield* regularly(poll, settings.poll)

@@ -79,6 +79,49 @@ describeDatabases("jobs that a worker holds", (database) => {
     ),
   )
 
+  it.live("are not taken back by a search for dead workers that began before their claim", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const running = yield* Latch.make()
+        let runs = 0
+        const program: Program = () =>
+          Effect.sync(() => runs++).pipe(
+            Effect.andThen(running.open),
+            Effect.andThen(Effect.sleep("100 millis")),
+            Effect.as(answer("own")),
+          )
+        /** The queue of a process that stood still after each claim, and whose searches take long. */
+        const slow = Layer.effect(
+          JobQueue,
+          Effect.gen(function* () {
+            const queue = yield* JobQueue
+            const sql = yield* SqlClient.SqlClient
+            return JobQueue.of({
+              ...queue,
+              claim: (count, held) =>
+                Effect.tap(queue.claim(count, held), () => Effect.orDie(sql`UPDATE jobs SET due_at = 0`)),
+              takeBack: (own) => {
+                const held = [...(own ?? [])]
+                return Effect.andThen(Effect.timeoutOption(running.await, "200 millis"), queue.takeBack(held))
+              },
+            })
+          }),
+        )
+        const layer = layerJobRunner.pipe(
+          Layer.provide(slow),
+          Layer.provide(Layer.succeed(JobProgram, { run: program })),
+          Layer.provideMerge(services(yield* database.create, undisturbed)),
+          Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+        )
+        const { context } = yield* start(layer)
+        const { job, tenant } = yield* use(context, enqueueOne())
+        const done = yield* use(context, ended(tenant, job))
+        assert.strictEqual(done.status, "completed")
+        assert.strictEqual(runs, 1)
+      }),
+    ),
+  )
+
   it.live("keep their remaining time when the clock is set forward", () =>
     Effect.gen(function* () {
       const { clock, set } = yield* settableClock
