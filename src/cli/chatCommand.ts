@@ -1,5 +1,5 @@
 import { text } from "node:stream/consumers"
-import { Console, Effect, Option } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
 import type { SealedClient as Client } from "../client/sealed/SealedClient.ts"
@@ -8,8 +8,8 @@ import { greeting, interactive } from "./chat/interactive.ts"
 import { explained, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
-import { jsonFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { jsonFlag, optionalFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
+import { withHelp } from "./help/Guide.ts"
 import { printable, printableJson } from "./printable.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
 import { dim, dimOnStderr } from "./terminal.ts"
@@ -57,21 +57,14 @@ export const chatCommand = Command.make(
       Flag.withDescription("API to use; a provider of the proxy must speak it (default chat.completions)"),
       Flag.withDefault(CHAT_APIS[0]),
     ),
-    model: Flag.String("model").pipe(
-      Flag.withMetavar("name"),
-      Flag.withDescription("Model to use (default: the proxy's default for the provider)"),
-      Flag.optional,
+    model: optionalFlag("model", "name", "Model to use (default: the proxy's default for the provider)", Schema.String),
+    provider: optionalFlag(
+      "provider",
+      "name",
+      "Provider of the proxy that must serve it, such as provider1 (default any)",
+      Schema.String,
     ),
-    provider: Flag.String("provider").pipe(
-      Flag.withMetavar("name"),
-      Flag.withDescription("Provider of the proxy that must serve it, such as provider1 (default any)"),
-      Flag.optional,
-    ),
-    system: Flag.String("system").pipe(
-      Flag.withMetavar("text"),
-      Flag.withDescription("System prompt (default none)"),
-      Flag.optional,
-    ),
+    system: optionalFlag("system", "text", "System prompt (default none)", Schema.String),
     json: jsonFlag(
       "Print the verified answer with receipt, proof and evidence as JSON, for `sealgate verify`; errors are text on " +
         "standard error",
@@ -103,35 +96,24 @@ export const chatCommand = Command.make(
     yield* once(conversation, client, question, input.json)
   }),
 ).pipe(
-  Command.withShortDescription("Chat with a model through a sealed proxy"),
-  Command.withDescription(
-    `Asks a model through a sealed proxy, for people and scripts. After each answer it confirms that receipt and proof were
+  withHelp({
+    summary: "Chat with a model through a sealed proxy",
+    description: `Asks a model through a sealed proxy, for people and scripts. After each answer it confirms that receipt and proof were
 verified, and shows the provider, the model and the tokens used.
 
 At a terminal it chats: Ctrl-C stops an answer; a second Ctrl-C, Ctrl-D or /exit leaves. With a prompt, or with standard
 input from elsewhere, it asks once. It needs a pin or --trust-on-first-use. For a proxy on this machine, the key in this folder is the pin.`,
-  ),
-  Command.withExamples([
-    { command: 'sealgate chat "What is HPKE?"', description: "Ask the proxy that runs from this folder" },
-    {
-      command: "sealgate chat --proxy https://proxy.example.com --pin <pin>",
-      description: "Chat through another proxy",
-    },
-    {
-      command:
+    examples: [
+      ['sealgate chat "What is HPKE?"', "Ask the proxy that runs from this folder"],
+      ["sealgate chat --proxy https://proxy.example.com --pin <pin>", "Chat through another proxy"],
+      [
         "cat notes.txt | sealgate chat --proxy http://localhost:3001 --pin <pin> \\\n" +
-        "    --system 'Summarise.' --json > answer.json",
-      description: "Keep the answer with its evidence",
-    },
-  ]),
-  withGuide({
+          "    --system 'Summarise.' --json > answer.json",
+        "Keep the answer with its evidence",
+      ],
+    ],
     environment: ENVIRONMENT,
-    exits: {
-      0: "the answer was verified, or the chat was left",
-      1: "no verified answer",
-      2: MISUSED,
-      130: INTERRUPTED,
-    },
+    exits: { 0: "the answer was verified, or the chat was left", 1: "no verified answer" },
     next:
       "`sealgate verify answer.json --pin <pin>` shows what an answer kept with --json proves. `sealgate connect` seals for " +
       "other programs. If nothing answers: `sealgate doctor --proxy <url>`.",

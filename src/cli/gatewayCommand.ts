@@ -1,17 +1,15 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { gatewaySettings } from "../layers/config/gatewaySettings.ts"
-import { hostFlag, logLevelFlag, portFlag } from "./flags.ts"
-import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
+import { hostFlag, logLevelFlag, portFlag, switchFlag } from "./flags.ts"
+import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
 export const gatewayCommand = Command.make(
   "gateway",
   {
-    dev: Flag.Boolean("dev").pipe(
-      Flag.withDescription(
-        "For trials: listen on 127.0.0.1 only, create a secret if there is none, print an admin token",
-      ),
-      Flag.withDefault(false),
+    dev: switchFlag(
+      "dev",
+      "For trials: listen on 127.0.0.1 only, create a secret if there is none, print an admin token",
     ),
     port: portFlag("PORT, else 3000"),
     host: hostFlag("HOST, else 0.0.0.0"),
@@ -23,26 +21,21 @@ export const gatewayCommand = Command.make(
       ({ serveGateway }) => serveGateway(flags),
     ),
 ).pipe(
-  Command.withShortDescription("Run the agent gateway"),
-  Command.withDescription(
-    `Runs the agent gateway, for operators: an HTTP API that gives tasks to agents, as jobs that survive restarts. Each
+  withHelp({
+    summary: "Run the agent gateway",
+    description: `Runs the agent gateway, for operators: an HTTP API that gives tasks to agents, as jobs that survive restarts. Each
 answer is either challenged by a second model (adversarial) or compared with other models' answers (verified). Without
 a provider's key, it serves a built-in echo for trials. Everything else is configured by settings.
 
 At start it logs the address of its console (/console). /openapi.json describes the API.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate gateway --dev", description: "For trials: this machine only, with a token" },
-    {
-      command: "JWT_SECRET=… sealgate gateway",
-      description: "Listen on port 3000, keep jobs in a file; `sealgate token` mints tokens",
-    },
-    {
-      command: "DATABASE_URL=postgres://… JWT_JWKS_URL=https://…/jwks.json \\\n    sealgate gateway",
-      description: "One of several gateways on one Postgres",
-    },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate gateway --dev", "For trials: this machine only, with a token"],
+      ["JWT_SECRET=… sealgate gateway", "Listen on port 3000, keep jobs in a file; `sealgate token` mints tokens"],
+      [
+        "DATABASE_URL=postgres://… JWT_JWKS_URL=https://…/jwks.json \\\n    sealgate gateway",
+        "One of several gateways on one Postgres",
+      ],
+    ],
     settings: gatewaySettings,
     first: [
       "PORT",

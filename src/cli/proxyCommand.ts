@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { proxySettings } from "../layers/config/proxySettings.ts"
 import { hostFlag, logLevelFlag, portFlag } from "./flags.ts"
-import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
+import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
 export const proxyCommand = Command.make(
   "proxy",
@@ -13,26 +13,21 @@ export const proxyCommand = Command.make(
       ({ serveProxy }) => serveProxy(flags),
     ),
 ).pipe(
-  Command.withShortDescription("Run the sealed proxy"),
-  Command.withDescription(
-    `Runs the sealed proxy, for operators. It opens sealed prompts only to call a model provider, seals every answer and
+  withHelp({
+    summary: "Run the sealed proxy",
+    description: `Runs the sealed proxy, for operators. It opens sealed prompts only to call a model provider, seals every answer and
 stores nothing. Without a provider's key, it serves a built-in echo for trials. Everything else is configured by settings.
 
 At start it logs its pin, which clients need, and the address of its console (/console).`,
-  ),
-  Command.withExamples([
-    { command: "sealgate proxy", description: "The echo, on port 3001 of all addresses of this machine" },
-    { command: "PROVIDER1_API_KEY=… sealgate proxy", description: "With a model provider" },
-    {
-      command: "PROVIDER1_API_KEY=… PROVIDER1_BASE_URL=http://gpu:8000/v1 \\\n    sealgate proxy",
-      description: "With your own server that speaks OpenAI's API",
-    },
-    {
-      command: "PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem \\\n    sealgate proxy",
-      description: "Over HTTPS",
-    },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate proxy", "The echo, on port 3001 of all addresses of this machine"],
+      ["PROVIDER1_API_KEY=… sealgate proxy", "With a model provider"],
+      [
+        "PROVIDER1_API_KEY=… PROVIDER1_BASE_URL=http://gpu:8000/v1 \\\n    sealgate proxy",
+        "With your own server that speaks OpenAI's API",
+      ],
+      ["PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem \\\n    sealgate proxy", "Over HTTPS"],
+    ],
     settings: proxySettings,
     first: [
       "PORT",

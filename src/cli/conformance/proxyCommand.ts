@@ -4,8 +4,8 @@ import { isMeant } from "../../conformance/report.ts"
 import { parsed, UrlText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { credentialFileFlag, credentialNow, ENVIRONMENT } from "../credential.ts"
-import { pinsFlag } from "../flags.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "../help/Guide.ts"
+import { optionalFlag, pinsFlag } from "../flags.ts"
+import { withHelp } from "../help/Guide.ts"
 import { trustedProxy } from "../settings/proxyAddress.ts"
 import { kitFlags, NOT_FOUND } from "./flags.ts"
 import { meant, printList, printReport, progress } from "./report.ts"
@@ -26,10 +26,11 @@ export const conformanceProxyCommand = Command.make(
     ),
     pin: pinsFlag,
     credentialFile: credentialFileFlag,
-    ca: Flag.String("ca").pipe(
-      Flag.withMetavar("file"),
-      Flag.withDescription("PEM file of certificate authorities to trust beside the public ones"),
-      Flag.optional,
+    ca: optionalFlag(
+      "ca",
+      "file",
+      "PEM file of certificate authorities to trust beside the public ones",
+      Schema.String,
     ),
     limit: Flag.String("limit").pipe(
       Flag.withMetavar("seconds"),
@@ -64,20 +65,18 @@ export const conformanceProxyCommand = Command.make(
     yield* printReport(report, input.json, input.all)
   }),
 ).pipe(
-  Command.withShortDescription("Check a server against the protocol"),
-  Command.withDescription(
-    `Checks any server of the sealed completion protocol against every rule of docs/protocol that is observable from outside, and
+  withHelp({
+    summary: "Check a server against the protocol",
+    description: `Checks any server of the sealed completion protocol against every rule of docs/protocol that is observable from outside, and
 reports what it observed. It begins some dozens of sessions and sends several hundred sealed requests. Most fail before a
 provider is called; fewer than twenty reach one. If the server limits its rate, it waits.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate conformance proxy http://localhost:3001 --pin <pin>", description: "All checks" },
-    { command: "sealgate conformance proxy http://localhost:3001 --pin <pin> --only P17", description: "One rule" },
-    { command: "sealgate conformance proxy --list", description: "List the checks" },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate conformance proxy http://localhost:3001 --pin <pin>", "All checks"],
+      ["sealgate conformance proxy http://localhost:3001 --pin <pin> --only P17", "One rule"],
+      ["sealgate conformance proxy --list", "List the checks"],
+    ],
     environment: ENVIRONMENT,
-    exits: { 0: "nothing failed", 1: "something failed", 2: MISUSED, 130: INTERRUPTED },
+    exits: { 0: "nothing failed", 1: "something failed" },
     next: "docs/conformance.md lists the checks, and the rules that cannot be observed from outside.",
   }),
 )

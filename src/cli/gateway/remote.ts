@@ -1,6 +1,5 @@
 /** Access to a running gateway for commands. */
 import { Effect, type Option, Redacted } from "effect"
-import { Flag } from "effect/cli"
 import { SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
 import type { Page } from "../../client/gateway/gatewayCalls.ts"
@@ -8,15 +7,16 @@ import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
 import { clientValues } from "../settings/clientValues.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { type GuideShape, INTERRUPTED, rowsOf } from "../help/Guide.ts"
+import { type GuideShape, rowsOf } from "../help/Guide.ts"
 import { printableLine } from "../printable.ts"
 import { DEFAULT_GATEWAY, gatewayAddress } from "../settings/proxyAddress.ts"
+import { optionalFlag } from "../flags.ts"
 
-export const gatewayFlag = Flag.String("gateway").pipe(
-  Flag.withMetavar("url"),
-  Flag.withDescription(`URL of the gateway (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`),
-  Flag.withSchema(UrlText),
-  Flag.optional,
+export const gatewayFlag = optionalFlag(
+  "gateway",
+  "url",
+  `URL of the gateway (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`,
+  UrlText,
 )
 
 /** Listed in help. There is no flag for the token: it would show it to every user of the machine. */
@@ -27,7 +27,6 @@ export const EXITS = {
   0: "shown",
   1: "the gateway cannot be reached, or refused",
   2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
-  130: INTERRUPTED,
 }
 
 const UNAUTHORIZED = 401
