@@ -1,26 +1,24 @@
 import { text } from "node:stream/consumers"
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { SealgateError } from "../client/errors.ts"
+import { clientError } from "../client/clientError.ts"
 import type { SealedClient as Client } from "../client/sealed/SealedClient.ts"
 import { CHAT_APIS, Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
 import { explained, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
-import { jsonFlag, optionalFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
+import { givenOf, jsonFlag, optionalFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
 import { withHelp } from "./help/Guide.ts"
 import { printable, printableJson } from "./printable.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
 import { dim, dimOnStderr } from "./terminal.ts"
 
-// The client throws only `SealgateError`s by design; any other error is a bug.
-const failed = (error: unknown): CommandFailed => {
-  if (error instanceof SealgateError) return new CommandFailed({ message: explained(error), exitCode: 1 })
-  throw error
-}
-
-const attempt = <A>(f: (signal: AbortSignal) => Promise<A>) => Effect.tryPromise({ try: f, catch: failed })
+const attempt = <A>(f: (signal: AbortSignal) => Promise<A>) =>
+  Effect.mapError(
+    Effect.tryPromise({ try: f, catch: clientError }),
+    (error) => new CommandFailed({ message: explained(error), exitCode: 1 }),
+  )
 
 /** Asks once. A terminal shows the answer as it arrives; a pipe gets it only verified, because output cannot be recalled. */
 const once = Effect.fnUntraced(function* (conversation: Conversation, client: Client, question: string, json: boolean) {
@@ -81,9 +79,7 @@ export const chatCommand = Command.make(
     })
     const conversation = new Conversation(client, {
       api: input.api,
-      model: Option.getOrUndefined(input.model),
-      provider: Option.getOrUndefined(input.provider),
-      system: Option.getOrUndefined(input.system),
+      ...givenOf({ model: input.model, provider: input.provider, system: input.system }),
     })
     if (Option.isNone(input.prompt) && process.stdin.isTTY) {
       if (input.json) return yield* unusable("--json prints a single answer and needs a prompt; give one.")

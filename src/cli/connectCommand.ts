@@ -6,6 +6,7 @@ import type { ConnectorSettings } from "../layers/Connector.ts"
 import { unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
 import {
+  givenOf,
   hostFlag,
   jsonFlag,
   logLevelFlag,
@@ -99,12 +100,11 @@ export const connectCommand = Command.make(
         trustOnFirstUse: input.trustOnFirstUse,
         release: input.release,
         ...(yield* credentialFrom(input.credentialFile)),
-        ...Option.match(input.provider, { onNone: () => ({}), onSome: (provider) => ({ provider }) }),
+        ...givenOf({ provider: input.provider }),
       },
-      ...Option.match(input.receipts, {
-        onNone: () => ({}),
-        onSome: (folder) => ({ receipts: { folder, evidence: input.evidence } }),
-      }),
+      ...(Option.isNone(input.receipts)
+        ? {}
+        : { receipts: { folder: input.receipts.value, evidence: input.evidence } }),
       ...(pins.length > 0 ? {} : { onVerified: trusting() }),
     }
     const logging = {

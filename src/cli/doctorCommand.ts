@@ -1,4 +1,4 @@
-import { Console, Effect, Schema } from "effect"
+import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { CommandFailed } from "./CommandFailed.ts"
 import { credentialFileFlag, ENVIRONMENT } from "./credential.ts"
@@ -6,6 +6,7 @@ import { type Finding, isWell } from "./doctor/Finding.ts"
 import { jsonFlag, optionalFlag, pinsFlag, proxyFlag, switchFlag } from "./flags.ts"
 import { UrlText } from "../layers/config/codecs.ts"
 import { proxyAndPins, trustedProxy } from "./settings/proxyAddress.ts"
+import { caFlag } from "./inputFile.ts"
 import { withHelp } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { bold, dim, green, red, yellow } from "./terminal.ts"
@@ -31,12 +32,7 @@ export const doctorCommand = Command.make(
   {
     proxy: proxyFlag,
     pin: pinsFlag,
-    ca: optionalFlag(
-      "ca",
-      "file",
-      "PEM file of certificate authorities to trust beside the public ones",
-      Schema.String,
-    ),
+    ca: caFlag,
     operator: optionalFlag(
       "operator",
       "url",

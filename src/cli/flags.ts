@@ -76,12 +76,25 @@ export const portFlag = (otherwise: string) =>
 export const hostFlag = (otherwise: string) =>
   optionalFlag("host", "address", `Address to listen on (default ${otherwise})`, ListenText)
 
-/** Returns the flags that were given, to override a server's settings. */
-export const givenOf = <Flags extends { readonly [Key in keyof Flags]: Option.Option<unknown> }>(flags: Flags) =>
+/** Flags of both servers. */
+export const serverFlags = (port: number) => ({
+  port: portFlag(`PORT, else ${port}`),
+  host: hostFlag("HOST, else 0.0.0.0"),
+  logLevel: logLevelFlag("LOG_LEVEL"),
+})
+
+export interface ServerFlags {
+  readonly port: Option.Option<number>
+  readonly host: Option.Option<string>
+  readonly logLevel: Option.Option<(typeof LOG_LEVELS)[number]>
+}
+
+/** Returns the flags that were given. */
+export const givenOf = <Given extends object>(flags: {
+  readonly [Key in keyof Given]: Option.Option<Given[Key]>
+}) =>
   withoutUndefined(
     Object.fromEntries(
       Object.entries<Option.Option<unknown>>(flags).map(([key, flag]) => [key, Option.getOrUndefined(flag)]),
     ),
-  ) as Partial<{
-    readonly [Key in keyof Flags]: Flags[Key] extends Option.Option<infer A> ? A : never
-  }>
+  ) as Partial<Given>

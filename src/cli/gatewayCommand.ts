@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { gatewaySettings } from "../layers/config/gatewaySettings.ts"
-import { hostFlag, logLevelFlag, portFlag, switchFlag } from "./flags.ts"
+import { serverFlags, switchFlag } from "./flags.ts"
 import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
 export const gatewayCommand = Command.make(
@@ -11,9 +11,7 @@ export const gatewayCommand = Command.make(
       "dev",
       "For trials: listen on 127.0.0.1 only, create a secret if there is none, print an admin token",
     ),
-    port: portFlag("PORT, else 3000"),
-    host: hostFlag("HOST, else 0.0.0.0"),
-    logLevel: logLevelFlag("LOG_LEVEL"),
+    ...serverFlags(3000),
   },
   (flags) =>
     Effect.flatMap(

@@ -1,17 +1,14 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { proxySettings } from "../layers/config/proxySettings.ts"
-import { hostFlag, logLevelFlag, portFlag } from "./flags.ts"
+import { serverFlags } from "./flags.ts"
 import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
-export const proxyCommand = Command.make(
-  "proxy",
-  { port: portFlag("PORT, else 3001"), host: hostFlag("HOST, else 0.0.0.0"), logLevel: logLevelFlag("LOG_LEVEL") },
-  (flags) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./serveProxy.ts")),
-      ({ serveProxy }) => serveProxy(flags),
-    ),
+export const proxyCommand = Command.make("proxy", serverFlags(3001), (flags) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./serveProxy.ts")),
+    ({ serveProxy }) => serveProxy(flags),
+  ),
 ).pipe(
   withHelp({
     summary: "Run the sealed proxy",

@@ -1,4 +1,4 @@
-import { Console, Effect, FileSystem, Option, Schema } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { isObject } from "../domain/json/json.ts"
 import { SealgateError } from "../client/errors.ts"
@@ -6,6 +6,7 @@ import { fromUtf8 } from "../domain/bytes/bytes.ts"
 import { parseIJson } from "../domain/json/iJson.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, optionalFlag, pinsFlag } from "./flags.ts"
+import { readInput } from "./inputFile.ts"
 import { withHelp } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { red } from "./terminal.ts"
@@ -17,10 +18,7 @@ import { explain, kindOf } from "./verify/explain.ts"
 const KEYS_TIMEOUT_MS = 10_000
 
 const readText = Effect.fnUntraced(function* (path: string) {
-  const files = yield* FileSystem.FileSystem
-  const bytes = yield* Effect.mapError(files.readFile(path), ({ reason }) =>
-    unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
-  )
+  const bytes = yield* readInput(path)
   return yield* Effect.try({
     try: () => fromUtf8(bytes),
     catch: () => unusable(`${path} is not UTF-8.`),

@@ -7,11 +7,12 @@ import {
   AnswerIncomplete,
   PinMismatch,
   SealedProblem,
-  SealgateError,
+  type SealgateError,
   StreamTruncated,
   Tampered,
   Unreachable,
 } from "../client/errors.ts"
+import { clientError } from "../client/clientError.ts"
 import type { Fetch } from "../client/transport/transport.ts"
 import { SealedClient } from "../client/sealed/SealedClient.ts"
 import type { ChatRequest } from "../domain/chat/chat.ts"
@@ -73,12 +74,6 @@ const kindOf = (error: SealgateError): FailureKind => {
   if (error instanceof Unreachable) return error.mayHaveBeenServed ? "unavailable" : "unreachable"
   // Another server answered, or the answer was changed.
   return error instanceof PinMismatch ? "unreachable" : "garbage"
-}
-
-/** Passes the errors that the client throws by design; rethrows any other, which is a bug. */
-const clientError = (error: unknown): SealgateError => {
-  if (error instanceof SealgateError) return error
-  throw error
 }
 
 const failureOf = (error: SealgateError): ProviderFailure =>

@@ -13,8 +13,6 @@ import { run, sealgate } from "../support/cli.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 
-const NOTHING = { api: "chat.completions" as const, model: undefined, provider: undefined, system: undefined }
-
 describe("sealgate chat, once", () => {
   it.live("prints the answer to standard output and the verification to standard error", () =>
     Effect.gen(function* () {
@@ -94,7 +92,11 @@ const chatting = Effect.fnUntraced(function* () {
       watchers.add(look)
       look()
     })
-  const left = interactive(new Conversation(client, NOTHING), { input, output }, new AbortController().signal)
+  const left = interactive(
+    new Conversation(client, { api: "chat.completions" }),
+    { input, output },
+    new AbortController().signal,
+  )
   return {
     fake,
     sees,

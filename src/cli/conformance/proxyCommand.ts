@@ -1,10 +1,11 @@
-import { Duration, Effect, FileSystem, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { isMeant } from "../../conformance/report.ts"
 import { parsed, UrlText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { credentialFileFlag, credentialNow, ENVIRONMENT } from "../credential.ts"
-import { optionalFlag, pinsFlag } from "../flags.ts"
+import { pinsFlag } from "../flags.ts"
+import { caFlag, readCa } from "../inputFile.ts"
 import { withHelp } from "../help/Guide.ts"
 import { trustedProxy } from "../settings/proxyAddress.ts"
 import { kitFlags, NOT_FOUND } from "./flags.ts"
@@ -26,12 +27,7 @@ export const conformanceProxyCommand = Command.make(
     ),
     pin: pinsFlag,
     credentialFile: credentialFileFlag,
-    ca: optionalFlag(
-      "ca",
-      "file",
-      "PEM file of certificate authorities to trust beside the public ones",
-      Schema.String,
-    ),
+    ca: caFlag,
     limit: Flag.String("limit").pipe(
       Flag.withMetavar("seconds"),
       Flag.withDescription("Time limit for all checks; the remaining ones are skipped (default 300)"),
@@ -54,12 +50,7 @@ export const conformanceProxyCommand = Command.make(
     )
     if (input.list) return yield* printList(checks, input.json)
     const { pins, proxy } = yield* trustedProxy({ proxy: input.url, pin: input.pin, trustOnFirstUse: false })
-    const files = yield* FileSystem.FileSystem
-    const ca = Option.isNone(input.ca)
-      ? undefined
-      : yield* Effect.mapError(files.readFileString(input.ca.value), () =>
-          unusable("The file of --ca cannot be read. Check its path and permissions."),
-        )
+    const ca = Option.isNone(input.ca) ? undefined : yield* readCa(input.ca.value)
     const target = { url: proxy, pins, credential: yield* credentialNow(input.credentialFile), ca }
     const report = yield* runChecks(target, checks, { limit: Duration.seconds(input.limit), onResult: progress() })
     yield* printReport(report, input.json, input.all)

@@ -1,12 +1,12 @@
-import { Console, Effect, Option, Schema } from "effect"
+import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
-import { optionalFlag } from "../flags.ts"
+import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
+import { givenOf, optionalFlag } from "../flags.ts"
 
 const createCommand = Command.make(
   "create",
@@ -22,14 +22,9 @@ const createCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
-    const instructions = Option.match(input.instructions, {
-      onNone: () => ({}),
-      onSome: (instructions) => ({ instructions }),
-    })
-    const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (default_mode) => ({ default_mode }) })
-    const agent = yield* ask((signal) =>
-      gateway.agents.create({ name: input.name, ...instructions, ...mode }, { signal }),
-    )
+    const { instructions, mode: default_mode, name } = input
+    const settings = { name, ...givenOf({ instructions, default_mode }) }
+    const agent = yield* ask((signal) => gateway.agents.create(settings, { signal }))
     yield* Console.log(
       input.json
         ? printableJson(agent)
@@ -58,13 +53,7 @@ export const agentsCommand = Command.make(
   { gateway: gatewayFlag, limit: limitFlag, json },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
-    const { limit } = input
-    const items = yield* ask((signal) =>
-      firstOf(
-        limit,
-        overPages((at) => gateway.agents.list({ limit, ...at, signal })),
-      ),
-    )
+    const items = yield* listFirst(input.limit, (at) => gateway.agents.list(at))
     if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0)
       return yield* Console.log("No agents yet: `sealgate agents create NAME` creates one, and so does `sealgate run`.")

@@ -6,9 +6,10 @@ import { CommandFailed } from "../CommandFailed.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
+import { givenOf } from "../flags.ts"
 import { json, limitFlag } from "./listFlags.ts"
 import { goesOn, showProgress, tell } from "./progress.ts"
-import { age, ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
+import { age, ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
 import { report, taskText } from "./report.ts"
 
 const id = Argument.String("id").pipe(Argument.withDescription("Id of the job, as in `sealgate jobs`"))
@@ -110,18 +111,12 @@ export const jobsCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
-    const status = Option.match(input.status, { onNone: () => ({}), onSome: (status) => ({ status }) })
-    const { limit } = input
-    const items = yield* ask((signal) =>
-      firstOf(
-        limit,
-        overPages((at) => gateway.jobs.list({ limit, ...at, ...status, signal })),
-      ),
-    )
+    const { limit, status } = input
+    const items = yield* listFirst(limit, (at) => gateway.jobs.list({ ...at, ...givenOf({ status }) }))
     if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0) {
       return yield* Console.log(
-        Option.match(input.status, {
+        Option.match(status, {
           onNone: () => 'No jobs yet: `sealgate run "…"` starts one.',
           onSome: (status) => `No jobs with the status ${status}.`,
         }),

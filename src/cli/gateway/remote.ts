@@ -1,6 +1,7 @@
 /** Access to a running gateway for commands. */
 import { Effect, type Option, Redacted } from "effect"
-import { SealgateError, Unreachable } from "../../client/errors.ts"
+import { clientError } from "../../client/clientError.ts"
+import { type SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
 import type { Page } from "../../client/gateway/gatewayCalls.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
@@ -53,6 +54,12 @@ export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token) })
 })
 
+interface PageAt {
+  readonly limit: number
+  readonly signal: AbortSignal
+  readonly cursor?: string
+}
+
 /** Yields the items of all pages. A page may hold fewer items than its limit, because its size in bytes is bounded. */
 export async function* overPages<A>(
   pageAt: (at: { readonly cursor?: string }) => Promise<Page<A>>,
@@ -65,22 +72,19 @@ export async function* overPages<A>(
   }
 }
 
-/** Collects the first `limit` items. */
-export const firstOf = async <A>(limit: number, items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
-  const first: Array<A> = []
-  for await (const item of items) if (first.push(item) === limit) break
-  return first
-}
-
 /** Calls the gateway. A refusal ends the command with the gateway's message. */
 export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, CommandFailed> =>
-  Effect.tryPromise({
-    try: call,
-    catch: (error) => {
-      // The client throws only `SealgateError`s by design; any other error is a bug.
-      if (!(error instanceof SealgateError)) throw error
-      return new CommandFailed({ message: printableLine(error.message) + hintFor(error), exitCode: 1 })
-    },
+  Effect.mapError(
+    Effect.tryPromise({ try: call, catch: clientError }),
+    (error) => new CommandFailed({ message: printableLine(error.message) + hintFor(error), exitCode: 1 }),
+  )
+
+/** Lists the first `limit` items. */
+export const listFirst = <A>(limit: number, pageAt: (at: PageAt) => Promise<Page<A>>) =>
+  ask(async (signal) => {
+    const first: Array<A> = []
+    for await (const item of overPages((at) => pageAt({ limit, signal, ...at }))) if (first.push(item) === limit) break
+    return first
   })
 
 const SECOND = 1000

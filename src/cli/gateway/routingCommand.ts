@@ -1,4 +1,4 @@
-import { Console, Effect, FileSystem, Schema } from "effect"
+import { Console, Effect, Schema } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
 import { Argument, Command } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json/json.ts"
@@ -6,6 +6,7 @@ import { RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import type { RoutingSettings } from "../../client/gateway/GatewayClient.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { unusable } from "../CommandFailed.ts"
+import { readInput } from "../inputFile.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
@@ -54,11 +55,7 @@ const showCommand = Command.make(
 const decode = Schema.decodeUnknownEffect(RoutingSettingsInput, { onExcessProperty: "ignore" })
 
 const readSettings = Effect.fnUntraced(function* (path: string) {
-  const files = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(files.readFileString(path), ({ reason }) =>
-    unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
-  )
-  const value = parseJson(text)
+  const value = parseJson(String(yield* readInput(path)))
   if (!isObject(value))
     return yield* unusable(`${path} is not a JSON object. Start from the output of \`routing show --json\`.`)
   const { version } = value

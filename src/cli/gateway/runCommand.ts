@@ -6,7 +6,7 @@ import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
 import { Mode, modeOf } from "../../domain/jobs/modes.ts"
 import { Effort } from "../../domain/jobs/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { jsonFlag, optionalFlag } from "../flags.ts"
+import { givenOf, jsonFlag, optionalFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { goesOn, showProgress, tell } from "./progress.ts"
@@ -70,9 +70,9 @@ export const runCommand = Command.make(
     const task = yield* taskOf(input.task)
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
-    const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (mode) => ({ mode }) })
-    const options = Option.match(input.effort, { onNone: () => ({}), onSome: (effort) => ({ options: { effort } }) })
-    const job = yield* ask((signal) => gateway.agents.execute(agent, { task, ...mode, ...options }, { signal }))
+    const options = Option.map(input.effort, (effort) => ({ effort }))
+    const given = { task, ...givenOf({ mode: input.mode, options }) }
+    const job = yield* ask((signal) => gateway.agents.execute(agent, given, { signal }))
     const { at_most } = job.job
     tell(
       at_most === undefined
