@@ -1,15 +1,13 @@
-/** `sealgate doctor` at the bedside of real servers. */
+/** `sealgate doctor` against real servers. */
 import { execFileSync } from "node:child_process"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
-import { text } from "node:stream/consumers"
-import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { doctorCommand } from "../../src/cli/doctorCommand.ts"
 import { hasOpenssl, makeCertificate } from "../support/certificates.ts"
 import { run, sealgate } from "../support/cli.ts"
+import { answering } from "../support/answering.ts"
+import { makeMiddleman } from "../support/middleman.ts"
 import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway } from "../support/gateway.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
@@ -35,19 +33,6 @@ const examine = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray
   const says = (check: string) => told.findings.find((finding) => finding.check === check)?.says ?? ""
   return { code, told, errors: of("error"), warnings: of("warning"), says }
 })
-
-/** A server that answers everything alike. */
-const answering = (answer: (response: ServerResponse, request: IncomingMessage) => unknown) =>
-  Effect.acquireRelease(
-    Effect.callback<Server>((resume) => {
-      const server = createServer((request, response) => void answer(response, request))
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) => Effect.sync(() => server.close()),
-  ).pipe(
-    // `address()` is a string only for pipes.
-    Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-  )
 
 describe("sealgate doctor", () => {
   it.live("finds no problem at a healthy proxy", () =>
@@ -160,34 +145,13 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("reports a missing server, and a server that is not sealgate", () =>
-    Effect.gen(function* () {
-      const nobody = yield* examine("http://127.0.0.1:9")
-      assert.deepStrictEqual([nobody.code, nobody.errors], [1, ["reachable"]])
-      const url = yield* answering((response) => response.end("Hello"))
-      const other = yield* examine(url)
-      assert.deepStrictEqual([other.code, other.errors], [1, ["reachable"]])
-      assert.include(other.says("reachable"), "not sealgate")
-      const plain = yield* examine(url.replace("http:", "https:"))
-      assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
-      assert.include(plain.says("reachable"), "does not speak TLS")
-    }).pipe(Effect.scoped),
-  )
-
   it.live("finds no problem at another implementation, which has only the protocol's paths", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
-      const url = yield* answering(async (response, request) => {
-        if (!(request.url ?? "").startsWith("/v1/") || request.url === "/v1/models") {
-          return response.writeHead(404).end()
-        }
-        const body = await text(request)
-        const answer = await fetch(proxy.url + (request.url ?? ""), {
-          method: request.method ?? "GET",
-          ...(body === "" ? {} : { body, headers: { "content-type": "application/json" } }),
-        })
-        return response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text())
-      })
+      const none = async () => new Response("", { status: 404 })
+      const { url } = yield* makeMiddleman(proxy.url, (asked, onward) =>
+        asked.path.startsWith("/v1/") && asked.path !== "/v1/models" ? onward(asked) : none(),
+      )
       const { code, errors, says, told } = yield* examine(url, "--pin", proxy.kid)
       assert.deepStrictEqual([code, errors, told.ok], [0, [], true])
       assert.include(says("reachable"), "another implementation")
@@ -271,33 +235,6 @@ describe("sealgate doctor", () => {
       assert.include(JSON.stringify(told.findings), "adds it to ALLOWED_HOSTS")
     }).pipe(Effect.scoped),
   )
-
-  it.live("exits with 2 when called wrongly", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const none = join(folder, "none.pem")
-      writeFileSync(none, "no certificate")
-      for (const args of [
-        ["--proxy", "nonsense"],
-        ["--proxy", "http://127.0.0.1:9", "--ca", none],
-        ["--proxy", "http://elsewhere.example:9", "--call"],
-        ["--proxy", "http://127.0.0.1:9", "--ca", "/no/such/file"],
-      ]) {
-        assert.strictEqual((yield* run(doctorCommand, args)).code, 2)
-      }
-    }).pipe(Effect.scoped),
-  )
-})
-
-describe("sealgate doctor without --call", () => {
-  it.live("does not claim that providers are well", () =>
-    Effect.gen(function* () {
-      const { proxy } = yield* sealedSetup()
-      const { stdout } = yield* run(doctorCommand, ["--proxy", proxy.url, "--pin", proxy.kid])
-      assert.notInclude(stdout, "All is well")
-      assert.include(stdout, "Its providers were not called; --call does that.")
-    }).pipe(Effect.scoped),
-  )
 })
 
 describe("sealgate doctor --call", () => {
@@ -315,29 +252,24 @@ describe("sealgate doctor --call", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("suggests what may block a provider that cannot be reached", () =>
+  it.live.each([
+    [
+      503,
+      "The provider could not be reached or failed",
+      "Check at the proxy: the provider's address, HTTPS_PROXY if its network has one",
+    ],
+    [401, "The provider refused this proxy's key", "Check the provider's key and account at the proxy."],
+  ] as const)("reports why a provider fails with %d, with the trace for the operator", ([status, says, fix]) =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
-      fake.always(fault.status(503, { body: { error: "no" } }))
-      const { errors, told } = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
-      assert.deepStrictEqual(errors, ["calls"])
-      assert.include(told.findings.at(-1)?.fix, "HTTPS_PROXY")
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("reports why a provider fails, with the trace for the operator", () =>
-    Effect.gen(function* () {
-      const { fake, proxy } = yield* sealedSetup()
-      fake.always(fault.status(401, { body: { error: "no" } }))
-      const { code, errors, told, says } = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
-      assert.deepStrictEqual([code, errors], [1, ["calls"]])
-      assert.include(says("calls"), "provider1 (model-1) did not answer: The provider refused this proxy's key")
-      const fix = told.findings.at(-1)?.fix ?? ""
-      assert.match(
-        fix,
-        /^Check the provider's key and account at the proxy\. The proxy's log says why, under the trace [0-9a-f]{32}\.$/,
-      )
-    }).pipe(Effect.scoped),
+      fake.always(fault.status(status, { body: { error: "no" } }))
+      const found = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual([found.code, found.errors], [1, ["calls"]])
+      assert.include(found.says("calls"), `provider1 (model-1) did not answer: ${says}`)
+      const said = found.told.findings.at(-1)?.fix ?? ""
+      assert.include(said, fix)
+      assert.match(said, / The proxy's log says why, under the trace [0-9a-f]{32}\.$/)
+    }),
   )
 })
 

@@ -1,10 +1,9 @@
 /** Exit codes of commands that a signal ends: what is not done never looks as if it were. */
 import { writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { answering } from "../support/answering.ts"
 import { run } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
@@ -14,13 +13,8 @@ const PROCESS_MS = 60_000
 /** A server that never answers; `asked` resolves at its first request. */
 const silentServer = Effect.gen(function* () {
   const asked = Promise.withResolvers<void>()
-  const server = createServer(() => asked.resolve())
-  yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
-  yield* Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
-  yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-  // `address()` is a string only for pipes.
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, asked: Effect.promise(() => asked.promise) }
+  const url = yield* answering(() => asked.resolve())
+  return { url, asked: Effect.promise(() => asked.promise) }
 })
 
 /** Ends a command with `signal` while it waits for an answer. */

@@ -1,5 +1,5 @@
 /** Compares the protocol's pages with the tables of the code, the API's description and the vectors. */
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedStreamEvent } from "../../src/api/proxy/SealedApi.ts"
@@ -175,22 +175,4 @@ describe("the rules", () => {
       for (const [id] of text.matchAll(/(?<=\[)[CPV]\d+(?=\])/g)) assert.include(ids, id, file)
     }
   })
-})
-
-it("every link of the protocol's pages leads to a file and heading", () => {
-  const anchors = (text: string) =>
-    Array.from(text.matchAll(/^#+ (.+)$/gm), ([, title = ""]) =>
-      title
-        .toLowerCase()
-        .replace(/[^\w\s-]/g, "")
-        .replace(/\s/g, "-"),
-    )
-  for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".md"))) {
-    const text = readFileSync(`${FOLDER}/${file}`, "utf8")
-    for (const [, target = "", anchor] of text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)) {
-      const path = target === "" ? `${FOLDER}/${file}` : `${FOLDER}/${target}`
-      assert.isTrue(existsSync(path), `${file}: ${target}`)
-      if (anchor !== undefined) assert.include(anchors(readFileSync(path, "utf8")), anchor, `${file}: ${target}`)
-    }
-  }
 })

@@ -46,8 +46,8 @@ const sealed = (args: ReadonlyArray<string>, code: 0 | 1 | 2, ...says: ReadonlyA
 
 const TYPED: ReadonlyArray<Mistake> = [
   usage("prxy", 'There is no command "prxy"', "proxy"),
-  usage("porxy", "There is no command"),
   usage("--port", "sealgate --help"),
+  usage("prox", "Did you mean proxy?"),
   usage("proxy --prot 80", "There is no flag --prot", "--port"),
   usage("proxy --port", "--port needs a value"),
   usage("proxy --port http", '--port cannot be "http"', "from 0 to 65535"),
@@ -273,6 +273,12 @@ const ASKED: ReadonlyArray<Mistake> = [
     "No provider was called, because a check failed.",
   ),
   sealed(["doctor", "--call", "--credential-file", "none.txt"], 2, "--credential-file cannot be read"),
+  {
+    args: ["doctor", "--proxy", "{closed}", "--ca", "none.pem"],
+    files: { "none.pem": "no certificate" },
+    code: 2,
+    says: ["--ca holds no certificate in PEM form"],
+  },
   { args: ["verify", "a.json"], files: { "a.json": "{}" }, code: 2, says: ["neither a receipt"] },
   {
     args: ["verify", "a.json", "--keys", "{closed}/v1/keys"],
