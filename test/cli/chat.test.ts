@@ -25,7 +25,7 @@ describe("sealgate chat, once", () => {
       assert.match(answer.stderr, /receipt and proof verified · provider1\/model-7 · 3 tokens in, 2 out/)
       const [{ asked } = { asked: undefined }] = fake.requests
       assert.deepStrictEqual([asked?.system, asked?.text, asked?.model], ["Be brief.", "How are you?", "model-7"])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reads the prompt from a pipe", () =>
@@ -35,7 +35,7 @@ describe("sealgate chat, once", () => {
       assert.strictEqual(answer.code, 0, answer.stderr)
       assert.strictEqual(answer.stdout.trim(), "Hello from a pipe")
       assert.include(answer.stderr, "verified")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("prints JSON that `sealgate verify` accepts", () =>
@@ -46,7 +46,7 @@ describe("sealgate chat, once", () => {
       writeFileSync(file, stdout)
       const verified = yield* run(verifyCommand, [file, "--pin", kid, "--json"])
       assert.deepInclude(JSON.parse(verified.stdout), { valid: true, kind: "revealed exchange" })
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -109,7 +109,7 @@ describe("sealgate chat, at a terminal", () => {
       )
       yield* types("\u0004")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("stops and forgets an answer at Ctrl-C, and leaves at a second Ctrl-C in a row", () =>
@@ -131,7 +131,7 @@ describe("sealgate chat, at a terminal", () => {
       yield* sees("Ctrl-C again")
       yield* types("\u0003")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("removes control characters from a model's answer", () =>
@@ -142,7 +142,7 @@ describe("sealgate chat, at a terminal", () => {
       yield* sees("a[2Jb31mc\td")
       yield* types("/exit\r")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports failures and goes on", () =>
@@ -155,6 +155,6 @@ describe("sealgate chat, at a terminal", () => {
       yield* sees("Better.")
       yield* types("/exit\r")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -42,7 +42,7 @@ describe("colour", () => {
           assert.include(stderr, ESCAPE)
           assert.notInclude(stdout, ESCAPE)
         }
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 })

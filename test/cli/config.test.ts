@@ -60,7 +60,7 @@ describe("settings of every command", () => {
           const { code, stdout } = yield* ended(folder, ["config", "proxy"], { PROVIDER1_BASE_URL: url })
           assert.deepStrictEqual([code, stdout.includes("PROVIDER1_BASE_URL"), stdout.includes(KEY)], [0, true, false])
         }
-      }).pipe(Effect.scoped),
+      }),
   )
 
   it.live("name the same key file for keygen, pin and commands that call this folder's proxy", () =>
@@ -75,7 +75,7 @@ describe("settings of every command", () => {
       // A proxy elsewhere is not this folder's.
       const elsewhere = yield* ended(folder, ["chat", "Hi", "--proxy", "http://192.0.2.1:9"], env)
       assert.include(elsewhere.stderr, "The proxy's pin is missing")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("replace clients' flags, and accept a console's link or a base URL as the address", () =>
@@ -94,10 +94,10 @@ describe("settings of every command", () => {
         const { code, stderr } = yield* ended(folder, args, { SEALGATE_PIN: PIN })
         assert.strictEqual(code, 0, stderr)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
-  it.live("come from a file in the current folder only if --config names it, with a notice otherwise", () =>
+  it.live("come from a file in the current folder only if --config names it", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const url = yield* answering((response, request) => {
@@ -106,7 +106,7 @@ describe("settings of every command", () => {
       })
       const folder = yield* temporaryFolder
       const addresses = { SEALGATE_PROXY: url, SEALGATE_PIN: PIN, SEALGATE_GATEWAY: url, PROVIDER1_BASE_URL: url }
-      writeFileSync(join(folder, "sealgate.config.json"), JSON.stringify(addresses))
+      writeFileSync(join(folder, "settings.json"), JSON.stringify(addresses))
       writeFileSync(
         join(folder, ".env"),
         Object.entries(addresses)
@@ -115,16 +115,14 @@ describe("settings of every command", () => {
       )
       const own = { SEALGATE_CREDENTIAL: KEY, SEALGATE_TOKEN: KEY, PROVIDER1_API_KEY: KEY }
       for (const args of [["chat", "Hi", "--pin", PIN], ["agents"], ["models"]]) {
-        const { stderr } = yield* ended(folder, args, own)
-        assert.include(stderr, "sealgate.config.json in this folder is not used")
+        yield* ended(folder, args, own)
       }
       const shown = yield* ended(folder, ["config"], own)
       assert.notInclude(shown.stdout, url)
       assert.deepStrictEqual(heard, [])
-      const named = yield* ended(folder, ["agents", "--config", "sealgate.config.json"], own)
-      assert.notInclude(named.stderr, "is not used")
+      yield* ended(folder, ["agents", "--config", "settings.json"], own)
       assert.strictEqual(heard.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("stop a command if a file of settings is invalid, but not its help", () =>

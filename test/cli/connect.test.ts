@@ -47,7 +47,7 @@ describe("sealgate connect", () => {
       assert.include(warning, "nothing listens there")
       early.kill("SIGTERM")
       assert.strictEqual(yield* Effect.promise(() => early.exit), 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("logs its address and the trusted key, warns about other machines, and exits with 0", () =>
@@ -93,7 +93,7 @@ describe("sealgate connect", () => {
         child.kill("SIGTERM")
         assert.deepStrictEqual(await exited, [0, null])
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 

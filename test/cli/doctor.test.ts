@@ -50,7 +50,7 @@ describe("sealgate doctor", () => {
       )
       assert.include(says("providers"), "provider1 (model-1)")
       assert.include(says("limits"), "256 requests")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("prints its findings as text", () =>
@@ -62,7 +62,7 @@ describe("sealgate doctor", () => {
       assert.include(stdout, "built-in echo")
       assert.include(stdout, "It works;")
       assert.notInclude(stdout, "\u001b[")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a wrong pin and continues", () =>
@@ -72,7 +72,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([code, errors], [1, ["pin"]])
       assert.include(says("pin"), kid)
       assert.include(says("clock"), "agree")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports clocks two minutes apart as an error and half a minute as a warning", () =>
@@ -95,7 +95,7 @@ describe("sealgate doctor", () => {
       const slightly = yield* examineAt(30_000)
       assert.deepStrictEqual([slightly.code, slightly.errors], [0, []])
       assert.include(slightly.warnings, "clock")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a failing provider", () =>
@@ -110,7 +110,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([...errors], ["providers"])
       assert.include(says("ready"), "degraded")
       assert.include(says("providers"), "provider1 (model-1)")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("warns about plain HTTP beyond this machine", () =>
@@ -122,7 +122,7 @@ describe("sealgate doctor", () => {
       const remote = yield* examine(`http://0.0.0.0:${port}`, "--pin", kid)
       assert.strictEqual(remote.code, 0)
       assert.include(remote.warnings, "address")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("warns when the rate limit is used up", () =>
@@ -133,7 +133,7 @@ describe("sealgate doctor", () => {
       assert.strictEqual(code, 0)
       assert.include(warnings, "limits")
       assert.match(says("limits"), /in \d+ s/)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("warns when requests of coding agents would be too large", () =>
@@ -142,7 +142,7 @@ describe("sealgate doctor", () => {
       const { code, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
       assert.deepStrictEqual([code, warnings], [0, ["limits"]])
       assert.include(told.findings.find(({ check }) => check === "limits")?.fix, "MAX_REQUEST_BYTES")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("finds no problem at another implementation, which has only the protocol's paths", () =>
@@ -157,7 +157,7 @@ describe("sealgate doctor", () => {
       assert.include(says("reachable"), "another implementation")
       const pinned = yield* examine(url, "--pin", "A".repeat(43))
       assert.deepStrictEqual([pinned.code, pinned.errors], [1, ["pin"]])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("describes a server that answers in place of the proxy", () =>
@@ -190,7 +190,7 @@ describe("sealgate doctor", () => {
           "Use the address of the redirect: https://elsewhere.example/health",
         ],
       ])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("describes an answer in place of a session offer and of the readiness", () =>
@@ -203,7 +203,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([code, errors], [1, ["session", "ready"]])
       assert.include(says("session"), "instead of the proxy: status 503, text/html from edge: Busy")
       assert.include(says("ready"), "status 503, text/html from edge: Busy")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("distinguishes a gateway from a connector", () =>
@@ -213,7 +213,7 @@ describe("sealgate doctor", () => {
       const connector = yield* startConnector({ sealed: { baseUrl: url, pins: [kid] } })
       assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, not a sealed proxy")
       assert.include((yield* examine(connector.url)).says("session"), "a connector, not a sealed proxy")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports an operator's listener that does not answer", () =>
@@ -222,7 +222,7 @@ describe("sealgate doctor", () => {
       const { code, errors, says } = yield* examine(url, "--pin", kid, "--operator", url)
       assert.deepStrictEqual([code, errors], [1, ["ready"]])
       assert.include(says("ready"), url)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a proxy that refuses the host name used", () =>
@@ -233,7 +233,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([code, errors], [1, ["reachable"]])
       assert.include(says("reachable"), "does not answer under that name")
       assert.include(JSON.stringify(told.findings), "adds it to ALLOWED_HOSTS")
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -249,7 +249,7 @@ describe("sealgate doctor --call", () => {
       assert.deepStrictEqual([code, errors], [0, []])
       assert.match(says("calls"), /^provider1 \(model-1\) answered a sealed request in \d+\.\d s\.$/)
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live.each([
@@ -295,7 +295,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
         assert.include(says("certificate"), "has expired")
         assert.include(says("pin"), "as pinned")
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a certificate that is not trusted, and one that expires soon", () =>
@@ -314,6 +314,6 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
       assert.include(named.says("certificate"), "for another host")
       const plain = yield* examine(url.replace("https:", "http:"), "--pin", kid)
       assert.deepStrictEqual(plain.errors, ["reachable"])
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -47,7 +47,7 @@ describe("a command that a signal ends before it is done", () => {
           const { code, stderr } = yield* ended(signal, command)
           assert.deepStrictEqual([code, stderr], [130, []], `${signal} ${command("…").join(" ")}`)
         }
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 
@@ -58,7 +58,7 @@ describe("a command that a signal ends before it is done", () => {
         const preload = new URL("./signalWhileLoading.ts", import.meta.url).pathname
         const running = yield* run(["verify", "x"], { env: { NODE_OPTIONS: `--import ${preload}` } })
         assert.strictEqual(yield* Effect.promise(() => running.exit), 130)
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 })
@@ -79,7 +79,7 @@ describe("a server that Ctrl-C ends", () => {
           running.kill("SIGINT")
           assert.strictEqual(yield* Effect.promise(() => running.exit), 0, args[0])
         }
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 })

@@ -50,7 +50,7 @@ describe("the output of a command", () => {
         assert.strictEqual(read.length, "begin\n".length + 2_000_000 + "\nend\n".length)
         assert.match(read, /\nend\n$/)
         assert.strictEqual(yield* exit, 0)
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 
@@ -69,7 +69,7 @@ describe("the output of a command", () => {
         both.child.stderr?.destroy()
         both.child.stdin?.write("go on")
         assert.strictEqual(yield* both.exit, 0)
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 
@@ -80,7 +80,7 @@ describe("the output of a command", () => {
         const { child, exit } = yield* started([])
         child.kill("SIGINT")
         assert.strictEqual(yield* exit, 130)
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 
@@ -91,7 +91,7 @@ describe("the output of a command", () => {
         const { exit, said } = yield* started([], openSync(FULL, "w"))
         assert.strictEqual(yield* exit, 1)
         assert.match((yield* said).join("\n"), /could not be written.*ENOSPC/)
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 })
@@ -109,7 +109,7 @@ describe("the output of a server", () => {
         stuck.child.kill("SIGTERM")
         stuck.child.kill("SIGINT")
         assert.strictEqual(yield* stuck.exit, 130)
-      }).pipe(Effect.scoped),
+      }),
     PROCESS_MS,
   )
 })

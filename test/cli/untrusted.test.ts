@@ -131,7 +131,7 @@ describe("text of a gateway", () => {
       assert.strictEqual(stats.code, 0, stats.stderr)
       assertNoControls(stats.stdout)
       assert.include(stats.stdout, "]52;c;ZXZpbA==31mone ✓ two three")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it("stays within its line in a report", () => {
@@ -158,7 +158,7 @@ describe("text of a proxy", () => {
       const proxy = yield* hostile(url, VERSION)
       const { stdout } = yield* run(doctorCommand, ["--proxy", proxy, "--pin", kid])
       assertTame(stdout)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("cannot control the terminal through signed statements", () =>
@@ -173,7 +173,7 @@ describe("text of a proxy", () => {
       const verified = yield* run(verifyCommand, [file, "--pin", proxy.kid])
       assert.strictEqual(verified.code, 0, verified.stderr)
       assertTame(verified.stdout)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -191,7 +191,7 @@ describe("text of a file", () => {
         assertOneLine(stdout)
         assertOneLine(stderr)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 

@@ -56,7 +56,7 @@ describe("sealgate verify", () => {
       const told = JSON.parse(both.stdout)
       assert.deepStrictEqual([told.valid, told.kind, told.kid], [true, "receipt and proof", proxy.kid])
       assert.strictEqual(told.receipt.jti, end.receipt.jti)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("verifies a proof, and a recording against it", () =>
@@ -76,7 +76,7 @@ describe("sealgate verify", () => {
       const cut = yield* verify([dropped, ...trust, "--json"])
       assert.strictEqual(cut.code, 1)
       assert.deepInclude(JSON.parse(cut.stdout), { valid: false, code: "tampered" })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("verifies a revealed exchange and shows request and answer", () =>
@@ -91,7 +91,7 @@ describe("sealgate verify", () => {
       const caught = yield* verify([write(forged), ...trust])
       assert.strictEqual(caught.code, 1)
       assert.include(caught.stdout, "does not commit to this request")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("exits with 1 for a wrong signature, another signer, and statements of different exchanges", () =>
@@ -115,7 +115,7 @@ describe("sealgate verify", () => {
       const two = yield* verify([mixed, "--pin", proxy.kid])
       assert.strictEqual(two.code, 1)
       assert.include(two.stdout, "different exchanges")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("shows a revealed stream that failed before its first output", () =>
@@ -147,7 +147,7 @@ describe("sealgate verify", () => {
       const { code, stderr, stdout } = yield* verify([write(file), "--pin", identity.kid])
       assert.strictEqual(code, 0, stdout + stderr)
       assert.include(stdout, "it ended as failed")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("rejects a file with two different values for one member", () =>
@@ -169,7 +169,7 @@ describe("sealgate verify", () => {
       }
       const repeated = { ...end.evidence, statements: end.statements, evidence: end.evidence, ...keySet }
       assert.strictEqual((yield* verify([write(repeated), "--pin", proxy.kid])).code, 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("rejects a file with parts that it cannot check", () =>
@@ -201,7 +201,7 @@ describe("sealgate verify", () => {
         assert.strictEqual(code, 2, `${JSON.stringify(file)} ${stdout}`)
         assert.notStrictEqual(stderr, "")
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("verifies output of `chat --json` and trusts none of its readable copies", () =>
@@ -224,7 +224,7 @@ describe("sealgate verify", () => {
           assert.include(caught.stdout, `The file shows another ${Object.keys(forged)[0]} than was signed`)
         }
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("trusts no key by default, and exits with 2 for files that it cannot check", () =>
@@ -246,7 +246,7 @@ describe("sealgate verify", () => {
       assert.strictEqual((yield* verify([file, "--keys", keys])).code, 0)
       const pinned = ["--pin", proxy.kid, "--keys", `${proxy.url}/v1/keys`]
       assert.strictEqual((yield* verify([write(end.statements.receipt), ...pinned])).code, 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("rejects signed statements that contradict each other", () =>
@@ -280,7 +280,7 @@ describe("sealgate verify", () => {
       const caught = yield* verify([write(uncovered), ...trust])
       assert.strictEqual(caught.code, 1)
       assert.include(caught.stdout, "The receipt does not cover the recorded frames")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("rejects a recording that a client would have refused, even if the proof covers it", () =>
@@ -304,7 +304,7 @@ describe("sealgate verify", () => {
         assert.include(stdout, told)
       }
       assert.strictEqual((yield* verify([write(`: a comment\n\n${wire}`), ...trust])).code, 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("rejects ambiguous JSON", () =>
@@ -328,6 +328,6 @@ describe("sealgate verify", () => {
       assert.strictEqual((yield* verify([write(`\n ${json}\r\n`), ...trust])).code, 0)
       const spoilt = `{"keys":[],${JSON.stringify(keySet).slice(1)}`
       assert.strictEqual((yield* verify([write(json), ...trust, "--keys", write(spoilt)])).code, 2)
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -1,21 +1,21 @@
-/** What people do wrong in their first hour, and what they are told. Words in braces stand for what the walk has started. */
+/** Mistakes of the first hour, and their messages. Words in braces stand for addresses and keys of running servers. */
 
 export interface Mistake {
-  /** As typed after `sealgate`. `{proxy}` and its like are filled in. */
+  /** As typed after `sealgate`. */
   readonly args: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string
-  /** Files that are in the folder. */
+  /** Files in its folder. */
   readonly files?: Readonly<Record<string, string | Buffer>>
-  /** Whoever reads its output has left before there is any, as `| head` may have. */
+  /** The reader of its output leaves at once, as `| head` may do. */
   readonly unread?: boolean
   readonly code: 0 | 1 | 2
-  /** All of them have to be said, on either output. */
+  /** Texts that either output must contain. */
   readonly says: ReadonlyArray<string>
 }
 
 const PIN = "A".repeat(43)
-/** Nothing of this may ever be shown. */
+/** Must never be shown. */
 export const SECRET = "canary-secret-4711"
 
 const usage = (args: string, ...says: ReadonlyArray<string>): Mistake => ({ args: args.split(" "), code: 2, says })
@@ -137,12 +137,6 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   setting("gateway --dev", { PORT: "0", DATABASE_URL: "." }, "it is a folder", "DATABASE_URL"),
   setting("token --sub a --tenant b", {}, "JWT_SECRET: is missing"),
   setting("pin", {}, "there is no such file", "ATTESTATION_KEY_FILE"),
-  {
-    args: ["config", "clients"],
-    files: { "sealgate.config.json": `{"SEALGATE_PROXY": "https://${SECRET}.example.com"}` },
-    code: 0,
-    says: ["sealgate.config.json in this folder is not used", "--config sealgate.config.json"],
-  },
   file('{"PROT": 1}', "PROT: there is no such setting; did you mean PORT?"),
   file(`{"OPENAI_API_KEY": "${SECRET}"}`, "did you mean PROVIDER1_API_KEY?"),
   file('{"PORT" 3001}', "is not a JSON object of settings"),
@@ -292,7 +286,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   { args: ["token", "--sub", "a"], env: { JWT_SECRET: SECRET.repeat(2) }, code: 2, says: ["--tenant is missing"] },
 ]
 
-/** What only reads, and ends in peace although nobody takes what it prints. */
+/** Commands that only read: they succeed even if nobody reads their output. */
 const UNREAD: ReadonlyArray<Mistake> = [
   "--help",
   "proxy --help",

@@ -2,22 +2,17 @@
  * Sources of settings: the environment, then the files of `--config` in their order. No other file is read: the author
  * of the current folder could redirect secrets to their own servers.
  */
-import { existsSync, readFileSync } from "node:fs"
-import { resolve } from "node:path"
-import { ConfigProvider, Console, Effect, Layer, Result } from "effect"
+import { readFileSync } from "node:fs"
+import { ConfigProvider, Effect, Layer, Result } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json/json.ts"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { SettingOrigin } from "../../layers/config/Setting.ts"
 import { type CommandFailed, unusable } from "../CommandFailed.ts"
-import { dimOnStderr } from "../terminal.ts"
 import { parseEnvFile } from "./envFile.ts"
 import { ownNameOf, VARIABLES } from "./knownSettings.ts"
 import { nearest } from "./nearest.ts"
 import { decodeTextFile } from "./textFile.ts"
-
-/** A file name that users expect to be read automatically. */
-const CONFIG_FILE = "sealgate.config.json"
 
 const FLAG = "--config"
 
@@ -129,15 +124,9 @@ const ENVIRONMENT = "the environment"
 const sourcesOf = Effect.fnUntraced(function* (args: ReadonlyArray<string>, env: Source["values"]) {
   yield* Effect.fromResult(orMistakes("The environment", env, mistypedIn(env)))
   const sources: Array<Source> = [{ origin: ENVIRONMENT, values: env }]
-  const files = flagsIn(args, FLAG)
-  for (const file of files) {
+  for (const file of flagsIn(args, FLAG)) {
     const text = yield* Effect.fromResult(readText(file))
     sources.push({ origin: file, values: yield* Effect.fromResult(readConfig(file, text)) })
-  }
-  if (existsSync(CONFIG_FILE) && !files.some((file) => resolve(file) === resolve(CONFIG_FILE))) {
-    yield* Console.error(
-      dimOnStderr(`(${CONFIG_FILE} in this folder is not used; if you trust it: ${FLAG} ${CONFIG_FILE})`),
-    )
   }
   return sources
 })

@@ -45,28 +45,26 @@ describe("a start on Postgres", () => {
   it.live.runIf(postgresCanStart)(
     "waits for one that starts at the same time, and not for one that will never do",
     () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const postgres = yield* privatePostgres
-          const missing = yield* Effect.flip(reach(postgres.url.replace(/\w+$/, "nowhere")))
-          assert.deepInclude(missing, { _tag: "DatabaseUnreachable", reason: "3D000" })
+      Effect.gen(function* () {
+        const postgres = yield* privatePostgres
+        const missing = yield* Effect.flip(reach(postgres.url.replace(/\w+$/, "nowhere")))
+        assert.deepInclude(missing, { _tag: "DatabaseUnreachable", reason: "3D000" })
 
-          yield* postgres.stop("fast")
-          const layer = layerPostgres({ url: Redacted.make(postgres.url) })
-          const starting = yield* Effect.forkChild(
-            Effect.provide(
-              SqlClient.SqlClient.use((sql) => sql<{ one: number }>`SELECT 1 AS one`),
-              layer,
-            ),
-          )
-          yield* Effect.sleep("2 seconds")
-          yield* postgres.start
-          assert.deepStrictEqual(
-            (yield* Fiber.join(starting)).map(({ one }) => one),
-            [1],
-          )
-        }),
-      ),
+        yield* postgres.stop("fast")
+        const layer = layerPostgres({ url: Redacted.make(postgres.url) })
+        const starting = yield* Effect.forkChild(
+          Effect.provide(
+            SqlClient.SqlClient.use((sql) => sql<{ one: number }>`SELECT 1 AS one`),
+            layer,
+          ),
+        )
+        yield* Effect.sleep("2 seconds")
+        yield* postgres.start
+        assert.deepStrictEqual(
+          (yield* Fiber.join(starting)).map(({ one }) => one),
+          [1],
+        )
+      }),
     TEST_MS,
   )
 
@@ -110,7 +108,7 @@ describe("a Postgres that stops after the start", () => {
         yield* until(() => lines.length > 1)
         assert.match(lines[0] ?? "", new RegExp(`^The database at ${RegExp.escape(host + pathname)} does not answer: `))
         assert.deepStrictEqual(lines.slice(1), [`The database at ${host}${pathname} is back`])
-      }).pipe(Effect.scoped),
+      }),
     TEST_MS,
   )
 })
