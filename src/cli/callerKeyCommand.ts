@@ -43,8 +43,10 @@ export const callerKeyCommand = Command.make("key").pipe(
     summary: "Create keys for the callers of a proxy",
     description: `Manages the keys of a proxy's callers, for operators. A proxy with a file of callers (CALLER_KEYS_FILE) serves only them
 and counts requests by caller.`,
-    examples: [["sealgate key new alice", "A key for alice"]],
-    exits: { 0: "done", 1: "it failed; the reason is on standard error" },
+    examples: [
+      ["sealgate key new alice", "A key for alice"],
+      ["sealgate key new ci --json", "For programs"],
+    ],
     next: "See `sealgate key new --help`.",
   }),
   Command.withSubcommands([newCommand]),

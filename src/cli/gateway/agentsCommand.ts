@@ -38,7 +38,7 @@ const createCommand = Command.make(
     examples: [
       ["sealgate agents create reviewer", "An agent with the gateway's defaults"],
       [
-        'sealgate agents create reviewer --instructions "Answer in one sentence." --json',
+        'sealgate agents create reviewer --instructions "Be brief." --json',
         "For programs: the agent with its settings",
       ],
     ],
