@@ -40,26 +40,15 @@ agents that check each other's answers.`,
       ],
       ["sealgate gateway --dev", "Or run the agent gateway. It prints a token and how to use it"],
     ],
-    words: [
-      {
-        name: "sealed",
-        text: "encrypted on your machine for the proxy alone: nothing on the path can read or change it",
-      },
-      {
-        name: "attestation key",
-        text: "the key that signs a proxy's statements; `sealgate proxy` creates one, and so does `sealgate keygen`",
-      },
-      {
-        name: "pin",
-        text: "the id of a proxy's attestation key. Clients trust only the pins that you give them; ask the proxy's operator",
-      },
-      {
-        name: "receipt",
-        text: "signed by the proxy for each answer: the request, the provider, the model and the time",
-      },
-      { name: "proof", text: "signed by the proxy for each stream: it arrived complete, in order and unchanged" },
-      { name: "evidence", text: "prompt, answer and the data that proves them to others later" },
-    ],
+    words: {
+      sealed: "encrypted on your machine for the proxy alone: nothing on the path can read or change it",
+      "attestation key":
+        "the key that signs a proxy's statements; `sealgate proxy` creates one, and so does `sealgate keygen`",
+      pin: "the id of a proxy's attestation key. Clients trust only the pins that you give them; ask the proxy's operator",
+      receipt: "signed by the proxy for each answer: the request, the provider, the model and the time",
+      proof: "signed by the proxy for each stream: it arrived complete, in order and unchanged",
+      evidence: "prompt, answer and the data that proves them to others later",
+    },
     next: "`sealgate <command> --help` has examples, defaults and settings. For completions in your shell: `sealgate --completions bash >> ~/.bashrc`.",
   }),
   Command.withSubcommands([

@@ -35,20 +35,6 @@ At start it logs the address of its console (/console). /openapi.json describes 
       ],
     ],
     settings: gatewaySettings,
-    first: [
-      "PORT",
-      "HOST",
-      "PROVIDER1_API_KEY",
-      "PROVIDER1_BASE_URL",
-      "PROVIDER1_MODEL",
-      "PROVIDER_FROM_ENV",
-      "DATABASE_URL",
-      "JWT_SECRET",
-      "JWT_JWKS_URL",
-      "ALLOWED_HOSTS",
-      "TLS_CERT_FILE",
-      "LOG_LEVEL",
-    ],
     exits: SERVER_EXITS,
     next:
       'With --dev: copy the `export SEALGATE_TOKEN=…` line that it prints into another terminal, then `sealgate run "Is 391 a ' +

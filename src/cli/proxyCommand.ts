@@ -26,20 +26,6 @@ At start it logs its pin, which clients need, and the address of its console (/c
       ["PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem \\\n    sealgate proxy", "Over HTTPS"],
     ],
     settings: proxySettings,
-    first: [
-      "PORT",
-      "HOST",
-      "PROVIDER1_API_KEY",
-      "PROVIDER1_BASE_URL",
-      "PROVIDER1_MODEL",
-      "PROVIDER_FROM_ENV",
-      "ATTESTATION_KEY_FILE",
-      "CALLER_KEYS_FILE",
-      "ALLOWED_HOSTS",
-      "TLS_CERT_FILE",
-      "TLS_KEY_FILE",
-      "LOG_LEVEL",
-    ],
     exits: SERVER_EXITS,
     next:
       "Chat: `sealgate chat --proxy http://localhost:3001 --pin <pin>`. Before going live: `sealgate doctor`. " +

@@ -1,8 +1,5 @@
-/** `sealgate connect`: what it refuses, what it says, how it stops. */
-import { spawn } from "node:child_process"
-import { once } from "node:events"
+/** `sealgate connect`: refusals, log and end. */
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import { connectCommand } from "../../src/cli/connectCommand.ts"
@@ -11,9 +8,8 @@ import { run } from "../support/cli.ts"
 import { run as runProcess } from "../support/processes.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
-const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 const PIN = "A".repeat(43)
-/** Where tests run there may be the key of a proxy that somebody tried. */
+/** The folder of the tests may have the key of a proxy that somebody tried. */
 const NO_KEY = ConfigProvider.fromEnvRecord({ ATTESTATION_KEY_FILE: "/nowhere/key.pem" })
 
 describe("sealgate connect", () => {
@@ -54,30 +50,18 @@ describe("sealgate connect", () => {
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const receipts = join(yield* temporaryFolder, "receipts")
-      const args = [
+      const address = ["--host", "0.0.0.0", "--port", "0", "--allow-remote"]
+      const kept = ["--receipts", receipts, "--evidence"]
+      const running = yield* runProcess([
+        "connect",
         "--proxy",
         url,
         "--trust-on-first-use",
-        "--host",
-        "0.0.0.0",
-        "--port",
-        "0",
-        "--allow-remote",
+        ...address,
+        ...kept,
         "--json",
-      ]
-      const child = spawn(process.execPath, [COMMAND, "connect", ...args, "--receipts", receipts, "--evidence"], {
-        stdio: ["ignore", "pipe", "inherit"],
-      })
-      yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
-      const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-      const sees = async (pattern: RegExp): Promise<string> => {
-        for (;;) {
-          const next = await lines.next()
-          if (next.done === true) throw new Error(`it never said ${String(pattern)}`)
-          const [found, part] = pattern.exec(next.value) ?? []
-          if (found !== undefined) return part ?? found
-        }
-      }
+      ])
+      const sees = (pattern: RegExp) => running.line((line) => pattern.exec(line)?.at(-1))
       yield* Effect.promise(async () => {
         const port = await sees(/listening on http:\/\/0\.0\.0\.0:(\d+)\/v1/)
         await sees(/other machines can use this connector/)
@@ -89,9 +73,8 @@ describe("sealgate connect", () => {
         })
         assert.strictEqual(answer.status, 200)
         assert.strictEqual(await sees(/trusting ([\w-]+) because it answered first/), kid)
-        const exited = once(child, "exit")
-        child.kill("SIGTERM")
-        assert.deepStrictEqual(await exited, [0, null])
+        running.kill("SIGTERM")
+        assert.strictEqual(await running.exit, 0)
       })
     }),
   )

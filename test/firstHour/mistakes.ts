@@ -249,7 +249,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(["chat", "hi", "--api", "messages", "--proxy", "{gateway}"], 1, "Is this a sealed proxy?"),
   sealed(["chat", "hi", "--api", "responses", "--provider", "provider9"], 1, "not configured"),
   sealed(["models", "--proxy", "{closed}"], 1, "nothing listens there"),
-  sealed(["doctor", "--proxy", "{closed}"], 1, "Nothing listens at that address", "→"),
+  sealed(["doctor", "--proxy", "{closed}"], 1, "nothing listens there", "→"),
   sealed(["doctor", "--proxy", "{otherTls}"], 1, "does not speak TLS"),
   sealed(["doctor", "--proxy", "{other}"], 1, "it is not sealgate"),
   sealed(["doctor", "--proxy", "{gateway}"], 1, "This is an agent gateway, not a sealed proxy."),
@@ -257,7 +257,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(
     ["doctor", "--call", "--proxy", "{closed}"],
     1,
-    "Nothing listens at that address",
+    "nothing listens there",
     "No provider was called, because a check failed.",
   ),
   sealed(

@@ -7,15 +7,13 @@ import type { Row } from "./layout.ts"
 export interface GuideShape {
   /** Settings that the command reads. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>
-  /** Variables to list first. */
-  readonly first?: ReadonlyArray<string>
   /** Other variables that it reads. */
   readonly environment?: ReadonlyArray<Row>
   readonly exits?: Readonly<Record<number, string>>
   /** Next steps. */
   readonly next?: string
   /** Terms that newcomers do not know. */
-  readonly words?: ReadonlyArray<Row>
+  readonly words?: Readonly<Record<string, string>>
 }
 
 export class Guide extends Context.Service<Guide, GuideShape>()("sealgate/cli/help/Guide") {}

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
@@ -7,8 +7,8 @@ import { layerPostgresReachable } from "../../../src/layers/database/PostgresRea
 import { postgresCanStart, privatePostgres } from "../../support/privatePostgres.ts"
 import { freePort } from "../../support/freePort.ts"
 
-/** A database of one's own starts and stops, on a machine that may be busy. */
-const TEST_MS = 120_000
+// A database starts and stops, on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** The log lines, in order. */
 const heard = () => {
@@ -65,7 +65,6 @@ describe("a start on Postgres", () => {
           [1],
         )
       }),
-    TEST_MS,
   )
 
   it.live("logs at once what it waits for", () =>
@@ -88,27 +87,24 @@ describe("a start on Postgres", () => {
 })
 
 describe("a Postgres that stops after the start", () => {
-  it.live.runIf(postgresCanStart)(
-    "goes and comes back, each of which is logged once with its place",
-    () =>
-      Effect.gen(function* () {
-        const postgres = yield* privatePostgres
-        const { host, pathname } = new URL(postgres.url)
-        const url = Redacted.make(postgres.url)
-        const { lines, logger } = heard()
-        yield* Layer.build(
-          layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
-            Layer.provide(layerPostgresClient({ url })),
-            Layer.provide(logger),
-          ),
-        )
-        yield* postgres.stop("fast")
-        yield* until(() => lines.length > 0)
-        yield* postgres.start
-        yield* until(() => lines.length > 1)
-        assert.match(lines[0] ?? "", new RegExp(`^The database at ${RegExp.escape(host + pathname)} does not answer: `))
-        assert.deepStrictEqual(lines.slice(1), [`The database at ${host}${pathname} is back`])
-      }),
-    TEST_MS,
+  it.live.runIf(postgresCanStart)("goes and comes back, each of which is logged once with its place", () =>
+    Effect.gen(function* () {
+      const postgres = yield* privatePostgres
+      const { host, pathname } = new URL(postgres.url)
+      const url = Redacted.make(postgres.url)
+      const { lines, logger } = heard()
+      yield* Layer.build(
+        layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
+          Layer.provide(layerPostgresClient({ url })),
+          Layer.provide(logger),
+        ),
+      )
+      yield* postgres.stop("fast")
+      yield* until(() => lines.length > 0)
+      yield* postgres.start
+      yield* until(() => lines.length > 1)
+      assert.match(lines[0] ?? "", new RegExp(`^The database at ${RegExp.escape(host + pathname)} does not answer: `))
+      assert.deepStrictEqual(lines.slice(1), [`The database at ${host}${pathname} is back`])
+    }),
   )
 })

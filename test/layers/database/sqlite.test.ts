@@ -1,17 +1,13 @@
 import { spawn } from "node:child_process"
 import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { layerSqlite } from "../../../src/layers/database/Database.ts"
-import { layerSqliteClient } from "../../../src/layers/database/SqliteClient.ts"
 import { layerSqliteOwner } from "../../../src/layers/database/SqliteOwner.ts"
 import { sqliteFile } from "../../support/databases.ts"
-
-const WORKER = fileURLToPath(new URL("incrementWorker.ts", import.meta.url))
 
 describe("embedded database", () => {
   it.live("survives power loss and keeps its files private", () =>
@@ -116,29 +112,6 @@ describe("embedded database", () => {
         assert.include(error.message, inside(name))
         assert.include(error.message, reason)
       }
-    }),
-  )
-
-  it.live("loses nothing if several processes use it despite the lock", () =>
-    Effect.gen(function* () {
-      const filename = yield* sqliteFile
-      const [processes, times] = [3, 100]
-      const run = Effect.callback<number | null>((resume) => {
-        const child = spawn(process.execPath, [WORKER, filename, `${times}`], {
-          stdio: ["ignore", "ignore", "inherit"],
-        })
-        child.once("exit", (code) => resume(Effect.succeed(code)))
-        return Effect.sync(() => child.kill("SIGKILL"))
-      })
-      const codes = yield* Effect.all(
-        Array.from({ length: processes }, () => run),
-        { concurrency: "unbounded" },
-      )
-      assert.deepStrictEqual(codes, [0, 0, 0])
-      const rows = yield* SqlClient.SqlClient.use((sql) => sql<{ n: number }>`SELECT n FROM counter`).pipe(
-        Effect.provide(layerSqliteClient({ filename })),
-      )
-      assert.strictEqual(rows[0]?.n, processes * times)
     }),
   )
 })
