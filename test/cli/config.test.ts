@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Config, ConfigProvider, Effect, Option, Result } from "effect"
 import { parseEnvFile } from "../../src/cli/settings/envFile.ts"
 import { nearest } from "../../src/cli/settings/nearest.ts"
-import { layerSources, readConfig } from "../../src/cli/settings/sources.ts"
+import { layerSources, parseFile } from "../../src/cli/settings/sources.ts"
 import { VARIABLES } from "../../src/cli/settings/knownSettings.ts"
 import { decodeTextFile } from "../../src/cli/settings/textFile.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
@@ -159,7 +159,7 @@ describe("names of settings", () => {
         assert.include(result.failure.message, `${typed}: there is no such setting; did you mean`)
         if (typed !== "PROVIDER1_URL") assert.include(result.failure.message, `did you mean ${meant}?`)
         assert.notInclude(result.failure.message, KEY)
-        assert.isTrue(Result.isFailure(readConfig("f", `${typed}=${KEY}`)))
+        assert.lengthOf(parseFile(`${typed}=${KEY}`).mistakes, 1)
       }
     }),
   )
@@ -237,7 +237,7 @@ describe("a value of a setting", () => {
   )
 })
 
-describe("readConfig", () => {
+describe("names in a file", () => {
   it("suggests the name for one letter missing, added, wrong or swapped, and never for another word", () => {
     const names = [...VARIABLES]
     for (const name of names.filter(({ length }) => length > 6)) {
@@ -256,6 +256,6 @@ describe("readConfig", () => {
 
   it("accepts every setting in a JSON file", () => {
     const all = Object.fromEntries([...VARIABLES].map((name) => [name, "x"]))
-    assert.deepStrictEqual(Result.getOrThrow(readConfig("f", JSON.stringify(all))), all)
+    assert.deepStrictEqual(parseFile(JSON.stringify(all)), { values: all, mistakes: [] })
   })
 })
