@@ -18,30 +18,23 @@ const PIN = "A".repeat(43)
 /** Must never be shown. */
 export const SECRET = "canary-secret-4711"
 
-const usage = (args: string, ...says: ReadonlyArray<string>): Mistake => ({ args: args.split(" "), code: 2, says })
-const setting = (command: string, env: Readonly<Record<string, string>>, ...says: ReadonlyArray<string>): Mistake => ({
-  args: command.split(" "),
-  env,
-  code: 1,
-  says,
-})
+type Environment = Readonly<Record<string, string>>
+type Expect = (args: ReadonlyArray<string>, code: Mistake["code"], ...says: ReadonlyArray<string>) => Mistake
+
+const within =
+  (env: Environment): Expect =>
+  (args, code, ...says) => ({ args, env, code, says })
+
+const client = within({ SEALGATE_TOKEN: "{token}", SEALGATE_GATEWAY: "{gateway}" })
+const sealed = within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}" })
+const alone = within({})
+
+const usage = (args: string, ...says: ReadonlyArray<string>) => alone(args.split(" "), 2, ...says)
+const setting = (command: string, env: Environment, ...says: ReadonlyArray<string>) =>
+  within(env)(command.split(" "), 1, ...says)
 const file = (content: string | Buffer, ...says: ReadonlyArray<string>): Mistake => ({
-  args: ["pin", "--config", "settings"],
+  ...alone(["pin", "--config", "settings"], 2, ...says),
   files: { settings: content },
-  code: 2,
-  says,
-})
-const client = (args: ReadonlyArray<string>, code: 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
-  args,
-  env: { SEALGATE_TOKEN: "{token}", SEALGATE_GATEWAY: "{gateway}" },
-  code,
-  says,
-})
-const sealed = (args: ReadonlyArray<string>, code: 0 | 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
-  args,
-  env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}" },
-  code,
-  says,
 })
 
 const TYPED: ReadonlyArray<Mistake> = [
@@ -146,13 +139,12 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   file(Buffer.from([0x50, 0x00, 0xff, 0xfe]), "is not text in UTF-8 or UTF-16"),
   file(Buffer.from(`\ufeffPROVIDER1_APIKEY=${SECRET}\r\n`, "utf16le"), "did you mean PROVIDER1_API_KEY?"),
   file(`\ufeffPROVIDER1_APIKEY=${SECRET}\n`, "PROVIDER1_APIKEY: there is no such setting"),
-  {
-    args: ["proxy"],
-    env: { PROVIDER1_APIKEY: SECRET },
-    code: 2,
-    says: ["PROVIDER1_APIKEY: there is no such setting; did you mean PROVIDER1_API_KEY?"],
-  },
-  { args: ["chat", "hi"], env: { SEALGATE_PINS: PIN }, code: 2, says: ["did you mean SEALGATE_PIN?"] },
+  within({ PROVIDER1_APIKEY: SECRET })(
+    ["proxy"],
+    2,
+    "PROVIDER1_APIKEY: there is no such setting; did you mean PROVIDER1_API_KEY?",
+  ),
+  within({ SEALGATE_PINS: PIN })(["chat", "hi"], 2, "did you mean SEALGATE_PIN?"),
   setting(
     "proxy",
     { PROVIDER1_API_KEY: `"${SECRET}"` },
@@ -171,14 +163,9 @@ const SETTINGS: ReadonlyArray<Mistake> = [
     "waiting up to 10s for the database at 127.0.0.1:{closedPort}/jobs: nothing listens there",
     "cannot be used: nothing listens there",
   ),
-  { args: ["pin", "--config", "none.json"], code: 2, says: ["none.json: there is no such file. Check --config."] },
-  { args: ["config"], env: { PORT: "x" }, code: 1, says: ["✗ expected a whole number"] },
-  {
-    args: ["config"],
-    env: { PROVIDER1_API_KEY: SECRET, JWT_SECRET: SECRET.repeat(2) },
-    code: 0,
-    says: ["(secret, not shown)"],
-  },
+  alone(["pin", "--config", "none.json"], 2, "none.json: there is no such file. Check --config."),
+  within({ PORT: "x" })(["config"], 1, "✗ expected a whole number"),
+  within({ PROVIDER1_API_KEY: SECRET, JWT_SECRET: SECRET.repeat(2) })(["config"], 0, "(secret, not shown)"),
 ]
 
 const ASKED: ReadonlyArray<Mistake> = [
@@ -199,24 +186,17 @@ const ASKED: ReadonlyArray<Mistake> = [
     files: { "r.json": '{"strategy": "best"}' },
   },
   { ...client(["routing", "set", "r.json"], 2, "is not a JSON object"), files: { "r.json": "cheap" } },
-  {
-    args: ["jobs"],
-    env: { SEALGATE_TOKEN: `${SECRET}\nx`, SEALGATE_GATEWAY: "{gateway}" },
-    code: 2,
-    says: ["SEALGATE_TOKEN: expected a secret"],
-  },
-  {
-    args: ["jobs"],
-    env: { SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "{gateway}" },
-    code: 1,
-    says: ["`sealgate token` mints a new one"],
-  },
-  {
-    args: ["jobs"],
-    env: { SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "here" },
-    code: 2,
-    says: ["SEALGATE_GATEWAY: expected an http or https URL"],
-  },
+  within({ SEALGATE_TOKEN: `${SECRET}\nx`, SEALGATE_GATEWAY: "{gateway}" })(
+    ["jobs"],
+    2,
+    "SEALGATE_TOKEN: expected a secret",
+  ),
+  within({ SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "{gateway}" })(["jobs"], 1, "`sealgate token` mints a new one"),
+  within({ SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "here" })(
+    ["jobs"],
+    2,
+    "SEALGATE_GATEWAY: expected an http or https URL",
+  ),
   sealed(["chat", ""], 2, "There is nothing to ask"),
   { ...sealed(["chat"], 2, "There is nothing to ask"), stdin: "  \n" },
   sealed(["chat", "hi", "--pin", PIN], 1, "{pin}"),
@@ -234,18 +214,13 @@ const ASKED: ReadonlyArray<Mistake> = [
     0,
     "Its providers were not called; --call does that.",
   ),
-  {
-    args: ["chat", "hi"],
-    env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "short" },
-    code: 2,
-    says: ["SEALGATE_PIN: expected pins"],
-  },
-  {
-    args: ["chat", "hi"],
-    env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}", SEALGATE_CREDENTIAL: `${SECRET}\nx` },
-    code: 2,
-    says: ["SEALGATE_CREDENTIAL: expected", "in one line"],
-  },
+  within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "short" })(["chat", "hi"], 2, "SEALGATE_PIN: expected pins"),
+  within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}", SEALGATE_CREDENTIAL: `${SECRET}\nx` })(
+    ["chat", "hi"],
+    2,
+    "SEALGATE_CREDENTIAL: expected",
+    "in one line",
+  ),
   sealed(["chat", "hi", "--api", "messages", "--proxy", "{gateway}"], 1, "Is this a sealed proxy?"),
   sealed(["chat", "hi", "--api", "responses", "--provider", "provider9"], 1, "not configured"),
   sealed(["models", "--proxy", "{closed}"], 1, "nothing listens there"),
@@ -268,22 +243,18 @@ const ASKED: ReadonlyArray<Mistake> = [
   ),
   sealed(["doctor", "--call", "--credential-file", "none.txt"], 2, "--credential-file cannot be read"),
   {
-    args: ["doctor", "--proxy", "{closed}", "--ca", "none.pem"],
+    ...alone(["doctor", "--proxy", "{closed}", "--ca", "none.pem"], 2, "--ca holds no certificate in PEM form"),
     files: { "none.pem": "no certificate" },
-    code: 2,
-    says: ["--ca holds no certificate in PEM form"],
   },
-  { args: ["verify", "a.json"], files: { "a.json": "{}" }, code: 2, says: ["neither a receipt"] },
+  { ...alone(["verify", "a.json"], 2, "neither a receipt"), files: { "a.json": "{}" } },
   {
-    args: ["verify", "a.json", "--keys", "{closed}/v1/keys"],
+    ...alone(["verify", "a.json", "--keys", "{closed}/v1/keys"], 2, "neither a receipt"),
     files: { "a.json": "a.b.c" },
-    code: 2,
-    says: ["neither a receipt"],
   },
-  { args: ["keygen", "/proc/sealgate/k.pem"], code: 1, says: ["cannot be written", "ATTESTATION_KEY_FILE"] },
-  { args: ["keygen", "k.pem"], files: { "k.pem": "x" }, code: 1, says: ["exists already"] },
-  { args: ["pin", "k.pem"], files: { "k.pem": SECRET }, code: 1, says: ["k.pem"] },
-  { args: ["token", "--sub", "a"], env: { JWT_SECRET: SECRET.repeat(2) }, code: 2, says: ["--tenant is missing"] },
+  alone(["keygen", "/proc/sealgate/k.pem"], 1, "cannot be written", "ATTESTATION_KEY_FILE"),
+  { ...alone(["keygen", "k.pem"], 1, "exists already"), files: { "k.pem": "x" } },
+  { ...alone(["pin", "k.pem"], 1, "k.pem"), files: { "k.pem": SECRET } },
+  within({ JWT_SECRET: SECRET.repeat(2) })(["token", "--sub", "a"], 2, "--tenant is missing"),
 ]
 
 /** Commands that only read: they succeed even if nobody reads their output. */
