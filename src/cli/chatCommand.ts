@@ -5,7 +5,7 @@ import { clientError } from "../client/clientError.ts"
 import type { SealedClient as Client } from "../client/sealed/SealedClient.ts"
 import { CHAT_APIS, Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
-import { explained, summary } from "./chat/answerText.ts"
+import { explained, STARTS_OVER, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
 import { givenOf, jsonFlag, optionalFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
@@ -28,7 +28,7 @@ const once = Effect.fnUntraced(function* (conversation: Conversation, client: Cl
       if (live) process.stdout.write(printable(piece))
     },
     startOver: () => {
-      if (live) process.stdout.write(dim("\n(the provider failed midway; another one starts over)\n"))
+      if (live) process.stdout.write(dim(STARTS_OVER))
     },
   }
   const { end, text } = yield* attempt((signal) => conversation.ask(question, show, signal))

@@ -1,7 +1,7 @@
-import { Console, Effect, Option, Schema } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { isMeant } from "../../conformance/report.ts"
-import { parsed } from "../../layers/config/codecs.ts"
+import { intText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { portFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
@@ -10,12 +10,6 @@ import { kitFlags, NOT_FOUND } from "./flags.ts"
 import { meant, printList, printReport, progress } from "./report.ts"
 
 const MAX_AT_ONCE = 64
-
-const AtOnceText = parsed(
-  Schema.Number,
-  (text) => (/^[1-9]\d?$/.test(text) && Number(text) <= MAX_AT_ONCE ? Number(text) : undefined),
-  `a number from 1 to ${MAX_AT_ONCE}`,
-)
 
 export const conformanceClientCommand = Command.make(
   "client",
@@ -29,7 +23,7 @@ export const conformanceClientCommand = Command.make(
       Flag.withMetavar("number"),
       Flag.withDescription("How many of your command run at once (default 2)"),
       Flag.withDefault("2"),
-      Flag.withSchema(AtOnceText),
+      Flag.withSchema(intText(1, MAX_AT_ONCE)),
     ),
     ...kitFlags,
   },

@@ -1,7 +1,7 @@
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { isMeant } from "../../conformance/report.ts"
-import { parsed, UrlText } from "../../layers/config/codecs.ts"
+import { intText, UrlText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { credentialFileFlag, credentialNow, ENVIRONMENT } from "../credential.ts"
 import { pinsFlag } from "../flags.ts"
@@ -10,12 +10,6 @@ import { withHelp } from "../help/Guide.ts"
 import { trustedProxy } from "../settings/proxyAddress.ts"
 import { kitFlags, NOT_FOUND } from "./flags.ts"
 import { meant, printList, printReport, progress } from "./report.ts"
-
-const SecondsText = parsed(
-  Schema.Number,
-  (text) => (/^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined),
-  "a whole number of seconds, at most 9999",
-)
 
 export const conformanceProxyCommand = Command.make(
   "proxy",
@@ -32,7 +26,7 @@ export const conformanceProxyCommand = Command.make(
       Flag.withMetavar("seconds"),
       Flag.withDescription("Time limit for all checks; the remaining ones are skipped (default 300)"),
       Flag.withDefault("300"),
-      Flag.withSchema(SecondsText),
+      Flag.withSchema(intText(1, 9999)),
     ),
     profile: Flag.Literals("profile", ["core", "full"]).pipe(
       Flag.withDescription("core omits checks that depend on models and providers; default full"),
