@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Redacted } from "effect"
+import { Duration, Effect, Layer, Redacted } from "effect"
 import { utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { API_NAMES } from "../../../src/domain/upstream/apis.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
@@ -24,7 +24,7 @@ const read = Effect.fnUntraced(function* (text: string) {
   return yield* readRequest(opened, admission)
 })
 
-const admission = [RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 10 }), Callers.layerOpen] as const
+const layer = Layer.merge(RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 10 }), Callers.layerOpen)
 
 it.live.each<readonly [where: string, text: string]>([
   ["beside the body", `{${HEAD},${NAMES},"body":{"stream":true}}`],
@@ -43,7 +43,7 @@ it.live.each<readonly [where: string, text: string]>([
     assert.deepInclude(asked, { requestId: ID, form: "stream", api: "chat.completions" })
     // At least one turn for each 512 KiB.
     assert.isAbove(turns, text.length / (512 * 1024))
-  }).pipe(Effect.provide(admission)),
+  }).pipe(Effect.provide(layer)),
 )
 
 it.effect.each(API_NAMES)("a model's name of %s has at most 256 characters", (api) =>
@@ -68,5 +68,5 @@ it.effect.each(API_NAMES)("a model's name of %s has at most 256 characters", (ap
       (refused.errors === undefined ? [] : Redacted.value(refused.errors)).map(({ path }) => path),
       ["body.model"],
     )
-  }).pipe(Effect.scoped, Effect.provide(admission)),
+  }).pipe(Effect.scoped, Effect.provide(layer)),
 )
