@@ -30,9 +30,12 @@ export const unanswered = (error: ConnectionFailed): ProviderFailure => {
   }
   const late = code !== undefined && CONNECT_TIMEOUT_CODES.has(code)
   const broken = code === undefined || BROKEN.test(code)
+  const reason = connectionReason(error)
   return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error), {
-    reason: connectionReason(error),
-    lasting: lastsUntilMended(error) || undefined,
+    // The provider's address is not to blame, so the log must not ask to check it.
+    ...(error.atNetworkProxy === true
+      ? { reason: `at the network's proxy (HTTPS_PROXY, HTTP_PROXY): ${reason}` }
+      : { reason, lasting: lastsUntilMended(error) || undefined }),
   })
 }
 
