@@ -139,6 +139,7 @@ describe("mistakes", () => {
     [["frobnicate"], 'There is no command "frobnicate".', "sealgate --help"],
     [["prox"], "Did you mean proxy?", "sealgate --help"],
     [["proxy", "--prot", "80"], "There is no flag --prot.", "sealgate proxy --help"],
+    [["proxy", "--env-file=a"], "There is no flag --env-file. Did you mean --config?", "sealgate proxy --help"],
     [["connect", "--port", "x"], '--port cannot be "x": expected a whole number', "sealgate connect --help"],
     [["chat", "--proxy", "here"], '--proxy cannot be "here": expected an http or https URL.', "sealgate chat --help"],
     [["chat", ...PROXY, "--pin", "abc"], '--pin cannot be "abc": expected 43 characters', "sealgate chat --help"],
