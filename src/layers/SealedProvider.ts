@@ -94,7 +94,7 @@ const reasonOf = (error: SealgateError): string | undefined => {
   if (!(error instanceof SealedProblem)) return undefined
   const { status } = error.problem
   return !error.sealed && NO_PROXY.has(status)
-    ? `there is no sealed proxy at that address (status ${status}); its base URL has no /v1`
+    ? `there is no sealed proxy at that address (status ${status}); if its base URL ends in /v1, remove that`
     : `status ${status}`
 }
 

@@ -149,15 +149,18 @@ describe("names of settings", () => {
       for (const [typed, meant] of [
         ["PROVIDER1_APIKEY", "PROVIDER1_API_KEY"],
         ["PROVIDER_API_KEY", "PROVIDER1_API_KEY"],
-        ["PROVIDER1_URL", "PROVIDER1_MODEL"],
+        ["PROVIDER1_URL", "PROVIDER1_BASE_URL"],
+        ["PROVIDER1_KEY", "PROVIDER1_API_KEY"],
+        ["PROVIDERS1_API_KEY", "PROVIDER1_API_KEY"],
+        ["PROVDER1_API_KEY", "PROVIDER1_API_KEY"],
         ["SEALGATE_PINS", "SEALGATE_PIN"],
+        ["SEALGTE_PIN", "SEALGATE_PIN"],
         ["provider1_api_key", "PROVIDER1_API_KEY"],
       ] as const) {
         const result = yield* read({ [typed]: KEY })
         assert.isTrue(Result.isFailure(result), typed)
         if (!Result.isFailure(result)) continue
-        assert.include(result.failure.message, `${typed}: there is no such setting; did you mean`)
-        if (typed !== "PROVIDER1_URL") assert.include(result.failure.message, `did you mean ${meant}?`)
+        assert.include(result.failure.message, `${typed}: there is no such setting; did you mean ${meant}?`)
         assert.notInclude(result.failure.message, KEY)
         assert.lengthOf(parseFile(`${typed}=${KEY}`).mistakes, 1)
       }
@@ -171,6 +174,10 @@ describe("names of settings", () => {
         const result = yield* read({
           PORT: "1",
           PROVIDER: "aws",
+          PROVIDERS: "aws,azure",
+          SEAGATE_HOST: "x",
+          port: "2",
+          http_proxy: "http://127.0.0.1:3128",
           POSTGRES_PASSWORD: "x",
           PROVIDER5_API_KEY: " ",
           SEALGATE_PROXY_SERVICE_HOST: "10.0.0.1",
@@ -251,7 +258,8 @@ describe("names in a file", () => {
       }
       assert.strictEqual(nearest(name, names), name)
     }
-    assert.strictEqual(nearest("SOMETHING_ELSE_ALTOGETHER", names), undefined)
+    for (const other of ["SOMETHING_ELSE_ALTOGETHER", "SEALGATE_URL"])
+      assert.strictEqual(nearest(other, names), undefined)
   })
 
   it("accepts every setting in a JSON file", () => {

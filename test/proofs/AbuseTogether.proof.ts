@@ -7,7 +7,7 @@ import { run } from "../support/processes.ts"
 import { forgetPeak, metricsOf, peakOf, residentOf, startProxyProcess } from "./abuse/Server.ts"
 import { MB, MIB } from "./abuse/UnderAttack.ts"
 
-/** Duration of each attack; together they take a minute. */
+/** Duration of each attack; together they take more than a minute. */
 const PHASE_MS = 6000
 /** Interval of each of the honest client's requests: fewer than 600 a minute. */
 const EVERY_MS = 150

@@ -71,6 +71,15 @@ const parseJsonFile = (text: string): ParsedFile => {
 /** Prefixes of sealgate's names. The environment and `NAME=value` files also hold other programs' variables. */
 const OWN_NAME = /^(PROVIDER|SEALGATE)[_\d]/i
 
+const PREFIXES = ["PROVIDER", "SEALGATE"]
+
+/** Whether a name has a mistyped prefix before the rest of a known name. */
+const hasMistypedPrefix = (name: string): boolean => {
+  const word = /^[a-z]*/i.exec(name)?.[0] ?? ""
+  const prefix = nearest(word, PREFIXES)
+  return prefix !== undefined && VARIABLES.has(`${prefix}${name.slice(word.length).toUpperCase()}`)
+}
+
 const SERVICE_HOST = "SERVICE_HOST"
 
 /** Kubernetes sets `<SERVICE>_SERVICE_…` and `<SERVICE>_PORT…`, and a service may be named sealgate. */
@@ -86,7 +95,8 @@ const isEmpty = (value: string | undefined): boolean => value === undefined || v
 const mistypedIn = (values: Source["values"]): ReadonlyArray<string> => {
   const names = Object.keys(values).filter((name) => !isEmpty(values[name]))
   return names
-    .filter((name) => OWN_NAME.test(name) && !VARIABLES.has(name) && !isServiceLink(name, names))
+    .filter((name) => (OWN_NAME.test(name) || hasMistypedPrefix(name)) && !VARIABLES.has(name))
+    .filter((name) => !isServiceLink(name, names))
     .map((name) => `${name}: ${unknownName(name)}`)
 }
 

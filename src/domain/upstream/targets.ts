@@ -2,7 +2,8 @@
 import { Schema } from "effect"
 import { ProviderId } from "./upstream.ts"
 
-const MAX_MODEL = 256
+/** Longest name of a model, in UTF-16 code units. */
+export const MAX_MODEL = 256
 const MAX_PATTERNS = 64
 const MAX_PATTERN = 256
 

@@ -143,7 +143,7 @@ export const limitConnections = (server: AnyServer, limits: ConnectionLimits): v
   const serving = takeTurns(server, {
     onBegin: answers.watch,
     clientOf: (socket) => clientOf(limits, socket),
-    countRefusal: refusals.count,
+    refusals,
   })
   capConnections(server, limits)
   cutStalled(server, limits, serving)

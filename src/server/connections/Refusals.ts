@@ -7,9 +7,11 @@ const BURST_MS = 1000
 /** Longest delay, in milliseconds. */
 const MAX_WAIT_MS = 1000
 
-interface Refusals {
+export interface Refusals {
   /** Counts one refusal. Returns how many milliseconds the client's connection has to pause. */
   readonly count: (client: string) => number
+  /** How many milliseconds a new connection of the client has to pause before its first request. */
+  readonly pause: (client: string) => number
   /** Removes the clients whose refusals no longer count. */
   readonly forget: () => void
 }
@@ -17,12 +19,17 @@ interface Refusals {
 export const makeRefusals = (now: () => number = () => performance.now()): Refusals => {
   /** When the refusals of each client stop counting: they are worked off at `PER_SECOND`. */
   const until = new Map<string, number>()
+  const pauseUntil = (end: number, time: number) => Math.min(Math.max(0, end - time - BURST_MS), MAX_WAIT_MS)
   return {
     count: (client) => {
       const time = now()
       const next = Math.max(until.get(client) ?? time, time) + 1000 / PER_SECOND
       until.set(client, Math.min(next, time + BURST_MS + MAX_WAIT_MS))
-      return Math.min(Math.max(0, next - time - BURST_MS), MAX_WAIT_MS)
+      return pauseUntil(next, time)
+    },
+    pause: (client) => {
+      const end = until.get(client)
+      return end === undefined ? 0 : pauseUntil(end, now())
     },
     forget: () => {
       const time = now()

@@ -6,6 +6,7 @@ import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import { cutAtOnce } from "./cutAtOnce.ts"
+import type { Refusals } from "./Refusals.ts"
 
 /** Most requests of one connection, including the one being answered. */
 const MAX_PIPELINED = 16
@@ -40,20 +41,19 @@ interface TurnSettings {
   readonly onBegin: (socket: Socket, response: ServerResponse) => void
   /** The client that a connection counts for; `undefined` for a trusted proxy, which carries many clients. */
   readonly clientOf: (socket: Socket) => string | undefined
-  /** Counts a refusal. Returns how many milliseconds the client's connection has to pause. */
-  readonly countRefusal: (client: string) => number
+  readonly refusals: Pick<Refusals, "count" | "pause">
 }
 
 const isRefusal = ({ statusCode }: ServerResponse): boolean => statusCode >= 400 && statusCode < 500
 
 /**
  * Emits the requests of a server one at a time per connection, and cuts connections on which too many wait. After too many
- * refusals a connection pauses before its next request, and is closed in the end. Returns the connections that have
- * brought a request.
+ * refusals of a client its connections pause: refused ones before their next request, new ones before their first. A
+ * connection that keeps being refused is closed in the end. Returns the connections that have brought a request.
  */
 export const takeTurns = (
   server: Server | HttpsServer,
-  { clientOf, countRefusal, onBegin }: TurnSettings,
+  { clientOf, onBegin, refusals }: TurnSettings,
 ): ReadonlyMap<Socket, Serving> => {
   const lines = new Map<Socket, Line>()
   /** Waiting requests of each client. */
@@ -76,6 +76,8 @@ export const takeTurns = (
       lines.delete(socket)
       addWaiting(line.client, -line.waiting.splice(0).length)
     })
+    // Otherwise a client could avoid its pauses with a new connection for each request.
+    if (line.client !== undefined) rest(socket, line, refusals.pause(line.client))
     return line
   }
 
@@ -87,11 +89,21 @@ export const takeTurns = (
     if (socket.writable) begin(socket, line, next)
   }
 
+  /** Begins no request of a connection for some milliseconds. */
+  const rest = (socket: Socket, line: Line, ms: number) => {
+    if (ms === 0) return
+    line.isResting = true
+    setTimeout(() => {
+      line.isResting = false
+      beginNext(socket, line)
+    }, ms).unref()
+  }
+
   /** How long a connection pauses after an answer, in milliseconds. */
   const restAfter = (response: ServerResponse, line: Line): number => {
     if (line.client === undefined || !isRefusal(response)) return 0
     line.refused += 1
-    return countRefusal(line.client)
+    return refusals.count(line.client)
   }
 
   const begin = (socket: Socket, line: Line, turn: Turn) => {
@@ -99,13 +111,8 @@ export const takeTurns = (
     if (line.refused >= MAX_REFUSALS) turn.response.shouldKeepAlive = false
     turn.response.once("close", () => {
       line.answer = undefined
-      const rest = restAfter(turn.response, line)
-      if (rest === 0) return beginNext(socket, line)
-      line.isResting = true
-      setTimeout(() => {
-        line.isResting = false
-        beginNext(socket, line)
-      }, rest).unref()
+      rest(socket, line, restAfter(turn.response, line))
+      if (!line.isResting) beginNext(socket, line)
     })
     onBegin(socket, turn.response)
     turn.begin()

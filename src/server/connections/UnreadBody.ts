@@ -1,4 +1,5 @@
 import { IncomingMessage } from "node:http"
+import { TLSSocket } from "node:tls"
 import { CollectedBytes } from "../../domain/bytes/collectedBytes.ts"
 import { cutAtOnce } from "./cutAtOnce.ts"
 
@@ -14,7 +15,8 @@ const FREE_FRAMING_BYTES = 128 * 1024
  * in chunks of one byte it would take some 13 MB on each connection.
  *
  * Each chunk costs a call: one megabyte per second in chunks of one byte takes a quarter of a processor. So the connection
- * is cut if the chunks are tiny or mostly extensions, also while the body of a refused request is discarded.
+ * is cut if the chunks are tiny or mostly extensions, also while the body of a refused request is discarded. The same holds
+ * for TLS records.
  */
 export class UnreadBody extends IncomingMessage {
   readonly #unread = new CollectedBytes(this.readableHighWaterMark)
@@ -22,6 +24,7 @@ export class UnreadBody extends IncomingMessage {
   #isRead = false
   #pieces = 0
   #received = 0
+  readonly #isOverTls = this.socket instanceof TLSSocket
   /** Bytes that the connection had received when the body began. */
   readonly #before = this.socket.bytesRead
 
@@ -48,12 +51,13 @@ export class UnreadBody extends IncomingMessage {
     this.resume()
   }
 
-  /** A body with a known length is split by the network, not by its sender, and is always accepted. */
+  /** Only for pieces that the sender chooses: chunks and TLS records. Other bodies are split by the network. */
   #isTooFine(bytes: number): boolean {
     this.#pieces += 1
     this.#received += bytes
     const further = this.#pieces - FREE_CHUNKS
-    if (further <= 0 || this.headers["transfer-encoding"] === undefined) return false
+    const isSplitBySender = this.#isOverTls || this.headers["transfer-encoding"] !== undefined
+    if (further <= 0 || !isSplitBySender) return false
     const onTheWire = this.socket.bytesRead - this.#before
     return this.#received < further * MIN_CHUNK_BYTES || onTheWire > 2 * this.#received + FREE_FRAMING_BYTES
   }

@@ -9,6 +9,7 @@ import { isObject, parseJson } from "../../domain/json/json.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import type { ProblemIssue } from "../../domain/problems/problem.ts"
 import { RawObject } from "../../domain/json/rawObject.ts"
+import { MAX_MODEL } from "../../domain/upstream/targets.ts"
 import type { ApiRequest } from "../../domain/upstream/upstream.ts"
 import { invalidRequest, type Refused } from "./sealedProblem.ts"
 
@@ -18,7 +19,7 @@ const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(
 
 const bodyOf = (api: ApiName) =>
   Schema.Struct({
-    model: Schema.optionalKey(Schema.NonEmptyString),
+    model: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL))),
     stream: optional(
       apiOf(api).stream === undefined ? not("The answers of this API are not streamed") : Schema.Boolean,
     ),
@@ -32,10 +33,13 @@ const bodyOf = (api: ApiName) =>
 const decodeBody = Record.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.Struct({ body: bodyOf(api) })))
 const decodeChat = Schema.decodeUnknownResult(Schema.Struct({ body: ChatInput }))
 
+/** Circuits hash the name and receipts sign it: megabytes would hold up other requests. */
+const isModelName = (value: unknown): boolean => typeof value === "string" && value !== "" && value.length <= MAX_MODEL
+
 /** A fast check that accepts most bodies; the schema decides about the others. */
 const isUsualBody = (api: ApiName, body: unknown): body is { readonly model?: string } =>
   isObject(body) &&
-  (!Object.hasOwn(body, "model") || (typeof body["model"] === "string" && body["model"] !== "")) &&
+  (!Object.hasOwn(body, "model") || isModelName(body["model"])) &&
   (!Object.hasOwn(body, "background") || body["background"] === false) &&
   (!Object.hasOwn(body, "stream") ||
     body["stream"] === false ||

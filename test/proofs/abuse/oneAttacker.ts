@@ -106,6 +106,11 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
         await new Promise<void>((resolve) => socket.once("data", () => resolve()).once("close", () => resolve()))
       }
     }),
+  "refusals, a connection for each": () =>
+    onConnections(100, async (socket) => {
+      await write(socket, REFUSED)
+      await new Promise<void>((resolve) => socket.once("data", () => resolve()).once("close", () => resolve()))
+    }),
   "bodies of 12 MiB": () =>
     onConnections(8, async (socket) => {
       await write(

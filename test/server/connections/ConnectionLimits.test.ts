@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerOp
 import { connect, type Socket } from "node:net"
 import { Duplex } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, type Scope } from "effect"
 import { IpNetwork } from "effect/net"
 import { type ConnectionLimits, limitConnections } from "../../../src/server/connections/ConnectionLimits.ts"
 import { takeTurns } from "../../../src/server/connections/Turns.ts"
@@ -218,7 +218,7 @@ describe("requests of one connection", () => {
       const lines = takeTurns(server, {
         onBegin: () => undefined,
         clientOf: () => undefined,
-        countRefusal: () => 0,
+        refusals: { count: () => 0, pause: () => 0 },
       })
       yield* Effect.acquireRelease(
         Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
@@ -363,22 +363,50 @@ describe("a connection that is refused", () => {
     }),
   )
 
+  const refusedUnlessGood: RequestListener = ({ url }, response) => {
+    if (url === "/good") response.end("ok")
+    else response.writeHead(429).end("no")
+  }
+  const millisecondsOf = Effect.fnUntraced(function* (socket: Effect.Effect<Socket, never, Scope.Scope>) {
+    const begun = performance.now()
+    assert.isTrue(yield* Effect.flatMap(socket, isAnswered))
+    return performance.now() - begun
+  })
+
   it.live("rests while its client is refused more often than 200 times a second, and other connections do not", () =>
     Effect.gen(function* () {
-      const { port } = yield* serve({}, ({ url }, response) => {
-        if (url === "/good") response.end("ok")
-        else response.writeHead(429).end("no")
-      })
+      const { port } = yield* serve({}, refusedUnlessGood)
       const clients = yield* Effect.forEach(Array.from({ length: 5 }), () => connectFrom(port, "127.0.0.2"))
+      const good = yield* connectFrom(port, "127.0.0.2", get("/good"))
+      assert.isTrue(yield* isAnswered(good))
       const started = performance.now()
       yield* Effect.forEach(clients, (client) => inTurn(client, 80), { concurrency: "unbounded" })
       // 400 refusals: 200 at once, and 200 within a second. The last one of each connection waits for nothing.
       assert.isAbove(performance.now() - started, 900)
-      for (const address of ["127.0.0.2", "127.0.0.3"]) {
-        const begun = performance.now()
-        assert.isTrue(yield* Effect.flatMap(connectFrom(port, address, get("/good")), isAnswered))
-        assert.isBelow(performance.now() - begun, 500)
+      const again = Effect.sync(() => {
+        good.write(get("/good"))
+        return good
+      })
+      for (const socket of [again, connectFrom(port, "127.0.0.3", get("/good"))]) {
+        assert.isBelow(yield* millisecondsOf(socket), 500)
       }
+    }),
+  )
+
+  it.live("is replaced in vain: new connections of its client rest before their first request", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({}, refusedUnlessGood)
+      const open = Effect.repeat(Effect.scoped(Effect.flatMap(connectFrom(port, "127.0.0.2", get("/")), isAnswered)), {
+        times: 49,
+      })
+      const started = performance.now()
+      yield* Effect.all(
+        Array.from({ length: 8 }, () => open),
+        { concurrency: "unbounded" },
+      )
+      // As above, with a connection for each refusal.
+      assert.isAbove(performance.now() - started, 900)
+      assert.isBelow(yield* millisecondsOf(connectFrom(port, "127.0.0.3", get("/good"))), 500)
     }),
   )
 })

@@ -4,9 +4,9 @@ import { makeRefusals } from "../../../src/server/connections/Refusals.ts"
 /** Refusals at a time that the test sets. */
 const begun = () => {
   const clock = { now: 0 }
-  const { count, forget } = makeRefusals(() => clock.now)
+  const { count, forget, pause } = makeRefusals(() => clock.now)
   const counted = (client: string, refusals: number) => Array.from({ length: refusals }, () => count(client))
-  return { clock, counted, forget }
+  return { clock, counted, forget, pause }
 }
 
 describe("refusals", () => {
@@ -17,6 +17,17 @@ describe("refusals", () => {
     assert.deepStrictEqual(waits.slice(200, 203), [5, 10, 15])
     assert.deepStrictEqual(new Set(waits.slice(399)), new Set([1000]))
     assert.deepStrictEqual(counted("b", 1), [0])
+  })
+
+  it("delay new connections of a client for as long, without counting them", () => {
+    const { clock, counted, pause } = begun()
+    assert.strictEqual(pause("a"), 0)
+    counted("a", 300)
+    assert.deepStrictEqual([pause("a"), pause("a"), pause("b")], [500, 500, 0])
+    clock.now = 400
+    assert.strictEqual(pause("a"), 100)
+    clock.now = 600
+    assert.strictEqual(pause("a"), 0)
   })
 
   it("of an abusive client count for 2 s at most", () => {

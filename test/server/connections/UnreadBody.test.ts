@@ -1,17 +1,27 @@
 /** Bodies that come before anybody asks for them: kept as one piece, and the same in every other respect. */
 import { once } from "node:events"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { readFileSync } from "node:fs"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer as createHttpsServer } from "node:https"
+import { connect } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { UnreadBody } from "../../../src/server/connections/UnreadBody.ts"
+import { hasOpenssl, makeCertificate } from "../../support/certificates.ts"
+import { temporaryFolder } from "../../support/proxy.ts"
 import { openSocket } from "../../support/sockets.ts"
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
-const serve = (listener: Listener, Request: typeof UnreadBody = UnreadBody) =>
+const serve = (
+  listener: Listener,
+  Request: typeof UnreadBody = UnreadBody,
+  make: (Request: typeof UnreadBody, listener: Listener) => Server = (IncomingMessage, listener) =>
+    createServer({ IncomingMessage }, listener),
+) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const server = createServer({ IncomingMessage: Request }, listener)
+      const server = make(Request, listener)
       await once(server.listen(0, "127.0.0.1"), "listening")
       const address = server.address()
       assert(address !== null && typeof address === "object")
@@ -130,7 +140,7 @@ describe("an unread body", () => {
 
 describe("a body in tiny chunks", () => {
   /** A server that counts the pieces it hears of, and whether it reads bodies or answers without them. */
-  const counting = Effect.fnUntraced(function* (listener: Listener) {
+  const counting = Effect.fnUntraced(function* (listener: Listener, make?: Parameters<typeof serve>[2]) {
     const heard = { pieces: 0 }
     class Counted extends UnreadBody {
       override push(piece: Uint8Array<ArrayBuffer> | null): boolean {
@@ -138,7 +148,7 @@ describe("a body in tiny chunks", () => {
         return super.push(piece)
       }
     }
-    const { port } = yield* serve(listener, Counted)
+    const { port } = yield* serve(listener, Counted, make)
     return { heard, port }
   })
   const framing = "transfer-encoding: chunked\r\n\r\n"
@@ -219,5 +229,40 @@ describe("a body in tiny chunks", () => {
       }
       assert.match(yield* Effect.promise(() => client.ended), /x{100}$/)
     }),
+  )
+
+  it.live.skipIf(!hasOpenssl)(
+    "has its connection cut if the chunks are TLS records, whatever length it announces",
+    () =>
+      Effect.gen(function* () {
+        const certificate = makeCertificate(yield* temporaryFolder, "server")
+        const [cert, key] = [readFileSync(certificate.cert), readFileSync(certificate.key)]
+        const { heard, port } = yield* counting(read, (IncomingMessage, listener) =>
+          createHttpsServer({ IncomingMessage, cert, key }, listener),
+        )
+        const send = (sizes: ReadonlyArray<number>) =>
+          Effect.promise(async () => {
+            const socket = connect({ port, host: "127.0.0.1", ca: cert })
+            let answer = ""
+            socket.on("data", (piece: Buffer) => (answer += piece.toString("latin1")))
+            // The server cuts the connection.
+            socket.on("error", () => undefined)
+            const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()))
+            await once(socket, "secureConnect")
+            const length = sizes.reduce((sum, size) => sum + size, 0)
+            socket.write(`${POST}connection: close\r\ncontent-length: ${length}\r\n\r\n`)
+            for (const size of sizes) {
+              if (!socket.writable) break
+              // Each write that was passed on is a record.
+              await new Promise<void>((resolve) => socket.write("x".repeat(size), () => resolve()))
+            }
+            await closed
+            return answer
+          })
+        assert.isEmpty(yield* send(Array.from({ length: 9000 }, () => 1)))
+        assert.strictEqual(heard.pieces, 65)
+        const modest = Array.from({ length: 200 }, (_, index) => (index < 64 ? 1 : 256))
+        assert.match(yield* send(modest), /\r\n\r\nx{34880}$/)
+      }),
   )
 })
