@@ -97,7 +97,7 @@ describe("settings of every command", () => {
     }),
   )
 
-  it.live("come from a file in the current folder only if --config names it", () =>
+  it.live("come from a file in the current folder only if --config names it, with a notice otherwise", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const url = yield* answering((response, request) => {
@@ -106,7 +106,7 @@ describe("settings of every command", () => {
       })
       const folder = yield* temporaryFolder
       const addresses = { SEALGATE_PROXY: url, SEALGATE_PIN: PIN, SEALGATE_GATEWAY: url, PROVIDER1_BASE_URL: url }
-      writeFileSync(join(folder, "settings.json"), JSON.stringify(addresses))
+      writeFileSync(join(folder, "sealgate.config.json"), JSON.stringify(addresses))
       writeFileSync(
         join(folder, ".env"),
         Object.entries(addresses)
@@ -115,12 +115,14 @@ describe("settings of every command", () => {
       )
       const own = { SEALGATE_CREDENTIAL: KEY, SEALGATE_TOKEN: KEY, PROVIDER1_API_KEY: KEY }
       for (const args of [["chat", "Hi", "--pin", PIN], ["agents"], ["models"]]) {
-        yield* ended(folder, args, own)
+        const { stderr } = yield* ended(folder, args, own)
+        assert.include(stderr, "sealgate.config.json in this folder is not used")
       }
       const shown = yield* ended(folder, ["config"], own)
       assert.notInclude(shown.stdout, url)
       assert.deepStrictEqual(heard, [])
-      yield* ended(folder, ["agents", "--config", "settings.json"], own)
+      const named = yield* ended(folder, ["agents", "--config", "sealgate.config.json"], own)
+      assert.notInclude(named.stderr, "is not used")
       assert.strictEqual(heard.length, 1)
     }),
   )

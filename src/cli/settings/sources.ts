@@ -2,17 +2,22 @@
  * Sources of settings: the environment, then the files of `--config` in their order. No other file is read: the author
  * of the current folder could redirect secrets to their own servers.
  */
-import { readFileSync } from "node:fs"
-import { ConfigProvider, Effect, Layer } from "effect"
+import { existsSync, readFileSync } from "node:fs"
+import { resolve } from "node:path"
+import { ConfigProvider, Console, Effect, Layer } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json/json.ts"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { SettingOrigin } from "../../layers/config/Setting.ts"
 import { unusable } from "../CommandFailed.ts"
+import { dimOnStderr } from "../terminal.ts"
 import { type ParsedFile, parseEnvFile } from "./envFile.ts"
 import { ownNameOf, VARIABLES } from "./knownSettings.ts"
 import { nearest } from "./nearest.ts"
 import { decodeTextFile } from "./textFile.ts"
+
+/** A file name that users expect to be read automatically. */
+const CONFIG_FILE = "sealgate.config.json"
 
 const FLAG = "--config"
 
@@ -127,6 +132,12 @@ const readSource = Effect.fnUntraced(function* (file: string) {
   return source
 })
 
+/** Says that the settings of this folder are not used, because their author could redirect secrets. */
+const noticeUnused = (files: ReadonlyArray<string>) =>
+  existsSync(CONFIG_FILE) && !files.some((file) => resolve(file) === resolve(CONFIG_FILE))
+    ? Console.error(dimOnStderr(`(${CONFIG_FILE} in this folder is not used; if you trust it: ${FLAG} ${CONFIG_FILE})`))
+    : Effect.void
+
 const ENVIRONMENT = "the environment"
 
 /** Help, version and completions need no settings, and must work when settings are wrong. */
@@ -139,7 +150,9 @@ export const layerSources = (args: ReadonlyArray<string>, env: Source["values"] 
       const sources: Array<Source> = [{ origin: ENVIRONMENT, values: env }]
       if (!args.some((arg) => NEEDS_NONE.test(arg))) {
         yield* failIfAny(mistypedIn(env), "The environment")
-        sources.push(...(yield* Effect.forEach(flagsIn(args, FLAG), readSource)))
+        const files = flagsIn(args, FLAG)
+        sources.push(...(yield* Effect.forEach(files, readSource)))
+        yield* noticeUnused(files)
       }
       const values: Record<string, string> = {}
       const origins = new Map<string, string>()
