@@ -3,7 +3,6 @@ import {
   Array as Arr,
   Cause,
   Channel,
-  Clock,
   Duration,
   Effect,
   Exit,
@@ -15,6 +14,7 @@ import {
 } from "effect"
 import { Sse } from "effect/encoding"
 import type { JsonObject } from "../../../../domain/json/json.ts"
+import { thisMoment } from "../../../moments.ts"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
@@ -103,7 +103,7 @@ export const eventPieces = <Piece extends JsonObject>(
     return Effect.timeoutOrElse(texts, { duration: Math.max(0, deadline - now), orElse: () => Effect.undefined })
   }
   /** The next text, or the end if a finished answer has waited long enough. */
-  const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
+  const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(thisMoment, promptly) : texts))
   const pull: Pieces<Piece> = Effect.suspend(() => {
     const ready = parser.take()
     if (ready !== undefined) {
