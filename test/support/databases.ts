@@ -109,7 +109,7 @@ export const listeningConnections = (url: string) =>
   SqlClient.SqlClient.use(
     (sql) =>
       sql<{ count: number }>`SELECT COUNT(*)::int AS count FROM pg_stat_activity
-        WHERE application_name = ${new URL(url).searchParams.get("application_name")} AND query LIKE 'LISTEN %'`,
+        WHERE application_name = ${new URL(url).searchParams.get("application_name")} AND query LIKE 'LISTEN %' AND state = 'idle'`,
   ).pipe(
     Effect.map((rows) => rows[0]?.count),
     admin,
