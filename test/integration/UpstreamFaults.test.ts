@@ -597,14 +597,16 @@ describe("a target that is down for a while", () => {
 
       all.target.always(fault.serverError())
       const downAt = performance.now()
-      while (performance.now() - downAt < 2_000) {
+      // At least for the open times of several probes, and until most calls have left the target alone. On a busy machine there
+      // are few calls in two seconds.
+      const isLeftAlone = () => all.backup.requests.length > 2 * all.target.requests.length
+      while (performance.now() - downAt < 2_000 || !isLeftAlone()) {
         assert.strictEqual(yield* servedBy, BACKUP)
         yield* Effect.sleep("10 millis")
       }
       const down = performance.now() - downAt
       const probes = Math.ceil(down / (open * JITTER_FLOOR))
       assert.isAtMost(all.target.requests.length, (failures + probes) * (1 + retries))
-      assert.isAbove(all.backup.requests.length, 2 * all.target.requests.length)
 
       const askedBefore = all.target.requests.length
       all.target.always({ text: "back", delivery: { headersAfter: 200 } })
