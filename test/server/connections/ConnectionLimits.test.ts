@@ -116,6 +116,24 @@ describe("connections", () => {
     }),
   )
 
+  it.live("that end make room for one other each, in whatever order they end", () =>
+    Effect.gen(function* () {
+      const { endOf, port } = yield* serve({ maxConnectionsPerClient: 3 }, ok)
+      const open = connectFrom(port, "127.0.0.2", get("/"))
+      const all = yield* Effect.forEach(Array.from({ length: 3 }), () => Effect.tap(open, isAnswered))
+      for (const index of [0, 2]) {
+        const gone = all[index]
+        assert(gone !== undefined)
+        const goneHere = endOf(gone)
+        assert(goneHere !== undefined)
+        gone.destroy()
+        while (!goneHere.closed) yield* Effect.sleep("1 millis")
+        assert.isTrue(yield* Effect.flatMap(open, isAnswered))
+        assert.isFalse(yield* Effect.flatMap(open, isAnswered))
+      }
+    }),
+  )
+
   it.live("of a trusted proxy are not counted", () =>
     Effect.gen(function* () {
       const { port } = yield* serve(
