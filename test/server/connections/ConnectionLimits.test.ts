@@ -312,11 +312,11 @@ describe("requests that wait", () => {
 
   it.live("are limited per client across its connections", () =>
     Effect.gen(function* () {
-      let made = 0
+      const made = { requests: 0 }
       class Counted extends UnreadBody {
         constructor(socket: Socket) {
           super(socket)
-          made += 1
+          made.requests += 1
         }
       }
       const { endOf, port } = yield* serve({}, silent, { IncomingMessage: Counted })
@@ -324,7 +324,7 @@ describe("requests that wait", () => {
       const fill = (address: string, requests: number) => connectFrom(port, address, get("/").repeat(requests))
       const full = yield* Effect.forEach(Array.from({ length: 34 }), () => fill("127.0.0.2", 16))
       yield* fill("127.0.0.2", 3)
-      while (made < 34 * 16 + 3) yield* Effect.sleep("1 millis")
+      while (made.requests < 34 * 16 + 3) yield* Effect.sleep("1 millis")
       const oneMore = yield* fill("127.0.0.2", 2)
       yield* Effect.promise(() => once(oneMore, "close"))
       const other = yield* fill("127.0.0.3", 16)

@@ -72,7 +72,7 @@ describe("in a session", () => {
     const completions = yield* SealedCompletions
     // The bodies are our own, and in the shape that the HTTP layer lets through.
     const answered = yield* Effect.exit(Effect.mapError(completions.handle(JSON.parse(body) as Envelope), refusalOf))
-    if (Exit.isFailure(answered)) return answered
+    if (Exit.isFailure(answered)) return Exit.failCause(answered.cause)
     const collecting = yield* Effect.forkScoped(collect(answered.value), { startImmediately: true })
     for (let tick = 0; tick < 4; tick++) yield* TestClock.adjust(100)
     return yield* Effect.exit(Fiber.join(collecting))
