@@ -20,6 +20,7 @@ import {
   type Wired,
 } from "../services/upstream/WiredUpstream.ts"
 import { type Answer, type Break, fault, type Reply } from "../support/FakeUpstream.ts"
+import { withinTurns } from "../support/withinTurns.ts"
 
 /** Runs the cases of one row side by side, because most of their time is waiting. */
 const every = <A, E, R>(cases: ReadonlyArray<A>, run: (item: A) => Effect.Effect<void, E, R>) =>
@@ -27,6 +28,8 @@ const every = <A, E, R>(cases: ReadonlyArray<A>, run: (item: A) => Effect.Effect
 
 /** How far a busy machine may be behind before something is wrong; every fault here would last far longer. */
 const SLACK_MS = 5_000
+/** Time limit of a test that moves megabytes, and of its calls. */
+const PATIENCE = Duration.minutes(2)
 
 /** Both ways to ask, reduced to what they have in common. */
 const MODES = ["complete", "stream"] as const
@@ -478,32 +481,38 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("bounds and types garbage, wrong content types, oversized and endless answers", () => {
-    const garbage: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
-      ["complete", { text: "x", delivery: { contentType: "text/html" } }],
-      ["complete", { text: "x", delivery: { breaks: { after: 0, how: "garbage" } } }],
-      ["complete", { text: "x", delivery: { breaks: { after: 0, how: "flood" } } }],
-      ["complete", fault.status(200, { body: [1, 2, 3] })],
-      ["complete", fault.status(200, { body: "" })],
-      ["stream", { text: "x", delivery: { contentType: "text/html" } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "garbage" } } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "oversized" } } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 2, how: "oversized" } } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 1, how: "flood" } } }],
-    ]
-    return Effect.forEach(
-      garbage,
-      ([mode, reply]) =>
-        Effect.gen(function* () {
-          const all = yield* setUp({ alone: true, retry: { times: 0 } })
-          all.target.always(reply)
-          const error = yield* Effect.flip(request(all, mode))
-          assert.strictEqual(error.code, "upstream-protocol", `${mode} ${JSON.stringify(reply)}`)
-          assert.strictEqual(all.target.requests.length, 1)
-        }),
-      { discard: true },
-    )
-  })
+  it.live(
+    "bounds and types garbage, wrong content types, oversized and endless answers",
+    () => {
+      const garbage: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
+        ["complete", { text: "x", delivery: { contentType: "text/html" } }],
+        ["complete", { text: "x", delivery: { breaks: { after: 0, how: "garbage" } } }],
+        ["complete", { text: "x", delivery: { breaks: { after: 0, how: "flood" } } }],
+        ["complete", fault.status(200, { body: [1, 2, 3] })],
+        ["complete", fault.status(200, { body: "" })],
+        ["stream", { text: "x", delivery: { contentType: "text/html" } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "garbage" } } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "oversized" } } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 2, how: "oversized" } } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 1, how: "flood" } } }],
+      ]
+      return Effect.forEach(
+        garbage,
+        ([mode, reply]) =>
+          Effect.gen(function* () {
+            // Megabytes take their time on a busy machine, and only their number counts here.
+            const unhurried = { answer: PATIENCE, firstToken: PATIENCE, idle: PATIENCE, total: PATIENCE }
+            const all = yield* setUp({ alone: true, retry: { times: 0 }, timeouts: unhurried })
+            all.target.always(reply)
+            const error = yield* Effect.flip(request(all, mode))
+            assert.strictEqual(error.code, "upstream-protocol", `${mode} ${JSON.stringify(reply)}`)
+            assert.strictEqual(all.target.requests.length, 1)
+          }),
+        { discard: true },
+      )
+    },
+    Duration.toMillis(PATIENCE),
+  )
 
   it.live("bounds and types answers that are not HTTP", () =>
     every(MODES, (mode) =>
@@ -558,10 +567,11 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
         const caller = yield* Effect.forkChild(request(all, mode))
         const received = yield* Effect.promise(() => all.target.received(1))
         yield* Effect.sleep("100 millis")
-        const leftAt = performance.now()
-        yield* Fiber.interrupt(caller)
-        assert.strictEqual(yield* Effect.promise(() => received.ended), "hung-up")
-        assert.isBelow((received.endedAt ?? Infinity) - leftAt, 1_000)
+        const closed = Effect.andThen(
+          Fiber.interrupt(caller),
+          Effect.promise(() => received.ended),
+        )
+        assert.strictEqual(yield* withinTurns("1 second")(closed), "hung-up")
         assert.strictEqual(all.target.requests.length, 1)
         assert.strictEqual(all.backup.requests.length, 0)
       }),
@@ -595,14 +605,16 @@ describe("a target that is down for a while", () => {
 
       all.target.always(fault.serverError())
       const downAt = performance.now()
-      while (performance.now() - downAt < 2_000) {
+      // At least for the open times of several probes, and until most calls have left the target alone. On a busy machine there
+      // are few calls in two seconds.
+      const isLeftAlone = () => all.backup.requests.length > 2 * all.target.requests.length
+      while (performance.now() - downAt < 2_000 || !isLeftAlone()) {
         assert.strictEqual(yield* servedBy, BACKUP)
         yield* Effect.sleep("10 millis")
       }
       const down = performance.now() - downAt
       const probes = Math.ceil(down / (open * JITTER_FLOOR))
       assert.isAtMost(all.target.requests.length, (failures + probes) * (1 + retries))
-      assert.isAbove(all.backup.requests.length, 2 * all.target.requests.length)
 
       const askedBefore = all.target.requests.length
       all.target.always({ text: "back", delivery: { headersAfter: 200 } })

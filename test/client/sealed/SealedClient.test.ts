@@ -317,6 +317,25 @@ describe("the clock", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 3)
   })
 
+  it("is measured again when the proxy calls a stream stale, which is read from its beginning, once", async () => {
+    const client = connect({
+      fetch: async (url, init) => {
+        const response = await proxy.fetch(url, init)
+        if (url.endsWith(COMPLETIONS)) proxy.script = {}
+        return response
+      },
+    })
+    proxy.script = stale
+    const stream = await connect().stream(HELLO)
+    assert.strictEqual((await problemOf(stream.text())).problem.code, "stale")
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 2)
+    proxy.script = stale
+    const renewed = await client.stream(HELLO)
+    assert.notStrictEqual(await renewed.text(), "")
+    assert.strictEqual((await renewed.end).receipt.status, "complete")
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 4)
+  })
+
   it("is not measured again after an unsealed refusal with stale", async () => {
     proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(400, "stale") : undefined) }
     const client = connect()
@@ -356,6 +375,11 @@ describe("an offer", () => {
     await refused()
   })
 
+  it("may last a day", async () => {
+    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, expires_at: NOW / 1000 + 86_400 }) }
+    await connect().complete(HELLO)
+  })
+
   it.each<readonly [string, Claims]>([
     ["a version that is not known", { version: 1 }],
     ["a KEM that is not known", { suite: { kem: 16, kdf: 1, aead: 2 } }],
@@ -363,6 +387,7 @@ describe("an offer", () => {
     ["an AEAD that is not known", { suite: { kem: 32, kdf: 1, aead: 3 } }],
     ["the hash of another request", { init_hash: b64u(Buffer.alloc(32)) }],
     ["a hash that is too short", { init_hash: b64u(Buffer.alloc(31)) }],
+    ["an end after more than a day", { expires_at: NOW / 1000 + 86_401 }],
     ["an end before its beginning", { expires_at: NOW / 1000 - 1 }],
     ["an end at its beginning", { expires_at: NOW / 1000 }],
     ["a beginning after its end", { iat: NOW / 1000 + 300 }],

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { mustFit } from "../../../src/client/verification/agreement.ts"
+import { mustBeTimely, mustFit } from "../../../src/client/verification/agreement.ts"
 import { Tampered } from "../../../src/client/errors.ts"
 import type { ProvenExchange } from "../../../src/client/verification/provenAnswer.ts"
 
@@ -29,6 +29,19 @@ const restarted = (request: object): ProvenExchange => ({
     software: "",
   },
   responses: [{ restart: { reason: "truncated", provider: "provider2", model: "m" }, deltas: [] }],
+})
+
+describe("the times of a statement", () => {
+  it("may exceed those of the exchange by as much as two clocks may differ, and no more", () => {
+    mustBeTimely(1000, 1060, 0)
+    mustBeTimely(1000, 1062, 2000)
+    for (const [issuedAt, elapsed] of [
+      [1061, 0],
+      [1062, 1999],
+    ] as const) {
+      assert.throws(() => mustBeTimely(1000, issuedAt, elapsed), Tampered, /contradict the exchange/)
+    }
+  })
 })
 
 describe("an answer that starts over", () => {

@@ -87,7 +87,7 @@ describe("a start on Postgres", () => {
 })
 
 describe("a Postgres that stops after the start", () => {
-  it.live.runIf(postgresCanStart)("goes and comes back, each of which is logged once with its place", () =>
+  it.live.runIf(postgresCanStart)("goes and comes back, each of which is logged once with its place, each time", () =>
     Effect.gen(function* () {
       const postgres = yield* privatePostgres
       const { host, pathname } = new URL(postgres.url)
@@ -99,12 +99,15 @@ describe("a Postgres that stops after the start", () => {
           Layer.provide(logger),
         ),
       )
-      yield* postgres.stop("fast")
-      yield* until(() => lines.length > 0)
-      yield* postgres.start
-      yield* until(() => lines.length > 1)
-      assert.match(lines[0] ?? "", new RegExp(`^The database at ${RegExp.escape(host + pathname)} does not answer: `))
-      assert.deepStrictEqual(lines.slice(1), [`The database at ${host}${pathname} is back`])
+      for (let times = 0; times < 2; times++) {
+        yield* postgres.stop("fast")
+        yield* until(() => lines.length > 0)
+        yield* postgres.start
+        yield* until(() => lines.length > 1)
+        const [away = "", ...back] = lines.splice(0)
+        assert.match(away, new RegExp(`^The database at ${RegExp.escape(host + pathname)} does not answer: `))
+        assert.deepStrictEqual(back, [`The database at ${host}${pathname} is back`])
+      }
     }),
   )
 })

@@ -42,9 +42,15 @@ describe("a fault hidden by failover", () => {
         reason: "status 500",
       }
       assert.deepStrictEqual(lines, [line])
-      yield* TestClock.adjust(REPEAT)
-      yield* complete()
-      assert.deepStrictEqual(lines, [line, line])
+      // Each time, however long it lasts.
+      for (let times = 2; times <= 4; times++) {
+        yield* TestClock.adjust(REPEAT)
+        for (let i = 0; i < 3; i++) yield* complete()
+        assert.deepStrictEqual(
+          lines,
+          Array.from({ length: times }, () => line),
+        )
+      }
     }),
   )
 
@@ -88,6 +94,18 @@ describe("a fault hidden by failover", () => {
       yield* complete()
       assert.strictEqual((yield* fault)?.fix, "check PROVIDER1_MODEL, or the targets of the routing")
       assert.lengthOf(lines, 1)
+    }),
+  )
+
+  it.effect("of a model is not over because another model of its provider answers", () =>
+    Effect.gen(function* () {
+      const { complete, fault, first } = yield* setUp([fails("unknown-model", { reason: "status 404" })])
+      yield* complete()
+      first.always([{ do: "chunk", chunk: CHUNK }])
+      yield* complete(ask({ model: "gpt-5" }))
+      assert.strictEqual((yield* fault)?.outcome, "unknown-model")
+      yield* complete()
+      assert.isUndefined(yield* fault)
     }),
   )
 })

@@ -14,6 +14,14 @@ const startStream = (response: ServerResponse) => {
   return response
 }
 
+/**
+ * Waits until the client has read what the server of this process has sent. The system has it already; a sleep could end,
+ * on a busy machine, before the event loop reads it.
+ */
+const arrivedHere = Effect.promise(async () => {
+  for (let turn = 0; turn < 10; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+})
+
 /** Keeps a broken product from hanging the test. */
 const soon = Effect.timeout("10 seconds")
 
@@ -110,8 +118,7 @@ layer(client, { excludeTestServices: true })((it) => {
             yield* soon(Stream.runDrain(provider.stream(request)))
             yield* soon(Deferred.await(ended))
             ended = yield* Deferred.make<void>()
-            // The end that the server has sent is on its way to the client.
-            yield* Effect.sleep("100 millis")
+            yield* arrivedHere
           }
           assert.strictEqual(server.connections(), 1)
         }),
