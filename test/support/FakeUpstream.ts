@@ -1,7 +1,7 @@
 /**
  * A fake of the model vendors for tests, demo and crash tests: a real HTTP server on a free port of 127.0.0.1 that
  * speaks OpenAI Chat Completions, Anthropic Messages and Gemini generateContent, answers by script, fails in
- * every way a vendor can fail, records requests, and refuses what the vendor would refuse.
+ * every way a vendor can fail, records requests, and refuses requests that miss what the vendor demands.
  *
  * ```ts
  * await using upstream = await FakeUpstream.start() // or, in an Effect: yield* FakeUpstream.make()
@@ -21,7 +21,7 @@
  * // Replies for some requests only are looked at first.
  * upstream.when({ wire: "anthropic" }).script(fault.silence)
  * upstream.when({ model: "judge" }).always({ text: '{"verdict":"upheld"}' })
- * upstream.when((asked) => asked.tools.length > 0).script({ refusal: "No." })
+ * upstream.when((asked) => asked.tools.length > 0).script({ finish: "content_filter" })
  *
  * const first = await upstream.received(1) // waits for the request to arrive
  * assert.strictEqual(first.asked?.text, "Hi")
@@ -43,9 +43,10 @@ import { Exchange, Gone } from "./fake-upstream/Exchange.ts"
 import { gemini } from "./fake-upstream/Gemini.ts"
 import { openAi } from "./fake-upstream/OpenAi.ts"
 import { isFault, type Reply } from "./fake-upstream/Reply.ts"
-import { say } from "./fake-upstream/Said.ts"
+import { complete } from "./fake-upstream/FullAnswer.ts"
+import { turnsOf } from "./fake-upstream/Meaning.ts"
 import { type Match, Script } from "./fake-upstream/Script.ts"
-import { type ErrorReply, isRefusal, type WireFormat } from "./fake-upstream/WireFormat.ts"
+import type { ErrorReply, WireFormat } from "./fake-upstream/WireFormat.ts"
 
 export type { Asked, Ending, Recorded, Turn, WireName } from "./fake-upstream/Asked.ts"
 export { type Answer, type Break, type Delivery, fault, type Fault, type Reply } from "./fake-upstream/Reply.ts"
@@ -97,8 +98,6 @@ class Server implements Fake {
   private readonly stop: () => Promise<void>
   private readonly book = new Script()
   private readonly problems: Array<unknown> = []
-  /** Thought signatures by wire format and id of the call they came with. */
-  private readonly signatures = new Map<string, string>()
   private waiting: Array<{ readonly n: number; readonly resolve: (record: Recorded) => void }> = []
   private recorded: Array<Recorded> = []
 
@@ -208,38 +207,44 @@ class Server implements Fake {
     exchange: Exchange,
     format: WireFormat,
   ): Asked | { readonly reason: string; readonly refusal: ErrorReply } {
-    const { body, headers, method, path } = exchange.record
-    const received = { path, headers, body, query: exchange.query }
+    const { body, headers, method } = exchange.record
     const refuse = (reason: string, refusal: ErrorReply) => ({ reason, refusal })
     const invalid = (message: string) => refuse(message, format.error("invalid-request", { message }))
     if (method !== "POST")
       return refuse("method", { ...format.error("invalid-request"), status: 405, headers: { allow: "POST" } })
-    const key = format.key(received)
-    if (key === undefined || key === "") return refuse("no key", format.missingKey)
-    if (this.options.keys?.includes(key) === false) return refuse("unknown key", format.error("unauthorized"))
+    const key = format.key(headers)
+    if (key === undefined || this.options.keys?.includes(key) === false)
+      return refuse("unknown key", format.error("unauthorized"))
     if (!/^application\/json\b/.test(headers["content-type"] ?? ""))
       return invalid("The content type must be application/json.")
     if (typeof body === "string") return invalid("The body is not JSON.")
-    const asked = format.read(received, key)
-    if (isRefusal(asked)) return refuse(asked.message, format.error(asked.objection, { message: asked.message }))
-    for (const [id, signature] of asked.signatures) {
-      const issued = this.signatures.get(`${format.name} ${id}`)
-      if (issued !== undefined && issued !== signature) {
-        return invalid("Function call is missing a thought_signature in functionCall parts.")
+    try {
+      const { choices = 1, json, messages, model, stream, system, tools, usage = true } = format.read(exchange.record)
+      const turns = messages.flatMap(turnsOf)
+      return {
+        wire: format.name,
+        key,
+        headers,
+        body,
+        model,
+        stream,
+        system: system.join("\n\n"),
+        turns,
+        text: turns.at(-1)?.text ?? "",
+        tools,
+        json,
+        choices,
+        usage,
       }
+    } catch (error) {
+      return invalid(String(error))
     }
-    return asked
   }
 
   private async deliver(exchange: Exchange, format: WireFormat, asked: Asked, reply: Reply): Promise<void> {
     if (typeof reply === "function") return this.deliver(exchange, format, asked, await reply(asked))
     if (isFault(reply)) return deliverFault(exchange, format, reply)
-    const said = say(reply, asked)
-    for (const call of said.calls) {
-      const id = call.id === "" ? call.name : call.id
-      if (call.signature !== undefined) this.signatures.set(`${format.name} ${id}`, call.signature)
-    }
-    return deliverAnswer(exchange, format, reply, said)
+    return deliverAnswer(exchange, format, reply, complete(reply, asked))
   }
 }
 

@@ -1,13 +1,15 @@
 /** Sends replies, intact or faulty. */
 import type { Exchange } from "./Exchange.ts"
 import type { Answer, Break, Delivery, Fault } from "./Reply.ts"
-import type { Said } from "./Said.ts"
+import type { FullAnswer } from "./FullAnswer.ts"
 import type { ErrorReply, Frame, WireFormat } from "./WireFormat.ts"
 
 const MEBIBYTE = 2 ** 20
 const FLOOD_BYTES = 64 * MEBIBYTE
 const OVERSIZED_BYTES = 16 * MEBIBYTE
 const FLOOD_CHUNK = 16 * 1024
+const EVENTS = "text/event-stream; charset=utf-8"
+const JSON_TYPE = "application/json; charset=utf-8"
 const GARBAGE = '{"choices":[{"delta":{"content":"\u0000 this is not JSON'
 
 /** Sends `piece` over and over until `bytes` are out or the caller hangs up. */
@@ -17,7 +19,7 @@ const flood = async (exchange: Exchange, bytes: number, piece: string): Promise<
 }
 
 /** Applies a fault in the middle of a stream. Returns whether the fault ended it. */
-const breakStream = async (exchange: Exchange, format: WireFormat, said: Said, how: Break): Promise<boolean> => {
+const breakStream = async (exchange: Exchange, format: WireFormat, full: FullAnswer, how: Break): Promise<boolean> => {
   switch (how.how) {
     case "silence":
       await exchange.silence()
@@ -34,13 +36,13 @@ const breakStream = async (exchange: Exchange, format: WireFormat, said: Said, h
       await exchange.end()
       return true
     case "flood":
-      await flood(exchange, how.bytes ?? FLOOD_BYTES, format.chunk(said, "x".repeat(FLOOD_CHUNK)))
+      await flood(exchange, how.bytes ?? FLOOD_BYTES, format.chunk(full, "x".repeat(FLOOD_CHUNK)))
       return true
     case "garbage":
       await exchange.write(format.frame(GARBAGE))
       return false
     case "oversized":
-      await exchange.write(format.chunk(said, "x".repeat(how.bytes ?? OVERSIZED_BYTES)))
+      await exchange.write(format.chunk(full, "x".repeat(how.bytes ?? OVERSIZED_BYTES)))
       return false
   }
 }
@@ -67,14 +69,19 @@ const think = async (exchange: Exchange, format: WireFormat, ms = 0, pings = 0):
   await exchange.sleep(ms / (pings + 1))
 }
 
-const deliverStream = async (exchange: Exchange, format: WireFormat, said: Said, delivery: Delivery): Promise<void> => {
-  const frames = format.frames(said)
+const deliverStream = async (
+  exchange: Exchange,
+  format: WireFormat,
+  full: FullAnswer,
+  delivery: Delivery,
+): Promise<void> => {
+  const frames = format.frames(full, exchange.record.asked?.usage === true)
   const opening = openingLength(frames)
   const breakAt = delivery.breaks === undefined ? -1 : breakIndex(frames, delivery.breaks.after)
   for (const [index, frame] of frames.entries()) {
     if (index === opening) await think(exchange, format, delivery.firstChunkAfter, delivery.pings)
     if (delivery.breaks !== undefined && index === breakAt) {
-      const over = await breakStream(exchange, format, said, delivery.breaks)
+      const over = await breakStream(exchange, format, full, delivery.breaks)
       if (over) return
     }
     if (frame.kind === "sentinel" && delivery.sentinel !== undefined) continue
@@ -126,22 +133,21 @@ export const deliverAnswer = async (
   exchange: Exchange,
   format: WireFormat,
   answer: Answer,
-  said: Said,
+  full: FullAnswer,
 ): Promise<void> => {
   const delivery = answer.delivery ?? {}
-  const { stream } = said.asked
-  const body = stream ? "" : JSON.stringify(format.whole(said))
+  const stream = exchange.record.asked?.stream === true
+  const body = stream ? "" : JSON.stringify(format.whole(full))
   // A body that will end early or grow must not announce its length.
   const sized = !stream && (delivery.breaks === undefined || ["silence", "reset", "cut"].includes(delivery.breaks.how))
   await exchange.sleep(delivery.headersAfter)
   exchange.head(200, {
-    "content-type": delivery.contentType ?? (stream ? format.streamType : "application/json; charset=utf-8"),
+    "content-type": delivery.contentType ?? (stream ? EVENTS : JSON_TYPE),
     ...(sized ? { "content-length": String(Buffer.byteLength(body)) } : {}),
     ...(stream ? { "cache-control": "no-cache" } : {}),
-    ...format.answerHeaders(said),
     ...answer.headers,
   })
-  return stream ? deliverStream(exchange, format, said, delivery) : deliverWhole(exchange, format, body, delivery)
+  return stream ? deliverStream(exchange, format, full, delivery) : deliverWhole(exchange, format, body, delivery)
 }
 
 export const deliverError = async (exchange: Exchange, format: WireFormat, error: ErrorReply): Promise<void> => {
@@ -149,7 +155,7 @@ export const deliverError = async (exchange: Exchange, format: WireFormat, error
   // A reply without an error status has to look like an answer of the requested form.
   const framed = error.status === 200 && exchange.record.asked?.stream === true
   exchange.head(error.status, {
-    "content-type": framed ? format.streamType : "application/json; charset=utf-8",
+    "content-type": framed ? EVENTS : JSON_TYPE,
     ...error.headers,
   })
   await exchange.write(framed ? format.frame(json) : json)
