@@ -19,7 +19,8 @@ const Image = Schema.Struct({
 const Id = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]+$/))
 
 /** A text stands for a list with one text block. */
-const content = <const Block extends Schema.Constraint>(block: Block) => Schema.Union([Schema.NonEmptyString, Schema.Array(block)])
+const content = <const Block extends Schema.Constraint>(block: Block) =>
+  Schema.Union([Schema.NonEmptyString, Schema.Array(block)])
 const Block = Schema.Union([
   Text,
   Image,
