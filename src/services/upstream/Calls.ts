@@ -6,12 +6,13 @@ import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import type { FailureKind } from "../../domain/upstream/failures.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import type { CallOptions, ProviderId, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
+import type { Timer } from "../Timer.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
-import type { Alarms, Verdict } from "./Alarms.ts"
 import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
 import type { Question } from "./Questions.ts"
 import type { Target } from "./Targets.ts"
+import { type Verdict, watched } from "./watched.ts"
 
 /**
  * The time limits of a call in milliseconds, and the deadline of its request as a moment. `thinking` replaces `firstToken`
@@ -31,7 +32,7 @@ export interface Call<A> {
 /** The form in which a request is answered: whole or streamed. */
 export interface AnswerForm<A> {
   /** Prepares a call to `target`. `working` is called when a stream shows that the model is working. */
-  readonly attempt: (target: Target, limits: CallLimits, alarms: Alarms, working: () => void) => Call<A>
+  readonly attempt: (target: Target, limits: CallLimits, timer: Timer, working: () => void) => Call<A>
   /** Whether another attempt may follow a failure. Not if the caller already has output that cannot be revoked. */
   readonly mayGoOn: () => boolean
 }
@@ -59,8 +60,8 @@ export const wholeAnswer = <Answer>(
   question: Pick<Question<Answer, unknown>, "complete">,
 ): AnswerForm<{ readonly answer: Answer; readonly served: Served }> => ({
   mayGoOn: () => true,
-  attempt: (target, { answer: longest, deadline }, alarms) => {
-    const due = Math.min(alarms.now() + longest, deadline)
+  attempt: (target, { answer: longest, deadline }, timer) => {
+    const due = Math.min(timer.now() + longest, deadline)
     const isLate = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
       if (moment < due) return due
       return due === deadline ? outOfTime() : timedOut("slow")
@@ -72,7 +73,7 @@ export const wholeAnswer = <Answer>(
       get served() {
         return served
       },
-      run: alarms.watched(asked, isLate).pipe(
+      run: watched(timer, asked, isLate).pipe(
         Effect.map(([answer, said]) => ({ answer, served: (served = { provider: target.provider.id, ...said }) })),
         Effect.catchDefect(notUnderstood(target)),
       ),
@@ -109,14 +110,14 @@ export const streamedAnswer = <Piece>(
   const emitted: Emitted = { any: false, voided: undefined }
   return {
     mayGoOn: () => (restart || !emitted.any) && mayCallAgain(),
-    attempt: (target, limits, alarms, working) =>
-      new StreamCall(question, target, { limits, alarms, working, emitted, emit }),
+    attempt: (target, limits, timer, working) =>
+      new StreamCall(question, target, { limits, timer, working, emitted, emit }),
   }
 }
 
 interface StreamCallOptions<Piece> {
   readonly limits: CallLimits
-  readonly alarms: Alarms
+  readonly timer: Timer
   readonly working: () => void
   readonly emitted: Emitted
   readonly emit: Emit<Piece>
@@ -143,13 +144,13 @@ class StreamCall<Piece> implements Call<Served>, StreamWatch {
     target: Target,
     options: StreamCallOptions<Piece>,
   ) {
-    const { alarms, emitted } = options
+    const { timer, emitted } = options
     this.provider = target.provider.id
     this.reading = question.reading()
     this.options = options
-    this.startedAt = this.waitingSince = alarms.now()
+    this.startedAt = this.waitingSince = timer.now()
     const pieces = Stream.suspend(() => question.stream(target, this))
-    this.run = alarms.watched(Stream.runForEachArray(pieces, this.onPieces), this.isSilent).pipe(
+    this.run = watched(timer, Stream.runForEachArray(pieces, this.onPieces), this.isSilent).pipe(
       // Providers guarantee this. It is checked again, because a truncated answer must never count as a whole one.
       Effect.andThen(
         Effect.suspend(() =>
@@ -177,7 +178,7 @@ class StreamCall<Piece> implements Call<Served>, StreamWatch {
   }
 
   alive(): void {
-    this.waitingSince = this.options.alarms.now()
+    this.waitingSince = this.options.timer.now()
   }
 
   thinking(): void {
@@ -210,7 +211,7 @@ class StreamCall<Piece> implements Call<Served>, StreamWatch {
         held.push(...pieces)
         return Effect.void
       }
-      this.firstOutputAt = this.options.alarms.clock.currentTimeMillisUnsafe()
+      this.firstOutputAt = this.options.timer.clock.currentTimeMillisUnsafe()
       this.works()
     }
     this.waitingSince = undefined

@@ -7,8 +7,8 @@
 import { Effect, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { ApiRequest, UpstreamError, UpstreamRequest } from "../../domain/upstream/upstream.ts"
+import { makeTimer } from "../Timer.ts"
 import { makeAffinity } from "./Affinity.ts"
-import { makeAlarms } from "./Alarms.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
 import type { AnswerForm } from "./Calls.ts"
 import { makeCircuits } from "./Circuits.ts"
@@ -36,7 +36,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       Effect.map(makeBulkhead(initial.bulkhead), (bulkhead) => [provider, bulkhead] as const),
     ),
   )
-  const parts: PolicyParts = { book, faults, bulkheads, alarms: yield* makeAlarms }
+  const parts: PolicyParts = { book, faults, bulkheads, timer: yield* makeTimer }
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const prepare = (settings: UpstreamSettings) =>
     makeCircuits(settings.circuit, book).pipe(

@@ -6,8 +6,8 @@ import { Context, Duration, Effect, Tracer } from "effect"
 import type { ApiName } from "../../domain/upstream/apis.ts"
 import { failureRules } from "../../domain/upstream/failures.ts"
 import type { Attempt, UpstreamError, UpstreamRequest } from "../../domain/upstream/upstream.ts"
+import type { Timer } from "../Timer.ts"
 import type { Turn } from "./Affinity.ts"
-import type { Alarms } from "./Alarms.ts"
 import { logFailure, record } from "./Attempts.ts"
 import { backoff } from "./Backoff.ts"
 import type { Bulkhead } from "./Bulkhead.ts"
@@ -33,7 +33,7 @@ export interface ServedBy<A> {
 /** The parts of the policy that all requests share. */
 export interface PolicyParts {
   readonly book: TargetRegistry
-  readonly alarms: Alarms
+  readonly timer: Timer
   readonly faults: Faults
   readonly bulkheads: ReadonlyMap<Provider, Bulkhead>
 }
@@ -86,7 +86,7 @@ export class RequestHandling<A> {
     this.parts = parts
     this.handled = handled
     this.form = form
-    this.deadline = parts.alarms.now() + Duration.toMillis(handled.settings.timeouts.total)
+    this.deadline = parts.timer.now() + Duration.toMillis(handled.settings.timeouts.total)
   }
 
   /** Tries the targets in order, beginning with index `at`. */
@@ -130,7 +130,7 @@ export class RequestHandling<A> {
     return Effect.catch(this.attempt(target, permit, isLast), (failure) => {
       if (failure._tag === "OutOfTime" || retries === retry.times || !this.mayRetry(permit, failure)) return failure
       return backoff(retry, retries, failure).pipe(
-        Effect.flatMap((delay) => Effect.sleep(Math.min(delay, this.deadline - this.parts.alarms.now()))),
+        Effect.flatMap((delay) => Effect.sleep(Math.min(delay, this.deadline - this.parts.timer.now()))),
         Effect.andThen(Effect.suspend(() => this.persist(target, permit, isLast, retries + 1))),
       )
     })
@@ -140,7 +140,7 @@ export class RequestHandling<A> {
   private mayRetry(permit: CircuitPermit, { kind, retryAfterMs = 0 }: ProviderFailure): boolean {
     if (!failureRules[kind].retry || !this.form.mayGoOn() || permit.isProbe()) return false
     if (retryAfterMs > Duration.toMillis(this.handled.settings.retry.maxRetryAfter)) return false
-    return retryAfterMs === 0 || this.parts.alarms.now() + retryAfterMs < this.deadline
+    return retryAfterMs === 0 || this.parts.timer.now() + retryAfterMs < this.deadline
   }
 
   /** Makes one call to one target. */
@@ -149,21 +149,21 @@ export class RequestHandling<A> {
     { working }: CircuitPermit,
     isLast: boolean,
   ): Effect.Effect<A, ProviderFailure | OutOfTime> {
-    const { alarms, book, faults } = this.parts
+    const { timer, book, faults } = this.parts
     const { firstToken, onAttempt } = this.handled
     return Effect.contextWith((context: Context.Context<never>): Effect.Effect<A, ProviderFailure | OutOfTime> => {
-      if (alarms.now() >= this.deadline) return new OutOfTime()
-      const startedAt = alarms.clock.currentTimeMillisUnsafe()
+      if (timer.now() >= this.deadline) return new OutOfTime()
+      const startedAt = timer.clock.currentTimeMillisUnsafe()
       const again = this.failures.length > 0 ? "failover" : "first"
       const cause: Attempt["cause"] = this.lastTarget === target ? "retry" : again
       const { id } = target.provider
       const model = book.label(id, target.model)
       this.lastTarget = target
       return withCallSpan(Context.get(context, Tracer.Tracer), target.provider, model, cause, (span) => {
-        const call = this.form.attempt(target, limitsOf(target, this.handled, this.deadline, isLast), alarms, working)
+        const call = this.form.attempt(target, limitsOf(target, this.handled, this.deadline, isLast), timer, working)
         this.lastCall = call
         return whileInFlight(id, context, call.run, (exit) => {
-          const finishedAt = alarms.clock.currentTimeMillisUnsafe()
+          const finishedAt = timer.clock.currentTimeMillisUnsafe()
           const recorded = record(target, model, call, exit, { cause, startedAt, finishedAt })
           const { attempt, failure } = recorded
           this.attempts.push(attempt)
