@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { anthropic } from "./fake-upstream/Anthropic.ts"
-import type { FullAnswer } from "./fake-upstream/FullAnswer.ts"
+import { OK } from "./fake-upstream/FullAnswer.ts"
 import { openAi } from "./fake-upstream/OpenAi.ts"
 import type { WireFormat } from "./fake-upstream/WireFormat.ts"
 import { gptResponse } from "./nativeAnswers.ts"
@@ -33,14 +33,6 @@ const beginnings = (body: string): ReadonlyArray<string> => {
   const list = /"(?:messages|input)":(?=\[)/.exec(body)
   if (list === null) throw new Error(`no list of messages: ${body}`)
   return elementEnds(body, list.index + list[0].length).map((end) => body.slice(0, end))
-}
-
-const OK: FullAnswer = {
-  id: "c",
-  created: 1,
-  model: "m",
-  choices: [{ text: ["ok"], calls: [], finish: "stop" }],
-  usage: { input: 3, output: 1 },
 }
 
 const written = (format: WireFormat) => ({

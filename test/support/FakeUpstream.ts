@@ -26,7 +26,6 @@
  * const first = await upstream.received(1) // waits for the request to arrive
  * assert.strictEqual(first.asked?.text, "Hi")
  * assert.strictEqual(await first.ended, "hung-up")
- * assert.strictEqual(upstream.unused, 0)
  * ```
  *
  * Answers and faults: {@link Answer}, {@link Delivery}, {@link fault}. Records: {@link Recorded}. The same
@@ -59,7 +58,7 @@ export interface FakeUpstreamOptions {
   readonly port?: number
 }
 
-/** Takes replies; from {@link Fake.when}, for matching requests only. */
+/** Takes replies; from `when`, for matching requests only. */
 export interface Scripting {
   /** Adds replies that are given once each, in this order. */
   readonly script: (...replies: ReadonlyArray<Reply>) => void
@@ -67,30 +66,13 @@ export interface Scripting {
   readonly always: (reply: Reply) => void
 }
 
-export interface Fake extends Scripting, AsyncDisposable {
+const FORMATS: ReadonlyArray<WireFormat> = [openAi, anthropic, gemini]
+
+/** A running fake. */
+export class Fake implements Scripting, AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly url: string
   /** Base URLs as each vendor's clients want them. */
-  readonly openAi: string
-  readonly anthropic: string
-  readonly gemini: string
-  readonly when: (match: Match) => Scripting
-  /** Every request so far, in the order of arrival. */
-  readonly requests: ReadonlyArray<Recorded>
-  /** The `n`th request, from 1, as soon as it has arrived with its body. */
-  readonly received: (n: number) => Promise<Recorded>
-  /** Scripted replies that no request has taken. */
-  readonly unused: number
-  /** Forgets script and requests. */
-  readonly clear: () => void
-  /** Breaks every connection and frees the port. Rejects if a reply function failed. */
-  readonly close: () => Promise<void>
-}
-
-const FORMATS: ReadonlyArray<WireFormat> = [openAi, anthropic, gemini]
-
-class Server implements Fake {
-  readonly url: string
   readonly openAi: string
   readonly anthropic: string
   readonly gemini: string
@@ -110,12 +92,9 @@ class Server implements Fake {
     this.stop = stop
   }
 
+  /** Every request so far, in the order of arrival. */
   get requests(): ReadonlyArray<Recorded> {
     return this.recorded
-  }
-
-  get unused(): number {
-    return this.book.unused
   }
 
   script(...replies: ReadonlyArray<Reply>): void {
@@ -133,6 +112,7 @@ class Server implements Fake {
     }
   }
 
+  /** The `n`th request, from 1, as soon as it has arrived with its body. */
   received(n: number): Promise<Recorded> {
     const record = this.recorded[n - 1]
     if (record !== undefined) return Promise.resolve(record)
@@ -141,11 +121,13 @@ class Server implements Fake {
     return promise
   }
 
+  /** Forgets script and requests. */
   clear(): void {
     this.book.clear()
     this.recorded = []
   }
 
+  /** Breaks every connection and frees the port. Rejects if a reply function failed. */
   async close(): Promise<void> {
     await this.stop()
     if (this.problems.length > 0) throw new AggregateError(this.problems.splice(0), "the fake upstream's script failed")
@@ -261,7 +243,7 @@ const start = async (options: FakeUpstreamOptions = {}): Promise<Fake> => {
   // `address()` is a string only for pipes.
   const { port } = server.address() as AddressInfo
   const running = new Set<Promise<void>>()
-  const fake = new Server(`http://127.0.0.1:${port}`, options, async () => {
+  const fake = new Fake(`http://127.0.0.1:${port}`, options, async () => {
     server.closeAllConnections()
     if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()))
     await Promise.all(running)

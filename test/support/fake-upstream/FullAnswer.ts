@@ -25,6 +25,15 @@ export interface FullAnswer {
   readonly usage: Spent | null
 }
 
+/** The text "ok". */
+export const OK: FullAnswer = {
+  id: "c",
+  created: 1,
+  model: "m",
+  choices: [{ text: ["ok"], calls: [], finish: "stop" }],
+  usage: { input: 3, output: 1 },
+}
+
 /** Splits a text into words that keep the white space around them. */
 const words = (text: string): ReadonlyArray<string> => text.match(/\s*\S+\s*/g) ?? (text === "" ? [] : [text])
 
