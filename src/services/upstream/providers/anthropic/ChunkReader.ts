@@ -1,4 +1,4 @@
-/** Streamed answers of the Messages API. */
+/** Answers of the Messages API, streamed or whole. */
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
@@ -86,6 +86,12 @@ export class AnthropicChunkReader implements ChunkReader {
       default:
         return NOTHING
     }
+  }
+
+  /** Reads a whole answer. */
+  message(message: typeof Wire.Message.Type): Read {
+    const { usage } = message
+    return Result.map(this.start(message), (chunks) => [...chunks, ...this.finish({ delta: message, usage })])
   }
 
   private decoded<A>(event: Option.Option<A>, type: string, use: (event: A) => Read): Read {

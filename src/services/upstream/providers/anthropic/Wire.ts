@@ -56,7 +56,6 @@ const Other = Schema.Struct({
 })
 
 export const Block = Schema.Union([Text, ToolUse, Thinking, RedactedThinking, Other])
-export type Block = typeof Block.Type
 
 export const isKnown = Schema.is(Schema.Union([Text, ToolUse, Thinking, RedactedThinking]))
 
