@@ -20,7 +20,6 @@ import { type Verdict, watched } from "./watched.ts"
  */
 export type CallLimits = Readonly<Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>>
 
-/** One call to one target. */
 export interface Call<A> {
   readonly run: Effect.Effect<A, ProviderFailure | OutOfTime>
   /** When the first output of a stream came, in milliseconds since the epoch. */
@@ -89,7 +88,6 @@ const MAX_HELD = 16
 
 /** The output that the caller of a stream already has, across all attempts. */
 interface Emitted {
-  /** Whether the caller has any output. */
   any: boolean
   /** Why the output so far is void, until `Restarted` is emitted. */
   voided: FailureKind | undefined

@@ -30,7 +30,6 @@ export interface ServedBy<A> {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
-/** The parts of the policy that all requests share. */
 export interface PolicyParts {
   readonly book: TargetRegistry
   readonly timer: Timer
@@ -115,7 +114,6 @@ export class RequestHandling<A> {
     })
   }
 
-  /** Whether a target was called and did not serve the request. */
   private readonly hasFailed = ({ provider }: Target): boolean =>
     this.failures.some((failed) => failed.provider === provider.id && failed.skipped === undefined)
 
@@ -143,7 +141,6 @@ export class RequestHandling<A> {
     return retryAfterMs === 0 || this.parts.timer.now() + retryAfterMs < this.deadline
   }
 
-  /** Makes one call to one target. */
   private attempt(
     target: Target,
     { working }: CircuitPermit,

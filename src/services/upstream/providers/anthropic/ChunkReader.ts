@@ -38,7 +38,6 @@ export class AnthropicChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private started = false
-  /** Whether any part of the answer came. */
   private answering = false
   private finished = false
   private closed = false
@@ -88,7 +87,6 @@ export class AnthropicChunkReader implements ChunkReader {
     }
   }
 
-  /** Reads a whole answer. */
   message(message: typeof Wire.Message.Type): Read {
     const { usage } = message
     return Result.map(this.start(message), (chunks) => [...chunks, ...this.finish({ delta: message, usage })])

@@ -50,7 +50,6 @@ const toTemperature = (temperature: number | null | undefined, unsupported: Unsu
   return temperature
 }
 
-/** Tools and the choice among them. */
 const toTools = (request: ChatRequest, unsupported: Unsupported) => {
   const { tool_choice: choice = "auto", parallel_tool_calls: parallel, tools = [] } = request
   if (tools.length > 0) {

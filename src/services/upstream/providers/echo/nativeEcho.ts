@@ -20,7 +20,6 @@ interface Said {
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number }
 }
 
-/** The text of a message or item. */
 const textIn = (item: unknown): string => textOf(isObject(item) ? item["content"] : item)
 
 const listen = Effect.fnUntraced(function* ({ body, model }: NativeCall) {

@@ -11,7 +11,6 @@ import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
 
-/** Returns the answer in `body`. */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
   const wire = Option.getOrUndefined(decode(body))
   if (wire === undefined) return Result.fail(garbage("not a chat completion"))
@@ -73,7 +72,6 @@ export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMes
   }
 }
 
-/** The JSON text of a call's arguments. */
 export const argumentsOf = (value: Wire.Arguments | null | undefined): string =>
   typeof value === "string" ? value : value == null ? "" : JSON.stringify(value)
 
