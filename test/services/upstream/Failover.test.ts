@@ -6,7 +6,7 @@ import {
   failureRules,
   type UpstreamCode,
 } from "../../../src/domain/upstream/failures.ts"
-import { ask, fails, passingTime, says, scripted, upstreamOf } from "./ScriptedProvider.ts"
+import { ask, chunkOf, fails, passingTime, scripted, upstreamOf } from "./ScriptedProvider.ts"
 
 const kinds = Object.keys(failureRules) as Array<FailureKind> // Keys of a closed record.
 
@@ -153,9 +153,7 @@ describe("the model", () => {
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
-      provider.script(
-        says("x").map((step) => (step.do === "chunk" ? { ...step, chunk: { ...step.chunk, model: "m-2026" } } : step)),
-      )
+      provider.script([chunkOf([{ index: 0, delta: {}, finish_reason: "stop" }], { model: "m-2026" })])
       const { attempts, served } = yield* upstream.complete(ask({ model: "m" }))
       assert.strictEqual(served.model, "m-2026")
       assert.deepStrictEqual(
@@ -170,9 +168,7 @@ describe("the model", () => {
       for (const lie of ["m\u0000", "A whole sentence.", "m".repeat(1e6)]) {
         const provider = scripted("provider1")
         const upstream = yield* upstreamOf([provider])
-        provider.script(
-          says("x").map((step) => (step.do === "chunk" ? { ...step, chunk: { ...step.chunk, model: lie } } : step)),
-        )
+        provider.script([chunkOf([{ index: 0, delta: {}, finish_reason: "stop" }], { model: lie })])
         const { attempts } = yield* upstream.complete(ask({ model: "m" }))
         assert.deepStrictEqual(
           attempts.map(({ model, servedModel }) => [model, servedModel]),

@@ -3,7 +3,7 @@ import { Effect, Logger, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { REPEAT } from "../../../src/services/upstream/Faults.ts"
-import { ask, fails, passingTime, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
+import { ask, fails, passingTime, says, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
 
 const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.make("quoted key") })
 const gone = fails("unreachable", { reason: "nobody knows a host of that name", lasting: true })
@@ -72,7 +72,7 @@ describe("a fault hidden by failover", () => {
       assert.strictEqual((yield* fault)?.outcome, "unauthorized")
       assert.lengthOf(lines, 2)
       assert.notInclude(JSON.stringify(lines), "quoted key")
-      first.always([{ do: "chunk", chunk: CHUNK }])
+      first.always(says("ok"))
       yield* complete()
       assert.isUndefined(yield* fault)
     }),
@@ -91,11 +91,3 @@ describe("a fault hidden by failover", () => {
     }),
   )
 })
-
-const CHUNK = {
-  id: "c",
-  object: "chat.completion.chunk" as const,
-  created: 0,
-  model: "m",
-  choices: [{ index: 0, delta: { content: "ok" }, finish_reason: "stop" }],
-}

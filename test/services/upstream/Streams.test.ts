@@ -6,6 +6,7 @@ import type { StreamEvent, UpstreamRequest } from "../../../src/domain/upstream/
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import {
   ask,
+  chunkOf,
   dies,
   fails,
   finish,
@@ -130,16 +131,7 @@ describe("a stream", () => {
   it.effect("of several choices is finished only when each of them is", () =>
     Effect.gen(function* () {
       const choice = (index: number, more: Record<string, string>) =>
-        ({
-          do: "chunk",
-          chunk: {
-            id: "chunk",
-            object: "chat.completion.chunk",
-            created: 0,
-            model: "m",
-            choices: [{ index, delta: { content: "x" }, ...more }],
-          },
-        }) as const
+        chunkOf([{ index, delta: { content: "x" }, ...more }])
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
       provider.script([choice(1, {}), choice(0, {}), choice(1, { finish_reason: "length" }), choice(0, finished)])
@@ -154,16 +146,8 @@ describe("a stream", () => {
 const finished = { finish_reason: "stop" }
 
 /** A chunk of the first choice. */
-const chunk = (delta: ChatChunk["choices"][number]["delta"], model = ""): Script[number] => ({
-  do: "chunk",
-  chunk: {
-    id: "chunk",
-    object: "chat.completion.chunk",
-    created: 0,
-    model,
-    choices: [{ index: 0, delta, finish_reason: null }],
-  },
-})
+const chunk = (delta: ChatChunk["choices"][number]["delta"], model?: string) =>
+  chunkOf([{ index: 0, delta, finish_reason: null }], model === undefined ? {} : { model })
 
 describe("a stream that is finished", () => {
   it.effect("stays finished, whatever later chunks say about its choices", () =>
