@@ -162,12 +162,7 @@ export class Fake implements Scripting, AsyncDisposable {
     exchange.record.refused = `no such path: ${method} ${path}`
     this.arrived(exchange.record)
     const message = `Invalid URL (${method} ${path})`
-    await deliverFault(exchange, openAi, {
-      fault: "status",
-      status: 404,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ error: { message, type: "invalid_request_error", param: null, code: null } }),
-    })
+    return deliverError(exchange, openAi, { ...openAi.error("invalid-request", { message }), status: 404 })
   }
 
   private async answer(exchange: Exchange, format: WireFormat): Promise<void> {

@@ -70,11 +70,10 @@ export interface Break {
    * - `end`: the message ends properly, but the answer has no finish
    * - `garbage`: a chunk that is not JSON, then the rest as if nothing had happened
    * - `error`: the vendor's error event within the stream, then a proper end
-   * - `flood`: chunk upon chunk until the caller hangs up or `bytes` (default 64 MiB) are out, then a cut
-   * - `oversized`: one chunk of `bytes` (default 16 MiB), then the rest as if nothing had happened
+   * - `flood`: chunk upon chunk until the caller hangs up or 64 MiB are out, then a cut
+   * - `oversized`: one chunk of 16 MiB, then the rest as if nothing had happened
    */
   readonly how: "silence" | "reset" | "cut" | "end" | "garbage" | "error" | "flood" | "oversized"
-  readonly bytes?: number
 }
 
 /** Errors that a vendor may report. Each wire format has its own status and JSON for them. */
