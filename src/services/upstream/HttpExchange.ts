@@ -53,7 +53,6 @@ export interface ProviderResponse {
 
 export type ResponseHeaders = Readonly<Partial<Record<string, string>>>
 
-/** Bytes in the pieces in which they arrived; at least one piece. */
 export type Pieces = ReadonlyArray<Uint8Array>
 
 /** The connection could not be made, or broke. */
@@ -91,7 +90,6 @@ export const send = (
  * Most answers are one packet with head, body and end, which would otherwise resume it three times.
  */
 class Exchange implements Dispatcher.DispatchHandler {
-  /** Receives the head of the response, or the failure to get one. */
   onHead: ((outcome: Exit.Exit<ProviderResponse, ConnectionFailed>) => void) | undefined
   private controller: Dispatcher.DispatchController | undefined
   private head: Exit.Exit<ProviderResponse, ConnectionFailed> | undefined

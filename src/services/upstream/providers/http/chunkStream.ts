@@ -33,7 +33,6 @@ const FINISH_GRACE = 500
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
-/** A response and its reader. */
 export interface Answer<Piece> {
   readonly body: Body
   readonly reader: EventReader<Piece>
@@ -41,7 +40,6 @@ export interface Answer<Piece> {
   readonly whole: (body: JsonBody) => Result.Result<Piece, ProviderFailure>
 }
 
-/** Options for reading any answer. */
 export interface Reading {
   readonly limits: Limits
   readonly watch?: StreamWatch | undefined
@@ -185,7 +183,6 @@ class EventParser<Piece> {
     })
   }
 
-  /** Whether nothing useful can follow. */
   get closed(): boolean {
     return this.ended || this.reader.state === "closed"
   }
@@ -253,7 +250,6 @@ class EventParser<Piece> {
     else this.fail(failure("unfinished", "the provider closed the stream without a finish reason"))
   }
 
-  /** Reads an error that the provider reports. */
   private report(body: unknown): Result.Result<never, ProviderFailure> {
     this.isReported = true
     return Result.fail(failureOfEvent(body))

@@ -22,7 +22,6 @@ const BROKEN = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_\w+)$/
 /** Codes for response headers above the limit. */
 const TOO_LARGE: ReadonlySet<string> = new Set(["UND_ERR_HEADERS_OVERFLOW", "HPE_HEADER_OVERFLOW"])
 
-/** Returns the failure of a call that got no response. */
 export const unanswered = (error: ConnectionFailed): ProviderFailure => {
   const { code } = error
   if (code !== undefined && TOO_LARGE.has(code)) {
