@@ -1,7 +1,23 @@
 /** One proxy that a client is tried with. */
 import type { Form } from "../../domain/protocol/transcript.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
-import type { Lie } from "./Lie.ts"
+import type { Lie } from "../lyingProxy/Lie.ts"
+
+/** What a client must make of a proxy. */
+export type Verdict =
+  /** It believes the answer. */
+  | "answer"
+  /** It refuses something genuine: a failure under the seal. */
+  | "failure"
+  /** It knows that it is lied to. */
+  | "attack"
+  /** It has an unsealed refusal, which anybody on the path can make. */
+  | "refusal"
+  /** It cannot know whether its request was served. */
+  | "break"
+
+/** What a client may do next: seal the request again under its id, send the same bytes again, or nothing. */
+export type Next = "seal-anew" | "same-bytes" | "nothing"
 
 export interface Case {
   /** Name and path of the proxy. */
@@ -10,8 +26,9 @@ export interface Case {
   readonly must: string
   /** The proxy's behaviour, in words that follow "the proxy". */
   readonly says: string
-  /** Whether the client must believe the answer or refuse it. */
-  readonly expect: "believed" | "refused"
+  readonly expect: Verdict
+  /** Default: nothing. */
+  readonly next?: Next
   /** Required form of the request; default: any. */
   readonly form?: Form
   /** Suite that the client must have offered. */
@@ -27,18 +44,24 @@ export interface CaseClass {
   readonly cases: ReadonlyArray<Case>
 }
 
-type Brief = Omit<Case, "name" | "must" | "says" | "expect" | "lie">
+const OF_OFFERS = new Set(["session", "offer", "otherSuite"])
+
+/** Whether a lie is part of the answer to `POST /v1/init`. */
+export const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) => OF_OFFERS.has(hook))
+
+/** Whether a lie is part of the answer to a sealed request. */
+export const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => !OF_OFFERS.has(hook))
+
+type Brief = Partial<Omit<Case, "name" | "must" | "says" | "lie">>
 
 export const refused = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case => ({
   name,
   must,
   says,
-  expect: "refused",
+  expect: "attack",
   lie,
   ...more,
 })
 
-export const believed = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case => ({
-  ...refused(must, name, says, lie, more),
-  expect: "believed",
-})
+export const believed = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case =>
+  refused(must, name, says, lie, { expect: "answer", ...more })

@@ -2,7 +2,7 @@
 import { isObject } from "../../domain/json/json.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
-import { BREAK, type Reply } from "./Lie.ts"
+import { bodyOf, type Reply } from "../lyingProxy/Lie.ts"
 
 /** The answer to the client's last sealed request. */
 type Told = "nothing yet" | "an answer" | "no session" | "a refusal" | "a break"
@@ -21,12 +21,10 @@ export const WATCHED = {
 } as const
 type WatchedId = keyof typeof WATCHED
 
-const codeIn = ({ body, headers }: Reply): unknown => {
-  if (headers["content-type"] !== PROBLEM_CONTENT_TYPE) return undefined
+const codeIn = (reply: Reply): unknown => {
+  if (reply.headers["content-type"] !== PROBLEM_CONTENT_TYPE) return undefined
   try {
-    const problem = parseIJson(
-      new Uint8Array(Buffer.concat(body.flatMap((piece) => (piece === BREAK ? [] : [Buffer.from(piece)])))),
-    )
+    const problem = parseIJson(bodyOf(reply))
     return isObject(problem) ? problem["code"] : undefined
   } catch {
     return undefined

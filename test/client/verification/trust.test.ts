@@ -50,7 +50,7 @@ const plusOrder = (signature: Buffer): Buffer => {
 
 describe("statements", () => {
   const kind = fc.constantFrom("session" as const, "receipt" as const, "proof" as const)
-  const good = jws(identity.seed, HEADER, CLAIMS).statement
+  const good = jws(identity, HEADER, CLAIMS)
 
   it("verify with any claims", async () => {
     await fc.assert(
@@ -149,7 +149,7 @@ describe("statements", () => {
     ["b64", { ...HEADER, b64: false }],
     ["a list", []],
   ])("whose header has %s are refused though the signature is right", async (_, header) => {
-    assert.instanceOf(await verify(jws(identity.seed, header, CLAIMS).statement), Tampered)
+    assert.instanceOf(await verify(jws(identity, header, CLAIMS)), Tampered)
   })
 
   it("whose header or claims are not I-JSON are refused though the signature is right", async () => {
@@ -169,12 +169,12 @@ describe("statements", () => {
       Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), json]),
       Buffer.concat([json.subarray(0, -1), text(',"x":"'), Buffer.from([0xff]), text('"}')]),
     ]
-    assert.notInstanceOf(await verify(signParts(identity.seed, header, claims).statement), Error)
+    assert.notInstanceOf(await verify(signParts(identity, header, claims).statement), Error)
     for (const json of spoilt(header)) {
-      assert.instanceOf(await verify(signParts(identity.seed, json, claims).statement), Tampered, String(json))
+      assert.instanceOf(await verify(signParts(identity, json, claims).statement), Tampered, String(json))
     }
     for (const json of spoilt(claims)) {
-      assert.instanceOf(await verify(signParts(identity.seed, header, json).statement), Tampered, String(json))
+      assert.instanceOf(await verify(signParts(identity, header, json).statement), Tampered, String(json))
     }
   })
 
@@ -241,12 +241,12 @@ describe("statements", () => {
       })
       assert.instanceOf(await verify(`${input}.${b64u(sign(null, text(input), key))}`), Tampered)
     }
-    assert.instanceOf(await verify(jws(identity.seed, HEADER, { iat: 1 }).statement), Tampered)
-    assert.instanceOf(await verify(jws(identity.seed, HEADER, { ...CLAIMS, iss: stranger.kid }).statement), Tampered)
+    assert.instanceOf(await verify(jws(identity, HEADER, { iat: 1 })), Tampered)
+    assert.instanceOf(await verify(jws(identity, HEADER, { ...CLAIMS, iss: stranger.kid })), Tampered)
   })
 
   it("of an unpinned key are refused with its kid", async () => {
-    const error = await verify(jws(stranger.seed, { ...HEADER, kid: stranger.kid }, { iss: stranger.kid }).statement)
+    const error = await verify(jws(stranger, { ...HEADER, kid: stranger.kid }, { iss: stranger.kid }))
     assert.instanceOf(error, PinMismatch)
     if (error instanceof PinMismatch) {
       assert.deepStrictEqual(error.pins, [identity.kid])

@@ -212,7 +212,7 @@ describe("evidence of one exchange", () => {
     const responses = revealed.responses.map((text, index) => JSON.stringify(changeAnswer(JSON.parse(text), index)))
     const receipt = signedReceipt({
       request_commitment: b64u(
-        requestCommitment({ commitKey, credentialKey: unhex(response.credential_key) }, "", text(question)),
+        requestCommitment({ commitKey, credentialKey: unhex(response.credential_key) }, text(""), text(question)),
       ),
       response_commitment: b64u(responseCommitment(commitKey, responses.map(text))),
       ...claims,

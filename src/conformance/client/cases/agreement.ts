@@ -1,13 +1,12 @@
 /** Receipts and proofs with a correct signature that contradict each other, the request or the answer. */
 import { omit } from "../../omit.ts"
-import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
-import { sha256 } from "../../../services/sealing/sha256.ts"
+import { b64u, sha256 } from "../../lyingProxy/reference.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 
 const STREAM = { form: "stream" } as const
-const ANOTHER_HASH = encodeBase64Url(sha256(new Uint8Array(1)))
-const ANOTHER_ID = encodeBase64Url(new Uint8Array(16))
+const ANOTHER_HASH = b64u(sha256(new Uint8Array(1)))
+const ANOTHER_ID = b64u(new Uint8Array(16))
 
 const receipt = (name: string, says: string, change: (claims: JsonObject) => JsonObject, must = "C41"): Case =>
   refused(must, `receipt-${name}`, `gives a receipt ${says}`, {
@@ -27,7 +26,7 @@ const HOUR = 3600
 /** A time in the year 2058. */
 const FAR = 2_777_000_000
 
-const TAKEOVER = { reason: "unavailable", provider: "provider2", model: "model-1" }
+const TAKEOVER = { reason: "unavailable", provider: "provider9", model: "model-1" }
 
 /** Changes the token counts of an answer, but not of its end record. */
 const counted = (payload: JsonObject): JsonObject => {
@@ -74,6 +73,9 @@ export const agreement: CaseClass = {
       "C42",
     ),
     receipt("stated-late", "that was made long after the client had it", () => ({ iat: FAR }), "C42"),
+    receipt("count-missing", "without a count", () => ({ count: undefined }), "C31"),
+    receipt("model-number", "of a model that is a number", () => ({ model: 5 }), "C31"),
+    receipt("usage-number", "of a usage that is a number", () => ({ usage: 3 }), "C31"),
     receipt("root", "over another chain", () => ({ root: ANOTHER_HASH })),
     receipt("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
     receipt("count-less", "of one frame less than came", ({ count }) => ({ count: Number(count) - 1 })),
@@ -103,6 +105,7 @@ export const agreement: CaseClass = {
     }),
     proof("session-other", "of another session", () => ({ session_id: ANOTHER_ID })),
     proof("request-hash", "of another request_hash", () => ({ request_hash: ANOTHER_HASH })),
+    proof("count-missing", "without a count", () => ({ count: undefined })),
     proof("root", "over another chain", () => ({ root: ANOTHER_HASH })),
     proof("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
     proof("count-less", "of the data frames alone", ({ count }) => ({ count: Number(count) - 1 })),

@@ -5,6 +5,7 @@ import { type Case, type CaseClass, refused } from "../Case.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
+const GENUINE = { expect: "failure" } as const
 
 const record = (must: string, name: string, says: string, change: (record: JsonObject) => unknown): Case =>
   refused(must, `record-${name}`, `has an end record ${says}`, { record: change })
@@ -24,10 +25,11 @@ export const endRecords: CaseClass = {
     size(5000),
     size(8187),
     ...["status", "finish_reasons", "usage"].map(without),
-    record("C31", "status-unknown", "with a status that there is not", (record) => ({
-      ...record,
-      status: "partial",
-    })),
+    refused("C31", "record-status-unknown", "has an end record and a receipt with a status that there is not", {
+      record: (record) => ({ ...record, status: "partial" }),
+      receipt: { claims: (claims) => ({ ...claims, status: "partial" }) },
+    }),
+    record("C31", "array", "that is no object", (record) => [record]),
     record("C31", "status-case", "with a status in capitals", (record) => ({ ...record, status: "COMPLETE" })),
     record("C41", "failed", "of a failure with a receipt of an answer", (record) => ({
       ...record,
@@ -71,21 +73,33 @@ export const endRecords: CaseClass = {
       record: (record) => ({ ...record, problem: "upstream-timeout" }),
     }),
     // Honest, but not an answer.
-    refused("C23", "complete-failed", "says, properly sealed, that it failed", { status: "failed" }, COMPLETE),
-    refused("C23", "complete-aborted", "says, properly sealed, that it stopped", { status: "aborted" }, COMPLETE),
+    refused(
+      "C23",
+      "complete-failed",
+      "says, properly sealed, that it failed",
+      { status: "failed" },
+      { ...COMPLETE, ...GENUINE },
+    ),
+    refused(
+      "C23",
+      "complete-aborted",
+      "says, properly sealed, that it stopped",
+      { status: "aborted" },
+      { ...COMPLETE, ...GENUINE },
+    ),
     refused(
       "C23",
       "stream-failed",
       "says in the end, properly sealed, that the answer broke off",
       { status: "failed" },
-      STREAM,
+      { ...STREAM, ...GENUINE },
     ),
     refused(
       "C23",
       "stream-aborted",
       "says in the end, properly sealed, that it stopped",
       { status: "aborted" },
-      STREAM,
+      { ...STREAM, ...GENUINE },
     ),
   ],
 }

@@ -1,8 +1,8 @@
 /** Streams with events out of order, missing, repeated or added. */
 import { isObject } from "../../../domain/json/json.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
-import { eventsOf } from "../Answer.ts"
-import { BREAK, type Lie, type Piece, type StreamEvent } from "../Lie.ts"
+import { eventsOf } from "../../lyingProxy/answer.ts"
+import { BREAK, type Lie, type Piece, type StreamEvent } from "../../lyingProxy/Lie.ts"
 
 type Events = ReadonlyArray<StreamEvent>
 
@@ -72,6 +72,9 @@ export const events: CaseClass = {
     stream("C37", "final-twice", "sends its final frame twice", (events) =>
       events.toSpliced(-1, 0, ...events.slice(-2, -1)),
     ),
+    stream("C37", "frame-after-final", "sends another frame behind its final one", (events) =>
+      events.toSpliced(-1, 0, frame({ ...dataOf(events[1]), seq: events.length - 2 })),
+    ),
     stream("C35", "open-missing", "does not open the stream", (events) => events.slice(1)),
     stream("C35", "open-twice", "opens the stream twice", (events) => [...events.slice(0, 1), ...events]),
     stream("C35", "open-late", "opens the stream behind its first frame", ([open, first, ...events]) =>
@@ -98,6 +101,8 @@ export const events: CaseClass = {
     stream("C35", "unnamed-event", "sends a frame in an event without a name", (events) =>
       events.flatMap((each, i) => (i === 1 ? `data: ${JSON.stringify(each.data)}\n\n` : each)),
     ),
+    stream("C2", "not-json", "sends an event whose data is no JSON", (events) => changed(events, 1, () => "{")),
+    stream("C29", "array", "sends an event whose data is no object", (events) => changed(events, 1, (data) => [data])),
     stream("C35", "event-case", "writes the name of an event in capitals", (events) =>
       events.map((each, i) => (i === 1 ? { ...each, event: "Frame" } : each)),
     ),

@@ -1,6 +1,7 @@
 /** Successful answers with a wrong status, media type or shape. */
+import { withUnusedBit } from "../../spelling.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
-import type { Lie, Reply } from "../Lie.ts"
+import type { Lie, Reply } from "../../lyingProxy/Lie.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
@@ -73,13 +74,15 @@ export const forms: CaseClass = {
       STREAM,
     ),
     ...[201, 202, 203, 206, 226].map((status) => withStatus(status, "complete")),
-    ...[201, 202].map((status) => withStatus(status, "stream")),
+    ...[201, 202, 206].map((status) => withStatus(status, "stream")),
     withType("application/json", "json", "complete"),
     withType("text/event-stream", "stream", "complete"),
     withType("application/problem+json", "problem", "complete"),
     withType(undefined, "none", "complete"),
     withType("application/vnd.sealgate.sealed+json", "complete", "stream"),
+    withType("application/vnd.sealgate.sealed+jsonp", "jsonp", "complete"),
     withType("text/plain", "text", "stream"),
+    withType("text/event-streams", "streams", "stream"),
     withType(undefined, "none", "stream"),
     refused("C28", "complete-unsealed", "gives a plain completion", instead("application/json", UNSEALED), COMPLETE),
     refused(
@@ -120,9 +123,13 @@ export const forms: CaseClass = {
       frames,
       response_nonce: `${response_nonce}=`,
     })),
+    body("C1", "nonce-unused-bits", "spells its response_nonce with unused bits that are not zero", (body) => ({
+      ...body,
+      response_nonce: withUnusedBit(body.response_nonce),
+    })),
     body("C30", "nonce-other", "has another answer's response_nonce", ({ frames }, { again }) => ({
       frames,
-      response_nonce: again().responseNonce,
+      response_nonce: again().response_nonce,
     })),
     body("C29", "frames-missing", "leaves the frames out", ({ response_nonce }) => ({ response_nonce })),
     body("C32", "frames-none", "has no frames", (body) => ({ ...body, frames: [] })),
@@ -146,6 +153,11 @@ export const forms: CaseClass = {
     body("C29", "frames-objects", "has frames that are no text", (body) => ({
       ...body,
       frames: body.frames.map((ciphertext) => ({ ciphertext })),
+    })),
+    body("C29", "frames-text", "has frames that are no list", (body) => ({ ...body, frames: body.frames[0] })),
+    body("C30", "frames-of-another", "has the frames of the answer to another request", (body, { foreign }) => ({
+      ...body,
+      frames: foreign().frames,
     })),
     body("C29", "array", "has a body that is no object", (body) => [body]),
     body("C2", "cut", "breaks off within its body", (body) => JSON.stringify(body).slice(0, -200)),

@@ -2,7 +2,7 @@
 import { omit } from "../../omit.ts"
 import { isObject } from "../../../domain/json/json.ts"
 import { believed, type CaseClass } from "../Case.ts"
-import { BREAK, type Reply } from "../Lie.ts"
+import { BREAK, bodyOf, type Reply } from "../../lyingProxy/Lie.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
@@ -11,9 +11,9 @@ const STREAM = { form: "stream" } as const
 const inPieces =
   (size: number) =>
   (reply: Reply): Reply => {
-    const bytes = Buffer.concat(reply.body.flatMap((piece) => (piece === BREAK ? [] : [Buffer.from(piece)])))
+    const bytes = bodyOf(reply)
     const count = Math.ceil(bytes.length / size)
-    const body = Array.from({ length: count }, (_, i) => new Uint8Array(bytes.subarray(i * size, (i + 1) * size)))
+    const body = Array.from({ length: count }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
     return { ...reply, body }
   }
 
@@ -34,7 +34,8 @@ export const honest: CaseClass = {
   cases: [
     believed("C28", "honest-complete", "answers as the page has it, in one piece", {}, COMPLETE),
     believed("C28", "honest-stream", "answers as the page has it, in a stream", {}, STREAM),
-    believed("C3", "honest-unknown-claims", "says more in its statements than the page mentions", {
+    believed("C3", "honest-unknown-claims", "says more in its offer and statements than the page mentions", {
+      offer: (offer) => ({ ...UNKNOWN, ...offer }),
       session: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
       receipt: { claims: (claims) => ({ ...claims, ...UNKNOWN }) },
       proof: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
@@ -93,18 +94,15 @@ export const honest: CaseClass = {
       { reply: (reply) => ({ ...reply, body: [" ", " ", " ", ...reply.body] }) },
       COMPLETE,
     ),
-    believed(
-      "C28",
-      "honest-media-parameters",
-      "writes its media type in capitals, and with a parameter",
-      {
-        reply: (reply) => ({
-          ...reply,
-          headers: { ...reply.headers, "content-type": "Text/Event-Stream; charset=utf-8" },
-        }),
-      },
-      STREAM,
-    ),
+    believed("C28", "honest-media-parameters", "writes its media type in other letters, and with a parameter", {
+      reply: (reply) => ({
+        ...reply,
+        headers: {
+          ...reply.headers,
+          "content-type": `${reply.headers["content-type"]?.toUpperCase()} ; charset=utf-8`,
+        },
+      }),
+    }),
     believed(
       "C35",
       "honest-comments",

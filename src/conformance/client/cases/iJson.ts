@@ -1,8 +1,8 @@
 /** JSON that is not I-JSON, wherever a client reads JSON. */
-import { concat, utf8 } from "../../../domain/bytes/bytes.ts"
+import { bytes, text } from "../../lyingProxy/reference.ts"
 import type { Form } from "../../../domain/protocol/transcript.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
-import type { Lie, Told } from "../Lie.ts"
+import type { Lie, Told } from "../../lyingProxy/Lie.ts"
 
 type Spoil = (value: Told) => Told
 
@@ -36,12 +36,12 @@ const WAYS: ReadonlyArray<readonly [name: string, says: string, spoil: Spoil]> =
   [
     "no-utf-8",
     "is no UTF-8",
-    (value) => concat(utf8('{"note":"'), new Uint8Array([0xff]), utf8(`",${textOf(value).slice(1)}`)),
+    (value) => bytes(text('{"note":"'), Buffer.of(0xff), text(`",${textOf(value).slice(1)}`)),
   ],
   [
     "surrogate-bytes",
     "has a surrogate in the bytes of UTF-8",
-    (value) => concat(utf8('{"note":"'), new Uint8Array([0xed, 0xa0, 0x80]), utf8(`",${textOf(value).slice(1)}`)),
+    (value) => bytes(text('{"note":"'), Buffer.of(0xed, 0xa0, 0x80), text(`",${textOf(value).slice(1)}`)),
   ],
 ]
 

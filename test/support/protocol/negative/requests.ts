@@ -4,7 +4,20 @@ import { b64u, bytes, fromHex, hex, text } from "../reference.ts"
 import type { Vectors } from "../vectors.ts"
 import type { Asked } from "./asked.ts"
 import { JSON_TYPE, withByte } from "./common.ts"
-import { NOT_CANONICAL, SMALL_ORDER } from "./points.ts"
+
+/** Points of X25519. */
+const SMALL_ORDER = [
+  "0000000000000000000000000000000000000000000000000000000000000000",
+  "0100000000000000000000000000000000000000000000000000000000000000",
+  "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+  "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+  "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+]
+const NOT_CANONICAL = [
+  // Nine, plus the prime, and with the top bit set.
+  "f6ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  "0900000000000000000000000000000000000000000000000000000000000080",
+]
 
 export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Asked>> => {
   const session = vectors.sessions.X25519
