@@ -11,6 +11,7 @@ import { RESPONSE_TEXTS } from "../../src/domain/chat/eventTexts.ts"
 import { STATEMENT_TYPES } from "../../src/domain/protocol/statement.ts"
 import { SUITES } from "../../src/domain/protocol/suites.ts"
 import { FORM, MEDIA_TYPE } from "../../src/domain/protocol/transcript.ts"
+import { CLAIM_NAMES } from "../../src/conformance/lyingProxy/claimNames.ts"
 import { negatives, published } from "../support/protocol/published.ts"
 import { startProxy } from "../support/proxy.ts"
 
@@ -128,6 +129,30 @@ describe("the registries", () => {
     const events = rows(page, "5. Two forms of a response, one outside", /^\| `(open|frame|proof|[a-z]+)` \| `\{/gm)
     assert.sameMembers([...new Set(events)], [...SealedStreamEvent.fields.event.literals])
   })
+})
+
+describe("the claims of every statement", () => {
+  const grammar = readFileSync(`${FOLDER}/grammar.md`, "utf8")
+  const issued = ["iss", "iat", "version"]
+  /** Tables of the page that begin with these claims: of an offer, a proof and a receipt. */
+  const tables = Array.from(page.matchAll(/^\| `iss`, `iat`, `version` \|.*\n(?:\|.*\n)*/gm), ([table]) =>
+    table.split("\n").flatMap((row) => row.split(" | ")[0]?.match(/(?<=`)\w+(?=`)/g) ?? []),
+  )
+
+  it.each([
+    ["session", 0],
+    ["proof", 1],
+    ["receipt", 2],
+  ] as const)(
+    "are the same on the page, in the grammar and in the kit, which the vectors come from: %s",
+    (kind, at) => {
+      assert.strictEqual(tables.length, 3)
+      const [, members = ""] = new RegExp(`^${kind}-claims = \\{([^}]*)\\}`, "m").exec(grammar) ?? []
+      const inGrammar = Array.from(members.matchAll(/(\w+):/g), ([, name = ""]) => name)
+      assert.sameMembers(tables[at] ?? [], [...CLAIM_NAMES[kind]])
+      assert.sameMembers([...issued, ...inGrammar], [...CLAIM_NAMES[kind]])
+    },
+  )
 })
 
 describe("the rules", () => {
