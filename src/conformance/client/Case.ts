@@ -52,6 +52,12 @@ export const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) =>
 /** Whether a lie is part of the answer to a sealed request. */
 export const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => !OF_OFFERS.has(hook))
 
+/** The form of the only answers that a lie changes, if it cannot change those of both. */
+const formOf = ({ body, events }: Lie): Pick<Case, "form"> => {
+  if ((body === undefined) === (events === undefined)) return {}
+  return { form: body === undefined ? "stream" : "complete" }
+}
+
 type Brief = Partial<Omit<Case, "name" | "must" | "says" | "lie">>
 
 export const refused = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case => ({
@@ -60,6 +66,7 @@ export const refused = (must: string, name: string, says: string, lie: Lie, more
   says,
   expect: "attack",
   lie,
+  ...formOf(lie),
   ...more,
 })
 

@@ -111,15 +111,9 @@ export const agreement: CaseClass = {
     proof("count-less", "of the data frames alone", ({ count }) => ({ count: Number(count) - 1 })),
     proof("late", "that was made long after the client had it", () => ({ iat: FAR })),
     proof("early", "that was made before its receipt", ({ iat }) => ({ iat: Number(iat) - HOUR })),
-    refused(
-      "C43",
-      "proof-missing",
-      "gives an empty proof event",
-      {
-        events: (events) => events.map((each) => (each.event === "proof" ? { event: "proof", data: {} } : each)),
-      },
-      STREAM,
-    ),
+    refused("C43", "proof-missing", "gives an empty proof event", {
+      events: (events) => events.map((each) => (each.event === "proof" ? { event: "proof", data: {} } : each)),
+    }),
     refused(
       "C43",
       "proof-of-another",

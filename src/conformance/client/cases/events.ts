@@ -6,10 +6,8 @@ import { BREAK, type Lie, type Piece, type StreamEvent } from "../../lyingProxy/
 
 type Events = ReadonlyArray<StreamEvent>
 
-const STREAM = { form: "stream" } as const
-
 const stream = (must: string, name: string, says: string, events: Exclude<Lie["events"], undefined>): Case =>
-  refused(must, `events-${name}`, says, { events }, STREAM)
+  refused(must, `events-${name}`, says, { events })
 
 const frame = (data: unknown): StreamEvent => ({ event: "frame", data })
 

@@ -45,16 +45,12 @@ const NONCE_31 = "A".repeat(42)
 
 /** Changes the body of a complete answer. */
 const body = (must: string, name: string, says: string, change: Exclude<Lie["body"], undefined>): Case =>
-  refused(must, `complete-${name}`, says, { body: change }, COMPLETE)
+  refused(must, `complete-${name}`, says, { body: change })
 
 const opening = (name: string, says: string, change: (nonce: unknown) => object): Case =>
-  refused(
-    "C29",
-    `stream-${name}`,
-    says,
-    { events: ([open, ...events]) => [{ event: "open", data: change(Object(open?.data).response_nonce) }, ...events] },
-    STREAM,
-  )
+  refused("C29", `stream-${name}`, says, {
+    events: ([open, ...events]) => [{ event: "open", data: change(Object(open?.data).response_nonce) }, ...events],
+  })
 
 export const forms: CaseClass = {
   title: "Forms, media types and statuses",

@@ -40,24 +40,15 @@ export const honest: CaseClass = {
       receipt: { claims: (claims) => ({ ...claims, ...UNKNOWN }) },
       proof: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
     }),
-    believed(
-      "C3",
-      "honest-unknown-complete",
-      "says more in its answer and end record than the page mentions",
-      { body: (body) => ({ ...UNKNOWN, ...body }), record: (record) => ({ ...UNKNOWN, ...record }) },
-      COMPLETE,
-    ),
-    believed(
-      "C3",
-      "honest-unknown-stream",
-      "says more in its frames and events than the page mentions",
-      {
-        payloads: (payloads) => payloads.map((payload) => ({ ...payload, ...UNKNOWN })),
-        events: (events) =>
-          events.map(({ data, event }) => ({ event, data: isObject(data) ? { ...data, ...UNKNOWN } : data })),
-      },
-      STREAM,
-    ),
+    believed("C3", "honest-unknown-complete", "says more in its answer and end record than the page mentions", {
+      body: (body) => ({ ...UNKNOWN, ...body }),
+      record: (record) => ({ ...UNKNOWN, ...record }),
+    }),
+    believed("C3", "honest-unknown-stream", "says more in its frames and events than the page mentions", {
+      payloads: (payloads) => payloads.map((payload) => ({ ...payload, ...UNKNOWN })),
+      events: (events) =>
+        events.map(({ data, event }) => ({ event, data: isObject(data) ? { ...data, ...UNKNOWN } : data })),
+    }),
     believed("C6", "honest-other-keys", "sends other keys beside its own", {
       offer: ({ attestation, keys }, stranger) => ({
         attestation,
@@ -103,19 +94,13 @@ export const honest: CaseClass = {
         },
       }),
     }),
-    believed(
-      "C35",
-      "honest-comments",
-      "sends comments and fields of server-sent events that mean nothing here",
-      {
-        events: (events) => [
-          ": still here\n\n",
-          "retry: 1000\n\n",
-          ...events.flatMap((event) => [":\n\n", event, "id: 7\n\n"]),
-        ],
-      },
-      STREAM,
-    ),
+    believed("C35", "honest-comments", "sends comments and fields of server-sent events that mean nothing here", {
+      events: (events) => [
+        ": still here\n\n",
+        "retry: 1000\n\n",
+        ...events.flatMap((event) => [":\n\n", event, "id: 7\n\n"]),
+      ],
+    }),
     believed(
       "C35",
       "honest-crlf",
@@ -154,13 +139,9 @@ export const honest: CaseClass = {
       },
       { form: "stream", restart: true },
     ),
-    believed(
-      "C39",
-      "honest-reset",
-      "resets the connection once the proof was sent",
-      { events: (events) => [...events, BREAK] },
-      STREAM,
-    ),
+    believed("C39", "honest-reset", "resets the connection once the proof was sent", {
+      events: (events) => [...events, BREAK],
+    }),
     believed("C15", "honest-x25519", "takes the suite DHKEM(X25519)", {}, { suite: "X25519" }),
     believed("C15", "honest-mlkem768-x25519", "takes the suite MLKEM768-X25519", {}, { suite: "MLKEM768-X25519" }),
   ],
