@@ -38,12 +38,6 @@ export interface Case {
   readonly lie: Lie
 }
 
-/** Cases of one kind. */
-export interface CaseClass {
-  readonly title: string
-  readonly cases: ReadonlyArray<Case>
-}
-
 const OF_OFFERS = new Set(["session", "offer", "otherSuite"])
 
 /** Whether a lie is part of the answer to `POST /v1/init`. */

@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { createHash } from "node:crypto"
 import * as fc from "fast-check"
-import { chainLink, chainSeed } from "../../../src/domain/protocol/transcript.ts"
 import {
   KeyMissing,
   NoPins,
@@ -17,7 +15,10 @@ import {
 import { exchangeNamed, published, sessionOf, unhex } from "../../support/protocol/published.ts"
 import {
   b64u,
+  chainLink,
+  chainSeed,
   type Claims,
+  fromB64u,
   identityFrom,
   requestCommitment,
   responseCommitment,
@@ -100,6 +101,14 @@ describe("offline, a receipt", () => {
     const signed = statement(identity, "receipt", { ...claims, [claim]: undefined }).statement
     assert.instanceOf(await outcome(verifyReceipt(signed, trust)), Tampered)
   })
+
+  it.each<Claims>([{ prompt_persisted: true }, { iat: -1 }, { form: "whole" }])(
+    "is refused with %j",
+    async (change) => {
+      const signed = statement(identity, "receipt", { ...response.receipt_claims, ...change }).statement
+      assert.instanceOf(await outcome(verifyReceipt(signed, trust)), Tampered)
+    },
+  )
 })
 
 describe("offline, a proof", () => {
@@ -221,20 +230,13 @@ describe("evidence of one exchange", () => {
   }
   const same = (payload: Claims) => payload
 
-  const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
-
   /** The chain of a recording after its data frames, and after all of its frames. */
   const rootsOf = ({ frames, response_nonce }: RecordedStream) => {
-    let data = sha256(
-      chainSeed(
-        Buffer.from(String(receiptClaims["request_hash"]), "base64url"),
-        Buffer.from(response_nonce, "base64url"),
-      ),
-    )
-    let all = data
+    let all = chainSeed(fromB64u(String(receiptClaims["request_hash"])), fromB64u(response_nonce))
+    let data = all
     for (const [index, frame] of frames.entries()) {
       data = all
-      all = sha256(chainLink(data, index, index === frames.length - 1, sha256(Buffer.from(frame, "base64url"))))
+      all = chainLink(data, index, index === frames.length - 1, fromB64u(frame))
     }
     return { data: b64u(data), all: b64u(all) }
   }

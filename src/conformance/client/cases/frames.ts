@@ -1,7 +1,7 @@
 /** Frames sealed for another place, and wrongly padded blocks. */
 import { otherForm } from "../../lyingProxy/answer.ts"
 import { b64u, block, bytes, type FramePlan, fromB64u, padme, text, u32 } from "../../lyingProxy/reference.ts"
-import { type Case, type CaseClass, refused } from "../Case.ts"
+import { type Case, refused } from "../Case.ts"
 
 /** Changes how the first or the last frame is sealed. */
 const sealing = (
@@ -106,41 +106,33 @@ const flipped = (place: (length: number) => number) => (frame: string) => {
   return b64u(sealed)
 }
 
-export const frames: CaseClass = {
-  title: "Frames and blocks",
-  cases: [
-    ...ROWS.flatMap(([must, name, says, change]) =>
-      (["first", "final"] as const).map((which) => sealing(must, name, says, which, change)),
-    ),
-    refused("C30", "frames-other-form", "seals all frames for the other form", {
-      frame: (plan) => ({ ...plan, form: otherForm(plan.form) }),
-    }),
-    ...onWire(
-      "C30",
-      "bit",
-      "changes a bit within",
-      flipped((length) => length >> 1),
-    ),
-    ...onWire(
-      "C30",
-      "tag",
-      "changes a bit of the tag of",
-      flipped((length) => length - 1),
-    ),
-    ...onWire("C30", "shorter", "leaves the last byte out of", (frame) => b64u(fromB64u(frame).subarray(0, -1))),
-    ...onWire("C30", "longer", "adds a byte to", (frame) => b64u(bytes(fromB64u(frame), Buffer.alloc(1)))),
-    ...onWire("C30", "empty", "sends nothing for", () => ""),
-    ...onWire(
-      "C1",
-      "padded",
-      "spells with padding",
-      (text) => `${text}${"=".repeat((4 - (text.length % 4)) % 4 || 4)}`,
-    ),
-    ...onWire("C1", "plain", "puts a line feed into", (text) => `${text.slice(0, 8)}\n${text.slice(8)}`),
-    payloads("missing", "says nothing in its first frame", {}),
-    payloads("array", "has a first frame that is no object", []),
-    payloads("object", "has deltas that are no array", { deltas: {} }),
-    payloads("texts", "has deltas that are no chunks", { deltas: ["text"] }),
-    payloads("null", "has a chunk that is null", { deltas: [null] }),
-  ],
-}
+export const frames: ReadonlyArray<Case> = [
+  ...ROWS.flatMap(([must, name, says, change]) =>
+    (["first", "final"] as const).map((which) => sealing(must, name, says, which, change)),
+  ),
+  refused("C30", "frames-other-form", "seals all frames for the other form", {
+    frame: (plan) => ({ ...plan, form: otherForm(plan.form) }),
+  }),
+  ...onWire(
+    "C30",
+    "bit",
+    "changes a bit within",
+    flipped((length) => length >> 1),
+  ),
+  ...onWire(
+    "C30",
+    "tag",
+    "changes a bit of the tag of",
+    flipped((length) => length - 1),
+  ),
+  ...onWire("C30", "shorter", "leaves the last byte out of", (frame) => b64u(fromB64u(frame).subarray(0, -1))),
+  ...onWire("C30", "longer", "adds a byte to", (frame) => b64u(bytes(fromB64u(frame), Buffer.alloc(1)))),
+  ...onWire("C30", "empty", "sends nothing for", () => ""),
+  ...onWire("C1", "padded", "spells with padding", (text) => `${text}${"=".repeat((4 - (text.length % 4)) % 4 || 4)}`),
+  ...onWire("C1", "plain", "puts a line feed into", (text) => `${text.slice(0, 8)}\n${text.slice(8)}`),
+  payloads("missing", "says nothing in its first frame", {}),
+  payloads("array", "has a first frame that is no object", []),
+  payloads("object", "has deltas that are no array", { deltas: {} }),
+  payloads("texts", "has deltas that are no chunks", { deltas: ["text"] }),
+  payloads("null", "has a chunk that is null", { deltas: [null] }),
+]

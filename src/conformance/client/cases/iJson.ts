@@ -1,7 +1,7 @@
 /** JSON that is not I-JSON, wherever a client reads JSON. */
 import { bytes, text } from "../../lyingProxy/reference.ts"
 import type { Form } from "../../../domain/protocol/transcript.ts"
-import { type Case, type CaseClass, refused } from "../Case.ts"
+import { type Case, refused } from "../Case.ts"
 import type { Lie, Told } from "../../lyingProxy/Lie.ts"
 
 type Spoil = (value: Told) => Told
@@ -89,18 +89,15 @@ const inHeaders = (name: string, says: string, spoil: Spoil): ReadonlyArray<Case
       ]
     : []
 
-export const iJson: CaseClass = {
-  title: "I-JSON",
-  cases: WAYS.flatMap(([name, says, spoil]) => [
-    ...inHeaders(name, says, spoil),
-    ...PLACES.map((place) =>
-      refused(
-        "C2",
-        `i-json-${place.name}-${name}`,
-        `${says} in ${place.says}`,
-        place.lie(spoil),
-        place.form === undefined ? {} : { form: place.form },
-      ),
+export const iJson: ReadonlyArray<Case> = WAYS.flatMap(([name, says, spoil]) => [
+  ...inHeaders(name, says, spoil),
+  ...PLACES.map((place) =>
+    refused(
+      "C2",
+      `i-json-${place.name}-${name}`,
+      `${says} in ${place.says}`,
+      place.lie(spoil),
+      place.form === undefined ? {} : { form: place.form },
     ),
-  ]),
-}
+  ),
+])

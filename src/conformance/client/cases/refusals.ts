@@ -1,6 +1,6 @@
 /** Unsealed refusals. Anybody on the path can forge them, so they are never an answer. */
 import { problemReply } from "../../lyingProxy/replies.ts"
-import { type Case, type CaseClass, type Next, refused, type Verdict } from "../Case.ts"
+import { type Case, type Next, refused, type Verdict } from "../Case.ts"
 import type { Reply } from "../../lyingProxy/Lie.ts"
 
 const page = (status: number, type: string, text: string): Reply => ({
@@ -23,48 +23,45 @@ const noRefusal = (name: string, says: string, reply: Reply): Case =>
 const ofInit = (name: string, says: string, reply: Reply, expect: Verdict = "refusal"): Case =>
   refused("C18", `refusal-${name}`, says, { instead: { init: reply } }, { expect })
 
-export const refusals: CaseClass = {
-  title: "Refusals",
-  cases: [
-    refused(
-      "C24",
-      "refusal-stale",
-      "says of every request, properly sealed, that it is stale",
-      {
-        status: "failed",
-        record: (record) => ({ ...record, problem: { ...Object(record["problem"]), status: 400, code: "stale" } }),
-      },
-      { expect: "failure" },
-    ),
-    refusal("C25", "session-gone", "says of every request that its session is gone", GONE, "seal-anew"),
-    refusal(
-      "C25",
-      "draining",
-      "says of every request that it is shutting down",
-      problemReply(503, "draining"),
-      "seal-anew",
-    ),
-    refusal("C25", "replayed", "says that a request came before", problemReply(409, "replayed")),
-    refusal("C25", "rate-limited", "says that there are too many requests", problemReply(429, "rate-limited")),
-    refusal("C25", "overloaded", "says that it is overloaded", problemReply(503, "overloaded")),
-    refusal("C25", "internal", "says that it has a fault", problemReply(500, "internal")),
-    refusal("C25", "unopenable", "says that it cannot open a request", problemReply(400, "unopenable")),
-    noRefusal("bad-gateway", "lets a page of something in between come, with 502", BAD_GATEWAY),
-    noRefusal("gone-no-problem", "says that the session is gone in something that is no problem document", {
-      ...GONE,
-      headers: { "content-type": "application/json" },
-    }),
-    noRefusal(
-      "gone-not-i-json",
-      "says that the session is gone in a problem document that is not I-JSON",
-      page(410, "application/problem+json", GONE_TWICE),
-    ),
-    noRefusal("redirect", "sends the client elsewhere", {
-      ...page(307, "text/plain", ""),
-      headers: { location: "/honest-complete/v1/completions" },
-    }),
-    ofInit("no-common-suite", "says that it has none of the suites", problemReply(400, "no-common-suite")),
-    ofInit("init-internal", "says that it has a fault when a session is begun", problemReply(500, "internal")),
-    ofInit("init-page", "answers with a page of something in between when a session is begun", BAD_GATEWAY, "break"),
-  ],
-}
+export const refusals: ReadonlyArray<Case> = [
+  refused(
+    "C24",
+    "refusal-stale",
+    "says of every request, properly sealed, that it is stale",
+    {
+      status: "failed",
+      record: (record) => ({ ...record, problem: { ...Object(record["problem"]), status: 400, code: "stale" } }),
+    },
+    { expect: "failure" },
+  ),
+  refusal("C25", "session-gone", "says of every request that its session is gone", GONE, "seal-anew"),
+  refusal(
+    "C25",
+    "draining",
+    "says of every request that it is shutting down",
+    problemReply(503, "draining"),
+    "seal-anew",
+  ),
+  refusal("C25", "replayed", "says that a request came before", problemReply(409, "replayed")),
+  refusal("C25", "rate-limited", "says that there are too many requests", problemReply(429, "rate-limited")),
+  refusal("C25", "overloaded", "says that it is overloaded", problemReply(503, "overloaded")),
+  refusal("C25", "internal", "says that it has a fault", problemReply(500, "internal")),
+  refusal("C25", "unopenable", "says that it cannot open a request", problemReply(400, "unopenable")),
+  noRefusal("bad-gateway", "lets a page of something in between come, with 502", BAD_GATEWAY),
+  noRefusal("gone-no-problem", "says that the session is gone in something that is no problem document", {
+    ...GONE,
+    headers: { "content-type": "application/json" },
+  }),
+  noRefusal(
+    "gone-not-i-json",
+    "says that the session is gone in a problem document that is not I-JSON",
+    page(410, "application/problem+json", GONE_TWICE),
+  ),
+  noRefusal("redirect", "sends the client elsewhere", {
+    ...page(307, "text/plain", ""),
+    headers: { location: "/honest-complete/v1/completions" },
+  }),
+  ofInit("no-common-suite", "says that it has none of the suites", problemReply(400, "no-common-suite")),
+  ofInit("init-internal", "says that it has a fault when a session is begun", problemReply(500, "internal")),
+  ofInit("init-page", "answers with a page of something in between when a session is begun", BAD_GATEWAY, "break"),
+]

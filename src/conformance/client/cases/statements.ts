@@ -2,7 +2,7 @@
 import { omit } from "../../omit.ts"
 import { createHmac } from "node:crypto"
 import { STATEMENT_TYPES, type StatementKind } from "../../../domain/protocol/statement.ts"
-import type { Case, CaseClass } from "../Case.ts"
+import type { Case } from "../Case.ts"
 import { refused } from "../Case.ts"
 import { MALLEABLE, signEd25519 } from "../../lyingProxy/Identity.ts"
 import type { Forgery } from "../../lyingProxy/Lie.ts"
@@ -114,7 +114,4 @@ const ofKind = (kind: StatementKind): ReadonlyArray<Case> =>
     ),
   )
 
-export const statements: CaseClass = {
-  title: "Statements",
-  cases: [...ofKind("session"), ...ofKind("receipt"), ...ofKind("proof")],
-}
+export const statements: ReadonlyArray<Case> = [...ofKind("session"), ...ofKind("receipt"), ...ofKind("proof")]
