@@ -3,20 +3,20 @@ import type { Form } from "../../domain/protocol/transcript.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import type { Lie } from "../lyingProxy/Lie.ts"
 
-/** What a client must make of a proxy. */
+/** Required verdict of a client. */
 export type Verdict =
-  /** It believes the answer. */
+  /** Believes the answer. */
   | "answer"
-  /** It refuses something genuine: a failure under the seal. */
+  /** Reports a failure that is sealed and signed. */
   | "failure"
-  /** It knows that it is lied to. */
+  /** Reports tampering. */
   | "attack"
-  /** It has an unsealed refusal, which anybody on the path can make. */
+  /** Reports an unsealed refusal, which anybody on the path can forge. */
   | "refusal"
-  /** It cannot know whether its request was served. */
+  /** Reports that its request may have been served. */
   | "break"
 
-/** What a client may do next: seal the request again under its id, send the same bytes again, or nothing. */
+/** The most that a client may send next: the request sealed again under its id, the same bytes, or nothing. */
 export type Next = "seal-anew" | "same-bytes" | "nothing"
 
 export interface Case {

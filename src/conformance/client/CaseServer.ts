@@ -74,11 +74,11 @@ class CasePlayer {
     const [id, privateKey] = [randomBytes(16), randomBytes(32)]
     const now = Math.floor(Date.now() / 1000)
     const claims = offerClaims({ suite: taken, privateKey, id, body: body.toString(), now, ...LIMITS })
-    const isLie = this.play.notForIt === undefined && isOfOffers(lie)
-    if (isLie) this.play.told = true
-    const { statement } = state(this.signers, "session", claims, isLie ? lie.session : undefined)
+    const told = this.play.notForIt === undefined ? lie : {}
+    if (isOfOffers(told)) this.play.told = true
+    const { statement } = state(this.signers, "session", claims, told.session)
     this.sessions.set(b64u(id), { suite: taken, privateKey, attestation: statement })
-    return jsonReply(offerAnswer(this.signers, statement, lie, isLie))
+    return jsonReply(offerAnswer(this.signers, statement, told))
   }
 
   async complete(request: IncomingMessage, bytes: Buffer): Promise<Reply> {

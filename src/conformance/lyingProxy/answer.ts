@@ -72,7 +72,7 @@ export const chatPayloads = (form: Form, content: string): ReadonlyArray<JsonObj
   return [...content.split(/(?<= )/).map((word) => chunk({ role: "assistant", content: word })), chunk({}, "stop")]
 }
 
-/** A complete answer of nobody's, served now. */
+/** Script of a complete answer that is served now. */
 export const chatScript = (jti: string, payloads: ReadonlyArray<unknown>): Script => {
   const now = Math.floor(Date.now() / 1000)
   return {
@@ -97,7 +97,7 @@ const PROBLEM = {
   retryable: true,
 }
 
-/** What becomes of an honest answer that ends with another status. */
+/** Turns an honest answer into one that ends with another status. */
 const endingAs = (status: EndStatus | undefined, form: Form, script: Script): Script => {
   if (status === undefined) return script
   const payloads = form === "complete" ? [null] : script.payloads

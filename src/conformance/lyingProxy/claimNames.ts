@@ -1,4 +1,4 @@
-/** The claims of each kind of statement: those of a proxy that has nothing to say. */
+/** Names of the claims in each kind of statement, read from statements of the lying proxy. */
 import type { StatementKind } from "../../domain/protocol/statement.ts"
 import { chatScript, sealAnswer } from "./answer.ts"
 import { identityFrom } from "./Identity.ts"

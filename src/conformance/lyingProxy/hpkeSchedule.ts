@@ -1,4 +1,4 @@
-/** The steps of HPKE by hand (RFC 9180, mode base), for secrets that no library gives away. */
+/** HPKE by hand (RFC 9180, mode base), for intermediate secrets that libraries do not expose. */
 import { createPublicKey, diffieHellman } from "node:crypto"
 import { keyFrom, publicKeyOf } from "./Identity.ts"
 import { bytes, fromHex, hkdfExpand, hkdfExtract, label, text } from "./reference.ts"
@@ -15,7 +15,7 @@ const labeled = (suiteId: Buffer) => ({
     hkdfExpand(prk, bytes(twoBytes(length), text("HPKE-v1"), suiteId, text(name), info), length),
 })
 
-/** All that follows from a shared secret, in the suite of this KEM with HKDF-SHA256 and AES-256-GCM (§5.1, §5.3). */
+/** Derives all secrets from a shared secret, in the suite of this KEM with HKDF-SHA256 and AES-256-GCM (§5.1, §5.3). */
 export const schedule = (kem: number, sharedSecret: Uint8Array, info: Uint8Array) => {
   const { expand, extract } = labeled(bytes(text("HPKE"), twoBytes(kem), Buffer.of(0, 1, 0, 2)))
   const context = bytes(Buffer.of(0), extract(EMPTY, "psk_id_hash", EMPTY), extract(EMPTY, "info_hash", info))
@@ -39,7 +39,7 @@ export const x25519 = (privateKey: Uint8Array, publicKey: Uint8Array): Buffer =>
   })
 }
 
-/** DHKEM(X25519) from an agreement and any two public keys on (§4.1). */
+/** The second half of DHKEM(X25519), from an agreement and any two public keys (§4.1). */
 export const dhkem = (agreed: Uint8Array, enc: Uint8Array, recipient: Uint8Array) => {
   const { expand, extract } = labeled(bytes(text("KEM"), twoBytes(KEM.X25519)))
   const agreedPrk = extract(EMPTY, "eae_prk", agreed)

@@ -146,13 +146,14 @@ export interface FramePlan {
   readonly block?: Buffer
 }
 
-/** Seals the frame that follows `frames` as `plan` says. The chain has it at its honest place. */
+/** Seals the frame that follows `frames` as `plan` says. The chain counts it at the place of `honest`. */
 export const sealFrame = (
   { keys, requestHash, responseNonce }: Exchange,
   frames: ReadonlyArray<Frame>,
   plan: FramePlan,
-  { final, index, payload }: FramePlan = plan,
+  honest: FramePlan = plan,
 ): Frame => {
+  const { final, index, payload } = honest
   const padded = plan.block ?? block(plan.payload, plan.floor)
   const nonce = frameNonce(keys.baseNonce, plan.index)
   const aad = frameAad(plan.form, plan.index, plan.final, plan.requestHash)

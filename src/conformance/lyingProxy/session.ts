@@ -32,11 +32,11 @@ export const offerClaims = (offering: Offering): Unsigned<"session"> => ({
   init_hash: initHash(offering.body),
 })
 
-/** The answer to `POST /v1/init`, with the changes of `lie` if it `isLie`. */
-export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, lie: Lie, isLie: boolean): Told => {
+/** The answer to `POST /v1/init`, with the changes of `lie`. */
+export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, lie: Lie): Told => {
   const isStrangerShown = [lie.session, lie.receipt, lie.proof].some((forgery) => forgery?.byStranger === "own")
   const honest = { attestation, keys: isStrangerShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
-  return (isLie ? lie.offer?.(honest, stranger.jwk) : undefined) ?? honest
+  return lie.offer?.(honest, stranger.jwk) ?? honest
 }
 
 /** A session, as the proxy keeps it. */

@@ -5,7 +5,7 @@ import { type Identity, signEd25519 } from "./Identity.ts"
 import { bytesOf, type Forgery } from "./Lie.ts"
 import { b64u, text } from "./reference.ts"
 
-/** Whose keys a proxy signs with. */
+/** Signing keys: the proxy's, and a stranger's. */
 export interface Signers {
   readonly pinned: Identity
   readonly stranger: Identity

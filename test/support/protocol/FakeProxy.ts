@@ -68,7 +68,7 @@ export const problem = (status: number, code: string) => ({
 export const refusal = (status: number, code: string, headers: Record<string, string> = {}): Response =>
   json(problem(status, code), status, { "content-type": "application/problem+json", ...headers })
 
-/** In the place of an event: nothing comes any more. */
+/** In place of an event: the stream stalls. */
 export const HANG = "\0hang"
 
 const stranger = reference.identityFrom(Buffer.alloc(32, 2))
@@ -133,7 +133,7 @@ export class FakeProxy {
     const signers = { pinned: identity, stranger }
     const { statement } = state(signers, "session", claims, this.hooks.session)
     this.sessions.set(reference.b64u(id), { privateKey, suite, attestation: statement, identity, served: 0 })
-    return offerAnswer(signers, statement, this.hooks, true)
+    return offerAnswer(signers, statement, this.hooks)
   }
 
   private async complete(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {

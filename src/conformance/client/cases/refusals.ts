@@ -16,7 +16,7 @@ const GONE_TWICE = '{"status":410,"code":"session-gone","code":"session-gone","t
 const refusal = (must: string, name: string, says: string, reply: Reply, next: Next = "nothing"): Case =>
   refused(must, `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "refusal", next })
 
-/** Something that came from a machine in between. */
+/** An answer of an intermediary, or one that looks like it. */
 const noRefusal = (name: string, says: string, reply: Reply): Case =>
   refused("C26", `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "break", next: "same-bytes" })
 

@@ -1,4 +1,4 @@
-/** The kit's catalogue of lies, each told in a published exchange: answers to `POST /v1/init`, and to sealed requests. */
+/** The cases of the conformance kit, each played in a published exchange: answers to `POST /v1/init` and to sealed requests. */
 import { answer, otherForm, type Script } from "../../../../src/conformance/lyingProxy/answer.ts"
 import { BREAK, bodyOf, bytesOf, type Reply } from "../../../../src/conformance/lyingProxy/Lie.ts"
 import { offerAnswer } from "../../../../src/conformance/lyingProxy/session.ts"
@@ -63,13 +63,13 @@ export const makeOffers = ({ sessions }: Vectors, signers: Signers): ReadonlyArr
       const { public_key, suite: taken } = sessions["MLKEM768-X25519"].claims
       const offered = lie.otherSuite === true ? { ...claims, suite: taken, public_key } : claims
       const { statement } = state(signers, "session", offered, lie.session)
-      const honest = bytesOf(offerAnswer(signers, statement, lie, true))
+      const honest = bytesOf(offerAnswer(signers, statement, lie))
       const reply = { status: 200, headers: { "content-type": "application/json" }, body: [honest] }
       return { ...written(subject, lie.instead?.init ?? reply), session: name }
     },
   )
 
-/** What `said` answers, to the request of `asked`. */
+/** The answer of `said`, given to the request of `asked`. */
 const scriptOf = (asked: PublishedExchange, said: PublishedExchange): Script => {
   // The file is our own: its claims have the shapes that the protocol gives them.
   const claims = said.response.receipt_claims as unknown as Script
