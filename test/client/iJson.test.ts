@@ -15,16 +15,16 @@ const complete = () =>
     prompt: "Hello there",
   })
 
-const isTampered = async (promise: Promise<unknown>, told: RegExp) => {
+const isTampered = async (promise: Promise<unknown>, message: RegExp) => {
   const error: unknown = await promise.then(
     () => assert.fail("it succeeded"),
     (error: unknown) => error,
   )
   assert.instanceOf(error, Tampered)
-  assert.match(error.message, told)
+  assert.match(error.message, message)
 }
 
-type Spoil = readonly [name: string, spoil: (json: string) => string | Buffer, told: RegExp]
+type Spoil = readonly [name: string, spoil: (json: string) => string | Buffer, message: RegExp]
 
 const SPOILT: ReadonlyArray<Spoil> = [
   ["a member twice", (json) => json.replace(/"([^"]+)":/, (member) => `${member}1,${member}`), /two members/],
@@ -38,14 +38,14 @@ const NO_UTF_8: Spoil = [
   /UTF-8/,
 ]
 
-it.each([...SPOILT, NO_UTF_8])("%s is named in an end record and in a body", async (_, spoil, told) => {
+it.each([...SPOILT, NO_UTF_8])("%s is named in an end record and in a body", async (_, spoil, message) => {
   proxy.hooks = { record: (record) => spoil(JSON.stringify(record)) }
-  await isTampered(complete(), told)
+  await isTampered(complete(), message)
   proxy.hooks = { reply: (reply) => ({ ...reply, body: [spoil('{"frames":[]}')] }) }
-  await isTampered(complete(), told)
+  await isTampered(complete(), message)
 })
 
-it.each(SPOILT)("%s is named in a revealed request or answer", async (_, spoil, told) => {
+it.each(SPOILT)("%s is named in a revealed request or answer", async (_, spoil, message) => {
   const { evidence } = await complete()
   const trust = { pins: [proxy.identity.kid], keys: proxy.jwks }
   const claims = await verifyReceipt(evidence.receipt, trust)
@@ -61,6 +61,6 @@ it.each(SPOILT)("%s is named in a revealed request or answer", async (_, spoil, 
       request_commitment: b64u(hmac(commitKey, label("request"), credential, text(request))),
       response_commitment: b64u(responseCommitment(commitKey, responses.map(text))),
     })
-    await isTampered(proveExchange({ ...evidence, receipt, request, responses }, trust), told)
+    await isTampered(proveExchange({ ...evidence, receipt, request, responses }, trust), message)
   }
 })

@@ -26,7 +26,7 @@ export interface Play {
   /** Form of the request. */
   form?: Form
   /** Whether the case's lie was sent to the client. */
-  told: boolean
+  lied: boolean
   /** Why the case does not apply to this client. */
   notForIt?: string
   /** Rules that the client broke. */
@@ -48,7 +48,7 @@ class CasePlayer {
     this.subject = subject
     this.signers = signers
     this.text = text
-    this.play = { begun: 0, sealed: 0, told: false, faults: this.conduct.faults }
+    this.play = { begun: 0, sealed: 0, lied: false, faults: this.conduct.faults }
   }
 
   init(request: IncomingMessage, body: Buffer): Reply {
@@ -59,7 +59,7 @@ class CasePlayer {
     this.play.begun++
     const instead = lie.instead?.init
     if (instead !== undefined) {
-      this.play.told = true
+      this.play.lied = true
       return instead
     }
     const known = suites.flatMap((id) => suiteNamed(id) ?? [])
@@ -74,18 +74,18 @@ class CasePlayer {
     const [id, privateKey] = [randomBytes(16), randomBytes(32)]
     const now = Math.floor(Date.now() / 1000)
     const claims = offerClaims({ suite: taken, privateKey, id, body: body.toString(), now, ...LIMITS })
-    const told = this.play.notForIt === undefined ? lie : {}
-    if (isOfOffers(told)) this.play.told = true
-    const { statement } = state(this.signers, "session", claims, told.session)
+    const active = this.play.notForIt === undefined ? lie : {}
+    if (isOfOffers(active)) this.play.lied = true
+    const { statement } = state(this.signers, "session", claims, active.session)
     this.sessions.set(b64u(id), { suite: taken, privateKey, attestation: statement })
-    return jsonReply(offerAnswer(this.signers, statement, told))
+    return jsonReply(offerAnswer(this.signers, statement, active))
   }
 
   async complete(request: IncomingMessage, bytes: Buffer): Promise<Reply> {
     const { lie } = this.subject
     this.play.sealed++
     const instead = lie.instead?.completions
-    if (instead !== undefined) this.play.told = true
+    if (instead !== undefined) this.play.lied = true
     const body = parseIJson(bytes)
     if (!isObject(body)) return problemReply(400, "malformed")
     const session = this.sessions.get(String(body["session_id"]))
@@ -95,7 +95,7 @@ class CasePlayer {
     if (request.headers.authorization !== undefined) this.conduct.blame("C19")
     this.conduct.seal(String(body["enc"]), bytes.toString(), String(opened.payload["request_id"]))
     const reply = instead ?? this.answer(opened)
-    this.conduct.tell(reply)
+    this.conduct.answer(reply)
     return reply
   }
 
@@ -108,7 +108,7 @@ class CasePlayer {
       this.play.notForIt = restart ? "the client forbids restarts" : "the client allows restarts"
     }
     const isFor = this.play.notForIt === undefined
-    if (isFor && isOfAnswers(lie)) this.play.told = true
+    if (isFor && isOfAnswers(lie)) this.play.lied = true
     const form = isFor && lie.otherForm === true ? otherForm(asked) : asked
     return answer({
       signers: this.signers,

@@ -7,28 +7,28 @@ import type { Identity, Sign } from "./Identity.ts"
 import { type FramePlan, text } from "./reference.ts"
 
 /** A value sent in place of a JSON value; text and bytes are sent unchanged. */
-export type Told = unknown
+export type Sent = unknown
 
-export const bytesOf = (told: Told): Buffer => {
-  if (told instanceof Uint8Array) return Buffer.from(told)
-  return text(typeof told === "string" ? told : JSON.stringify(told))
+export const bytesOf = (value: Sent): Buffer => {
+  if (value instanceof Uint8Array) return Buffer.from(value)
+  return text(typeof value === "string" ? value : JSON.stringify(value))
 }
 
 /** Changes to one statement. */
 export interface Forgery {
-  readonly header?: (header: JsonObject) => Told
-  readonly claims?: (claims: JsonObject) => Told
+  readonly header?: (header: JsonObject) => Sent
+  readonly claims?: (claims: JsonObject) => Sent
   /** Default: a correct signature of the pinned identity. */
   readonly sign?: Sign
   /** Signs with a stranger's key; with `own` also under its kid, and the offer's keys include it. */
   readonly byStranger?: true | "own"
   /** Changes the signed statement. */
-  readonly whole?: (statement: string) => Told
+  readonly whole?: (statement: string) => Sent
 }
 
 export interface StreamEvent {
   readonly event: string
-  readonly data: Told
+  readonly data: Sent
 }
 
 /** A piece of a body at which the connection breaks. */
@@ -75,19 +75,19 @@ export interface Lie {
   readonly otherForm?: true
   readonly session?: Forgery
   /** The answer to `POST /v1/init`; `stranger` is the public key of another identity. */
-  readonly offer?: (offer: Offer, stranger: JsonObject) => Told
+  readonly offer?: (offer: Offer, stranger: JsonObject) => Sent
   /** Payloads of the data frames. */
-  readonly payloads?: (payloads: ReadonlyArray<JsonObject>) => ReadonlyArray<Told>
+  readonly payloads?: (payloads: ReadonlyArray<JsonObject>) => ReadonlyArray<Sent>
   /** Status in end record and receipt; default: `complete`. */
   readonly status?: "failed" | "aborted"
-  readonly record?: (record: JsonObject) => Told
+  readonly record?: (record: JsonObject) => Sent
   /** Length of the end record, in bytes. */
   readonly recordBytes?: number
   readonly frame?: (plan: FramePlan) => FramePlan
   readonly receipt?: Forgery
   readonly proof?: Forgery
   /** The body of a complete answer. */
-  readonly body?: (body: Omit<WireAnswer, "proof">, others: Others) => Told
+  readonly body?: (body: Omit<WireAnswer, "proof">, others: Others) => Sent
   readonly events?: (events: ReadonlyArray<StreamEvent>, others: Others) => ReadonlyArray<Piece>
   /** Changes the HTTP answer to a sealed request. */
   readonly reply?: (reply: Reply) => Reply

@@ -4,7 +4,7 @@ import { parseIJson } from "../../domain/json/iJson.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import { hpkeOpen, sessionPublicKey, SUITE_IDS } from "./hpke.ts"
 import { b64u, block, FLOOR, fromB64u, initHash, requestAad, requestHash, requestInfo, unblock } from "./reference.ts"
-import type { Lie, Told } from "./Lie.ts"
+import type { Lie, Sent } from "./Lie.ts"
 import type { Signers, Unsigned } from "./statement.ts"
 
 interface Offering {
@@ -33,7 +33,7 @@ export const offerClaims = (offering: Offering): Unsigned<"session"> => ({
 })
 
 /** The answer to `POST /v1/init`, with the changes of `lie`. */
-export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, lie: Lie): Told => {
+export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, lie: Lie): Sent => {
   const isStrangerShown = [lie.session, lie.receipt, lie.proof].some((forgery) => forgery?.byStranger === "own")
   const honest = { attestation, keys: isStrangerShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
   return lie.offer?.(honest, stranger.jwk) ?? honest

@@ -241,10 +241,10 @@ describe("evidence of one exchange", () => {
     return { data: b64u(data), all: b64u(all) }
   }
 
-  const tampered = async (evidence: Parameters<typeof verifyEvidence>[0], told: RegExp) => {
+  const tampered = async (evidence: Parameters<typeof verifyEvidence>[0], message: RegExp) => {
     const error = await outcome(verifyEvidence(evidence, trust))
     assert.instanceOf(error, Tampered)
-    assert.match(error.message, told)
+    assert.match(error.message, message)
   }
 
   it("is verified with any of its parts missing", async () => {
@@ -278,8 +278,8 @@ describe("evidence of one exchange", () => {
     ["request_hash", {}, { request_hash: nothing }, /different exchanges: request_hash/],
     ["time", {}, { iat: iat - 1 }, /backwards: the proof's iat \(\d+\) is before the receipt's iat/],
     ["several", { form: "complete", count: 1 }, { count: 9 }, /form .*, count with/],
-  ])("is refused if receipt and proof differ in %s", async (_, ofReceipt, ofProof, told) => {
-    await tampered({ receipt: signedReceipt(ofReceipt), proof: signedProof(ofProof) }, told)
+  ])("is refused if receipt and proof differ in %s", async (_, ofReceipt, ofProof, message) => {
+    await tampered({ receipt: signedReceipt(ofReceipt), proof: signedProof(ofProof) }, message)
   })
 
   it("is refused if two trusted identities signed its parts", async () => {
@@ -296,8 +296,8 @@ describe("evidence of one exchange", () => {
     ["has a whole answer in parts", { form: "complete" }, /one data frame, not 5/],
     ["has a whole answer in no part", { form: "complete", count: 0 }, /one data frame, not 0/],
     ["is of a form that has no receipts", { form: "problem" }, /form/],
-  ])("is refused if the receipt %s", async (_, change, told) => {
-    await tampered({ receipt: signedReceipt(change) }, told)
+  ])("is refused if the receipt %s", async (_, change, message) => {
+    await tampered({ receipt: signedReceipt(change) }, message)
   })
 
   it("is refused if a statement does not cover its recording", async () => {
@@ -392,8 +392,8 @@ describe("evidence of one exchange", () => {
     ],
     ["the tokens", committed(same, inLast({ usage: { total_tokens: 1 } })), /usage/],
     ["what a frame holds", committed(same, () => ({})), /has no array of deltas/],
-  ])("is refused if request, answer and receipt differ in %s", async (_, exchange, told) => {
-    await tampered({ exchange }, told)
+  ])("is refused if request, answer and receipt differ in %s", async (_, exchange, message) => {
+    await tampered({ exchange }, message)
   })
 
   it("may lack what the missing parts of an incomplete answer would have said", async () => {

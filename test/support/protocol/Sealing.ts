@@ -181,9 +181,9 @@ export const eventsOf = ({ begin }: Extract<SealedAnswer, { readonly _tag: "Stre
       let last: Effect.Effect<never, Cause.Done> | undefined
       let waiting: (() => void) | undefined
       const tell = () => {
-        const told = waiting
+        const wake = waiting
         waiting = undefined
-        told?.()
+        wake?.()
       }
       const close = (how: Effect.Effect<never, Cause.Done>) => {
         last ??= how
