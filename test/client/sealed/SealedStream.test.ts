@@ -6,6 +6,7 @@ import {
   StreamTruncated,
   Tampered,
 } from "../../../src/client/index.ts"
+import { chatPayloads } from "../../../src/conformance/lyingProxy/answer.ts"
 import { BREAK, type Piece, type StreamEvent } from "../../../src/conformance/lyingProxy/Lie.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { FakeProxy, HANG, problem } from "../../support/protocol/FakeProxy.ts"
@@ -70,33 +71,10 @@ describe("a stream", () => {
     assert.strictEqual(proxy.hungUp, 0)
   })
 
-  it("may have comments, unknown fields, and pieces cut anywhere", async () => {
-    proxy.hooks = {
-      events: (events) => [
-        ": keep-alive\n\n",
-        ...events.flatMap((event) => {
-          const rendered = `id: 7\nevent: ${event.event}\nretry: 5\ndata: ${JSON.stringify(event.data)}\r\n\r\n`
-          return [": keep-alive\n\n", rendered.slice(0, 11), rendered.slice(11, 30), rendered.slice(30)]
-        }),
-      ],
-    }
-    assert.strictEqual(textOf((await read()).shown), "one two three")
-  })
-
   it("starts over after a restart", async () => {
-    const chunk = (content: string, finish_reason: string | null = null) => ({
-      deltas: [
-        {
-          id: "c",
-          object: "chat.completion.chunk",
-          created: 1,
-          model: "model-1",
-          choices: [{ index: 0, delta: { content }, finish_reason }],
-        },
-      ],
-    })
     const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" }, deltas: [] }
-    proxy.script = { payloads: [chunk("wrong "), restart, chunk("right"), chunk("", "stop")] }
+    const wrong = chatPayloads("stream", "wrong ").slice(0, 1)
+    proxy.script = { payloads: [...wrong, restart, ...chatPayloads("stream", "right")] }
     const { end, shown } = await read()
     assert.strictEqual(textOf(shown), "wrong <restart>right")
     assert.deepStrictEqual(shown[1], { type: "restart", ...restart.restart })
@@ -132,23 +110,11 @@ describe("a stream", () => {
   })
 
   it("may have more than 256 frames", async () => {
-    const words = Array.from({ length: 700 }, (_, index) => `${index} `)
-    const chunk = (content: string) => ({
-      deltas: [
-        {
-          id: "c",
-          object: "chat.completion.chunk",
-          created: 1,
-          model: "model-1",
-          choices: [{ index: 0, delta: { content } }],
-        },
-      ],
-    })
-    proxy.script = { payloads: words.map(chunk) }
-    const stream = await connect().stream(PROMPT)
-    assert.strictEqual(await stream.text(), words.join(""))
+    const prompt = Array.from({ length: 700 }, (_, index) => `${index} `).join("")
+    const stream = await connect().stream({ prompt: `${prompt}end` })
+    assert.strictEqual(await stream.text(), `${prompt}end`)
     const { proof, receipt } = await stream.end
-    assert.deepStrictEqual([receipt.count, proof.count], [700, 701])
+    assert.deepStrictEqual([receipt.count, proof.count], [702, 703])
   })
 
   it("may consist of only its end", async () => {
