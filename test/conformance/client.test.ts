@@ -69,7 +69,7 @@ describe("the cases", () => {
       names.filter((name) => !/^[a-z0-9-]+$/.test(name)),
       [],
     )
-    assert.isAbove(CASES.filter(({ expect }) => expect === "refused").length, 150)
+    assert.isAbove(CASES.filter(({ expect }) => expect !== "answer").length, 150)
   })
 })
 
@@ -91,7 +91,9 @@ describe("our client", () => {
     () =>
       Effect.gen(function* () {
         const options: Options = { suites: ["X25519"], pace: 0, restart: false }
-        const { failed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient, options))
+        // In a stream wherever a case takes either form.
+        const streamed = CASES.map((each): Case => ({ form: "stream", ...each }))
+        const { failed, skipped } = yield* resultsOf(streamed, testerOf(SealedClient, options))
         assert.deepStrictEqual(failed, [])
         assert.deepStrictEqual(
           skipped.filter((name) => !name.includes("mlkem")),

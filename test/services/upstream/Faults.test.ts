@@ -101,7 +101,7 @@ describe("a fault hidden by failover", () => {
     Effect.gen(function* () {
       const { complete, fault, first } = yield* setUp([fails("unknown-model", { reason: "status 404" })])
       yield* complete()
-      first.always([says("hello")])
+      first.always(says("hello"))
       yield* complete(ask({ model: "gpt-5" }))
       assert.strictEqual((yield* fault)?.outcome, "unknown-model")
       yield* complete()
