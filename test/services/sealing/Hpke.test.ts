@@ -248,7 +248,8 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
 
     it("keeps shut for whoever has the X25519 half of the key alone", async () => {
       const secret = freshSecret()
-      const both = { ...storage, hybridKey: () => storage.hybridKey(concat(freshSecret(), freshSecret(), secret)) }
+      const hold = (length: number) => storage.hold(length, concat(freshSecret(), freshSecret(), secret))
+      const both = { ...storage, hold }
       const { ciphertext, enc } = await hpkeSeal(X_WING, recipientKey(X_WING, both).publicKey, INFO, AAD, PLAINTEXT)
       // A thief of the one half, who has to make up the other.
       const key = recipientKey(X_WING, both)

@@ -249,13 +249,9 @@ describe("open", () => {
       const storage = plainStorage()
       return KeyVault.of({
         ...storage,
-        agreementKey: () => {
-          const key = storage.agreementKey()
-          const agree: typeof key.agree = (peer) => {
-            beforeAgreement()
-            return key.agree(peer)
-          }
-          return { ...key, agree }
+        x25519: (secret, peer) => {
+          beforeAgreement()
+          return storage.x25519(secret, peer)
         },
       })
     })

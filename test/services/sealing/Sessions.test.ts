@@ -28,14 +28,14 @@ const countingVault = () => {
     const storage = plainStorage()
     return KeyVault.of({
       ...storage,
-      agreementKey: (secret) => {
-        const key = storage.agreementKey(secret)
+      hold: (length, given) => {
+        const held = storage.hold(length, given)
         const index = destroyed.push(0) - 1
         const destroy = () => {
           destroyed[index] = (destroyed[index] ?? 0) + 1
-          key.destroy()
+          held.destroy()
         }
-        return { ...key, destroy }
+        return { ...held, destroy }
       },
     })
   })
