@@ -291,22 +291,6 @@ it.live("slow senders of a head or a body get a timeout", () =>
   }),
 )
 
-it.live("one client's connections are limited, without affecting another client", () =>
-  Effect.gen(function* () {
-    const proxy = yield* startProxy({ settings: { maxConnectionsPerClient: 3, maxConnections: 100 } })
-    const held = yield* Effect.forEach([1, 2, 3], () => openSocket(proxy.port))
-    const refused = yield* openSocket(proxy.port, OK)
-    assert.strictEqual(yield* Effect.promise(() => refused.ended), "")
-    for (const { socket } of held.slice(0, 1)) socket.destroy()
-    const retry = Effect.gen(function* () {
-      const next = yield* openSocket(proxy.port, OK)
-      return yield* Effect.promise(() => next.ended)
-    })
-    const text = yield* Effect.repeat(retry, { until: (text) => text !== "" })
-    assert.match(text, /^HTTP\/1\.1 200 /)
-  }),
-)
-
 it.live("one client's requests in flight are limited, streams included, until they end", () =>
   Effect.gen(function* () {
     const goOn = yield* Deferred.make<void>()

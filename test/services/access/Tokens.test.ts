@@ -75,8 +75,10 @@ const settings = (overrides: Partial<TokenSettings> = {}): TokenSettings => ({
   ...overrides,
 })
 
-const setUp = Effect.fnUntraced(function* (overrides: Partial<TokenSettings> = {}) {
-  const keys = yield* Ref.make<Published>(PUBLISHED)
+/** The tokens service at `REAL_TIME`, and its issuer. */
+const setUp = Effect.fnUntraced(function* (overrides: Partial<TokenSettings> = {}, published: Published = PUBLISHED) {
+  yield* TestClock.setTime(REAL_TIME)
+  const keys = yield* Ref.make<Published>(published)
   const asked = yield* Ref.make(0)
   const context = yield* Layer.build(Tokens.layerNoDeps(settings(overrides)).pipe(Layer.provide(issuer(keys, asked))))
   const verify = (token: string) =>
@@ -133,7 +135,6 @@ const IN_AN_HOUR = REAL_TIME / 1000 + 3600
 describe("Tokens", () => {
   it.effect("accepts what its sources signed, and reads who it is", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp()
       assert.deepStrictEqual(yield* verify(yield* token()), {
         subject: "alice",
@@ -153,7 +154,6 @@ describe("Tokens", () => {
 
   it.effect("accepts clocks that are 30 s apart, and no more", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp()
       const now = REAL_TIME / 1000
       yield* verify(yield* token({ claims: { exp: now - 29 } }))
@@ -165,7 +165,6 @@ describe("Tokens", () => {
 
   it.effect("refuses a token that it has taken as soon as that has expired, or while it is not valid yet", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp()
       const now = REAL_TIME / 1000
       for (const pair of [undefined, rsa]) {
@@ -264,7 +263,6 @@ describe("Tokens", () => {
   for (const [name, hostileToken] of Object.entries(hostile)) {
     it.effect(`refuses ${name}`, () =>
       Effect.gen(function* () {
-        yield* TestClock.setTime(REAL_TIME)
         const { verify } = yield* setUp()
         const error = yield* Effect.flip(verify(yield* hostileToken))
         assert.strictEqual(error._tag, "TokenRefused")
@@ -285,7 +283,6 @@ describe("Tokens", () => {
 
   it.effect("refuses tokens of a source that is not configured", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const secretOnly = yield* setUp({ jwks: undefined })
       const jwksOnly = yield* setUp({ secret: undefined })
       yield* secretOnly.verify(yield* token())
@@ -299,7 +296,6 @@ describe("Tokens", () => {
 describe("Tokens where users are tenants", () => {
   it.effect("open what is the user's own, which no token can claim as a tenant", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp({ usersAreTenants: true })
       const tenantOf = (claims: Record<string, unknown>) =>
         Effect.map(Effect.flatMap(token({ claims }), verify), ({ tenant }) => tenant)
@@ -332,7 +328,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("finds a new key at once, and asks at most every 30 s", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { asked, keys, verify } = yield* setUp()
       const fresh = yield* Effect.promise(() => keyPair("ES256", "fresh"))
       yield* Effect.flip(verify(yield* signedBy(fresh)))
@@ -355,7 +350,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("asks once for all tokens that name an unknown key, and no sooner than 5 s after that failed", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { asked, keys, verify } = yield* setUp()
       yield* Ref.set(keys, "hanging")
       yield* TestClock.adjust("40 seconds")
@@ -384,7 +378,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("forgets a key that was withdrawn after ten minutes, whether or not tokens come", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { asked, keys, verify } = yield* setUp()
       yield* Ref.set(keys, [ec.jwk])
       const withdrawn = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
@@ -400,7 +393,6 @@ describe("Tokens with rotating keys", () => {
   for (const state of ["down", "hanging"] as const) {
     it.effect(`keeps no token waiting for an issuer that is ${state}`, () =>
       Effect.gen(function* () {
-        yield* TestClock.setTime(REAL_TIME)
         const { asked, keys, verify } = yield* setUp()
         const good = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
         yield* Ref.set(keys, state)
@@ -414,7 +406,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("takes the keys of an issuer that is away for a day, and asks again as soon as a token comes", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { keys, verify } = yield* setUp()
       const good = yield* signedBy(rsa, { claims: { exp: REAL_TIME / 1000 + 48 * 3600 } })
       yield* Ref.set(keys, "down")
@@ -476,15 +467,7 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("answers with 503 as long as there never were keys, and recovers", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
-      const keys = yield* Ref.make<Published>("down")
-      const asked = yield* Ref.make(0)
-      const tokens = yield* Layer.build(Tokens.layerNoDeps(settings()).pipe(Layer.provide(issuer(keys, asked))))
-      const verify = (text: string) =>
-        Effect.provideContext(
-          Effect.flatMap(Tokens, (service) => service.verify(Redacted.make(text))),
-          tokens,
-        )
+      const { keys, verify } = yield* setUp({}, "down")
       const good = yield* signedBy(rsa)
       assert.deepInclude(yield* Effect.flip(verify(good)), { _tag: "TokenKeysUnavailable", status: 503 })
       yield* verify(yield* token())

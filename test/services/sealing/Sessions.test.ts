@@ -149,26 +149,6 @@ describe("sessions", () => {
     { arbitrary: { runs: 300 } },
   )
 
-  it.effect("grant one of 50 concurrent claims of a request", () =>
-    Effect.gen(function* () {
-      const sessions = yield* Sessions
-      const offer = yield* beginSession()
-      const session = yield* sessions.find(offer.session_id, "enc", HERE)
-      const outcomes = yield* Effect.forEach(
-        Array.from({ length: 50 }),
-        () =>
-          Effect.yieldNow.pipe(
-            Effect.andThen(sessions.claim(session, "enc", HERE)),
-            Effect.as("served"),
-            Effect.catch(({ _tag }) => Effect.succeed(_tag)),
-          ),
-        { concurrency: "unbounded" },
-      )
-      assert.strictEqual(outcomes.filter((outcome) => outcome === "served").length, 1)
-      assert.strictEqual(outcomes.filter((outcome) => outcome === "Replayed").length, 49)
-    }).pipe(Effect.provide(layerSessions())),
-  )
-
   it.effect("serve exactly as many requests as promised, also concurrently", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
@@ -297,36 +277,6 @@ describe("sessions", () => {
       assert.strictEqual(yield* sessions.live, 0)
     }).pipe(Effect.provide(layerSessions())),
   )
-
-  it.effect("are refused from the millisecond they expire, before they are pruned", () =>
-    Effect.gen(function* () {
-      yield* TestClock.adjust(Duration.millis(300))
-      const body = Effect.gen(function* () {
-        const sessions = yield* Sessions
-        const { expires_at, session_id } = yield* beginSession()
-        assert.strictEqual(expires_at, 10)
-        // The timer of these services looks at 0.3 s past each second.
-        yield* TestClock.setTime(9_999)
-        assert.strictEqual(yield* claim(session_id, "a"), "served")
-        yield* TestClock.setTime(10_000)
-        assert.strictEqual(yield* sessions.live, 1)
-        assert.strictEqual(yield* claim(session_id, "b"), "SessionGone")
-        assert.strictEqual(yield* sessions.live, 0)
-      })
-      yield* Effect.provide(body, layerSessions())
-    }),
-  )
-
-  it.effect("are pruned without a request", () => {
-    const { destroyed, layer } = countingVault()
-    return Effect.gen(function* () {
-      const sessions = yield* Sessions
-      yield* beginSession()
-      yield* TestClock.adjust(Duration.seconds(11))
-      assert.strictEqual(yield* sessions.live, 0)
-      assert.deepStrictEqual(destroyed, [1])
-    }).pipe(Effect.provide(layerSessions({}, layer)))
-  })
 
   it.effect.each(SUITES)("sign what they offer of $name, with the hash of what was asked", (suite) =>
     Effect.gen(function* () {
