@@ -17,9 +17,9 @@ export interface RequestKind {
   readonly name: string
   readonly perMinute: number
   /** Limit of requests whose response is not yet written. */
-  readonly inFlight: number
+  readonly inFlight?: number
   /** Whether each process counts by itself, because orchestrators probe every process. */
-  readonly ofProcess: boolean
+  readonly ofProcess?: boolean
 }
 
 /** The kind of a request; `route` is undefined if the answer is 404 or 405. */
@@ -60,7 +60,7 @@ export const makeCountRequest = Effect.gen(function* () {
   const concurrency = yield* ConcurrencyLimits
   return (
     request: HttpServerRequest.HttpServerRequest,
-    { inFlight, name, ofProcess, perMinute }: RequestKind,
+    { inFlight = 0, name, ofProcess, perMinute }: RequestKind,
   ): Effect.Effect<void, TooManyRequests, Scope.Scope> => {
     const { by, whose } = clientIdentity(request)
     const policy = `${name}-per-${by}`

@@ -17,7 +17,7 @@ import { IsProbe } from "../../api/SystemApi.ts"
 
 /** Gives probes a rate limit of their own, so that other requests from a load balancer's address cannot use it up. */
 const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
-  const probes: RequestKind = { name: "probes", perMinute, inFlight: 0, ofProcess: true }
+  const probes: RequestKind = { name: "probes", perMinute, ofProcess: true }
   return (method, route) =>
     route !== undefined && Context.get(route.annotations, IsProbe) ? probes : kindOf(method, route)
 }
