@@ -1,10 +1,10 @@
 /** Requests that are invalid, too large, too slow or too many are refused with problem documents. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer, Schema, Stream } from "effect"
+import { Deferred, Duration, Effect, Schema, Stream } from "effect"
 import { IpNetwork } from "effect/net"
 import { TestClock } from "effect/testing"
 import { Problem } from "../../src/domain/problems/problem.ts"
-import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { layerEchoWith } from "../support/echo.ts"
 import { X25519 } from "../../src/domain/protocol/suites.ts"
 import { startProxy } from "../support/proxy.ts"
 import { beginSession, INIT, jsonOf, post, seal } from "../support/sealing.ts"
@@ -294,20 +294,14 @@ it.live("slow senders of a head or a body get a timeout", () =>
 it.live("one client's requests in flight are limited, streams included, until they end", () =>
   Effect.gen(function* () {
     const goOn = yield* Deferred.make<void>()
-    const waiting = Layer.effect(
-      Upstream,
-      Effect.map(Effect.service(Upstream), (echo) =>
-        Upstream.of({
-          ...echo,
-          request: (request) => Effect.andThen(Deferred.await(goOn), echo.request(request)),
-          requestStream: (request) =>
-            Stream.concat(
-              echo.requestStream(request).pipe(Stream.take(1)),
-              Stream.drain(Stream.fromEffect(Deferred.await(goOn))),
-            ).pipe(Stream.concat(echo.requestStream(request).pipe(Stream.drop(1)))),
-        }),
-      ),
-    ).pipe(Layer.provide(Upstream.layerEcho))
+    const waiting = layerEchoWith((echo) => ({
+      request: (request) => Effect.andThen(Deferred.await(goOn), echo.request(request)),
+      requestStream: (request) =>
+        Stream.concat(
+          echo.requestStream(request).pipe(Stream.take(1)),
+          Stream.drain(Stream.fromEffect(Deferred.await(goOn))),
+        ).pipe(Stream.concat(echo.requestStream(request).pipe(Stream.drop(1)))),
+    }))
     const proxy = yield* startProxy({ upstream: waiting, settings: { maxConcurrentPerClient: 2 } })
     yield* Effect.promise(async () => {
       const session = await beginSession(proxy)

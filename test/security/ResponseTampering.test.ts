@@ -1,6 +1,6 @@
 /** Every byte, and the order and number of everything in a sealed answer, is verified by the client. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { decodeBase64Url } from "../../src/domain/bytes/bytes.ts"
 import { FLOOR, UNPACED_FLOOR } from "../../src/domain/protocol/padding.ts"
 import type { ChatChunk } from "../../src/domain/chat/chat.ts"
@@ -8,7 +8,7 @@ import { PinMismatch, StreamTruncated, Tampered } from "../../src/client/errors.
 import { ResponseOpener } from "../../src/client/sealed/ResponseOpener.ts"
 import type { Fetch, SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import { verifyProof, verifyReceipt } from "../../src/client/verification/verify.ts"
-import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { layerEchoWith } from "../support/echo.ts"
 import { type RunningProxy, startProxy as start } from "../support/proxy.ts"
 import { beginSession, jsonOf, keysOf, post, seal, withByteChanged, withCharacterChanged } from "../support/sealing.ts"
 import { changing, changingEvents, eventsOf, failureOf, type SentEvent, textOf } from "../support/tamper.ts"
@@ -16,12 +16,9 @@ import { changing, changingEvents, eventsOf, failureOf, type SentEvent, textOf }
 /** A proxy whose echo says everything in pieces of its own, each of which is a frame. */
 const startProxy = () =>
   start({
-    upstream: Layer.effect(
-      Upstream,
-      Effect.map(Effect.service(Upstream), (echo) =>
-        Upstream.of({ ...echo, requestStream: (request) => Stream.rechunk(echo.requestStream(request), 1) }),
-      ),
-    ).pipe(Layer.provide(Upstream.layerEcho)),
+    upstream: layerEchoWith((echo) => ({
+      requestStream: (request) => Stream.rechunk(echo.requestStream(request), 1),
+    })),
   })
 
 /** The echo streams a role, each word, a finish reason and usage: with these, 12 frames, the final one included. */
