@@ -6,15 +6,15 @@ import { sqliteReason } from "../domain/problems/systemErrors.ts"
 import { StorageUnavailable } from "../domain/operations/storage.ts"
 
 /** A database that is away fails every request; failures of one kind within this time are logged once. */
-const TELL_EVERY = Duration.seconds(10)
-const toldAt = new Map<string, number>()
+const LOG_EVERY = Duration.seconds(10)
+const loggedAt = new Map<string, number>()
 
 /** Logs a failure by its kind, such as `ConnectionError`. */
 export const databaseFailed = (reason: string): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const since = now - (toldAt.get(reason) ?? -Infinity)
-    const isNew = since < 0 || since >= Duration.toMillis(TELL_EVERY)
-    if (isNew) toldAt.set(reason, now)
+    const since = now - (loggedAt.get(reason) ?? -Infinity)
+    const isNew = since < 0 || since >= Duration.toMillis(LOG_EVERY)
+    if (isNew) loggedAt.set(reason, now)
     return Effect.logWithLevel(isNew ? "Error" : "Debug")(`The database failed: ${reason}`)
   })
 

@@ -1,4 +1,4 @@
-/** Anthropic's SDK, unmodified, through connector and proxy: what it sends and what it gets is what it would without them. */
+/** Anthropic's unmodified SDK sends and gets the same with and without connector and proxy. */
 import Anthropic, { APIError } from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Stream } from "effect"
+import { Effect, type Layer, Redacted, Stream } from "effect"
 import { utf8 } from "../../src/domain/bytes/bytes.ts"
 import type { ChatInput } from "../../src/domain/chat/chat.ts"
 import { FLOOR, pad } from "../../src/domain/protocol/padding.ts"

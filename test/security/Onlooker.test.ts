@@ -1,4 +1,4 @@
-/** What somebody who sees every byte on the wire can tell of what was answered: nothing but its size in steps, and the time. */
+/** An observer of every byte on the wire learns only the size of an answer, in steps, and the time. */
 import { setTimeout as wait } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Stream } from "effect"
@@ -23,7 +23,7 @@ import { sealedSetup } from "../support/sealedSetup.ts"
 const EXCHANGES = 200
 const CONNECTIONS = 20
 
-/** Everything of an answer but what is random in it: of long strings, their length. */
+/** An answer without its random parts: long strings are replaced by their length. */
 const looksOf = ({ chunks, head }: RawAnswer): string =>
   JSON.stringify([
     head,
@@ -42,7 +42,7 @@ interface Kind {
   readonly code: string | undefined
 }
 
-/** What its receiver learns of a complete answer: the code of its problem, if it has one. */
+/** Opens a complete answer and returns the code of its problem, if it has one. */
 const codeIn = async (sent: SentRequest, { chunks }: RawAnswer): Promise<unknown> => {
   const body = parseObject(chunks.join(""), "the answer")
   const opener = await ResponseOpener.begin(sent, new Map(), { form: "complete" }, string(body, "response_nonce"))
@@ -100,7 +100,7 @@ describe("complete answers on the wire", () => {
                 const answer = await connection.until(({ ended }) => ended)
                 const look = looksOf(answer)
                 looks.set(look, (looks.get(look) ?? 0) + 1)
-                // They are what they are meant to be.
+                // The exchange ended as intended.
                 if (sent !== undefined) assert.strictEqual(await codeIn(sent, answer), code)
               }
             }),

@@ -124,7 +124,7 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
           })
         assert.deepStrictEqual([await begin("192.0.2.1"), await begin("192.0.2.1")], [200, 429])
         assert.deepStrictEqual([await begin("192.0.2.2"), await begin("192.0.2.2")], [200, 429])
-        // Who is not trusted is counted by the certificate, whatever it claims.
+        // An untrusted client counts by its certificate, whatever address it claims.
         assert.deepStrictEqual([await begin("192.0.2.3", ELSEWHERE), await begin("192.0.2.4", ELSEWHERE)], [200, 429])
       })
     }),

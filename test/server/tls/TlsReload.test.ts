@@ -26,7 +26,7 @@ import { KINDS, startTls, type TlsServer } from "../../support/tlsServers.ts"
 const DAY_MS = 86_400_000
 const decodeTls = Schema.decodeUnknownSync(TlsReadiness)
 
-/** What the server tells its operator of TLS. */
+/** The TLS part of the operator's `/ready`. */
 const readiness = async ({ operatorUrl }: TlsServer) =>
   decodeTls((await jsonOf(await fetch(`${operatorUrl}/ready`)))["tls"])
 

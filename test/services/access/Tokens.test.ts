@@ -46,7 +46,7 @@ const eddsa = await keyPair("EdDSA", "eddsa")
 const attacker = await keyPair("RS256", "rsa")
 const PUBLISHED = [rsa.jwk, ec.jwk, ed.jwk, eddsa.jwk]
 
-/** What an issuer's key endpoint does: publishes keys, fails, or takes requests and never answers. */
+/** State of an issuer's key endpoint: it publishes keys, fails, or never answers. */
 type Published = ReadonlyArray<JWK> | "down" | "hanging"
 
 /** An issuer's key endpoint that counts how often it is asked. */
@@ -58,7 +58,7 @@ const issuer = (keys: Ref.Ref<Published>, asked: Ref.Ref<number>) =>
         yield* Ref.update(asked, (count) => count + 1)
         const published = yield* Ref.get(keys)
         if (published === "hanging") return yield* Effect.never
-        // What an issuer that fails says is no set of keys, whatever it looks like.
+        // The body of a failure is never a key set, even if it looks like one.
         const response =
           published === "down" ? Response.json({ keys: [] }, { status: 500 }) : Response.json({ keys: published })
         return HttpClientResponse.fromWeb(request, response)
@@ -111,7 +111,7 @@ const signedBy = (pair: KeyPair, options: TokenOptions = {}) =>
 
 const encode = (value: unknown): string => base64url.encode(JSON.stringify(value))
 
-/** A token put together by hand, with whatever header and signature one likes. */
+/** A token with any header and signature. */
 const forged = (header: object, signature: string) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const exp = Math.floor(now / 1000) + 600
@@ -126,7 +126,7 @@ const atOnce = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.andThen(TestClock.withLive(Effect.sleep("2 seconds")), Effect.die(new Error("It waits."))),
   )
 
-/** Lets what is under way get as far as it can. */
+/** Lets running fibers proceed as far as they can. */
 const settled = TestClock.withLive(Effect.sleep("50 millis"))
 
 const REAL_TIME = Date.UTC(2030, 0, 1)

@@ -239,7 +239,7 @@ describe("an answer", () => {
   )
 
   it.effect.each([false, true])(
-    "tells when its request is needed no more, and overwrites it then (stream: %s)",
+    "calls back once its request is no longer needed, and overwrites it (stream: %s)",
     (stream) => {
       const [asked, gate, answered] = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
       let body: RawObject | undefined

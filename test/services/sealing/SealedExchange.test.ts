@@ -35,7 +35,7 @@ const { identity } = published
 const suiteNamed = (name: string): Suite => SUITES.find((suite) => suite.name === name) ?? X25519
 
 describe("the published vectors, replayed by the server", () => {
-  // What a shutdown cuts short is for tests of the shutdown.
+  // Tests of the shutdown cover aborted answers.
   const replayed = published.exchanges.filter(({ name }) => name !== "aborted")
 
   it.effect.each(replayed)("$name: the offer, every frame, the receipt and the proof", (exchange) => {

@@ -95,7 +95,7 @@ describe("sessions", () => {
           const known: Array<Known> = []
           const now = Effect.clockWith((clock) => clock.currentTimeMillis)
 
-          /** What an answer must be, as far as the protocol fixes it. */
+          /** Checks an outcome, as far as the protocol determines it. */
           const check = (index: number, enc: string, outcome: string, time: number) => {
             const session = known[index]
             if (session === undefined) return assert.fail("an operation on a session that never was")
@@ -128,7 +128,7 @@ describe("sessions", () => {
                     )
               check(index, operation.enc, outcome, yield* now)
               if (operation.op === "claim" && outcome === "served") session.served.add(operation.enc)
-              // Whether a session is there, and whether its key is, is one and the same.
+              // A session has its key exactly as long as it lives.
               if (outcome === "Replayed") continue
               assert.strictEqual(destroyed[index], known[index]?.served.size === 3 || outcome === "SessionGone" ? 1 : 0)
             }

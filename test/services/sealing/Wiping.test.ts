@@ -28,7 +28,7 @@ const vaults = [
   ["the best", KeyVault.layer],
 ] as const
 
-/** What must have been seen of a request that was opened, or nothing was watched. */
+/** Secrets that an opened request must show; otherwise the test watched nothing. */
 const OPENED = [
   "memory for a secret",
   "encoded private key",
