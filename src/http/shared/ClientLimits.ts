@@ -9,7 +9,7 @@ import { ConcurrencyLimits, type TooManyInFlight } from "../../services/access/C
 import { type RateLimited, RateLimits } from "../../services/access/RateLimits.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
 import { retryAfter } from "./renderProblems.ts"
-import { PolicyStates, stateOf } from "./rateLimitFields.ts"
+import { PolicyStates } from "./rateLimitFields.ts"
 import type { Route } from "./RouteTable.ts"
 
 /** Requests that count together, with the limits of one client. 0 is no limit. */
@@ -38,9 +38,9 @@ export const makeTake = Effect.map(
       Effect.flatMap(CountedPolicies, (states) => {
         const take = ofProcess ? rates.takeHere : rates.take
         return Effect.mapBoth(take(`${policy}:${whose}`, limit), {
-          onSuccess: (allowance) => states.add(stateOf(policy, allowance)),
+          onSuccess: (allowance) => states.add(policy, allowance),
           onFailure: (error) => {
-            states.add(stateOf(policy, error))
+            states.add(policy, error)
             return error
           },
         })
