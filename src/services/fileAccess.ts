@@ -3,13 +3,14 @@
  * it is secret.
  */
 import type { Stats } from "node:fs"
+import { open } from "node:fs/promises"
 
 const GROUP_READS = 0o040
 const OTHERS_WRITE = 0o022
 const OTHERS_USE = 0o077
 
 /** A sentence whose subject is the file, and the remedy. */
-interface FileFault {
+export interface FileFault {
   readonly problem: string
   readonly remedy: string
 }
@@ -37,4 +38,10 @@ export const accessFault = (
     problem: `is ${isSecret ? "readable or " : ""}writable by others (mode ${shown})`,
     remedy: `Run chmod ${right} ${path}`,
   }
+}
+
+/** Reads a file with keys, or returns the fault of its owner or mode. Rejects with the system's errors. */
+export const readKeys = async (path: string, isSecret: boolean): Promise<Buffer | FileFault> => {
+  await using file = await open(path)
+  return accessFault(path, await file.stat(), isSecret) ?? (await file.readFile())
 }

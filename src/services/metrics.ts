@@ -16,9 +16,28 @@ const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
 /** A series for each mode. */
 const EACH_MODE = Mode.literals.map((mode) => ({ mode }))
 
+/** Why a session's key was destroyed. */
+const SESSION_ENDS = ["expired", "spent", "evicted", "shutdown"] as const
+export type SessionEnd = (typeof SESSION_ENDS)[number]
+
+/** Why a sealed request was not opened or not served. */
+const OPENING_FAILURES = [
+  "unopenable",
+  "replayed",
+  "session-gone",
+  "too-large",
+  "overloaded",
+  "draining",
+  "stale",
+  "unauthorized",
+] as const
+export type OpeningFailure = (typeof OPENING_FAILURES)[number]
+
+const listed = (values: ReadonlyArray<string>): string => values.map((value) => `\`${value}\``).join(", ")
+
 interface Declaration {
   readonly type: "counter" | "gauge" | "histogram"
-  readonly labels: ReadonlyArray<string>
+  readonly labels?: ReadonlyArray<string>
   /** UCUM unit, as OTLP requires: `s`, `By`, `1`, `{token}`. */
   readonly unit: string
   readonly meaning: string
@@ -33,7 +52,6 @@ interface Declaration {
 const METRICS = {
   sealgate_ready: {
     type: "gauge",
-    labels: [],
     unit: "1",
     meaning: "1 if `/ready` would answer 200, else 0",
   },
@@ -52,14 +70,12 @@ const METRICS = {
   },
   sealgate_sessions_live: {
     type: "gauge",
-    labels: [],
     unit: "{session}",
     meaning: "sessions whose key is held",
     server: "proxy",
   },
   sealgate_sessions_created_total: {
     type: "counter",
-    labels: [],
     unit: "{session}",
     meaning: "sessions begun",
     server: "proxy",
@@ -68,33 +84,20 @@ const METRICS = {
     type: "counter",
     labels: ["reason"],
     unit: "{session}",
-    meaning: "sessions whose key was destroyed: `expired`, `spent`, `evicted`, `shutdown`",
+    meaning: `sessions whose key was destroyed: ${listed(SESSION_ENDS)}`,
     server: "proxy",
-    initial: ["expired", "spent", "evicted", "shutdown"].map((reason) => ({ reason })),
+    initial: SESSION_ENDS.map((reason) => ({ reason })),
   },
   sealgate_openings_failed_total: {
     type: "counter",
     labels: ["reason"],
     unit: "{request}",
-    meaning:
-      "sealed requests not opened or not served: `unopenable`, `replayed`, `session-gone`, `too-large`, `overloaded`, `draining`, `stale`, `unauthorized`",
+    meaning: `sealed requests not opened or not served: ${listed(OPENING_FAILURES)}`,
     server: "proxy",
-    initial: [
-      "unopenable",
-      "replayed",
-      "session-gone",
-      "too-large",
-      "overloaded",
-      "draining",
-      "stale",
-      "unauthorized",
-    ].map((reason) => ({
-      reason,
-    })),
+    initial: OPENING_FAILURES.map((reason) => ({ reason })),
   },
   sealgate_frames_sealed_total: {
     type: "counter",
-    labels: [],
     unit: "{frame}",
     meaning: "response frames sealed",
     server: "proxy",
@@ -192,14 +195,12 @@ const METRICS = {
   },
   sealgate_job_queue_depth: {
     type: "gauge",
-    labels: [],
     unit: "{job}",
     meaning: "jobs waiting for a worker, including those waiting for a retry",
     server: "gateway",
   },
   sealgate_job_queue_age_seconds: {
     type: "gauge",
-    labels: [],
     unit: "s",
     meaning: "age of the oldest job waiting for a worker, excluding jobs that wait for a retry; 0 if there is none",
     server: "gateway",
@@ -281,13 +282,11 @@ const METRICS = {
   },
   sealgate_redis_up: {
     type: "gauge",
-    labels: [],
     unit: "1",
     meaning: "1 while rate limits and circuits are shared through Redis, 0 while this process counts by itself",
   },
   sealgate_tls_certificate_expires_at_seconds: {
     type: "gauge",
-    labels: [],
     unit: "s",
     meaning: "when the server's certificate in use expires, in seconds since the epoch",
   },
@@ -306,7 +305,6 @@ const METRICS = {
   },
   sealgate_event_loop_lag_seconds: {
     type: "gauge",
-    labels: [],
     unit: "s",
     meaning: "99th percentile of the event loop's delay over at least the last 10 seconds",
   },
@@ -318,7 +316,6 @@ const METRICS = {
   },
   sealgate_process_start_time_seconds: {
     type: "gauge",
-    labels: [],
     unit: "s",
     meaning: "when the process started, in seconds since the epoch",
   },
@@ -333,15 +330,21 @@ const METRICS = {
 export type MetricName = keyof typeof METRICS
 
 /** All entries, with their names. */
-export const declarations: ReadonlyArray<Declaration & { readonly name: string }> = Object.entries(METRICS).map(
-  ([name, declaration]) => ({ name, ...declaration }),
-)
+export const declarations = Object.entries<Declaration>(METRICS).map(([name, declaration]) => ({
+  name,
+  labels: [],
+  ...declaration,
+}))
 
 export type Named<Type extends Declaration["type"]> = {
   [Name in MetricName]: (typeof METRICS)[Name]["type"] extends Type ? Name : never
 }[MetricName]
 
-export type Label<Name extends MetricName> = (typeof METRICS)[Name]["labels"][number]
+export type Label<Name extends MetricName> = (typeof METRICS)[Name] extends {
+  readonly labels: ReadonlyArray<infer Label extends string>
+}
+  ? Label
+  : never
 
 /** All labels of a series; no argument for a metric without labels. */
 type Labels<Name extends MetricName> = [Label<Name>] extends [never] ? [] : [Readonly<Record<Label<Name>, string>>]

@@ -1,20 +1,20 @@
 /** Errors, codecs and SQL shared by the services that store rows. */
-import { Cause, Clock, Duration, Effect, type Schedule, Schema } from "effect"
+import { Cause, Clock, Duration, Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import { isObject } from "../domain/json/json.ts"
 import { sqliteReason } from "../domain/problems/systemErrors.ts"
 import { StorageUnavailable } from "../domain/operations/storage.ts"
 
 /** A database that is away fails every request; failures of one kind within this time are logged once. */
-const TELL_EVERY = Duration.seconds(10)
-const toldAt = new Map<string, number>()
+const LOG_EVERY = Duration.seconds(10)
+const loggedAt = new Map<string, number>()
 
 /** Logs a failure by its kind, such as `ConnectionError`. */
 export const databaseFailed = (reason: string): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const since = now - (toldAt.get(reason) ?? -Infinity)
-    const isNew = since < 0 || since >= Duration.toMillis(TELL_EVERY)
-    if (isNew) toldAt.set(reason, now)
+    const since = now - (loggedAt.get(reason) ?? -Infinity)
+    const isNew = since < 0 || since >= Duration.toMillis(LOG_EVERY)
+    if (isNew) loggedAt.set(reason, now)
     return Effect.logWithLevel(isNew ? "Error" : "Debug")(`The database failed: ${reason}`)
   })
 
@@ -69,21 +69,6 @@ export const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A
 export const unavailable = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> => inTime(unavailableUnlimited(effect))
-
-/** `Effect.retry` for an effect that rarely fails: the schedule costs nothing until the first failure. */
-export const retryAfterFailure = <A, E, R, Out>(
-  effect: Effect.Effect<A, E, R>,
-  schedule: Schedule.Schedule<Out, E>,
-): Effect.Effect<A, E, R> =>
-  Effect.catch(effect, (error) => {
-    let isFirst = true
-    const again = Effect.suspend((): Effect.Effect<A, E, R> => {
-      if (!isFirst) return effect
-      isFirst = false
-      return Effect.fail(error)
-    })
-    return Effect.retry(again, schedule)
-  })
 
 /**
  * Codec for JSON that was validated before it was stored, so it is parsed without checking: for a conversation, that would

@@ -1,10 +1,10 @@
 /** Event streams under a test clock: keep-alives, and readers that do not read. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer, Queue, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpServerResponse } from "effect/http"
 import { eventStreamResponse, renderEvent } from "../../src/http/shared/EventStream.ts"
-import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { layerEchoWith } from "../support/echo.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { scrape, valueOf } from "../support/prometheus.ts"
@@ -13,13 +13,6 @@ import { beginSession, seal } from "../support/sealing.ts"
 
 const COMMENT = ": keep-alive\n\n"
 const CONTENT = "x".repeat(16_384)
-
-/** The echo provider with some methods replaced. */
-const upstreamWith = (parts: Partial<Upstream["Service"]>): Layer.Layer<Upstream> =>
-  Layer.effect(
-    Upstream,
-    Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, ...parts })),
-  ).pipe(Layer.provide(Upstream.layerEcho))
 
 const textOf = (response: HttpServerResponse.HttpServerResponse): Stream.Stream<string, unknown> =>
   response.body._tag === "Stream" ? Stream.decodeText(response.body.stream) : Stream.die(new Error("not a stream"))
@@ -138,7 +131,7 @@ it.live("a sealed stream that nobody reads takes limited memory, and is cut toge
       }),
     ).pipe(Stream.rechunk(1), Stream.ensuring(Deferred.succeed(released, undefined)))
     const proxy = yield* startProxy({
-      upstream: upstreamWith({ requestStream: () => flood }),
+      upstream: layerEchoWith(() => ({ requestStream: () => flood })),
       settings: { writeTimeout: Duration.millis(500) },
     })
     const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))
@@ -164,9 +157,9 @@ it.live("a complete answer that nobody reads is cut", () =>
     const choices = [{ index: 0, message, finish_reason: "stop" as const }]
     const completion = { id: "1", object: "chat.completion" as const, created: 1, model: "m", choices }
     const proxy = yield* startProxy({
-      upstream: upstreamWith({
+      upstream: layerEchoWith(() => ({
         request: () => Effect.succeed({ json: JSON.stringify(completion), served, attempts: [] }),
-      }),
+      })),
       settings: { writeTimeout: Duration.millis(500) },
     })
     const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x" }))

@@ -1,10 +1,10 @@
 /** Requests that are invalid, too large, too slow or too many are refused with problem documents. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer, Schema, Stream } from "effect"
+import { Deferred, Duration, Effect, Schema, Stream } from "effect"
 import { IpNetwork } from "effect/net"
 import { TestClock } from "effect/testing"
 import { Problem } from "../../src/domain/problems/problem.ts"
-import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { layerEchoWith } from "../support/echo.ts"
 import { X25519 } from "../../src/domain/protocol/suites.ts"
 import { startProxy } from "../support/proxy.ts"
 import { beginSession, INIT, jsonOf, post, seal } from "../support/sealing.ts"
@@ -291,39 +291,17 @@ it.live("slow senders of a head or a body get a timeout", () =>
   }),
 )
 
-it.live("one client's connections are limited, without affecting another client", () =>
-  Effect.gen(function* () {
-    const proxy = yield* startProxy({ settings: { maxConnectionsPerClient: 3, maxConnections: 100 } })
-    const held = yield* Effect.forEach([1, 2, 3], () => openSocket(proxy.port))
-    const refused = yield* openSocket(proxy.port, OK)
-    assert.strictEqual(yield* Effect.promise(() => refused.ended), "")
-    for (const { socket } of held.slice(0, 1)) socket.destroy()
-    const retry = Effect.gen(function* () {
-      const next = yield* openSocket(proxy.port, OK)
-      return yield* Effect.promise(() => next.ended)
-    })
-    const text = yield* Effect.repeat(retry, { until: (text) => text !== "" })
-    assert.match(text, /^HTTP\/1\.1 200 /)
-  }),
-)
-
 it.live("one client's requests in flight are limited, streams included, until they end", () =>
   Effect.gen(function* () {
     const goOn = yield* Deferred.make<void>()
-    const waiting = Layer.effect(
-      Upstream,
-      Effect.map(Effect.service(Upstream), (echo) =>
-        Upstream.of({
-          ...echo,
-          request: (request) => Effect.andThen(Deferred.await(goOn), echo.request(request)),
-          requestStream: (request) =>
-            Stream.concat(
-              echo.requestStream(request).pipe(Stream.take(1)),
-              Stream.drain(Stream.fromEffect(Deferred.await(goOn))),
-            ).pipe(Stream.concat(echo.requestStream(request).pipe(Stream.drop(1)))),
-        }),
-      ),
-    ).pipe(Layer.provide(Upstream.layerEcho))
+    const waiting = layerEchoWith((echo) => ({
+      request: (request) => Effect.andThen(Deferred.await(goOn), echo.request(request)),
+      requestStream: (request) =>
+        Stream.concat(
+          echo.requestStream(request).pipe(Stream.take(1)),
+          Stream.drain(Stream.fromEffect(Deferred.await(goOn))),
+        ).pipe(Stream.concat(echo.requestStream(request).pipe(Stream.drop(1)))),
+    }))
     const proxy = yield* startProxy({ upstream: waiting, settings: { maxConcurrentPerClient: 2 } })
     yield* Effect.promise(async () => {
       const session = await beginSession(proxy)

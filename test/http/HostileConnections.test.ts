@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { setTimeout } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer, Stream } from "effect"
-import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { Deferred, Duration, Effect, Stream } from "effect"
+import { layerEchoWith } from "../support/echo.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { beginSession, seal } from "../support/sealing.ts"
@@ -77,10 +77,7 @@ it.live("a reader that is too slow on average is cut, a fast one is not", () =>
         )
       }),
     )
-    const upstream = Layer.effect(
-      Upstream,
-      Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, requestStream: () => endless })),
-    ).pipe(Layer.provide(Upstream.layerEcho))
+    const upstream = layerEchoWith(() => ({ requestStream: () => endless }))
     const read = Effect.fnUntraced(function* (writeMinRate: number, pauseMs: number) {
       const proxy = yield* startProxy({ upstream, settings: { writeTimeout: Duration.seconds(1), writeMinRate } })
       const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))

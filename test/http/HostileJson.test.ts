@@ -156,27 +156,6 @@ describe("a body that is not I-JSON is refused", () => {
     }),
   )
 
-  it.live("by the gateway", () =>
-    Effect.gen(function* () {
-      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
-      const token = yield* tokenFor("alice")
-      for (const [body, told] of [
-        ...NOT_I_JSON.map(([value, told]) => [withX({ name: "a" }, value), told] as const),
-        [concat(BOM, utf8('{"name":"a"}')), MARKED] as const,
-      ]) {
-        const response = yield* Effect.promise(() =>
-          fetch(`${gateway.url}/api/v1/agents`, {
-            method: "POST",
-            headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-            body,
-          }),
-        )
-        const problem = yield* Effect.promise(() => jsonOf(response))
-        assert.deepStrictEqual([response.status, problem["code"], problem["detail"]], [400, "invalid-request", told])
-      }
-    }),
-  )
-
   it.live("by the proxy inside the seal, with a sealed problem", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { rateLimitFields, stateOf } from "../../src/http/shared/rateLimitFields.ts"
+import { rateLimitFields } from "../../src/http/shared/rateLimitFields.ts"
 import { RateLimited } from "../../src/services/access/RateLimits.ts"
 
 describe("rateLimitFields", () => {
   it("writes structured fields, with times rounded up", () => {
-    const states = [
-      stateOf("read-per-address", { limit: 600, remaining: 599, resetAfterMs: 1 }),
-      stateOf("read-per-tenant", new RateLimited({ limit: 60, retryAfterMs: 1001 })),
-    ]
-    assert.deepStrictEqual(rateLimitFields(states), {
+    const counted = [
+      ["read-per-address", { limit: 600, remaining: 599, resetAfterMs: 1 }],
+      ["read-per-tenant", new RateLimited({ limit: 60, retryAfterMs: 1001 })],
+    ] as const
+    assert.deepStrictEqual(rateLimitFields(counted), {
       "ratelimit-policy": '"read-per-address";q=600;w=60, "read-per-tenant";q=60;w=60',
       ratelimit: '"read-per-address";r=599;t=1, "read-per-tenant";r=0;t=2',
     })
@@ -16,7 +16,7 @@ describe("rateLimitFields", () => {
 
   it("omits policies without a limit", () => {
     assert.deepStrictEqual(
-      rateLimitFields([stateOf("read-per-tenant", { limit: 0, remaining: Infinity, resetAfterMs: 0 })]),
+      rateLimitFields([["read-per-tenant", { limit: 0, remaining: Infinity, resetAfterMs: 0 }]]),
       {},
     )
   })

@@ -164,35 +164,6 @@ describe("a proxy that knows its callers", () => {
       }).pipe(Effect.scoped),
   )
 
-  it.live("limits a caller's requests in flight", () =>
-    Effect.gen(function* () {
-      const gated = yield* gatedUpstream
-      const proxy = yield* closedProxy({ upstream: gated.layer, settings: { maxConcurrentPerCaller: 1 } })
-      const alice = () => proxy.client({ credential: credentialOf(ALICE) })
-      const first = alice().complete({ prompt: "x" })
-      yield* Effect.repeat(Effect.sync(gated.entered), { until: (entered) => entered === 1 })
-      yield* Effect.promise(async () => {
-        assert.deepInclude(await problemOf(alice().complete({ prompt: "x" })), { code: "rate-limited", sealed: true })
-      })
-      yield* gated.open
-      yield* Effect.promise(() => first)
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("opens no request from an address with too many refused credentials", () =>
-    Effect.gen(function* () {
-      const proxy = yield* closedProxy({ settings: { rateLimitRefused: 2 } })
-      yield* Effect.promise(async () => {
-        const stranger = proxy.client({ credential: credentialOf(STRANGER) })
-        for (let i = 0; i < 2; i++) {
-          assert.deepStrictEqual(await problemOf(stranger.complete({ prompt: "x" })), REFUSED)
-        }
-        assert.deepInclude(await problemOf(stranger.complete({ prompt: "x" })), { code: "rate-limited", sealed: false })
-        assert.strictEqual((await fetch(`${proxy.url}/v1/keys`)).status, 200)
-      })
-    }).pipe(Effect.scoped),
-  )
-
   it.live(
     "counts each request that it opens without a valid credential as refused, whatever else is wrong with it",
     () =>

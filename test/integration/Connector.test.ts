@@ -34,11 +34,6 @@ const setup = Effect.fnUntraced(function* (
 const chat = (content: string, more: object = {}) =>
   JSON.stringify({ model: "model-1", messages: [{ role: "user", content }], ...more })
 
-const tools = ["weather", "time"].map((name) => ({
-  type: "function",
-  function: { name, parameters: { type: "object", properties: { city: { type: "string" } } } },
-}))
-
 const errorIn = (lines: ReadonlyArray<string>) => {
   const { error } = JSON.parse(lines.join("")) as { readonly error: Readonly<Record<string, unknown>> }
   return error
@@ -75,25 +70,6 @@ describe.skipIf(!havePython)("a Python program", () => {
           .map(({ choices }) => choices[0]?.delta.content ?? "")
           .join(""),
         "Hello",
-      )
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("gets parallel tool calls", () =>
-    Effect.gen(function* () {
-      const { ask, fake } = yield* setup()
-      fake.always({
-        toolCalls: [
-          { name: "weather", arguments: { city: "Oslo" } },
-          { name: "time", arguments: { city: "Oslo" } },
-        ],
-      })
-      const { lines } = yield* ask({ body: chat("Weather and time?", { tools }) })
-      const [choice] = JSON.parse(lines.join("")).choices
-      assert.strictEqual(choice.finish_reason, "tool_calls")
-      assert.deepStrictEqual(
-        choice.message.tool_calls.map((call: { readonly function: object }) => call.function),
-        ["weather", "time"].map((name) => ({ name, arguments: '{"city":"Oslo"}' })),
       )
     }).pipe(Effect.scoped),
   )

@@ -1,7 +1,7 @@
 /** OpenAI's SDK, unmodified, through connector and proxy: Responses and embeddings are what they would be without them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import OpenAI, { APIError, APIUserAbortError } from "openai"
+import OpenAI, { APIError } from "openai"
 import { GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
 import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
@@ -223,21 +223,6 @@ describe("OpenAI's SDK through the connector", () => {
       assert.include(seen, "response.output_item.done")
       assert.notInclude(seen, "response.completed")
       assert.strictEqual(seen.at(-1), "response.failed")
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("ends the provider's call by hanging up", () =>
-    Effect.gen(function* () {
-      const { connector, native } = yield* nativeSetup()
-      native.answer(() => ({ body: namedEvents(...numbered(...begun)), after: "silence" }))
-      const thrown = yield* Effect.promise(async () => {
-        const stream = sdk(connector.url).responses.stream(agentic)
-        stream.on("response.output_text.delta", () => stream.abort())
-        return failureOf(stream.finalResponse())
-      })
-      assert.instanceOf(thrown, APIUserAbortError)
-      const { ended } = yield* Effect.promise(() => native.received(1))
-      assert.strictEqual(yield* Effect.promise(() => ended), "hung-up")
     }).pipe(Effect.scoped),
   )
 

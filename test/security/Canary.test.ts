@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Stream } from "effect"
+import { Effect, type Layer, Redacted, Stream } from "effect"
 import { utf8 } from "../../src/domain/bytes/bytes.ts"
 import type { ChatInput } from "../../src/domain/chat/chat.ts"
 import { FLOOR, pad } from "../../src/domain/protocol/padding.ts"
@@ -11,6 +11,7 @@ import { UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import type { Provider } from "../../src/services/upstream/Provider.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { overhear, spellingsOf } from "../support/canary.ts"
+import { layerEchoWith } from "../support/echo.ts"
 import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { runProxy } from "../support/processes.ts"
 import { type RunningProxy, startProxy } from "../support/proxy.ts"
@@ -127,11 +128,7 @@ const delta = {
   },
 }
 
-const upstream = (parts: Pick<Upstream["Service"], "request" | "requestStream">): Layer.Layer<Upstream> =>
-  Layer.effect(
-    Upstream,
-    Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, ...parts })),
-  ).pipe(Layer.provide(Upstream.layerEcho))
+const upstream = (parts: Pick<Upstream["Service"], "request" | "requestStream">) => layerEchoWith(() => parts)
 
 const failure = new UpstreamError({ code: "upstream-protocol", provider: "echo", detail })
 

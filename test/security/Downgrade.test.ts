@@ -24,7 +24,7 @@ const atInit =
   (asked, onward) =>
     asked.path === "/v1/init" ? change(asked, onward) : onward(asked)
 
-/** What a client has to call tampering, each a way to have X25519 alone. */
+/** Attempts to make the client use X25519 alone, each of which it must report as tampering. */
 const ATTACKS: Readonly<Record<string, PassOn>> = {
   "takes the suite out of what the client asks for": (asked, onward) => {
     const { suites, ...rest } = initOf(asked)

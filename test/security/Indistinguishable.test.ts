@@ -1,4 +1,4 @@
-/** Whatever is wrong inside a sealed request, the path and the sender see one and the same answer. */
+/** All faults inside a sealed request get the same answer. */
 import { request } from "node:http"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -17,7 +17,7 @@ const PROMPT = { prompt: "Pay Bob 10" }
 
 type Proxy = Parameters<typeof beginSession>[0]
 
-/** What came of a request: whether it was taken, and else the code of the refusal. */
+/** `taken`, or the code of the refusal. */
 const outcomeOf = async (response: Response): Promise<string> => {
   if (response.status !== 200) return String((await jsonOf(response))["code"])
   await response.text()

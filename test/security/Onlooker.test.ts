@@ -1,7 +1,7 @@
-/** What somebody who sees every byte on the wire can tell of what was answered: nothing but its size in steps, and the time. */
+/** An observer of every byte on the wire learns only the size of an answer, in steps, and the time. */
 import { setTimeout as wait } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Stream } from "effect"
+import { Duration, Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { parseObject, string, strings } from "../../src/client/verification/decode.ts"
 import { ResponseOpener } from "../../src/client/sealed/ResponseOpener.ts"
@@ -13,7 +13,7 @@ import { isObject } from "../../src/domain/json/json.ts"
 import { FLOOR, pad } from "../../src/domain/protocol/padding.ts"
 import { joinContent } from "../../src/domain/protocol/sealedContent.ts"
 import { type ApiEvent, UpstreamError } from "../../src/domain/upstream/upstream.ts"
-import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { layerEchoWith } from "../support/echo.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { type RunningProxy, startProxy } from "../support/proxy.ts"
 import { type RawAnswer, RawConnection } from "../support/rawExchange.ts"
@@ -25,7 +25,7 @@ const CONNECTIONS = 20
 /** All these exchanges take a while on a machine that is busy. */
 const TEST_MS = 120_000
 
-/** Everything of an answer but what is random in it: of long strings, their length. */
+/** An answer without its random parts: long strings are replaced by their length. */
 const looksOf = ({ chunks, head }: RawAnswer): string =>
   JSON.stringify([
     head,
@@ -44,7 +44,7 @@ interface Kind {
   readonly code: string | undefined
 }
 
-/** What its receiver learns of a complete answer: the code of its problem, if it has one. */
+/** Opens a complete answer and returns the code of its problem, if it has one. */
 const codeIn = async (sent: SentRequest, { chunks }: RawAnswer): Promise<unknown> => {
   const body = parseObject(chunks.join(""), "the answer")
   const opener = await ResponseOpener.begin(sent, new Map(), { form: "complete" }, string(body, "response_nonce"))
@@ -106,7 +106,7 @@ describe("complete answers on the wire", () => {
                   const answer = await connection.until(({ ended }) => ended)
                   const look = looksOf(answer)
                   looks.set(look, (looks.get(look) ?? 0) + 1)
-                  // They are what they are meant to be.
+                  // The exchange ended as intended.
                   if (sent !== undefined) assert.strictEqual(await codeIn(sent, answer), code)
                 }
               }),
@@ -177,34 +177,26 @@ describe("paced streams on the wire", () => {
     },
   }
 
-  const upstream = Layer.effect(
-    Upstream,
-    Effect.map(Effect.service(Upstream), (echo) =>
-      Upstream.of({
-        ...echo,
-        requestStream: ({ body }) =>
-          Stream.unwrap(
-            Effect.clockWith((clock) =>
-              Effect.map(clock.currentTimeMillis, (begun) => {
-                const stream = Object.entries(STREAMS).find(([prompt]) =>
-                  body.text.includes(JSON.stringify(prompt)),
-                )?.[1]
-                if (stream === undefined) return Stream.die("no such stream")
-                const until = (at: number) =>
-                  Effect.flatMap(clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, begun + at - now)))
-                return Stream.fromIterable(stream.said).pipe(
-                  Stream.rechunk(1),
-                  Stream.mapEffect(([at, token]) =>
-                    Effect.as(until(at), { _tag: "Delta", provider: "provider1", chunk: chunkOf(token) } as const),
-                  ),
-                  Stream.concat(Stream.unwrap(Effect.as(until(stream.after ?? LASTS), stream.end))),
-                )
-              }),
-            ),
-          ),
-      }),
-    ),
-  ).pipe(Layer.provide(Upstream.layerEcho))
+  const upstream = layerEchoWith(() => ({
+    requestStream: ({ body }) =>
+      Stream.unwrap(
+        Effect.clockWith((clock) =>
+          Effect.map(clock.currentTimeMillis, (begun) => {
+            const stream = Object.entries(STREAMS).find(([prompt]) => body.text.includes(JSON.stringify(prompt)))?.[1]
+            if (stream === undefined) return Stream.die("no such stream")
+            const until = (at: number) =>
+              Effect.flatMap(clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, begun + at - now)))
+            return Stream.fromIterable(stream.said).pipe(
+              Stream.rechunk(1),
+              Stream.mapEffect(([at, token]) =>
+                Effect.as(until(at), { _tag: "Delta", provider: "provider1", chunk: chunkOf(token) } as const),
+              ),
+              Stream.concat(Stream.unwrap(Effect.as(until(stream.after ?? LASTS), stream.end))),
+            )
+          }),
+        ),
+      ),
+  }))
 
   /** The same length for every ciphertext and statement of one length; a statement has the time of day in it. */
   const shapeOf = (chunk: string): string =>

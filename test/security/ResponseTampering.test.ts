@@ -1,6 +1,6 @@
 /** Every byte, and the order and number of everything in a sealed answer, is verified by the client. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { decodeBase64Url } from "../../src/domain/bytes/bytes.ts"
 import { FLOOR, UNPACED_FLOOR } from "../../src/domain/protocol/padding.ts"
 import type { ChatChunk } from "../../src/domain/chat/chat.ts"
@@ -8,20 +8,17 @@ import { PinMismatch, StreamTruncated, Tampered } from "../../src/client/errors.
 import { ResponseOpener } from "../../src/client/sealed/ResponseOpener.ts"
 import type { Fetch, SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import { verifyProof, verifyReceipt } from "../../src/client/verification/verify.ts"
-import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { layerEchoWith } from "../support/echo.ts"
 import { type RunningProxy, startProxy as start } from "../support/proxy.ts"
 import { beginSession, jsonOf, keysOf, post, seal, withByteChanged, withCharacterChanged } from "../support/sealing.ts"
-import { changing, changingEvents, eventsOf, failureOf, recording, type SentEvent, textOf } from "../support/tamper.ts"
+import { changing, changingEvents, eventsOf, failureOf, type SentEvent, textOf } from "../support/tamper.ts"
 
 /** A proxy whose echo says everything in pieces of its own, each of which is a frame. */
 const startProxy = () =>
   start({
-    upstream: Layer.effect(
-      Upstream,
-      Effect.map(Effect.service(Upstream), (echo) =>
-        Upstream.of({ ...echo, requestStream: (request) => Stream.rechunk(echo.requestStream(request), 1) }),
-      ),
-    ).pipe(Layer.provide(Upstream.layerEcho)),
+    upstream: layerEchoWith((echo) => ({
+      requestStream: (request) => Stream.rechunk(echo.requestStream(request), 1),
+    })),
   })
 
 /** The echo streams a role, each word, a finish reason and usage: with these, 12 frames, the final one included. */
@@ -223,107 +220,6 @@ it.effect("a change of the response nonce, or of any character of a statement, i
       // One kind of statement does not pass for the other.
       assert.instanceOf(await failureOf(verifyProof(statements.receipt, trust)), Tampered)
       assert.instanceOf(await failureOf(verifyReceipt(statements.proof, trust)), Tampered)
-    })
-  }),
-)
-
-it.effect("frames and proofs of another answer do not fit, whatever is spliced", () =>
-  Effect.gen(function* () {
-    const proxy = yield* startProxy()
-    yield* Effect.promise(async () => {
-      const { answers, record } = recording()
-      // The other answer is to the same prompt, in the same session, from the same client.
-      const client = (splice: (mine: ReadonlyArray<SentEvent>, other: ReadonlyArray<SentEvent>) => unknown) => {
-        let first = true
-        const made = proxy.client({
-          fetch: async (url, init) => {
-            if (!url.endsWith("/v1/completions")) return fetch(url, init)
-            if (first) {
-              first = false
-              return record(url, init)
-            }
-            return changing((body) => {
-              const other = eventsOf(answers.at(-1) ?? "")
-              return textOf(splice(eventsOf(body), other) as ReadonlyArray<SentEvent>)
-            })(url, init)
-          },
-        })
-        return made
-      }
-      const splices: ReadonlyArray<
-        (mine: ReadonlyArray<SentEvent>, other: ReadonlyArray<SentEvent>) => ReadonlyArray<SentEvent>
-      > = [
-        (_, other) => other,
-        (mine, other) => [...mine.slice(0, 1), ...other.slice(1)],
-        (mine, other) => [...other.slice(0, 1), ...mine.slice(1)],
-        (mine, other) => [...mine.slice(0, -1), ...other.slice(-1)],
-        (mine, other) => [...mine.slice(0, -2), ...other.slice(-2)],
-        ...Array.from(
-          { length: FRAMES },
-          (_, index) => (mine: ReadonlyArray<SentEvent>, other: ReadonlyArray<SentEvent>) =>
-            mine.toSpliced(index + 1, 1, ...other.slice(index + 1, index + 2)),
-        ),
-      ]
-      for (const [index, splice] of splices.entries()) {
-        const spliced = client(splice)
-        assert.isUndefined((await read(spliced)).error)
-        assert.instanceOf((await read(spliced)).error, Tampered, `splice ${index}`)
-      }
-    })
-  }),
-)
-
-/** The frames of an answer, whatever its form. */
-const framesOf = (text: string): { readonly response_nonce: string; readonly frames: ReadonlyArray<string> } => {
-  if (text.trimStart().startsWith("{")) return JSON.parse(text) as ReturnType<typeof framesOf>
-  const [open, ...events] = eventsOf(text).filter(({ event }) => event !== "proof")
-  return {
-    response_nonce: String(parse(open ?? frame({}))["response_nonce"]),
-    frames: events.map((event) => String(parse(event)["ciphertext"])),
-  }
-}
-
-const asStream = (text: string): Response => {
-  const { frames, response_nonce } = framesOf(text)
-  const events = [
-    { event: "open", data: JSON.stringify({ response_nonce }) },
-    ...frames.map((ciphertext, seq) => frame({ seq, final: seq === frames.length - 1, ciphertext })),
-  ]
-  return new Response(textOf(events), { headers: { "content-type": "text/event-stream" } })
-}
-
-const asComplete = (text: string): Response => {
-  const { frames, response_nonce } = framesOf(text)
-  const headers = { "content-type": "application/vnd.sealgate.sealed+json" }
-  return Response.json({ response_nonce, frames: [frames[0], frames.at(-1)] }, { headers })
-}
-
-it.effect("an answer of one form does not pass for one of another form", () =>
-  Effect.gen(function* () {
-    const proxy = yield* startProxy()
-    yield* Effect.promise(async () => {
-      const unservable = { provider: "provider4" }
-      const through = (change: (text: string) => Response) => proxy.client({ fetch: changing(change) })
-      const attempts: ReadonlyArray<readonly [name: string, attempt: () => Promise<unknown>]> = [
-        ["complete as stream", () => through(asStream).complete({ prompt: "hello" })],
-        ["stream as complete", () => through(asComplete).stream({ prompt: "hello" })],
-        ["failure as stream", () => through(asStream).complete({ prompt: "hello" }, unservable)],
-        ["failed stream as complete", () => through(asComplete).stream({ prompt: "hello" }, unservable)],
-        ["failure as success", () => through((text) => new Response(text)).complete({ prompt: "hello" }, unservable)],
-      ]
-      for (const [name, attempt] of attempts) assert.instanceOf(await failureOf(attempt()), Tampered, name)
-
-      // The same, one layer below: the form is bound to every frame.
-      for (const stream of [true, false]) {
-        const { keys, sent, text } = await recordExchange(proxy, stream)
-        const { frames, response_nonce } = framesOf(text)
-        for (const form of ["complete", "stream"] as const) {
-          const opener = await ResponseOpener.begin(sent, keys, layoutOf(form), response_nonce)
-          const opening = opener.open(frames[0] ?? "", false)
-          if ((form === "stream" && stream) || (form === "complete" && !stream)) await opening
-          else assert.instanceOf(await failureOf(opening), Tampered)
-        }
-      }
     })
   }),
 )

@@ -1,11 +1,11 @@
-/** What a stranger on a public port learns, from all that can be fetched there, of what others do: nothing. */
+/** Nothing that a stranger can fetch on a public port reveals the activity of others. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { call, callOperator, databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { beginSession } from "../support/sealing.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 
-/** What no description names. */
+/** Paths that are not in the OpenAPI document. */
 const BESIDE = ["/", "/docs", "/docs/main.js", "/console", "/console/main.js", "/console/style.css", "/openapi.json"]
 const GUESSED = ["/metrics", "/v1/completions", "/v1/sessions", "/api/v1/jobs?limit=1", "/nothing"]
 

@@ -1,6 +1,5 @@
 /** The payload of a sealed request (sealed protocol §3). */
 import { Schema } from "effect"
-import { isObject } from "../json/json.ts"
 
 const REQUEST_ID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
 
@@ -29,16 +28,3 @@ export const SealedRequest = Schema.Struct({
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   body: Schema.Unknown,
 })
-
-/** Fast check of {@link RequestHead}; the schema reports the faults of others. */
-export const isRequestHead = (value: unknown): value is typeof RequestHead.Type =>
-  isObject(value) && isRequestId(value["request_id"]) && Number.isSafeInteger(value["issued_at"])
-
-/** Fast check of a request without headers, as most are; the schema decodes the others. */
-export const isUsualRequest = (value: unknown): value is typeof SealedRequest.Type =>
-  isObject(value) &&
-  typeof value["api"] === "string" &&
-  Object.hasOwn(value, "body") &&
-  !Object.hasOwn(value, "headers") &&
-  (!Object.hasOwn(value, "provider") || (typeof value["provider"] === "string" && value["provider"] !== "")) &&
-  (!Object.hasOwn(value, "restart") || typeof value["restart"] === "boolean")

@@ -5,7 +5,6 @@ import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
-import { jobResponse } from "./jobJson.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** `Retry-After` of a new job. */
@@ -36,9 +35,9 @@ export const AgentsHandlers = layerHandlers(
     ) {
       const { tenant } = yield* CurrentUser
       const job = yield* jobs.enqueue(tenant, id, payload, key)
-      return jobResponse(job, {
-        status: 202,
-        headers: { location: `/api/v1/jobs/${job.id}`, "retry-after": String(POLL_AFTER_SECONDS) },
+      return HttpApiSchema.withHeaders({
+        body: job,
+        headers: { location: `/api/v1/jobs/${job.id}`, "retry-after": POLL_AFTER_SECONDS },
       })
     })
 

@@ -23,9 +23,7 @@ export class GatewayLimits extends Context.Service<GatewayLimits, GatewayLimitSe
   "sealgate/http/gateway/GatewayLimits",
 ) {}
 
-/**
- * The rate class of a request. `annotations` are those of its endpoint, if there is one.
- */
+/** The rate class of a request. `annotations` are those of its endpoint, if there is one. */
 export const rateClassOf = (method: string, annotations: Context.Context<never> = Context.empty()) =>
   Context.get(annotations, RateClass) ?? (method === "GET" || method === "HEAD" ? "read" : "write")
 
@@ -33,5 +31,5 @@ export const gatewayKindOf =
   (limits: GatewayLimitSettings): KindOf =>
   (method, route) => {
     const name = rateClassOf(method, route?.annotations)
-    return { name, perMinute: limits[name], inFlight: 0, ofProcess: false }
+    return { name, perMinute: limits[name] }
   }

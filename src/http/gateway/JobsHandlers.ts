@@ -1,5 +1,5 @@
 import { Duration, Effect, Schema, Stream } from "effect"
-import { type JobEvent, JobStepBegun } from "../../domain/jobs/job.ts"
+import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
@@ -8,22 +8,23 @@ import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
-import { jobJson, jobResponse, stepJson } from "./jobJson.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** Makes the server send the headers at once, so callers know that they are connected. */
 const OPENING = ": connected\n\n"
 
-const encodeBegun = Schema.encodeEffect(Schema.fromJsonString(JobStepBegun))
+const encodeBegun = Schema.encodeSync(Schema.fromJsonString(JobStepBegun))
+const encodeStep = Schema.encodeSync(Schema.fromJsonString(JobStep))
+const encodeJob = Schema.encodeSync(Schema.fromJsonString(Job))
 
-const render = (event: JobEvent): Effect.Effect<string> => {
+const render = (event: JobEvent): string => {
   switch (event._tag) {
     case "Begun":
-      return Effect.map(Effect.orDie(encodeBegun(event.step)), (data) => renderEvent("begun", data))
+      return renderEvent("begun", encodeBegun(event.step))
     case "Step":
-      return Effect.succeed(renderEvent("step", stepJson(event.step), String(event.id)))
+      return renderEvent("step", encodeStep(event.step), String(event.id))
     case "Ended":
-      return Effect.succeed(renderEvent("ended", jobJson(event.job), String(event.id)))
+      return renderEvent("ended", encodeJob(event.job), String(event.id))
   }
 }
 
@@ -55,7 +56,7 @@ export const JobsHandlers = layerHandlers(
       yield* jobs.get(tenant, id)
       yield* place(tenant)
       const events = jobs.events(tenant, id, after).pipe(
-        Stream.mapEffect(render),
+        Stream.map(render),
         Stream.catch((error) => Stream.succeed(renderEvent("error", JSON.stringify(error.problem)))),
         Stream.interruptWhen(drain.begun),
       )
@@ -65,7 +66,7 @@ export const JobsHandlers = layerHandlers(
     return handlers.handleAll({
       list: ({ query: { agent_id, cursor, limit, status } }) =>
         Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, { agent_id, status }, { cursor, limit })),
-      get: ({ params, query }) => Effect.map(get(params.id, query.wait ?? 0), (job) => jobResponse(job)),
+      get: ({ params, query }) => get(params.id, query.wait ?? 0),
       events: ({ headers, params }) => events(params.id, headers["last-event-id"] ?? 0),
       receipts: ({ params }) =>
         Effect.flatMap(CurrentUser, ({ tenant }) =>

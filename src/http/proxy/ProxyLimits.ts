@@ -14,15 +14,13 @@ interface ProxyLimits {
 
 /** Requests that neither read nor begin a session count as completions. */
 export const proxyKindOf = (limits: ProxyLimits): KindOf => {
-  const kind = (name: "read" | "init" | "completions", inFlight: number): RequestKind => ({
-    name,
-    perMinute: limits[name],
-    inFlight,
-    ofProcess: false,
-  })
-  const read = kind("read", 0)
-  const init = kind("init", 0)
-  const completions = kind("completions", limits.concurrent)
+  const read: RequestKind = { name: "read", perMinute: limits.read }
+  const init: RequestKind = { name: "init", perMinute: limits.init }
+  const completions: RequestKind = {
+    name: "completions",
+    perMinute: limits.completions,
+    inFlight: limits.concurrent,
+  }
   return (method, route) => {
     if (method === "GET" || method === "HEAD") return read
     return route?.path === "/v1/init" ? init : completions

@@ -6,13 +6,12 @@
 import { isUtf8 } from "node:buffer"
 import { Effect, Result, Schema } from "effect"
 import { Malformed } from "../../api/problems.ts"
-import { COMPLETION_MEMBERS, CompletionRequest, ENC_BYTES } from "../../api/proxy/SealedApi.ts"
+import { CompletionRequest, ENC_BYTES } from "../../api/proxy/SealedApi.ts"
 import { type Bytes, decodeBase64Url, fromUtf8 } from "../../domain/bytes/bytes.ts"
 import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/json/iJson.ts"
 import { releaseBytes } from "../../domain/bytes/releaseBytes.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { Outline } from "../../domain/json/outline.ts"
-import type { ProblemIssue } from "../../domain/problems/problem.ts"
 import { inSteps } from "../../services/inSteps.ts"
 import type { Envelope } from "../../services/sealing/SealedExchange.ts"
 
@@ -91,44 +90,17 @@ const decodeEnc = (text: Buffer): Bytes | undefined => {
   return bytes !== undefined && bytes.length >= fewest && bytes.length <= most ? bytes : undefined
 }
 
-/** Text that needs no unescaping in JSON: printable ASCII without quotation marks and backslashes. */
-const LITERAL = /^[ !#-[\]-~]*$/
-
-/** The faults of the members in `names`; `undefined` if one contains characters that JSON might escape. */
-const faultsOf = (members: Members, names: ReadonlyArray<Member>): ReadonlyArray<ProblemIssue> | undefined => {
-  const faults: Array<ProblemIssue> = []
-  for (const name of names) {
-    const { is, message } = COMPLETION_MEMBERS[name]
-    const text = members[name].toString("latin1")
-    if (is(text)) continue
-    if (!LITERAL.test(text)) return undefined
-    faults.push({ path: `payload.${name}`, message })
-  }
-  return faults
-}
+const isSessionId = Schema.is(CompletionRequest.fields.session_id)
 
 /** Reads an envelope in the form that clients send; `undefined` for any other text. */
-const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined => {
+const readPlain = (body: Buffer): Envelope | undefined => {
   const members = plainMembers(body)
   if (members === undefined) return undefined
-  const ciphertext = decodeText(members.ciphertext)
+  const session_id = members.session_id.toString("latin1")
   const enc = decodeEnc(members.enc)
-  // Decoded members need no further check.
-  const decoded = { session_id: undefined, enc, ciphertext }
-  const errors = faultsOf(
-    members,
-    MEMBERS.filter((member) => decoded[member] === undefined),
-  )
-  if (errors === undefined) return undefined
-  if (errors.length > 0) {
-    if (ciphertext !== undefined) releaseBytes(ciphertext)
-    return Result.fail(new Malformed({ errors }))
-  }
-  return Result.succeed({
-    session_id: members.session_id.toString("latin1"),
-    enc: enc ?? members.enc.toString("latin1"),
-    ciphertext: ciphertext ?? members.ciphertext.toString("latin1"),
-  })
+  if (enc === undefined || !isSessionId(session_id)) return undefined
+  const ciphertext = decodeText(members.ciphertext)
+  return ciphertext === undefined ? undefined : { session_id, enc, ciphertext }
 }
 
 const decode = Schema.decodeUnknownResult(CompletionRequest, { errors: "all" })
@@ -171,6 +143,6 @@ export const readEnvelope = (body: ArrayBuffer): Effect.Effect<Envelope, Malform
     }
     releaseBytes(bytes)
     // Decoding megabytes takes long, so others run before the request is opened.
-    const read = Effect.fromResult(plain)
+    const read = Effect.succeed(plain)
     return isLarge ? Effect.andThen(Effect.yieldNow, read) : read
   })

@@ -9,7 +9,7 @@ import { ConcurrencyLimits, type TooManyInFlight } from "../../services/access/C
 import { type RateLimited, RateLimits } from "../../services/access/RateLimits.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
 import { retryAfter } from "./renderProblems.ts"
-import { PolicyStates, stateOf } from "./rateLimitFields.ts"
+import { PolicyStates } from "./rateLimitFields.ts"
 import type { Route } from "./RouteTable.ts"
 
 /** Requests that count together, with the limits of one client. 0 is no limit. */
@@ -17,9 +17,9 @@ export interface RequestKind {
   readonly name: string
   readonly perMinute: number
   /** Limit of requests whose response is not yet written. */
-  readonly inFlight: number
+  readonly inFlight?: number
   /** Whether each process counts by itself, because orchestrators probe every process. */
-  readonly ofProcess: boolean
+  readonly ofProcess?: boolean
 }
 
 /** The kind of a request; `route` is undefined if the answer is 404 or 405. */
@@ -38,9 +38,9 @@ export const makeTake = Effect.map(
       Effect.flatMap(CountedPolicies, (states) => {
         const take = ofProcess ? rates.takeHere : rates.take
         return Effect.mapBoth(take(`${policy}:${whose}`, limit), {
-          onSuccess: (allowance) => states.add(stateOf(policy, allowance)),
+          onSuccess: (allowance) => states.add(policy, allowance),
           onFailure: (error) => {
-            states.add(stateOf(policy, error))
+            states.add(policy, error)
             return error
           },
         })
@@ -60,7 +60,7 @@ export const makeCountRequest = Effect.gen(function* () {
   const concurrency = yield* ConcurrencyLimits
   return (
     request: HttpServerRequest.HttpServerRequest,
-    { inFlight, name, ofProcess, perMinute }: RequestKind,
+    { inFlight = 0, name, ofProcess, perMinute }: RequestKind,
   ): Effect.Effect<void, TooManyRequests, Scope.Scope> => {
     const { by, whose } = clientIdentity(request)
     const policy = `${name}-per-${by}`

@@ -42,14 +42,6 @@ export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   readonly kindOf: KindOf
 }
 
-/** Calls `handle` with the request in one step, where `Effect.flatMap` over the service takes three. */
-const withRequest = <A, E, R>(
-  handle: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.contextWith((context: Context.Context<R | HttpServerRequest.HttpServerRequest>) =>
-    handle(Context.get(context, HttpServerRequest.HttpServerRequest)),
-  )
-
 /** Whether `Content-Length` is above the limit. Bodies without it are cut off at the limit. */
 const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxBodyBytes: number): boolean =>
   Number(headers["content-length"] ?? 0) > maxBodyBytes
@@ -102,8 +94,8 @@ export const layerEdge = (settings: EdgeSettings) => {
           },
         })
       return (app) =>
-        withRequest((asItCame) => {
-          const handled = withRequest((request) => {
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (asItCame) => {
+          const handled = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
             const refusal =
               hostRefusal(asItCame, hosts, "ALLOWED_HOSTS") ?? originRefusal(request, origins, MAY_BE_ALLOWED)
             const route = routes.find(request.method, request.url)

@@ -40,21 +40,18 @@ const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
   Stream.suspend(() => {
     const room = Latch.makeUnsafe(true)
     let waiting = 0
-    const cameIn = (text: string) => {
-      waiting += text.length
-      if (waiting >= BUFFERED_CHARACTERS) room.closeUnsafe()
-    }
-    const wentOut = (text: string) => {
-      waiting -= text.length
+    const count = (characters: number) => {
+      waiting += characters
       if (waiting < BUFFERED_CHARACTERS) room.openUnsafe()
+      else room.closeUnsafe()
     }
-    return Stream.mapArray(queueEvents(events, room, cameIn), (texts) => {
-      texts.forEach(wentOut)
+    return Stream.mapArray(queueEvents(events, room, count), (texts) => {
+      for (const text of texts) count(-text.length)
       return texts
     })
   })
 
-const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (text: string) => void) =>
+const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, count: (characters: number) => void) =>
   Stream.callback<string>(
     Effect.fnUntraced(function* (queue) {
       const clock = yield* Clock.Clock
@@ -64,12 +61,12 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (
       }
       const send = (text: string) =>
         Effect.suspend(() => {
-          cameIn(text)
+          count(text.length)
           return Effect.andThen(Queue.offer(queue, text), Effect.andThen(Effect.sync(sent), room.await))
         })
       const comment = () => {
         // If the buffer is full, events keep the connection alive.
-        if (Queue.offerUnsafe(queue, COMMENT)) cameIn(COMMENT)
+        if (Queue.offerUnsafe(queue, COMMENT)) count(COMMENT.length)
         sent()
       }
       yield* Stream.runForEach(events, send).pipe(

@@ -86,7 +86,7 @@ export const layerOperatorRoutes = ({
 }: OperatorRoutesSettings) => {
   // The public names of the server are not valid on its operator's loopback listener.
   const hosts = hostRules({ host, allowedHosts: isLoopback(host) ? undefined : allowedHosts })
-  const kind: RequestKind = { name: "operator", perMinute: rateLimitProbes, inFlight: 0, ofProcess: true }
+  const kind: RequestKind = { name: "operator", perMinute: rateLimitProbes, ofProcess: true }
   return Layer.unwrap(
     Effect.map(ReadinessProbe, (probe) =>
       Layer.mergeAll(

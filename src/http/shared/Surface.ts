@@ -17,7 +17,7 @@ import { IsProbe } from "../../api/SystemApi.ts"
 
 /** Gives probes a rate limit of their own, so that other requests from a load balancer's address cannot use it up. */
 const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
-  const probes: RequestKind = { name: "probes", perMinute, inFlight: 0, ofProcess: true }
+  const probes: RequestKind = { name: "probes", perMinute, ofProcess: true }
   return (method, route) =>
     route !== undefined && Context.get(route.annotations, IsProbe) ? probes : kindOf(method, route)
 }
@@ -39,13 +39,8 @@ interface SurfaceOptions extends Pick<
     }
 }
 
-interface EntranceOptions {
-  readonly component: "proxy" | "gateway"
-  /** Paths of the pages, without leading slash. */
-  readonly pages: ReadonlyArray<string>
-  /** Paths of documents for programs, without leading slash. */
-  readonly documents: ReadonlyArray<string>
-}
+/** Documents for programs. */
+const DOCUMENTS = ["openapi.json", "health", "ready"]
 
 const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["accept"]?.includes("text/html") === true
@@ -54,9 +49,9 @@ const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
  * `GET /`: redirects browsers to the console and sends programs a list. Addresses are relative, so they work below any
  * prefix.
  */
-const layerEntrance = ({ component, documents, pages }: EntranceOptions) => {
+const layerEntrance = (component: SurfaceOptions["component"], pages: ReadonlyArray<string>) => {
   const [first] = pages
-  const list = HttpServerResponse.jsonUnsafe({ software: SOFTWARE, component, pages, documents })
+  const list = HttpServerResponse.jsonUnsafe({ software: SOFTWARE, component, pages, documents: DOCUMENTS })
   return HttpRouter.add("GET", "/", (request) =>
     Effect.succeed(
       first !== undefined && wantsPage(request)
@@ -92,11 +87,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
   return Layer.mergeAll(
     HttpApiBuilder.layer(api),
     layerAssets([description]),
-    layerEntrance({
-      component,
-      pages: pages.map(({ path }) => path.slice(1)).toReversed(),
-      documents: ["openapi.json", "health", "ready"],
-    }),
+    layerEntrance(component, pages.map(({ path }) => path.slice(1)).toReversed()),
     ...pages.map(layerPage),
     layerScrape(settings.operatorToken),
     logOpenHosts(settings),

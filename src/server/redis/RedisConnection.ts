@@ -19,7 +19,7 @@ const SILENCE_MS = 10_000
 /** How long a start waits for the first connection, so that limits are shared from the first request on. */
 const START_PATIENCE = Duration.seconds(5)
 /** Losses within this time of each other are logged once. */
-const TELL_EVERY = Duration.seconds(30)
+const LOG_EVERY = Duration.seconds(30)
 
 /** The ping writes, because a Redis that is read-only cannot share anything. */
 const PROBE = ["SET", "sealgate:probe", "1", "PX", "10000"] as const
@@ -95,22 +95,22 @@ const kindOf = ({ cause }: Redis.RedisError): string => {
 const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const { host } = new URL(Redacted.value(url))
   let current: Connection | undefined
-  let toldAt = -Infinity
-  let untold = false
+  let loggedAt = -Infinity
+  let isLossLogged = false
   const attempted = yield* Deferred.make<void>()
 
-  const tellLoss = Effect.fnUntraced(function* (error: Redis.RedisError) {
+  const logLoss = Effect.fnUntraced(function* (error: Redis.RedisError) {
     const now = yield* Clock.currentTimeMillis
-    if (untold || now - toldAt < Duration.toMillis(TELL_EVERY)) return
-    toldAt = now
-    untold = true
+    if (isLossLogged || now - loggedAt < Duration.toMillis(LOG_EVERY)) return
+    loggedAt = now
+    isLossLogged = true
     yield* Effect.logWarning(
       `Redis does not answer (${kindOf(error)}): until it does, this process counts rate limits and circuits by itself`,
     ).pipe(Effect.annotateLogs({ host }))
   })
-  const tellReturn = Effect.suspend(() => {
-    if (!untold) return Effect.void
-    untold = false
+  const logReturn = Effect.suspend(() => {
+    if (!isLossLogged) return Effect.void
+    isLossLogged = false
     return Effect.logInfo("Redis answers: rate limits and circuits are shared").pipe(Effect.annotateLogs({ host }))
   })
 
@@ -122,7 +122,7 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
     yield* Effect.acquireRelease(
       Effect.suspend(() => {
         current = connection
-        return Effect.andThen(redisObserved(true), tellReturn)
+        return Effect.andThen(redisObserved(true), logReturn)
       }),
       () =>
         Effect.suspend(() => {
@@ -139,7 +139,7 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
 
   yield* redisObserved(false)
   yield* hold.pipe(
-    Effect.catch(tellLoss),
+    Effect.catch(logLoss),
     Effect.andThen(Deferred.succeed(attempted, undefined)),
     Effect.andThen(Effect.sleep(LOOK_EVERY)),
     Effect.forever,

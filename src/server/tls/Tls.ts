@@ -1,10 +1,10 @@
 /** The certificate files of a server: read together, and checked before they are used. */
 import { constants, createHash, createPrivateKey, X509Certificate } from "node:crypto"
-import { open, readFile } from "node:fs/promises"
+import { readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { DateTime, Effect, Schema } from "effect"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
-import { accessFault } from "../../services/fileAccess.ts"
+import { readKeys } from "../../services/fileAccess.ts"
 import { checkRules, type ConfigurationMistakes, type Rule } from "../../domain/problems/configuration.ts"
 
 export interface TlsSettings {
@@ -73,15 +73,12 @@ const read = (variable: string, path: string): Effect.Effect<Buffer, TlsError> =
 
 /** Reads the private key, unless other users could have read it. */
 const readKey = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Buffer, TlsError> {
-  const [content, fault] = yield* Effect.tryPromise({
-    try: async () => {
-      await using file = await open(path)
-      return [await file.readFile(), accessFault(path, await file.stat(), true)] as const
-    },
+  const read = yield* Effect.tryPromise({
+    try: () => readKeys(path, true),
     catch: (cause) => new TlsError({ problem: `TLS_KEY_FILE: ${path} cannot be read: ${fileReason(cause)}.` }),
   })
-  if (fault === undefined) return content
-  return yield* new TlsError({ problem: `TLS_KEY_FILE: ${path} ${fault.problem}. ${fault.remedy}.` })
+  if (Buffer.isBuffer(read)) return read
+  return yield* new TlsError({ problem: `TLS_KEY_FILE: ${path} ${read.problem}. ${read.remedy}.` })
 })
 
 /** Reads all files without checking their contents. */

@@ -65,20 +65,20 @@ export interface Refusal {
 export const makeRefusals = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const run = yield* FiberMap.makeRuntime<never, Reason>()
-  const untold = new Map<Reason, { readonly count: number; readonly last: Refusal }>()
+  const unlogged = new Map<Reason, { readonly count: number; readonly last: Refusal }>()
 
-  const tell = Effect.fnUntraced(function* (reason: Reason) {
-    const told = untold.get(reason)
-    if (told === undefined) return
-    untold.delete(reason)
+  const logPending = Effect.fnUntraced(function* (reason: Reason) {
+    const pending = unlogged.get(reason)
+    if (pending === undefined) return
+    unlogged.delete(reason)
     // Load balancers and scanners open and close connections; that needs no action.
     const log = reason === "disconnected" ? Effect.logDebug : Effect.logWarning
     yield* log(`TLS client refused: ${REASONS[reason]}`).pipe(
       Effect.annotateLogs({
         reason,
-        count: told.count,
-        code: told.last.code,
-        address: canonicalAddress(told.last.address),
+        count: pending.count,
+        code: pending.last.code,
+        address: canonicalAddress(pending.last.address),
       }),
     )
     yield* Effect.sleep(QUIET)
@@ -87,8 +87,8 @@ export const makeRefusals = Effect.gen(function* () {
   return (refusal: Refusal): void => {
     const { reason } = refusal
     refused({ reason }).updateUnsafe(1, context)
-    untold.set(reason, { count: (untold.get(reason)?.count ?? 0) + 1, last: refusal })
-    run(reason, Effect.repeat(tell(reason), { while: () => untold.has(reason) }), { onlyIfMissing: true })
+    unlogged.set(reason, { count: (unlogged.get(reason)?.count ?? 0) + 1, last: refusal })
+    run(reason, Effect.repeat(logPending(reason), { while: () => unlogged.has(reason) }), { onlyIfMissing: true })
   }
 })
 

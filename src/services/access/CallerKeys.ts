@@ -3,10 +3,9 @@
  * changes. A key has 256 random bits, so its hash needs no salt.
  */
 import { createHash, createHmac, randomBytes } from "node:crypto"
-import { open } from "node:fs/promises"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { Duration, Effect, Redacted, Result, Schema } from "effect"
-import { accessFault } from "../fileAccess.ts"
+import { readKeys } from "../fileAccess.ts"
 
 const PREFIX = "sg_"
 const KEY_BYTES = 32
@@ -26,7 +25,7 @@ export const CallerName = Schema.String.check(
   Schema.isPattern(/^[\w.@-]{1,64}$/, { expected: "1 to 64 characters of A-Z a-z 0-9 . _ @ -" }),
 )
 
-const hashOf = (key: string): string => createHash("sha256").update(key).digest("base64url")
+const hashOf = (bytes: string | Buffer): string => createHash("sha256").update(bytes).digest("base64url")
 
 /** Makes a key for `name`, and its line for the file. */
 export const newCallerKey = (name: string): { readonly key: Redacted.Redacted; readonly line: string } => {
@@ -47,37 +46,16 @@ export class CallerKeysUnusable extends Schema.TaggedError<CallerKeysUnusable>()
   }
 }
 
-/**
- * Reads up to `MAX_FILE_BYTES` and one more. Other users may read the file, because it only has hashes, but must not write
- * to it, because that would admit callers.
- */
-const readSome = async (file: string): Promise<Buffer | CallerKeysUnusable> => {
-  const handle = await open(file)
-  try {
-    const fault = accessFault(file, await handle.stat(), false)
-    if (fault !== undefined) return new CallerKeysUnusable({ file, problem: `${fault.problem}. ${fault.remedy}.` })
-    const buffer = Buffer.alloc(MAX_FILE_BYTES + 1)
-    let length = 0
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, length, buffer.length - length)
-      length += bytesRead
-      if (bytesRead === 0 || length === buffer.length) return buffer.subarray(0, length)
-    }
-  } finally {
-    await handle.close()
-  }
-}
-
 const read = Effect.fnUntraced(function* (file: string) {
-  const bytes = yield* Effect.tryPromise({
-    try: () => readSome(file),
-    catch: (error) => new CallerKeysUnusable({ file, problem: `cannot be read: ${fileReason(error)}` }),
+  const unusable = (problem: string) => new CallerKeysUnusable({ file, problem })
+  const content = yield* Effect.tryPromise({
+    // Other users may read the hashes, but must not write to the file, because that would admit callers.
+    try: () => readKeys(file, false),
+    catch: (error) => unusable(`cannot be read: ${fileReason(error)}`),
   })
-  if (bytes instanceof CallerKeysUnusable) return yield* bytes
-  if (bytes.length > MAX_FILE_BYTES) {
-    return yield* new CallerKeysUnusable({ file, problem: `is longer than ${MAX_FILE_BYTES} bytes` })
-  }
-  return { text: bytes.toString("utf8"), digest: hashOf(bytes.toString("latin1")) }
+  if (!Buffer.isBuffer(content)) return yield* unusable(`${content.problem}. ${content.remedy}.`)
+  if (content.length > MAX_FILE_BYTES) return yield* unusable(`is longer than ${MAX_FILE_BYTES} bytes`)
+  return { text: content.toString(), digest: hashOf(content) }
 })
 
 /** Names by the hashes of their keys. A name may have several keys, for rotation; a key has one name. */

@@ -2,14 +2,13 @@
  * Keys for verifying tokens. Each source has fixed algorithms, so that a token cannot have a public key used as a shared
  * secret (RFC 8725 §2.1, §3.1).
  */
-import { open } from "node:fs/promises"
 import { Clock, Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
 import { JWKSInvalid, JWKSNoMatchingKey } from "jose/errors"
 import { createLocalJWKSet } from "jose/jwks/local"
 import { connectionReason, fileReason } from "../../domain/problems/systemErrors.ts"
-import { accessFault } from "../fileAccess.ts"
+import { readKeys } from "../fileAccess.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
 
 /** Location of an issuer's public keys: a JWKS (RFC 7517 §5) at a URL, or in a file. */
@@ -72,16 +71,13 @@ const wordsOf = ({ reason }: HttpClientError.HttpClientError): string =>
 const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
   const source = sourceOf(location)
   if ("file" in location) {
-    const [text, fault] = yield* Effect.tryPromise({
-      try: async () => {
-        await using file = await open(location.file)
-        // Other users may read the public keys, but must not write to the file.
-        return [await file.readFile("utf8"), accessFault(source, await file.stat(), false)] as const
-      },
+    const read = yield* Effect.tryPromise({
+      // Other users may read the public keys, but must not write to the file.
+      try: () => readKeys(location.file, false),
       catch: (error) => new JwksUnreadable({ source, problem: fileReason(error) }),
     })
-    if (fault === undefined) return text
-    return yield* new JwksUnreadable({ source, problem: `it ${fault.problem}. ${fault.remedy}.` })
+    if (Buffer.isBuffer(read)) return read.toString()
+    return yield* new JwksUnreadable({ source, problem: `it ${read.problem}. ${read.remedy}.` })
   }
   const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
   return yield* client.execute(HttpClientRequest.acceptJson(HttpClientRequest.get(location.url))).pipe(

@@ -5,7 +5,6 @@ import { storedSpan } from "../../domain/operations/traceContext.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
-import { retryAfterFailure } from "../storedRows.ts"
 import { INTERNAL, logDefect, logFailure, logFault, timedOut } from "./attemptFailures.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -30,7 +29,7 @@ export const makeAttempt = Effect.gen(function* () {
   const whileLeased = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_RETRY_DELAY)]).pipe(
     Schedule.upTo({ duration: settings.lease }),
   )
-  const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) => retryAfterFailure(write, whileLeased)
+  const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) => Effect.retry(write, whileLeased)
 
   /** Runs the program until it ends, runs out of time, or has to stop, and waits for its finalizers. */
   const run = Effect.fnUntraced(function* ({ leave, left, lease }: RunningJob) {

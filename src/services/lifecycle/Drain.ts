@@ -29,8 +29,6 @@ export class Drain extends Context.Service<
     readonly draining: Effect.Effect<boolean>
     /** Returns once the shutdown has begun, for idle waiters such as long polls. */
     readonly begun: Effect.Effect<void>
-    /** Calls back once the shutdown has begun. Returns a function that cancels that. Unlike a race it needs no fiber. */
-    readonly onBegun: (call: () => void) => () => void
     /**
      * Counts the caller as in flight until its scope closes. Call it before reading `draining`, or a drain that begins in
      * between misses the caller.
@@ -52,10 +50,15 @@ export class Drain extends Context.Service<
         const begun = yield* Deferred.make<void>()
         const idle = yield* Deferred.make<void>()
         const inFlight = new Set<Work>()
-        const beginning = new Turn()
-        const abortion = new Turn()
+        let isAborted = false
+        const aborts = new Set<() => void>()
+        const onAbort = (call: () => void) => {
+          if (isAborted) call()
+          else aborts.add(call)
+          return () => void aborts.delete(call)
+        }
         const aborted = Effect.callback<never, Aborted>((resume) =>
-          Effect.sync(abortion.on(() => resume(Effect.fail(new Aborted())))),
+          Effect.sync(onAbort(() => resume(Effect.fail(new Aborted())))),
         )
 
         const enter = (kind: Work["kind"]) =>
@@ -78,12 +81,10 @@ export class Drain extends Context.Service<
           begun: Deferred.await(begun),
           inFlight: (kind) => holdUntilClosed(enter(kind), leave),
           aborted,
-          onBegun: beginning.on,
-          onAbort: abortion.on,
+          onAbort,
           drain: Effect.gen(function* () {
             draining = true
             yield* Deferred.succeed(begun, undefined)
-            beginning.come()
             if (inFlight.size === 0) return
             const grace = Duration.format(settings.grace)
             yield* counted(Effect.logInfo(`shutting down; waiting up to ${grace} for what is in flight`))
@@ -94,29 +95,13 @@ export class Drain extends Context.Service<
               )
             }
             yield* counted(Effect.logWarning(`breaking off what is still in flight after ${grace}`))
-            abortion.come()
+            isAborted = true
+            for (const abort of aborts) abort()
             yield* Effect.timeoutOption(Deferred.await(idle), LAST_WORDS)
           }),
         })
       }),
     )
-}
-
-/** An event that happens once, and its listeners. */
-class Turn {
-  private hasCome = false
-  private readonly calls = new Set<() => void>()
-
-  readonly on = (call: () => void): (() => void) => {
-    if (this.hasCome) call()
-    else this.calls.add(call)
-    return () => void this.calls.delete(call)
-  }
-
-  come(): void {
-    this.hasCome = true
-    for (const call of this.calls) call()
-  }
 }
 
 /** The number of each kind of work, and the age of the oldest. */

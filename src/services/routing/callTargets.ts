@@ -8,7 +8,6 @@ import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
-import { retryAfterFailure } from "../storedRows.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { Spending } from "./Allowance.ts"
@@ -71,7 +70,7 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
     for (const attempt of attempts) noteFirstToken(times, attempt)
     const records = recordsOf(settings, accountOf(request), attempts)
     return Effect.contextWith((context: Context.Context<never>) =>
-      Effect.map(retryAfterFailure(ledger.record(records), WRITE_AGAIN), () => {
+      Effect.map(Effect.retry(ledger.record(records), WRITE_AGAIN), () => {
         countRecords(records, context)
         return stepCallOf(records)
       }),

@@ -6,28 +6,51 @@
  * Keys share slabs: each guarded allocation costs at least three memory mappings, and with one allocation per session a
  * process would reach the system's limit at some twenty thousand sessions.
  */
-import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
-import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
-import type { AgreementKey, HybridKey, HybridSecrets, KeyStorage, SigningKey } from "./KeyStorage.ts"
-import { mlKemDecapsulate, mlKemPublicKey } from "./nativeKeys.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import type { HeldSecret, KeyStorage } from "./KeyStorage.ts"
 import { secretBytes } from "./secretBytes.ts"
 import { type Sodium, sodium } from "./sodium.ts"
 
-const AGREEMENT_BYTES = 32
+const KEY_BYTES = 32
+/** libsodium keeps an Ed25519 public key beside its seed. */
 const SIGNING_BYTES = 64
-const HYBRID_BYTES = ML_KEM_768.seedBytes + AGREEMENT_BYTES
-/** One slab of agreement keys is 32 KiB, one of hybrid keys three times that. */
+const SIGNATURE_BYTES = 64
+/** One slab of X25519 keys is 32 KiB, one of X-Wing keys three times that. */
 const SLOTS_PER_SLAB = 1024
 
 /** The storage, or `undefined` where there is no libsodium. */
-export const guardedStorage = (): KeyStorage | undefined => {
-  if (sodium === undefined) return undefined
+export const guardedStorage = (): KeyStorage | undefined => (sodium === undefined ? undefined : storageOf(sodium))
+
+const storageOf = (sodium: Sodium): KeyStorage => {
   const memory = new GuardedMemory(sodium)
   return {
     kind: "guarded",
-    agreementKey: (secret) => new Agreement(memory.filledSlot(AGREEMENT_BYTES, secret)),
-    hybridKey: (secrets) => new Hybrid(memory.filledSlot(HYBRID_BYTES, secrets)),
-    signingKey: (seed) => new Signing(memory.slot(SIGNING_BYTES, 1), seed),
+    hold: (length, given) => memory.filledSlot(length, given),
+    x25519PublicKey: (secret) => {
+      const publicKey = new Uint8Array(KEY_BYTES)
+      sodium.crypto_scalarmult_base(publicKey, secret)
+      return publicKey
+    },
+    x25519: (secret, peer) => {
+      const shared = secretBytes(KEY_BYTES)
+      sodium.crypto_scalarmult(shared, secret, peer)
+      return shared
+    },
+    signingKey: (seed) => {
+      const slot = memory.slot(SIGNING_BYTES, 1)
+      const publicKey = new Uint8Array(KEY_BYTES)
+      slot.write((secret) => sodium.crypto_sign_seed_keypair(publicKey, secret, seed))
+      seed.fill(0)
+      return {
+        publicKey,
+        sign: (message) => {
+          const signature = new Uint8Array(SIGNATURE_BYTES)
+          slot.read((secret) => sodium.crypto_sign_detached(signature, message, secret))
+          return signature
+        },
+        destroy: () => slot.destroy(),
+      }
+    },
     wipe: () => memory.wipe(),
   }
 }
@@ -39,7 +62,7 @@ interface Slab {
 }
 
 class GuardedMemory {
-  readonly sodium: Sodium
+  private readonly sodium: Sodium
   isWiped = false
   private readonly slabs: Array<Slab> = []
 
@@ -95,7 +118,7 @@ class GuardedMemory {
 }
 
 /** The place of one key. A class, because a session has one, and closures would take more memory. */
-class Slot {
+class Slot implements HeldSecret {
   private readonly memory: GuardedMemory
   private readonly slab: Slab
   private readonly index: number
@@ -105,10 +128,6 @@ class Slot {
     this.memory = memory
     this.slab = slab
     this.index = index
-  }
-
-  get sodium(): Sodium {
-    return this.memory.sodium
   }
 
   read<A>(use: (secret: Bytes) => A): A {
@@ -130,80 +149,5 @@ class Slot {
   private bytes(): Bytes {
     const { bytes, slotBytes } = this.slab
     return bytes.subarray(this.index * slotBytes, (this.index + 1) * slotBytes)
-  }
-}
-
-class Agreement implements AgreementKey {
-  readonly publicKey = new Uint8Array(AGREEMENT_BYTES)
-  private readonly slot: Slot
-
-  constructor(slot: Slot) {
-    this.slot = slot
-    slot.read((bytes) => slot.sodium.crypto_scalarmult_base(this.publicKey, bytes))
-  }
-
-  agree(peer: Bytes): Bytes {
-    const shared = secretBytes(AGREEMENT_BYTES)
-    this.slot.read((bytes) => this.slot.sodium.crypto_scalarmult(shared, bytes, peer))
-    return shared
-  }
-
-  destroy(): void {
-    this.slot.destroy()
-  }
-}
-
-/** Both keys lie in one slot: to make memory accessible and inaccessible again costs as much as a signature. */
-class Hybrid implements HybridKey {
-  readonly x25519PublicKey = new Uint8Array(AGREEMENT_BYTES)
-  private readonly slot: Slot
-
-  constructor(slot: Slot) {
-    this.slot = slot
-    slot.read((bytes) => slot.sodium.crypto_scalarmult_base(this.x25519PublicKey, x25519In(bytes)))
-  }
-
-  get publicKey(): Bytes {
-    return concat(
-      this.slot.read((bytes) => mlKemPublicKey(mlKemIn(bytes))),
-      this.x25519PublicKey,
-    )
-  }
-
-  decapsulate(enc: Bytes): HybridSecrets {
-    const x25519 = secretBytes(AGREEMENT_BYTES)
-    const mlKem = this.slot.read((bytes) => {
-      this.slot.sodium.crypto_scalarmult(x25519, x25519In(bytes), enc.subarray(ML_KEM_768.ciphertextBytes))
-      return mlKemDecapsulate(mlKemIn(bytes), enc.subarray(0, ML_KEM_768.ciphertextBytes))
-    })
-    return { mlKem, x25519 }
-  }
-
-  destroy(): void {
-    this.slot.destroy()
-  }
-}
-
-const mlKemIn = (bytes: Bytes): Bytes => bytes.subarray(0, ML_KEM_768.seedBytes)
-const x25519In = (bytes: Bytes): Bytes => bytes.subarray(ML_KEM_768.seedBytes)
-
-class Signing implements SigningKey {
-  readonly publicKey = new Uint8Array(32)
-  private readonly slot: Slot
-
-  constructor(slot: Slot, seed: Bytes) {
-    this.slot = slot
-    slot.write((bytes) => slot.sodium.crypto_sign_seed_keypair(this.publicKey, bytes, seed))
-    seed.fill(0)
-  }
-
-  sign(message: Bytes): Bytes {
-    const signature = new Uint8Array(SIGNING_BYTES)
-    this.slot.read((bytes) => this.slot.sodium.crypto_sign_detached(signature, message, bytes))
-    return signature
-  }
-
-  destroy(): void {
-    this.slot.destroy()
   }
 }

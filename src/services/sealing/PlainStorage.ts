@@ -1,17 +1,15 @@
 /** Key storage in ordinary buffers: one for each key, overwritten when the key is destroyed. */
 import { createPublicKey, diffieHellman, randomFillSync, sign } from "node:crypto"
-import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
-import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
-import type { AgreementKey, HybridKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
-import { mlKemDecapsulate, mlKemPublicKey, publicKeyOf, withPrivateKey } from "./nativeKeys.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import type { HeldSecret, KeyStorage } from "./KeyStorage.ts"
+import { publicKeyOf, withPrivateKey } from "./nativeKeys.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 /** RFC 8410 §4: SubjectPublicKeyInfo of X25519 is a fixed prefix and the 32 raw bytes. */
 const SPKI_X25519_PREFIX = "302a300506032b656e032100"
 const KEY_BYTES = 32
 
-/** X25519 (RFC 7748) of a private key and `peer`. */
-const agree = (secret: Bytes, peer: Bytes): Bytes => {
+const x25519 = (secret: Bytes, peer: Bytes): Bytes => {
   const spki = Buffer.concat([Buffer.from(SPKI_X25519_PREFIX, "hex"), peer])
   const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" })
   const { buffer, byteLength, byteOffset } = withPrivateKey("x25519", secret, (privateKey) =>
@@ -21,14 +19,11 @@ const agree = (secret: Bytes, peer: Bytes): Bytes => {
   return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
-const x25519PublicKey = (secret: Bytes): Bytes => withPrivateKey("x25519", secret, (key) => publicKeyOf(key, KEY_BYTES))
-
 export const plainStorage = (): KeyStorage => {
   const held = new Set<Bytes>()
   let wiped = false
 
-  /** Holds a copy of `given`, which is overwritten, or random bytes. */
-  const hold = (length: number, given: Bytes | undefined) => {
+  const hold = (length: number, given?: Bytes): HeldSecret => {
     if (wiped) throw new Error("a key was asked for after all were wiped")
     const secret = secretBytes(length)
     if (given === undefined) randomFillSync(secret)
@@ -38,9 +33,9 @@ export const plainStorage = (): KeyStorage => {
     }
     held.add(secret)
     return {
-      read: () => {
+      read: (use) => {
         if (!held.has(secret)) throw new Error("the key was destroyed")
-        return secret
+        return use(secret)
       },
       destroy: () => {
         secret.fill(0)
@@ -51,36 +46,16 @@ export const plainStorage = (): KeyStorage => {
 
   return {
     kind: "plain",
-    agreementKey: (given): AgreementKey => {
-      const { destroy, read } = hold(KEY_BYTES, given)
-      return {
-        publicKey: x25519PublicKey(read()),
-        agree: (peer) => agree(read(), peer),
-        destroy,
-      }
-    },
-    hybridKey: (given): HybridKey => {
-      const { destroy, read } = hold(ML_KEM_768.seedBytes + KEY_BYTES, given)
-      const seed = () => read().subarray(0, ML_KEM_768.seedBytes)
-      const secret = () => read().subarray(ML_KEM_768.seedBytes)
-      const publicX = x25519PublicKey(secret())
-      return {
-        get publicKey() {
-          return concat(mlKemPublicKey(seed()), publicX)
-        },
-        x25519PublicKey: publicX,
-        decapsulate: (enc) => ({
-          x25519: agree(secret(), enc.subarray(ML_KEM_768.ciphertextBytes)),
-          mlKem: mlKemDecapsulate(seed(), enc.subarray(0, ML_KEM_768.ciphertextBytes)),
-        }),
-        destroy,
-      }
-    },
-    signingKey: (seed): SigningKey => {
+    hold,
+    x25519PublicKey: (secret) => withPrivateKey("x25519", secret, (key) => publicKeyOf(key, KEY_BYTES)),
+    x25519,
+    signingKey: (seed) => {
       const { destroy, read } = hold(KEY_BYTES, seed)
+      const withKey = <A>(use: Parameters<typeof withPrivateKey<A>>[2]): A =>
+        read((secret) => withPrivateKey("ed25519", secret, use))
       return {
-        publicKey: withPrivateKey("ed25519", read(), (key) => publicKeyOf(key, KEY_BYTES)),
-        sign: (message) => withPrivateKey("ed25519", read(), (key) => new Uint8Array(sign(null, message, key))),
+        publicKey: withKey((key) => publicKeyOf(key, KEY_BYTES)),
+        sign: (message) => withKey((key) => new Uint8Array(sign(null, message, key))),
         destroy,
       }
     },

@@ -1,28 +1,13 @@
 /** Counters of the sealed proxy. None of them carries anything a client sent. */
-import { counter, gauge } from "../metrics.ts"
+import { counter, gauge, type OpeningFailure, type SessionEnd } from "../metrics.ts"
 
 export const sessionsLive = gauge("sealgate_sessions_live")()
 export const sessionsCreated = counter("sealgate_sessions_created_total")()
 
 const ended = counter("sealgate_sessions_ended_total")
-export type SessionEnd = "expired" | "spent" | "evicted" | "shutdown"
-export const sessionsEnded = {
-  expired: ended({ reason: "expired" }),
-  spent: ended({ reason: "spent" }),
-  evicted: ended({ reason: "evicted" }),
-  shutdown: ended({ reason: "shutdown" }),
-} satisfies Readonly<Record<SessionEnd, unknown>>
+export const sessionsEnded = (reason: SessionEnd) => ended({ reason })
 
 const refused = counter("sealgate_openings_failed_total")
-type OpeningFailure =
-  | "unopenable"
-  | "replayed"
-  | "session-gone"
-  | "too-large"
-  | "overloaded"
-  | "draining"
-  | "stale"
-  | "unauthorized"
 export const openingsFailed = (reason: OpeningFailure) => refused({ reason })
 
 export const framesSealed = counter("sealgate_frames_sealed_total")()

@@ -7,7 +7,8 @@ import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { momentOf } from "../moments.ts"
 import { FairRoom } from "./FairRoom.ts"
 import type { RecipientKey } from "./recipientKeys.ts"
-import { type SessionEnd, sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
+import type { SessionEnd } from "../metrics.ts"
+import { sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
 import { sha256Key } from "./sha256.ts"
 
 export interface Session {
@@ -139,7 +140,7 @@ export class SessionTable {
     this.idle.delete(session.id)
     session.key.destroy()
     if (this.known.get(session.id)?.claimed.size === 0) this.known.delete(session.id)
-    sessionsEnded[reason].updateUnsafe(1, this.context)
+    sessionsEnded(reason).updateUnsafe(1, this.context)
     sessionsLive.updateUnsafe(this.live.size, this.context)
   }
 

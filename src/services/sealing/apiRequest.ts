@@ -5,7 +5,7 @@
 import { Effect, Record, Redacted, Result, Schema } from "effect"
 import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import { ChatInput, type ChatRequest, normalize } from "../../domain/chat/chat.ts"
-import { isObject, parseJson } from "../../domain/json/json.ts"
+import { parseJson } from "../../domain/json/json.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import type { ProblemIssue } from "../../domain/problems/problem.ts"
 import { RawObject } from "../../domain/json/rawObject.ts"
@@ -19,6 +19,7 @@ const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(
 
 const bodyOf = (api: ApiName) =>
   Schema.Struct({
+    // Circuits hash the name and receipts sign it: megabytes would hold up other requests.
     model: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL))),
     stream: optional(
       apiOf(api).stream === undefined ? not("The answers of this API are not streamed") : Schema.Boolean,
@@ -32,18 +33,6 @@ const bodyOf = (api: ApiName) =>
 
 const decodeBody = Record.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.Struct({ body: bodyOf(api) })))
 const decodeChat = Schema.decodeUnknownResult(Schema.Struct({ body: ChatInput }))
-
-/** Circuits hash the name and receipts sign it: megabytes would hold up other requests. */
-const isModelName = (value: unknown): boolean => typeof value === "string" && value !== "" && value.length <= MAX_MODEL
-
-/** A fast check that accepts most bodies; the schema decides about the others. */
-const isUsualBody = (api: ApiName, body: unknown): body is { readonly model?: string } =>
-  isObject(body) &&
-  (!Object.hasOwn(body, "model") || isModelName(body["model"])) &&
-  (!Object.hasOwn(body, "background") || body["background"] === false) &&
-  (!Object.hasOwn(body, "stream") ||
-    body["stream"] === false ||
-    (body["stream"] === true && apiOf(api).stream !== undefined))
 
 /** A request of an API, with its headers. */
 interface Envelope {
@@ -66,7 +55,7 @@ export const apiRequest = Effect.fnUntraced(function* ({
 }: Envelope): Effect.fn.Return<Question, Refused | Schema.SchemaError> {
   const wrong = Object.entries(headers).flatMap(([name, value]) => misfitOf(api, name, value))
   if (wrong.length > 0) return yield* misshapen(wrong)
-  const { model } = isUsualBody(api, body) ? body : (yield* decodeBody[api]({ body })).body
+  const { model } = (yield* decodeBody[api]({ body })).body
   if (api !== CHAT_COMPLETIONS) return { api, headers, model, body: raw ?? RawObject.of({}) }
   if (raw !== undefined && isAsProvidersHaveIt(raw)) {
     return { api, headers, model, body: raw, completion: once(() => chatIn(parseJson(raw.text))) }

@@ -9,13 +9,7 @@ import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { Outline } from "../../domain/json/outline.ts"
 import type { RawObject } from "../../domain/json/rawObject.ts"
 import type { SealedContent } from "../../domain/protocol/sealedContent.ts"
-import {
-  isRequestHead,
-  isRequestId,
-  isUsualRequest,
-  RequestHead,
-  SealedRequest,
-} from "../../domain/protocol/sealedRequest.ts"
+import { isRequestId, RequestHead, SealedRequest } from "../../domain/protocol/sealedRequest.ts"
 import { paceOf } from "../../domain/protocol/pace.ts"
 import { callerSpan } from "../../domain/operations/traceContext.ts"
 import { type Form, MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
@@ -159,7 +153,7 @@ const askedIn = (payload: Result.Result<Payload, Refused>, opened: Opened, admis
 /** Checks what does not depend on the caller: that the request can be read, and that it is recent. */
 const checkHead = Effect.fnUntraced(function* (payload: Result.Result<Payload, Refused>) {
   const { body, value } = yield* Effect.fromResult(payload)
-  const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
+  const { issued_at, request_id } = yield* decodeHead(value)
   if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
     yield* Metric.update(openingsFailed("stale"), 1)
     return yield* new Refused({
@@ -186,7 +180,7 @@ const checkRequest = Effect.fnUntraced(
       Effect.ignore(identify(admission, opened)),
     )
     const caller = yield* admit(admission, opened, request_id)
-    const { api, body, headers = {}, provider, restart } = isUsualRequest(value) ? value : yield* decodeRequest(value)
+    const { api, body, headers = {}, provider, restart } = yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({
         status: 400,

@@ -2,8 +2,8 @@
 import { Cause, Effect, Redacted, Schema } from "effect"
 import { logFault } from "../logFault.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { failureCodes } from "../../domain/upstream/failures.ts"
-import type { ProviderError } from "../../domain/problems/providerError.ts"
 import type { UpstreamError } from "../../domain/upstream/upstream.ts"
 import type { Aborted } from "../lifecycle/Drain.ts"
 
@@ -46,39 +46,31 @@ export const notingDefects = <A, E, R>(serving: Effect.Effect<A, E, R>): Effect.
     ),
   )
 
-const providerErrorOf = ({ error, status }: ProviderError) => ({
-  provider_error: error,
-  ...(status === undefined ? {} : { provider_status: status }),
-})
+const valueOf = <A>(redacted: Redacted.Redacted<A> | undefined): A | undefined =>
+  redacted === undefined ? undefined : Redacted.value(redacted)
 
 /** The problem for the client, including the parts that are redacted elsewhere. */
 export const problemOf = (error: ServingError): Problem => {
-  switch (error._tag) {
-    case "Aborted":
-      return makeProblem({
-        code: "draining",
-        status: 503,
-        title: "The proxy is shutting down; send the request again.",
-      })
-    case "UpstreamError":
-      return makeProblem({
-        code: error.code,
-        status: error.status,
-        title: failureCodes[error.code].title,
-        ...(error.detail === undefined ? {} : { detail: Redacted.value(error.detail) }),
-        ...(error.errors === undefined ? {} : { errors: Redacted.value(error.errors) }),
-        ...(error.said === undefined ? {} : providerErrorOf(Redacted.value(error.said))),
-        ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
-      })
-    case "Refused":
-      return makeProblem({
-        code: error.code,
-        status: error.status,
-        title: error.title,
-        ...(error.retryable === undefined ? {} : { retryable: error.retryable }),
-        ...(error.detail === undefined ? {} : { detail: Redacted.value(error.detail) }),
-        ...(error.errors === undefined ? {} : { errors: Redacted.value(error.errors) }),
-        ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
-      })
+  if (error._tag === "Aborted") {
+    return makeProblem({
+      code: "draining",
+      status: 503,
+      title: "The proxy is shutting down; send the request again.",
+    })
   }
+  const { code, detail, errors, retryAfterMs, status } = error
+  const said = error._tag === "UpstreamError" ? valueOf(error.said) : undefined
+  return makeProblem({
+    code,
+    status,
+    title: error._tag === "UpstreamError" ? failureCodes[error.code].title : error.title,
+    ...withoutUndefined({
+      retryable: error._tag === "Refused" ? error.retryable : undefined,
+      detail: valueOf(detail),
+      errors: valueOf(errors),
+      provider_error: said?.error,
+      provider_status: said?.status,
+      retry_after_ms: retryAfterMs,
+    }),
+  })
 }

@@ -15,12 +15,8 @@ export const sha256Key = (...parts: ReadonlyArray<Uint8Array>): string => {
 }
 
 /** Hashes the concatenated `parts` into bytes. */
-export const sha256 = (...parts: ReadonlyArray<Uint8Array>): Bytes => {
-  const digest = sha256Key(...parts)
-  const bytes = new Uint8Array(digest.length)
-  for (let i = 0; i < bytes.length; i++) bytes[i] = digest.charCodeAt(i)
-  return bytes
-}
+export const sha256 = (...parts: ReadonlyArray<Uint8Array>): Bytes =>
+  new Uint8Array(Buffer.from(sha256Key(...parts), "latin1"))
 
 /** Writes the MAC of the concatenated `parts` into `mac`, which may be `key`, and leaves no other copy of it. */
 export const hmacSha256 = (mac: Bytes, key: Uint8Array, ...parts: ReadonlyArray<Uint8Array>): void => {

@@ -1,4 +1,4 @@
-/** What connections may cost, met exactly and exceeded by one. */
+/** Limits of connections, met exactly and exceeded by one. */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from "node:http"
 import { connect, type Socket } from "node:net"
@@ -167,7 +167,7 @@ describe("idle connections", () => {
 })
 
 describe("requests of one connection", () => {
-  /** Answers only when told to. */
+  /** Answers on demand. */
   const onDemand = () => {
     const begun: Array<{ readonly url: string | undefined; readonly answer: () => void }> = []
     const listener: RequestListener = ({ url }, response) =>
@@ -195,7 +195,7 @@ describe("requests of one connection", () => {
     }),
   )
 
-  it.live("wait for their turn also to be told that they may send a body", () =>
+  it.live("wait for their turn before `100 Continue` is sent", () =>
     Effect.gen(function* () {
       const { begun, listener } = onDemand()
       const { port, server } = yield* serve({}, listener)
@@ -290,7 +290,7 @@ describe("requests of one connection", () => {
     }),
   )
 
-  it.live("have their turn as well when they wait for leave to send a body", () =>
+  it.live("get `100 Continue` and an answer in their turn", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({}, (request: IncomingMessage, response) => {
         let text = ""
@@ -395,7 +395,7 @@ describe("a connection that is refused", () => {
     else response.writeHead(429).end("no")
   }
 
-  it.live("rests while its client is refused more often than 200 times a second, and other connections do not", () =>
+  it.live("pauses while its client is refused more than 200 times a second, and other connections do not", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({}, refusedUnlessGood)
       const clients = yield* Effect.forEach(Array.from({ length: 5 }), () => connectFrom(port, "127.0.0.2"))
@@ -415,7 +415,7 @@ describe("a connection that is refused", () => {
     }),
   )
 
-  it.live("is replaced in vain: new connections of its client rest before their first request", () =>
+  it.live("makes new connections of its client pause before their first request", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({}, refusedUnlessGood)
       const open = Effect.repeat(Effect.scoped(Effect.flatMap(connectFrom(port, "127.0.0.2", get("/")), isAnswered)), {
@@ -530,7 +530,7 @@ describe("unread answers", () => {
     }),
   )
 
-  it.live("may be read late again and again, each time within the time to write", () =>
+  it.live("may be read late repeatedly, each time within the write time-out", () =>
     Effect.gen(function* () {
       let write = () => undefined
       const server = yield* serve({ writeTimeout: Duration.millis(2500), writeMinRate: 1e12 }, (_, response) => {

@@ -26,7 +26,7 @@ const listening = Effect.acquireRelease(
 )
 
 describe("holdEarlyRequests", () => {
-  it.live("answers what came before there was anybody to answer, once, and leaves the rest alone", () =>
+  it.live("answers each early request once, and does not affect later ones", () =>
     Effect.gen(function* () {
       const { port, server } = yield* listening
       yield* Effect.promise(async () => {
@@ -46,7 +46,7 @@ describe("holdEarlyRequests", () => {
     }),
   )
 
-  it.live("keeps those that wait for leave to send a body, and those behind another", () =>
+  it.live("holds requests that expect `100 Continue`, and pipelined ones", () =>
     Effect.gen(function* () {
       const { port, server } = yield* listening
       const head = "POST /early HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"

@@ -1,4 +1,4 @@
-/** Bodies that come before anybody asks for them: kept as one piece, and the same in every other respect. */
+/** Bodies that arrive before they are read are kept in one buffer. */
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
@@ -105,7 +105,7 @@ describe("an unread body", () => {
     }),
   )
 
-  it.live("is passed over when its request was answered without it", () =>
+  it.live("is skipped when its request was answered without it", () =>
     Effect.gen(function* () {
       const seen: Array<string | undefined> = []
       const { port } = yield* serve((request, response) => {
@@ -176,7 +176,7 @@ describe("a body in tiny chunks", () => {
     }),
   )
 
-  it.live("or with little beside extensions is cut before they are many times the body", () =>
+  it.live("has its connection cut before chunk extensions are many times the body", () =>
     Effect.gen(function* () {
       const { heard, port } = yield* counting(read)
       const chunk = (extension: number) => `100;${"x".repeat(extension)}\r\n${"y".repeat(256)}\r\n`
@@ -203,7 +203,7 @@ describe("a body in tiny chunks", () => {
     }),
   )
 
-  it.live("leaves other connections with parsers that hear of their bodies", () =>
+  it.live("does not affect the parsers of other connections", () =>
     Effect.gen(function* () {
       const { port } = yield* counting(read)
       for (let i = 0; i < 20; i++) {

@@ -1,4 +1,4 @@
-/** What happens to shared limits and circuits when Redis goes, hangs, and comes back: a Redis of the test's own. */
+/** Shared limits and circuits while a private Redis stops, hangs and comes back. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Duration, Effect, Layer, Logger, Redacted, References } from "effect"
 import { CircuitBreaker } from "effect/persistence"

@@ -1,4 +1,4 @@
-/** What several processes share through Redis, on a real one; says so when there is none. */
+/** State that several processes share through a real Redis; skipped with a message without one. */
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Duration, Effect, Fiber, Layer, Redacted, Stream } from "effect"

@@ -47,7 +47,7 @@ it.effect("mistakes in OTEL_* variables are told with all the others", () =>
   }),
 )
 
-/** What a collector gets of `effect`. */
+/** Returns the telemetry of `effect` that a collector gets. */
 const sentOf = Effect.fnUntraced(function* (effect: Effect.Effect<unknown>, changes: Partial<TelemetrySettings> = {}) {
   const collector = yield* otlpCollector
   const settings = { ...(yield* testSettings), otlpEndpoint: new URL(collector.url), ...changes }

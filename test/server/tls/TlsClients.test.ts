@@ -1,4 +1,4 @@
-/** Who gets through the handshake of either server, and what operators learn of those who do not. */
+/** TLS handshakes that either server accepts or refuses, and the logs and metrics of refusals. */
 import { execFile } from "node:child_process"
 import { Agent } from "node:https"
 import { setTimeout } from "node:timers/promises"

@@ -12,7 +12,7 @@ const keptLogs = () => {
 const refusal = (reason: Refusal["reason"], address = "192.0.2.1"): Refusal => ({ reason, code: "CODE", address })
 
 describe("refusals of TLS clients", () => {
-  it("are told apart by what was wrong with the certificate, then by what went wrong at all", () => {
+  it("have the reason of the certificate's fault, else that of the error code", () => {
     for (const [code, verification, reason] of [
       ["ECONNRESET", "CERT_HAS_EXPIRED", "expired"],
       ["ECONNRESET", "CERT_NOT_YET_VALID", "not-yet-valid"],
@@ -32,7 +32,7 @@ describe("refusals of TLS clients", () => {
     }
   })
 
-  it("are all explained to operators", () => {
+  it("are all documented", () => {
     const [, section = ""] = /^## TLS\n(.*?)^## /ms.exec(readFileSync("docs/servers.md", "utf8")) ?? []
     for (const reason of Object.keys(REASONS)) assert.match(section, new RegExp(`^\\|.*\`${reason}\`.*\\|$`, "m"))
   })

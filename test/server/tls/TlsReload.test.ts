@@ -26,7 +26,7 @@ import { KINDS, startTls, type TlsServer } from "../../support/tlsServers.ts"
 const DAY_MS = 86_400_000
 const decodeTls = Schema.decodeUnknownSync(TlsReadiness)
 
-/** What the server tells its operator of TLS. */
+/** The TLS part of the operator's `/ready`. */
 const readiness = async ({ operatorUrl }: TlsServer) =>
   decodeTls((await jsonOf(await fetch(`${operatorUrl}/ready`)))["tls"])
 
@@ -70,10 +70,6 @@ const install = (certificate: Certificate, into: Certificate) => {
 const WAYS: Readonly<
   Record<string, (folder: string) => { readonly files: Certificate; readonly put: (certificate: Certificate) => void }>
 > = {
-  "written in place": (folder) => {
-    const files = { cert: join(folder, "tls.crt"), key: join(folder, "tls.key") }
-    return { files, put: (certificate) => install(certificate, files) }
-  },
   "renamed over, file by file": (folder) => {
     const files = { cert: join(folder, "tls.crt"), key: join(folder, "tls.key") }
     const next = { cert: join(folder, "tls.crt.next"), key: join(folder, "tls.key.next") }
@@ -83,18 +79,6 @@ const WAYS: Readonly<
         install(certificate, next)
         renameSync(next.cert, files.cert)
         renameSync(next.key, files.key)
-      },
-    }
-  },
-  "links swapped one by one, as ACME clients do": (folder) => {
-    const files = { cert: join(folder, "fullchain.pem"), key: join(folder, "privkey.pem") }
-    return {
-      files,
-      put: (certificate) => {
-        for (const kind of ["cert", "key"] as const) {
-          symlinkSync(certificate[kind], `${files[kind]}.next`)
-          renameSync(`${files[kind]}.next`, files[kind])
-        }
       },
     }
   },

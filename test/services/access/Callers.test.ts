@@ -1,4 +1,4 @@
-/** Who may use a proxy: keys in a file that changes, tokens, and how requests and refusals are counted. */
+/** Access to a proxy by keys in a file and by tokens, and the counting of requests and refusals. */
 import { createHash } from "node:crypto"
 import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -57,7 +57,7 @@ const keyFile = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
   return file
 })
 
-/** Lets time pass second by second, until it is so; files are read in real time. */
+/** Lets time pass second by second until `wanted` is true; files are read in real time. */
 const passUntil = Effect.fnUntraced(function* (wanted: Effect.Effect<boolean>) {
   while (!(yield* wanted)) {
     yield* TestClock.adjust("1 second")

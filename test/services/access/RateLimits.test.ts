@@ -14,7 +14,7 @@ const allowed = (key: string, limit: number) =>
   })
 
 it.layer(RateLimits.layer)((it) => {
-  it.effect("a bucket empties, says when to come back, and fills evenly", () =>
+  it.effect("a bucket empties, returns when the next request passes, and fills evenly", () =>
     Effect.gen(function* () {
       const take = allowed("evenly", 6)
       for (let n = 0; n < 6; n++) assert.isTrue(yield* take)
@@ -54,7 +54,7 @@ it.layer(RateLimits.layer)((it) => {
     Effect.gen(function* () {
       const take = allowed("full", 6)
       assert.isTrue(yield* take)
-      // What was taken is back after ten seconds; the time since then counts for nothing.
+      // The token is back after ten seconds; further time adds nothing.
       yield* TestClock.adjust("19900 millis")
       for (let n = 0; n < 6; n++) assert.isTrue(yield* take)
       assert.strictEqual(yield* take, 10_000)
@@ -77,7 +77,7 @@ it.layer(RateLimits.layer)((it) => {
 })
 
 it.layer(ConcurrencyLimits.layer)((it) => {
-  it.effect("a limit is how many there may be, and 0 is none", () =>
+  it.effect("a limit is the number of requests in flight, and 0 is no limit", () =>
     Effect.gen(function* () {
       const limits = yield* ConcurrencyLimits
       for (const limit of [1, 2, 3]) {
@@ -88,7 +88,7 @@ it.layer(ConcurrencyLimits.layer)((it) => {
     }).pipe(Effect.scoped),
   )
 
-  it.effect("places are given back when their scope closes, however it does", () =>
+  it.effect("a place is free again when its scope closes, in any way", () =>
     Effect.gen(function* () {
       const limits = yield* ConcurrencyLimits
       const one = limits.enter("a", 1)

@@ -1,4 +1,4 @@
-/** What limits do when the store that they share fails. */
+/** Limits while their shared store fails. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { RateLimiter } from "effect/persistence"
@@ -29,7 +29,7 @@ const switched = () => {
 
 const take = Effect.flatMap(RateLimits, (limits) => limits.take("caller", 3))
 
-it.effect("what every process is asked by itself does not ask the store", () => {
+it.effect("limits of one process do not use the store", () => {
   const { layer, store } = switched()
   return Effect.gen(function* () {
     const limits = yield* RateLimits
@@ -46,7 +46,7 @@ it.effect("what every process is asked by itself does not ask the store", () => 
   }).pipe(Effect.provide(layer))
 })
 
-it.effect("a store that fails is stood in for by this process's own buckets, until it works again", () => {
+it.effect("while the store fails, the process counts in its own buckets", () => {
   const { layer, store } = switched()
   return Effect.gen(function* () {
     assert.deepInclude(yield* take, { limit: 3, remaining: 2 })

@@ -46,7 +46,7 @@ const eddsa = await keyPair("EdDSA", "eddsa")
 const attacker = await keyPair("RS256", "rsa")
 const PUBLISHED = [rsa.jwk, ec.jwk, ed.jwk, eddsa.jwk]
 
-/** What an issuer's key endpoint does: publishes keys, fails, or takes requests and never answers. */
+/** State of an issuer's key endpoint: it publishes keys, fails, or never answers. */
 type Published = ReadonlyArray<JWK> | "down" | "hanging"
 
 /** An issuer's key endpoint that counts how often it is asked. */
@@ -58,7 +58,7 @@ const issuer = (keys: Ref.Ref<Published>, asked: Ref.Ref<number>) =>
         yield* Ref.update(asked, (count) => count + 1)
         const published = yield* Ref.get(keys)
         if (published === "hanging") return yield* Effect.never
-        // What an issuer that fails says is no set of keys, whatever it looks like.
+        // The body of a failure is never a key set, even if it looks like one.
         const response =
           published === "down" ? Response.json({ keys: [] }, { status: 500 }) : Response.json({ keys: published })
         return HttpClientResponse.fromWeb(request, response)
@@ -75,8 +75,10 @@ const settings = (overrides: Partial<TokenSettings> = {}): TokenSettings => ({
   ...overrides,
 })
 
-const setUp = Effect.fnUntraced(function* (overrides: Partial<TokenSettings> = {}) {
-  const keys = yield* Ref.make<Published>(PUBLISHED)
+/** The tokens service at `REAL_TIME`, and its issuer. */
+const setUp = Effect.fnUntraced(function* (overrides: Partial<TokenSettings> = {}, published: Published = PUBLISHED) {
+  yield* TestClock.setTime(REAL_TIME)
+  const keys = yield* Ref.make<Published>(published)
   const asked = yield* Ref.make(0)
   const context = yield* Layer.build(Tokens.layerNoDeps(settings(overrides)).pipe(Layer.provide(issuer(keys, asked))))
   const verify = (token: string) =>
@@ -109,7 +111,7 @@ const signedBy = (pair: KeyPair, options: TokenOptions = {}) =>
 
 const encode = (value: unknown): string => base64url.encode(JSON.stringify(value))
 
-/** A token put together by hand, with whatever header and signature one likes. */
+/** A token with any header and signature. */
 const forged = (header: object, signature: string) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const exp = Math.floor(now / 1000) + 600
@@ -130,7 +132,6 @@ const IN_AN_HOUR = REAL_TIME / 1000 + 3600
 describe("Tokens", () => {
   it.effect("accepts what its sources signed, and reads who it is", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp()
       assert.deepStrictEqual(yield* verify(yield* token()), {
         subject: "alice",
@@ -150,7 +151,6 @@ describe("Tokens", () => {
 
   it.effect("accepts clocks that are 30 s apart, and no more", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp()
       const now = REAL_TIME / 1000
       yield* verify(yield* token({ claims: { exp: now - 29 } }))
@@ -162,7 +162,6 @@ describe("Tokens", () => {
 
   it.effect("refuses a token that it has taken as soon as that has expired, or while it is not valid yet", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp()
       const now = REAL_TIME / 1000
       for (const pair of [undefined, rsa]) {
@@ -261,7 +260,6 @@ describe("Tokens", () => {
   for (const [name, hostileToken] of Object.entries(hostile)) {
     it.effect(`refuses ${name}`, () =>
       Effect.gen(function* () {
-        yield* TestClock.setTime(REAL_TIME)
         const { verify } = yield* setUp()
         const error = yield* Effect.flip(verify(yield* hostileToken))
         assert.strictEqual(error._tag, "TokenRefused")
@@ -282,7 +280,6 @@ describe("Tokens", () => {
 
   it.effect("refuses tokens of a source that is not configured", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const secretOnly = yield* setUp({ jwks: undefined })
       const jwksOnly = yield* setUp({ secret: undefined })
       yield* secretOnly.verify(yield* token())
@@ -296,7 +293,6 @@ describe("Tokens", () => {
 describe("Tokens where users are tenants", () => {
   it.effect("open what is the user's own, which no token can claim as a tenant", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { verify } = yield* setUp({ usersAreTenants: true })
       const tenantOf = (claims: Record<string, unknown>) =>
         Effect.map(Effect.flatMap(token({ claims }), verify), ({ tenant }) => tenant)
@@ -329,7 +325,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("finds a new key at once, and asks at most every 30 s", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { asked, keys, verify } = yield* setUp()
       const fresh = yield* Effect.promise(() => keyPair("ES256", "fresh"))
       yield* Effect.flip(verify(yield* signedBy(fresh)))
@@ -352,7 +347,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("asks once for all tokens that name an unknown key, and no sooner than 5 s after that failed", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { asked, keys, verify } = yield* setUp()
       yield* Ref.set(keys, "hanging")
       yield* TestClock.adjust("40 seconds")
@@ -381,7 +375,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("forgets a key that was withdrawn after ten minutes, whether or not tokens come", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { asked, keys, verify } = yield* setUp()
       yield* Ref.set(keys, [ec.jwk])
       const withdrawn = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
@@ -397,7 +390,6 @@ describe("Tokens with rotating keys", () => {
   for (const state of ["down", "hanging"] as const) {
     it.effect(`keeps no token waiting for an issuer that is ${state}`, () =>
       Effect.gen(function* () {
-        yield* TestClock.setTime(REAL_TIME)
         const { asked, keys, verify } = yield* setUp()
         const good = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
         yield* Ref.set(keys, state)
@@ -411,7 +403,6 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("takes the keys of an issuer that is away for a day, and asks again as soon as a token comes", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
       const { keys, verify } = yield* setUp()
       const good = yield* signedBy(rsa, { claims: { exp: REAL_TIME / 1000 + 48 * 3600 } })
       yield* Ref.set(keys, "down")
@@ -473,15 +464,7 @@ describe("Tokens with rotating keys", () => {
 
   it.effect("answers with 503 as long as there never were keys, and recovers", () =>
     Effect.gen(function* () {
-      yield* TestClock.setTime(REAL_TIME)
-      const keys = yield* Ref.make<Published>("down")
-      const asked = yield* Ref.make(0)
-      const tokens = yield* Layer.build(Tokens.layerNoDeps(settings()).pipe(Layer.provide(issuer(keys, asked))))
-      const verify = (text: string) =>
-        Effect.provideContext(
-          Effect.flatMap(Tokens, (service) => service.verify(Redacted.make(text))),
-          tokens,
-        )
+      const { keys, verify } = yield* setUp({}, "down")
       const good = yield* signedBy(rsa)
       assert.deepInclude(yield* Effect.flip(verify(good)), { _tag: "TokenKeysUnavailable", status: 503 })
       yield* verify(yield* token())

@@ -1,4 +1,4 @@
-/** What is measured when metrics are read, and what is there before anything happened. */
+/** Gauges that are measured when metrics are read, and counters that exist from the start. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"

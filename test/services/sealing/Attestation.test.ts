@@ -48,13 +48,4 @@ describe.each(VAULTS)("attestation with %s key storage", (_, vault) => {
       assert.isTrue(verify(null, signed, key, signature ?? Buffer.alloc(0)))
     }).pipe(Effect.provide(layer)),
   )
-
-  it.effect("signs nothing after its scope closed", () =>
-    Effect.gen(function* () {
-      const attestation = yield* Effect.scoped(Effect.map(Layer.build(layer), (context) => context)).pipe(
-        Effect.flatMap((context) => Effect.provide(Attestation, context)),
-      )
-      assert.throws(() => attestation.sign("proof", CLAIMS), /destroyed/)
-    }),
-  )
 })

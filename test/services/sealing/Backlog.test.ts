@@ -4,7 +4,7 @@ import { accumulate } from "../../../src/domain/chat/chatStream.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { Backlog, FULL } from "../../../src/services/sealing/Backlog.ts"
 
-/** What a payload may have in a block of 1024 bytes. */
+/** Largest payload in a block of 1024 bytes. */
 const MOST = 1020
 
 const chunk = (delta: object, choice: object = {}): JsonObject => ({

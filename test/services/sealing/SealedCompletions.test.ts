@@ -78,6 +78,17 @@ describe("sizes", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
+  it.effect("of a fault of the proxy's own are those of an answer", () =>
+    Effect.gen(function* () {
+      const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x" })
+      assert.deepStrictEqual(sizes, [SHORT, END])
+    }).pipe(
+      Effect.provide(
+        layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ request: () => Effect.die("a fault") }))),
+      ),
+    ),
+  )
+
   it.effect("of the ends of streams are the same", () =>
     Effect.gen(function* () {
       const offer = yield* beginSession()
@@ -227,36 +238,8 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("goes to one of 50 concurrent copies, for one call of a provider", () => {
-    let calls = 0
-    const upstream = Layer.mock(Upstream)({
-      requestStream: () =>
-        Stream.suspend(() => {
-          calls++
-          return Stream.make(delta("once"))
-        }),
-    })
-    return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true })
-      const outcomes = yield* Effect.forEach(
-        Array.from({ length: 50 }),
-        () =>
-          completions.handle(request.envelope).pipe(
-            Effect.flatMap(collect),
-            Effect.as("served"),
-            Effect.catch(({ _tag }) => Effect.succeed(_tag)),
-            Effect.scoped,
-          ),
-        { concurrency: "unbounded" },
-      )
-      assert.deepStrictEqual(outcomes.toSorted(), [...Array.from({ length: 49 }, () => "Replayed"), "served"])
-      assert.strictEqual(calls, 1)
-    }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
-  })
-
   it.effect.each([false, true])(
-    "tells when its request is needed no more, and overwrites it then (stream: %s)",
+    "calls back once its request is no longer needed, and overwrites it (stream: %s)",
     (stream) => {
       const [asked, gate, answered] = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
       let body: RawObject | undefined

@@ -28,7 +28,7 @@ const vaults = [
   ["the best", KeyVault.layer],
 ] as const
 
-/** What must have been seen of a request that was opened, or nothing was watched. */
+/** Secrets that an opened request must show; otherwise the test watched nothing. */
 const OPENED = [
   "memory for a secret",
   "encoded private key",
@@ -179,15 +179,17 @@ describe.each([
     if (storage === undefined) return
     const secret = new Uint8Array(32).fill(7)
     const seed = new Uint8Array(32).fill(8)
-    const agreement = storage.agreementKey(secret)
+    const held = storage.hold(32, secret)
     const signing = storage.signingKey(seed)
     assert.deepStrictEqual([secret, seed], [new Uint8Array(32), new Uint8Array(32)])
-    assert.lengthOf(agreement.agree(storage.agreementKey().publicKey), 32)
+    assert.deepStrictEqual(
+      held.read((secret) => new Uint8Array(secret)),
+      new Uint8Array(32).fill(7),
+    )
     storage.wipe()
-    assert.throws(() => agreement.agree(new Uint8Array(32).fill(9)), /destroyed/)
+    assert.throws(() => held.read(() => undefined), /destroyed/)
     assert.throws(() => signing.sign(new Uint8Array(1)), /destroyed/)
-    assert.throws(() => storage.agreementKey(), /after all were wiped/)
-    assert.throws(() => storage.hybridKey(), /after all were wiped/)
+    assert.throws(() => storage.hold(32), /after all were wiped/)
   })
 })
 
@@ -198,7 +200,7 @@ describe.runIf(sodium !== undefined)("guarded memory", () => {
     try {
       const storage = guardedStorage()
       assert(storage)
-      for (let i = 0; i < 3000; i++) storage.agreementKey(new Uint8Array(32).fill(7)).destroy()
+      for (let i = 0; i < 3000; i++) storage.hold(32).destroy()
       assert.strictEqual(allocate.mock.calls.length, 1)
     } finally {
       allocate.mockRestore()
@@ -208,13 +210,11 @@ describe.runIf(sodium !== undefined)("guarded memory", () => {
   it("holds one key in one place, also after another was destroyed twice", () => {
     const storage = guardedStorage()
     assert(storage)
-    const gone = storage.agreementKey()
+    const gone = storage.hold(32)
     gone.destroy()
     gone.destroy()
-    const [one, other] = [storage.agreementKey(), storage.agreementKey()]
-    assert.deepStrictEqual(one.agree(other.publicKey), other.agree(one.publicKey))
-    assert.notDeepEqual(one.publicKey, other.publicKey)
-    assert.notDeepEqual(one.agree(one.publicKey), other.agree(one.publicKey))
+    const secrets = [storage.hold(32), storage.hold(32)].map((held) => held.read((secret) => new Uint8Array(secret)))
+    assert.notDeepEqual(secrets[0], secrets[1])
   })
 })
 
@@ -224,7 +224,7 @@ it.effect("a plain storage leaves no key behind when it is wiped with keys still
     yield* watched.during(
       Effect.sync(() => {
         const storage = plainStorage()
-        storage.agreementKey()
+        storage.hold(32)
         storage.signingKey(new Uint8Array(32).fill(8))
         assert.deepStrictEqual(watched.left(), ["memory for a secret", "memory for a secret"])
         storage.wipe()

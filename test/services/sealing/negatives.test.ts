@@ -25,7 +25,7 @@ type Asked = (typeof negatives.requests)[number]
 const session = published.sessions.X25519
 const numbered = negatives.requests.map((asked, index) => ({ ...asked, index }))
 
-/** What is refused for its shape alone: it does not matter to which session it was sealed. */
+/** Refusals for the shape alone, whatever session the request was sealed to. */
 const SHAPELESS = new Set(["malformed", "unsupported-media-type", "no-common-suite"])
 const isOuter = ({ code = "", path }: Asked): boolean => path === "/v1/init" || SHAPELESS.has(code)
 

@@ -68,11 +68,8 @@ export const fixedRandom = (...values: ReadonlyArray<Uint8Array>): ((size: numbe
 export const layerFixedKey = (suite: Suite, secret: Uint8Array) =>
   Layer.sync(KeyVault, () => {
     const storage = plainStorage()
-    if (suite === X25519) {
-      return KeyVault.of({ ...storage, agreementKey: () => storage.agreementKey(new Uint8Array(secret)) })
-    }
-    const expanded = createHash("shake256", { outputLength: 96 }).update(secret).digest()
-    return KeyVault.of({ ...storage, hybridKey: () => storage.hybridKey(new Uint8Array(expanded)) })
+    const key = suite === X25519 ? secret : createHash("shake256", { outputLength: 96 }).update(secret).digest()
+    return KeyVault.of({ ...storage, hold: (length) => storage.hold(length, new Uint8Array(key)) })
   })
 
 /** The claims of an offered session, and the statement that makes them. */
