@@ -1,13 +1,14 @@
 import { Console, Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { proxySettings } from "../layers/config/proxySettings.ts"
 import { createKeyFile } from "../services/sealing/AttestationKeyFile.ts"
 import { attestationKeyFile, pinOf, pinOfFile } from "./settings/ownKey.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { withHelp } from "./help/Guide.ts"
+import { jsonFlag } from "./flags.ts"
 
 const DEFAULT_FILE = proxySettings.attestationKeyFile.fallback ?? ""
 
-const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
+const json = jsonFlag("Print JSON")
 
 const file = (description: string) =>
   Argument.String("file").pipe(
@@ -35,24 +36,17 @@ export const keygenCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Create an attestation key"),
-  Command.withDescription(
-    `Creates an attestation key (Ed25519), which signs a proxy's statements, and prints the pin that clients need. For
+  withHelp({
+    summary: "Create an attestation key",
+    description: `Creates an attestation key (Ed25519), which signs a proxy's statements, and prints the pin that clients need. For
 operators who announce the pin before the proxy runs, or who rotate keys. Without a key, \`sealgate proxy\` creates one.
 An existing key is never overwritten.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate keygen", description: `Write ${DEFAULT_FILE}` },
-    { command: "sealgate keygen /etc/sealgate/next.pem", description: "Prepare the next key before a rotation" },
-    { command: "sealgate keygen --json", description: "For programs: file and pin (kid) as JSON" },
-  ]),
-  withGuide({
-    exits: {
-      0: "the key was created",
-      1: "it was not: the file exists or cannot be written",
-      2: MISUSED,
-      130: INTERRUPTED,
-    },
+    examples: [
+      ["sealgate keygen", `Write ${DEFAULT_FILE}`],
+      ["sealgate keygen /etc/sealgate/next.pem", "Prepare the next key before a rotation"],
+      ["sealgate keygen --json", "For programs: file and pin (kid) as JSON"],
+    ],
+    exits: { 0: "the key was created", 1: "it was not: the file exists or cannot be written" },
     next:
       "`sealgate proxy` reads the key from ATTESTATION_KEY_FILE, which has the same default. " +
       "Give the pin to your clients over a channel that they trust.",
@@ -68,24 +62,19 @@ export const pinCommand = Command.make(
     yield* Console.log(input.json ? JSON.stringify({ file: path, kid }) : kid)
   }),
 ).pipe(
-  Command.withShortDescription("Print the pin of an attestation key"),
-  Command.withDescription(`Prints the pin of a proxy's attestation key, for operators. Clients that pass it as --pin trust this proxy and no other.
-It is the key's RFC 7638 thumbprint (kid) and not a secret.`),
-  Command.withExamples([
-    { command: "sealgate pin", description: `The pin of ${DEFAULT_FILE}` },
-    { command: "sealgate pin /etc/sealgate/next.pem", description: "The pin of another key" },
-    {
-      command: 'sealgate chat --proxy http://localhost:3001 --pin "$(sealgate pin)"',
-      description: "Chat through a proxy that runs from this folder",
-    },
-  ]),
-  withGuide({
-    exits: {
-      0: "the pin was printed",
-      1: "the key file is missing, unreadable, or readable by others",
-      2: MISUSED,
-      130: INTERRUPTED,
-    },
+  withHelp({
+    summary: "Print the pin of an attestation key",
+    description: `Prints the pin of a proxy's attestation key, for operators. Clients that pass it as --pin trust this proxy and no other.
+It is the key's RFC 7638 thumbprint (kid) and not a secret.`,
+    examples: [
+      ["sealgate pin", `The pin of ${DEFAULT_FILE}`],
+      ["sealgate pin /etc/sealgate/next.pem", "The pin of another key"],
+      [
+        'sealgate chat --proxy http://localhost:3001 --pin "$(sealgate pin)"',
+        "Chat through a proxy that runs from this folder",
+      ],
+    ],
+    exits: { 0: "the pin was printed", 1: "the key file is missing, unreadable, or readable by others" },
     next: "Give the pin to your clients over a channel that they trust. No key yet? `sealgate keygen`.",
   }),
 )

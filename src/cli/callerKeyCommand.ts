@@ -2,7 +2,7 @@ import { Console, Effect, Redacted } from "effect"
 import { Argument, Command } from "effect/cli"
 import { CallerName, newCallerKey } from "../services/access/CallerKeys.ts"
 import { jsonFlag } from "./flags.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { withHelp } from "./help/Guide.ts"
 
 const newCommand = Command.make(
   "new",
@@ -23,17 +23,15 @@ const newCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Create a key for a caller"),
-  Command.withDescription(
-    `Creates a caller's key for a proxy and prints it once, with the line for the proxy's file of callers
+  withHelp({
+    summary: "Create a key for a caller",
+    description: `Creates a caller's key for a proxy and prints it once, with the line for the proxy's file of callers
 (CALLER_KEYS_FILE). The line holds a hash of the key. For operators.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate key new alice", description: "A key for alice" },
-    { command: "sealgate key new ci --json", description: "For programs: name, key and line as JSON" },
-  ]),
-  withGuide({
-    exits: { 0: "the key was printed", 1: "it could not be printed", 2: MISUSED, 130: INTERRUPTED },
+    examples: [
+      ["sealgate key new alice", "A key for alice"],
+      ["sealgate key new ci --json", "For programs: name, key and line as JSON"],
+    ],
+    exits: { 0: "the key was printed", 1: "it could not be printed" },
     next:
       "Add the line to the file; the proxy rereads it within seconds and refuses callers that were removed. Give the key to the " +
       "caller over a trusted channel; `sealgate chat` and `connect` read it from SEALGATE_CREDENTIAL or --credential-file.",
@@ -41,14 +39,14 @@ const newCommand = Command.make(
 )
 
 export const callerKeyCommand = Command.make("key").pipe(
-  Command.withShortDescription("Create keys for the callers of a proxy"),
-  Command.withDescription(
-    `Manages the keys of a proxy's callers, for operators. A proxy with a file of callers (CALLER_KEYS_FILE) serves only them
+  withHelp({
+    summary: "Create keys for the callers of a proxy",
+    description: `Manages the keys of a proxy's callers, for operators. A proxy with a file of callers (CALLER_KEYS_FILE) serves only them
 and counts requests by caller.`,
-  ),
-  Command.withExamples([{ command: "sealgate key new alice", description: "A key for alice" }]),
-  withGuide({
-    exits: { 0: "done", 1: "it failed; the reason is on standard error", 2: MISUSED, 130: INTERRUPTED },
+    examples: [
+      ["sealgate key new alice", "A key for alice"],
+      ["sealgate key new ci --json", "For programs"],
+    ],
     next: "See `sealgate key new --help`.",
   }),
   Command.withSubcommands([newCommand]),

@@ -1,26 +1,24 @@
 import { text } from "node:stream/consumers"
-import { Console, Effect, Option } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { SealgateError } from "../client/errors.ts"
+import { clientError } from "../client/clientError.ts"
 import type { SealedClient as Client } from "../client/sealed/SealedClient.ts"
 import { CHAT_APIS, Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
-import { explained, summary } from "./chat/answerText.ts"
+import { explained, STARTS_OVER, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
-import { jsonFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { givenOf, jsonFlag, optionalFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
+import { withHelp } from "./help/Guide.ts"
 import { printable, printableJson } from "./printable.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
 import { dim, dimOnStderr } from "./terminal.ts"
 
-// The client throws only `SealgateError`s by design; any other error is a bug.
-const failed = (error: unknown): CommandFailed => {
-  if (error instanceof SealgateError) return new CommandFailed({ message: explained(error), exitCode: 1 })
-  throw error
-}
-
-const attempt = <A>(f: (signal: AbortSignal) => Promise<A>) => Effect.tryPromise({ try: f, catch: failed })
+const attempt = <A>(f: (signal: AbortSignal) => Promise<A>) =>
+  Effect.mapError(
+    Effect.tryPromise({ try: f, catch: clientError }),
+    (error) => new CommandFailed({ message: explained(error), exitCode: 1 }),
+  )
 
 /** Asks once. A terminal shows the answer as it arrives; a pipe gets it only verified, because output cannot be recalled. */
 const once = Effect.fnUntraced(function* (conversation: Conversation, client: Client, question: string, json: boolean) {
@@ -30,7 +28,7 @@ const once = Effect.fnUntraced(function* (conversation: Conversation, client: Cl
       if (live) process.stdout.write(printable(piece))
     },
     startOver: () => {
-      if (live) process.stdout.write(dim("\n(the provider failed midway; another one starts over)\n"))
+      if (live) process.stdout.write(dim(STARTS_OVER))
     },
   }
   const { end, text } = yield* attempt((signal) => conversation.ask(question, show, signal))
@@ -57,21 +55,14 @@ export const chatCommand = Command.make(
       Flag.withDescription("API to use; a provider of the proxy must speak it (default chat.completions)"),
       Flag.withDefault(CHAT_APIS[0]),
     ),
-    model: Flag.String("model").pipe(
-      Flag.withMetavar("name"),
-      Flag.withDescription("Model to use (default: the proxy's default for the provider)"),
-      Flag.optional,
+    model: optionalFlag("model", "name", "Model to use (default: the proxy's default for the provider)", Schema.String),
+    provider: optionalFlag(
+      "provider",
+      "name",
+      "Provider of the proxy that must serve it, such as provider1 (default any)",
+      Schema.String,
     ),
-    provider: Flag.String("provider").pipe(
-      Flag.withMetavar("name"),
-      Flag.withDescription("Provider of the proxy that must serve it, such as provider1 (default any)"),
-      Flag.optional,
-    ),
-    system: Flag.String("system").pipe(
-      Flag.withMetavar("text"),
-      Flag.withDescription("System prompt (default none)"),
-      Flag.optional,
-    ),
+    system: optionalFlag("system", "text", "System prompt (default none)", Schema.String),
     json: jsonFlag(
       "Print the verified answer with receipt, proof and evidence as JSON, for `sealgate verify`; errors are text on " +
         "standard error",
@@ -88,9 +79,7 @@ export const chatCommand = Command.make(
     })
     const conversation = new Conversation(client, {
       api: input.api,
-      model: Option.getOrUndefined(input.model),
-      provider: Option.getOrUndefined(input.provider),
-      system: Option.getOrUndefined(input.system),
+      ...givenOf({ model: input.model, provider: input.provider, system: input.system }),
     })
     if (Option.isNone(input.prompt) && process.stdin.isTTY) {
       if (input.json) return yield* unusable("--json prints a single answer and needs a prompt; give one.")
@@ -103,35 +92,24 @@ export const chatCommand = Command.make(
     yield* once(conversation, client, question, input.json)
   }),
 ).pipe(
-  Command.withShortDescription("Chat with a model through a sealed proxy"),
-  Command.withDescription(
-    `Asks a model through a sealed proxy, for people and scripts. After each answer it confirms that receipt and proof were
+  withHelp({
+    summary: "Chat with a model through a sealed proxy",
+    description: `Asks a model through a sealed proxy, for people and scripts. After each answer it confirms that receipt and proof were
 verified, and shows the provider, the model and the tokens used.
 
 At a terminal it chats: Ctrl-C stops an answer; a second Ctrl-C, Ctrl-D or /exit leaves. With a prompt, or with standard
 input from elsewhere, it asks once. It needs a pin or --trust-on-first-use. For a proxy on this machine, the key in this folder is the pin.`,
-  ),
-  Command.withExamples([
-    { command: 'sealgate chat "What is HPKE?"', description: "Ask the proxy that runs from this folder" },
-    {
-      command: "sealgate chat --proxy https://proxy.example.com --pin <pin>",
-      description: "Chat through another proxy",
-    },
-    {
-      command:
+    examples: [
+      ['sealgate chat "What is HPKE?"', "Ask the proxy that runs from this folder"],
+      ["sealgate chat --proxy https://proxy.example.com --pin <pin>", "Chat through another proxy"],
+      [
         "cat notes.txt | sealgate chat --proxy http://localhost:3001 --pin <pin> \\\n" +
-        "    --system 'Summarise.' --json > answer.json",
-      description: "Keep the answer with its evidence",
-    },
-  ]),
-  withGuide({
+          "    --system 'Summarise.' --json > answer.json",
+        "Keep the answer with its evidence",
+      ],
+    ],
     environment: ENVIRONMENT,
-    exits: {
-      0: "the answer was verified, or the chat was left",
-      1: "no verified answer",
-      2: MISUSED,
-      130: INTERRUPTED,
-    },
+    exits: { 0: "the answer was verified, or the chat was left", 1: "no verified answer" },
     next:
       "`sealgate verify answer.json --pin <pin>` shows what an answer kept with --json proves. `sealgate connect` seals for " +
       "other programs. If nothing answers: `sealgate doctor --proxy <url>`.",

@@ -15,7 +15,7 @@ import { statsCommand } from "./gateway/statsCommand.ts"
 import { modelsCommand } from "./modelsCommand.ts"
 import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { withHelp } from "./help/Guide.ts"
 import { layerPresentation } from "./help/presentation.ts"
 import { callerKeyCommand } from "./callerKeyCommand.ts"
 import { keygenCommand, pinCommand } from "./attestationKeyCommands.ts"
@@ -29,50 +29,25 @@ import { verifyCommand } from "./verifyCommand.ts"
 
 /** The command with all its subcommands. */
 export const sealgate = Command.make("sealgate").pipe(
-  Command.withDescription(
-    `Sealed completions: only your proxy can read the prompts, and only it can have given the answers. And a gateway for
+  withHelp({
+    description: `Sealed completions: only your proxy can read the prompts, and only it can have given the answers. And a gateway for
 agents that check each other's answers.`,
-  ),
-  Command.withExamples([
-    {
-      description: "1. Run a sealed proxy. It prints its pin and the address of its console",
-      command: "sealgate proxy",
-    },
-    {
-      description: "2. Ask it from another terminal in the same folder. From elsewhere, add --proxy and --pin",
-      command: 'sealgate chat "Hello"',
-    },
-    {
-      description: "Or run the agent gateway. It prints a token and how to use it",
-      command: "sealgate gateway --dev",
-    },
-  ]),
-  withGuide({
-    words: [
-      {
-        name: "sealed",
-        text: "encrypted on your machine for the proxy alone: nothing on the path can read or change it",
-      },
-      {
-        name: "attestation key",
-        text: "the key that signs a proxy's statements; `sealgate proxy` creates one, and so does `sealgate keygen`",
-      },
-      {
-        name: "pin",
-        text: "the id of a proxy's attestation key. Clients trust only the pins that you give them; ask the proxy's operator",
-      },
-      {
-        name: "receipt",
-        text: "signed by the proxy for each answer: the request, the provider, the model and the time",
-      },
-      { name: "proof", text: "signed by the proxy for each stream: it arrived complete, in order and unchanged" },
-      { name: "evidence", text: "prompt, answer and the data that proves them to others later" },
+    examples: [
+      ["sealgate proxy", "1. Run a sealed proxy. It prints its pin and the address of its console"],
+      [
+        'sealgate chat "Hello"',
+        "2. Ask it from another terminal in the same folder. From elsewhere, add --proxy and --pin",
+      ],
+      ["sealgate gateway --dev", "Or run the agent gateway. It prints a token and how to use it"],
     ],
-    exits: {
-      0: "done",
-      1: "it failed; the reason is on standard error",
-      2: MISUSED,
-      130: INTERRUPTED,
+    words: {
+      sealed: "encrypted on your machine for the proxy alone: nothing on the path can read or change it",
+      "attestation key":
+        "the key that signs a proxy's statements; `sealgate proxy` creates one, and so does `sealgate keygen`",
+      pin: "the id of a proxy's attestation key. Clients trust only the pins that you give them; ask the proxy's operator",
+      receipt: "signed by the proxy for each answer: the request, the provider, the model and the time",
+      proof: "signed by the proxy for each stream: it arrived complete, in order and unchanged",
+      evidence: "prompt, answer and the data that proves them to others later",
     },
     next: "`sealgate <command> --help` has examples, defaults and settings. For completions in your shell: `sealgate --completions bash >> ~/.bashrc`.",
   }),

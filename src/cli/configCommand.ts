@@ -1,9 +1,9 @@
 import { Console, Effect, Option, Redacted } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { decodeText, findSettings, type FoundSetting } from "../layers/config/Setting.ts"
 import { CommandFailed } from "./CommandFailed.ts"
-import { jsonFlag } from "./flags.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { jsonFlag, switchFlag } from "./flags.ts"
+import { withHelp } from "./help/Guide.ts"
 import { printableJson } from "./printable.ts"
 import { KNOWN } from "./settings/knownSettings.ts"
 import { table } from "./table.ts"
@@ -59,7 +59,7 @@ export const configCommand = Command.make(
       Argument.withDescription("Whose settings to show (default: all)"),
       Argument.optional,
     ),
-    all: Flag.Boolean("all").pipe(Flag.withDescription("Show defaults too"), Flag.withDefault(false)),
+    all: switchFlag("all", "Show defaults too"),
     json: jsonFlag("Print JSON: for each reader, a list of its settings"),
   },
   Effect.fn(function* (input) {
@@ -86,18 +86,16 @@ export const configCommand = Command.make(
     if (mistaken) return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
-  Command.withShortDescription("Show which settings are in force, and where they come from"),
-  Command.withDescription(
-    `Shows the settings that a command started here would use, where each was found (the environment, or a file of
+  withHelp({
+    summary: "Show which settings are in force, and where they come from",
+    description: `Shows the settings that a command started here would use, where each was found (the environment, or a file of
 --config), and mistakes in them. Secrets are not shown.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate config", description: "Settings of servers and clients that are set" },
-    { command: "sealgate config proxy --all", description: "All settings of a proxy started here" },
-    { command: "sealgate config gateway --json", description: "For programs" },
-  ]),
-  withGuide({
-    exits: { 0: "the settings are shown, and all are valid", 1: "a setting is invalid", 2: MISUSED, 130: INTERRUPTED },
+    examples: [
+      ["sealgate config", "Settings of servers and clients that are set"],
+      ["sealgate config proxy --all", "All settings of a proxy started here"],
+      ["sealgate config gateway --json", "For programs"],
+    ],
+    exits: { 0: "the settings are shown, and all are valid", 1: "a setting is invalid" },
     next: "`sealgate proxy --help` and `sealgate gateway --help` explain each setting.",
   }),
 )

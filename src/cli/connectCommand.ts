@@ -1,13 +1,24 @@
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { isLoopback } from "../domain/access/hostName.ts"
 import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
 import type { ConnectorSettings } from "../layers/Connector.ts"
 import { unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
-import { hostFlag, jsonFlag, logLevelFlag, pinsFlag, portFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
+import {
+  givenOf,
+  hostFlag,
+  jsonFlag,
+  logLevelFlag,
+  optionalFlag,
+  pinsFlag,
+  portFlag,
+  proxyFlag,
+  switchFlag,
+  trustOnFirstUseFlag,
+} from "./flags.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
-import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
+import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
 const LOOPBACK = "127.0.0.1"
 
@@ -22,28 +33,26 @@ const flags = {
     Flag.withDescription("Pass streams on as they arrive, or each in one piece after verification (default streaming)"),
     Flag.withDefault("streaming"),
   ),
-  provider: Flag.String("provider").pipe(
-    Flag.withMetavar("name"),
-    Flag.withDescription("Provider of the proxy that must serve every request, such as provider1 (default any)"),
-    Flag.optional,
+  provider: optionalFlag(
+    "provider",
+    "name",
+    "Provider of the proxy that must serve every request, such as provider1 (default any)",
+    Schema.String,
   ),
-  receipts: Flag.String("receipts").pipe(
-    Flag.withMetavar("folder"),
-    Flag.withDescription(
-      "Folder for the signed statements of each answer, one file each, for `sealgate verify`; prompts and answers are not " +
-        "included (default: nothing is kept)",
-    ),
-    Flag.optional,
+  receipts: optionalFlag(
+    "receipts",
+    "folder",
+    "Folder for the signed statements of each answer, one file each, for `sealgate verify`; prompts and answers are not " +
+      "included (default: nothing is kept)",
+    Schema.String,
   ),
-  evidence: Flag.Boolean("evidence").pipe(
-    Flag.withDescription("With --receipts: keep prompts and answers too, with the data that proves them to others"),
-    Flag.withDefault(false),
+  evidence: switchFlag(
+    "evidence",
+    "With --receipts: keep prompts and answers too, with the data that proves them to others",
   ),
-  allowRemote: Flag.Boolean("allow-remote").pipe(
-    Flag.withDescription(
-      "Let --host be reachable from other machines: anyone who can connect can send requests, in plaintext",
-    ),
-    Flag.withDefault(false),
+  allowRemote: switchFlag(
+    "allow-remote",
+    "Let --host be reachable from other machines: anyone who can connect can send requests, in plaintext",
   ),
   allowHost: Flag.String("allow-host").pipe(
     Flag.withMetavar("host"),
@@ -91,12 +100,11 @@ export const connectCommand = Command.make(
         trustOnFirstUse: input.trustOnFirstUse,
         release: input.release,
         ...(yield* credentialFrom(input.credentialFile)),
-        ...Option.match(input.provider, { onNone: () => ({}), onSome: (provider) => ({ provider }) }),
+        ...givenOf({ provider: input.provider }),
       },
-      ...Option.match(input.receipts, {
-        onNone: () => ({}),
-        onSome: (folder) => ({ receipts: { folder, evidence: input.evidence } }),
-      }),
+      ...(Option.isNone(input.receipts)
+        ? {}
+        : { receipts: { folder: input.receipts.value, evidence: input.evidence } }),
       ...(pins.length > 0 ? {} : { onVerified: trusting() }),
     }
     const logging = {
@@ -107,30 +115,25 @@ export const connectCommand = Command.make(
     return yield* serveConnector(settings, logging)
   }),
 ).pipe(
-  Command.withShortDescription("Run a local endpoint that seals requests of OpenAI and Anthropic clients"),
-  Command.withDescription(
-    `Runs an endpoint on this machine that speaks OpenAI's and Anthropic's APIs, for programs whose base URL can be changed,
+  withHelp({
+    summary: "Run a local endpoint that seals requests of OpenAI and Anthropic clients",
+    description: `Runs an endpoint on this machine that speaks OpenAI's and Anthropic's APIs, for programs whose base URL can be changed,
 such as coding agents. It seals every request to a proxy and verifies every answer. It serves Chat Completions,
 Responses, Embeddings, Messages and the list of models. Requests that cannot be sealed are refused, never passed on.
 API keys that programs send are ignored.
 
 It needs a pin or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
-  ),
-  Command.withExamples([
-    {
-      command: "sealgate connect --proxy https://proxy.example.com --pin <pin>",
-      description: "On port 8787 of this machine",
-    },
-    {
-      command: "sealgate connect --proxy http://localhost:3001 --pin <pin> \\\n    --receipts ./receipts",
-      description: "Keep a receipt of every answer",
-    },
-    {
-      command: "sealgate connect --proxy http://localhost:3001 --pin <pin> \\\n    --release verified",
-      description: "Release only completely verified answers",
-    },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate connect --proxy https://proxy.example.com --pin <pin>", "On port 8787 of this machine"],
+      [
+        "sealgate connect --proxy http://localhost:3001 --pin <pin> \\\n    --receipts ./receipts",
+        "Keep a receipt of every answer",
+      ],
+      [
+        "sealgate connect --proxy http://localhost:3001 --pin <pin> \\\n    --release verified",
+        "Release only completely verified answers",
+      ],
+    ],
     environment: ENVIRONMENT,
     exits: SERVER_EXITS,
     next:

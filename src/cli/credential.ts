@@ -1,12 +1,12 @@
 /** The caller's credential, from a file or the environment. A flag would show it to every user of the machine. */
 import { readFile } from "node:fs/promises"
-import { Effect, Option, Redacted } from "effect"
-import { Flag } from "effect/cli"
+import { Effect, Option, Redacted, Schema } from "effect"
 import type { SealedClientOptions } from "../client/sealed/SealedClient.ts"
 import { clientSettings } from "../layers/config/clientSettings.ts"
 import { clientValues } from "./settings/clientValues.ts"
 import { unusable } from "./CommandFailed.ts"
 import { type GuideShape, rowsOf } from "./help/Guide.ts"
+import { optionalFlag } from "./flags.ts"
 
 /** Listed in the help of every command that seals. */
 export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(
@@ -15,12 +15,11 @@ export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(
   clientSettings.credential,
 )
 
-export const credentialFileFlag = Flag.String("credential-file").pipe(
-  Flag.withMetavar("file"),
-  Flag.withDescription(
-    "File with your key or token for the proxy, read again for each request (default: SEALGATE_CREDENTIAL)",
-  ),
-  Flag.optional,
+export const credentialFileFlag = optionalFlag(
+  "credential-file",
+  "file",
+  "File with your key or token for the proxy, read again for each request (default: SEALGATE_CREDENTIAL)",
+  Schema.String,
 )
 
 /** Adds the scheme Bearer to a bare token. */

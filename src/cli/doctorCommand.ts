@@ -1,12 +1,13 @@
 import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { CommandFailed } from "./CommandFailed.ts"
 import { credentialFileFlag, ENVIRONMENT } from "./credential.ts"
 import { type Finding, isWell } from "./doctor/Finding.ts"
-import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
+import { jsonFlag, optionalFlag, pinsFlag, proxyFlag, switchFlag } from "./flags.ts"
 import { UrlText } from "../layers/config/codecs.ts"
 import { proxyAndPins, trustedProxy } from "./settings/proxyAddress.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { caFlag } from "./inputFile.ts"
+import { withHelp } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { bold, dim, green, red, yellow } from "./terminal.ts"
 
@@ -31,21 +32,14 @@ export const doctorCommand = Command.make(
   {
     proxy: proxyFlag,
     pin: pinsFlag,
-    ca: Flag.String("ca").pipe(
-      Flag.withMetavar("file"),
-      Flag.withDescription("PEM file of certificate authorities to trust beside the public ones"),
-      Flag.optional,
+    ca: caFlag,
+    operator: optionalFlag(
+      "operator",
+      "url",
+      "URL of the operator's listener, which reports more: providers, keys, sessions, TLS files",
+      UrlText,
     ),
-    operator: Flag.String("operator").pipe(
-      Flag.withMetavar("url"),
-      Flag.withDescription("URL of the operator's listener, which reports more: providers, keys, sessions, TLS files"),
-      Flag.withSchema(UrlText),
-      Flag.optional,
-    ),
-    call: Flag.Boolean("call").pipe(
-      Flag.withDescription("Also send each provider one tiny sealed request, which may cost money; needs a pin"),
-      Flag.withDefault(false),
-    ),
+    call: switchFlag("call", "Also send each provider one tiny sealed request, which may cost money; needs a pin"),
     credentialFile: credentialFileFlag,
     json: jsonFlag("Print JSON"),
   },
@@ -62,27 +56,20 @@ export const doctorCommand = Command.make(
     if (!well) return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
-  Command.withShortDescription("Examine a deployment of the proxy"),
-  Command.withDescription(
-    `Checks a running proxy from a client's side and says what to fix, for operators and for clients whose requests fail:
+  withHelp({
+    summary: "Examine a deployment of the proxy",
+    description: `Checks a running proxy from a client's side and says what to fix, for operators and for clients whose requests fail:
 address, reachability, certificate, pin, signature of the session offer, clocks, readiness of providers, storage of
 keys, limits. --operator adds what only the operator may see. It begins one session and sends no prompt, except with
 --call: then each provider gets one tiny request.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate doctor --proxy https://proxy.example.com --pin <pin>", description: "Before going live" },
-    { command: "sealgate doctor --proxy http://localhost:3001", description: "Why does it not answer?" },
-    { command: "sealgate doctor --call", description: "Do the keys of its providers work?" },
-    { command: "sealgate doctor --proxy http://localhost:3001 --json", description: "For programs" },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate doctor --proxy https://proxy.example.com --pin <pin>", "Before going live"],
+      ["sealgate doctor --proxy http://localhost:3001", "Why does it not answer?"],
+      ["sealgate doctor --call", "Do the keys of its providers work?"],
+      ["sealgate doctor --proxy http://localhost:3001 --json", "For programs"],
+    ],
     environment: ENVIRONMENT,
-    exits: {
-      0: "a client can use it; there may be warnings",
-      1: "something must be fixed",
-      2: MISUSED,
-      130: INTERRUPTED,
-    },
+    exits: { 0: "a client can use it; there may be warnings", 1: "something must be fixed" },
     next: "Below each problem, an arrow shows how to fix it.",
   }),
 )

@@ -5,6 +5,19 @@ import { ListenText, parsed, PortText, UrlText } from "../layers/config/codecs.t
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 import { LOG_LEVELS } from "../layers/config/serverSettings.ts"
 
+/** A flag that is off by default. */
+export const switchFlag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+/** A flag with a value and no default. `metavar` names the value in help. */
+export const optionalFlag = <A>(name: string, metavar: string, description: string, codec: Schema.Codec<A, string>) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description),
+    Flag.withSchema(codec),
+    Flag.optional,
+  )
+
 export const isPin = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
 const PinText = parsed(
@@ -13,13 +26,11 @@ const PinText = parsed(
   "43 characters of A-Z a-z 0-9 _ -, as `sealgate pin` prints them",
 )
 
-export const proxyFlag = Flag.String("proxy").pipe(
-  Flag.withMetavar("url"),
-  Flag.withDescription(
-    "URL of the sealed proxy or of its console (default SEALGATE_PROXY, else http://localhost:3001)",
-  ),
-  Flag.withSchema(UrlText),
-  Flag.optional,
+export const proxyFlag = optionalFlag(
+  "proxy",
+  "url",
+  "URL of the sealed proxy or of its console (default SEALGATE_PROXY, else http://localhost:3001)",
+  UrlText,
 )
 
 export const pinsFlag = Flag.String("pin").pipe(
@@ -44,9 +55,9 @@ export const joinPins = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
 export const askedForHelp = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
   args[0] === "help" ? [...args.slice(1), "--help"] : args
 
-export const trustOnFirstUseFlag = Flag.Boolean("trust-on-first-use").pipe(
-  Flag.withDescription("For trials without --pin: trust the first key that answers, and only that key from then on"),
-  Flag.withDefault(false),
+export const trustOnFirstUseFlag = switchFlag(
+  "trust-on-first-use",
+  "For trials without --pin: trust the first key that answers, and only that key from then on",
 )
 
 /** `otherwise` describes the default. */
@@ -57,31 +68,33 @@ export const logLevelFlag = (otherwise: string) =>
     Flag.optional,
   )
 
-export const jsonFlag = (description: string) =>
-  Flag.Boolean("json").pipe(Flag.withDescription(description), Flag.withDefault(false))
+export const jsonFlag = (description: string) => switchFlag("json", description)
 
 export const portFlag = (otherwise: string) =>
-  Flag.String("port").pipe(
-    Flag.withMetavar("number"),
-    Flag.withDescription(`Port to listen on; 0 takes a free one (default ${otherwise})`),
-    Flag.withSchema(PortText),
-    Flag.optional,
-  )
+  optionalFlag("port", "number", `Port to listen on; 0 takes a free one (default ${otherwise})`, PortText)
 
 export const hostFlag = (otherwise: string) =>
-  Flag.String("host").pipe(
-    Flag.withMetavar("address"),
-    Flag.withDescription(`Address to listen on (default ${otherwise})`),
-    Flag.withSchema(ListenText),
-    Flag.optional,
-  )
+  optionalFlag("host", "address", `Address to listen on (default ${otherwise})`, ListenText)
 
-/** Returns the flags that were given, to override a server's settings. */
-export const givenOf = <Flags extends { readonly [Key in keyof Flags]: Option.Option<unknown> }>(flags: Flags) =>
+/** Flags of both servers. */
+export const serverFlags = (port: number) => ({
+  port: portFlag(`PORT, else ${port}`),
+  host: hostFlag("HOST, else 0.0.0.0"),
+  logLevel: logLevelFlag("LOG_LEVEL"),
+})
+
+export interface ServerFlags {
+  readonly port: Option.Option<number>
+  readonly host: Option.Option<string>
+  readonly logLevel: Option.Option<(typeof LOG_LEVELS)[number]>
+}
+
+/** Returns the flags that were given. */
+export const givenOf = <Given extends object>(flags: {
+  readonly [Key in keyof Given]: Option.Option<Given[Key]>
+}) =>
   withoutUndefined(
     Object.fromEntries(
       Object.entries<Option.Option<unknown>>(flags).map(([key, flag]) => [key, Option.getOrUndefined(flag)]),
     ),
-  ) as Partial<{
-    readonly [Key in keyof Flags]: Flags[Key] extends Option.Option<infer A> ? A : never
-  }>
+  ) as Partial<Given>

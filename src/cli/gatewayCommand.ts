@@ -1,21 +1,17 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { gatewaySettings } from "../layers/config/gatewaySettings.ts"
-import { hostFlag, logLevelFlag, portFlag } from "./flags.ts"
-import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
+import { serverFlags, switchFlag } from "./flags.ts"
+import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
 export const gatewayCommand = Command.make(
   "gateway",
   {
-    dev: Flag.Boolean("dev").pipe(
-      Flag.withDescription(
-        "For trials: listen on 127.0.0.1 only, create a secret if there is none, print an admin token",
-      ),
-      Flag.withDefault(false),
+    dev: switchFlag(
+      "dev",
+      "For trials: listen on 127.0.0.1 only, create a secret if there is none, print an admin token",
     ),
-    port: portFlag("PORT, else 3000"),
-    host: hostFlag("HOST, else 0.0.0.0"),
-    logLevel: logLevelFlag("LOG_LEVEL"),
+    ...serverFlags(3000),
   },
   (flags) =>
     Effect.flatMap(
@@ -23,41 +19,22 @@ export const gatewayCommand = Command.make(
       ({ serveGateway }) => serveGateway(flags),
     ),
 ).pipe(
-  Command.withShortDescription("Run the agent gateway"),
-  Command.withDescription(
-    `Runs the agent gateway, for operators: an HTTP API that gives tasks to agents, as jobs that survive restarts. Each
+  withHelp({
+    summary: "Run the agent gateway",
+    description: `Runs the agent gateway, for operators: an HTTP API that gives tasks to agents, as jobs that survive restarts. Each
 answer is either challenged by a second model (adversarial) or compared with other models' answers (verified). Without
 a provider's key, it serves a built-in echo for trials. Everything else is configured by settings.
 
 At start it logs the address of its console (/console). /openapi.json describes the API.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate gateway --dev", description: "For trials: this machine only, with a token" },
-    {
-      command: "JWT_SECRET=… sealgate gateway",
-      description: "Listen on port 3000, keep jobs in a file; `sealgate token` mints tokens",
-    },
-    {
-      command: "DATABASE_URL=postgres://… JWT_JWKS_URL=https://…/jwks.json \\\n    sealgate gateway",
-      description: "One of several gateways on one Postgres",
-    },
-  ]),
-  withGuide({
-    settings: gatewaySettings,
-    first: [
-      "PORT",
-      "HOST",
-      "PROVIDER1_API_KEY",
-      "PROVIDER1_BASE_URL",
-      "PROVIDER1_MODEL",
-      "PROVIDER_FROM_ENV",
-      "DATABASE_URL",
-      "JWT_SECRET",
-      "JWT_JWKS_URL",
-      "ALLOWED_HOSTS",
-      "TLS_CERT_FILE",
-      "LOG_LEVEL",
+    examples: [
+      ["sealgate gateway --dev", "For trials: this machine only, with a token"],
+      ["JWT_SECRET=… sealgate gateway", "Listen on port 3000, keep jobs in a file; `sealgate token` mints tokens"],
+      [
+        "DATABASE_URL=postgres://… JWT_JWKS_URL=https://…/jwks.json \\\n    sealgate gateway",
+        "One of several gateways on one Postgres",
+      ],
     ],
+    settings: gatewaySettings,
     exits: SERVER_EXITS,
     next:
       'With --dev: copy the `export SEALGATE_TOKEN=…` line that it prints into another terminal, then `sealgate run "Is 391 a ' +

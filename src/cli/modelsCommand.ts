@@ -7,7 +7,7 @@ import { explained } from "./chat/answerText.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { ENVIRONMENT } from "./credential.ts"
 import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { withHelp } from "./help/Guide.ts"
 import { printableJson } from "./printable.ts"
 import { proxyAndPins } from "./settings/proxyAddress.ts"
 import { table } from "./table.ts"
@@ -47,18 +47,16 @@ export const modelsCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("List the default models of a proxy"),
-  Command.withDescription(
-    `Lists the default model of each of a proxy's providers; a provider may serve others too. No prompt is sent. The list is
+  withHelp({
+    summary: "List the default models of a proxy",
+    description: `Lists the default model of each of a proxy's providers; a provider may serve others too. No prompt is sent. The list is
 not sealed: trust it no more than the connection.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate models", description: "Models of the proxy on this machine" },
-    { command: "sealgate models --proxy https://proxy.example.com --json", description: "For programs" },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate models", "Models of the proxy on this machine"],
+      ["sealgate models --proxy https://proxy.example.com --json", "For programs"],
+    ],
     environment: ENVIRONMENT,
-    exits: { 0: "shown", 1: "the proxy cannot be reached, or gave no list", 2: MISUSED, 130: INTERRUPTED },
+    exits: { 0: "shown", 1: "the proxy cannot be reached, or gave no list" },
     next: '`sealgate chat --model <name> "…"` asks one of them.',
   }),
 )

@@ -1,53 +1,31 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { proxySettings } from "../layers/config/proxySettings.ts"
-import { hostFlag, logLevelFlag, portFlag } from "./flags.ts"
-import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
+import { serverFlags } from "./flags.ts"
+import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
-export const proxyCommand = Command.make(
-  "proxy",
-  { port: portFlag("PORT, else 3001"), host: hostFlag("HOST, else 0.0.0.0"), logLevel: logLevelFlag("LOG_LEVEL") },
-  (flags) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./serveProxy.ts")),
-      ({ serveProxy }) => serveProxy(flags),
-    ),
+export const proxyCommand = Command.make("proxy", serverFlags(3001), (flags) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./serveProxy.ts")),
+    ({ serveProxy }) => serveProxy(flags),
+  ),
 ).pipe(
-  Command.withShortDescription("Run the sealed proxy"),
-  Command.withDescription(
-    `Runs the sealed proxy, for operators. It opens sealed prompts only to call a model provider, seals every answer and
+  withHelp({
+    summary: "Run the sealed proxy",
+    description: `Runs the sealed proxy, for operators. It opens sealed prompts only to call a model provider, seals every answer and
 stores nothing. Without a provider's key, it serves a built-in echo for trials. Everything else is configured by settings.
 
 At start it logs its pin, which clients need, and the address of its console (/console).`,
-  ),
-  Command.withExamples([
-    { command: "sealgate proxy", description: "The echo, on port 3001 of all addresses of this machine" },
-    { command: "PROVIDER1_API_KEY=… sealgate proxy", description: "With a model provider" },
-    {
-      command: "PROVIDER1_API_KEY=… PROVIDER1_BASE_URL=http://gpu:8000/v1 \\\n    sealgate proxy",
-      description: "With your own server that speaks OpenAI's API",
-    },
-    {
-      command: "PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem \\\n    sealgate proxy",
-      description: "Over HTTPS",
-    },
-  ]),
-  withGuide({
-    settings: proxySettings,
-    first: [
-      "PORT",
-      "HOST",
-      "PROVIDER1_API_KEY",
-      "PROVIDER1_BASE_URL",
-      "PROVIDER1_MODEL",
-      "PROVIDER_FROM_ENV",
-      "ATTESTATION_KEY_FILE",
-      "CALLER_KEYS_FILE",
-      "ALLOWED_HOSTS",
-      "TLS_CERT_FILE",
-      "TLS_KEY_FILE",
-      "LOG_LEVEL",
+    examples: [
+      ["sealgate proxy", "The echo, on port 3001 of all addresses of this machine"],
+      ["PROVIDER1_API_KEY=… sealgate proxy", "With a model provider"],
+      [
+        "PROVIDER1_API_KEY=… PROVIDER1_BASE_URL=http://gpu:8000/v1 \\\n    sealgate proxy",
+        "With your own server that speaks OpenAI's API",
+      ],
+      ["PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem \\\n    sealgate proxy", "Over HTTPS"],
     ],
+    settings: proxySettings,
     exits: SERVER_EXITS,
     next:
       "Chat: `sealgate chat --proxy http://localhost:3001 --pin <pin>`. Before going live: `sealgate doctor`. " +

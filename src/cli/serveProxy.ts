@@ -1,20 +1,16 @@
 /** `sealgate proxy`, loaded on demand because it imports the whole server. */
 import { existsSync } from "node:fs"
-import { Effect, Layer, type Option } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { proxySettings } from "../layers/config/proxySettings.ts"
 import { findSettings } from "../layers/config/Setting.ts"
-import { OperatorListener } from "../layers/OperatorListener.ts"
 import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
-import { urlOf } from "../server/serverUrl.ts"
-import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
-import { Upstream } from "../services/upstream/Upstream.ts"
-import { reportProviders } from "./reportProviders.ts"
-import { givenOf } from "./flags.ts"
+import { announceServer } from "./announceServer.ts"
+import { givenOf, type ServerFlags } from "./flags.ts"
 import { layerLastResort } from "./runUntilSignal.ts"
 
 /** Requires a named key file to exist: with a mistyped path, the proxy would create an identity that clients refuse. */
@@ -35,31 +31,19 @@ const requireNamedKey = Effect.fnUntraced(function* ({ attestationKeyFile }: Pro
 const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
   const server = yield* HttpServer.HttpServer
   const attestation = yield* Attestation
-  const upstream = yield* Upstream
   const vault = yield* KeyVault
-  const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
   const address = NetAddress.isInetAddress(server.address) ? NetAddress.formatInet(server.address) : "a socket"
   yield* Effect.logInfo(`sealed proxy listening on ${address}`)
   yield* Effect.logInfo(
     `identity to pin: ${attestation.kid}${attestation.created ? " (new: the key was just created)" : ""}`,
   )
-  yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
-  yield* reportProviders(proxySettings)
-  const operatorUrl = yield* OperatorListener
-  if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
-  if (settings.console) {
-    const { mode } = yield* yield* TlsStatus
-    yield* Effect.logInfo(`console: ${urlOf(server.address, mode !== "off")}/console#pin=${attestation.kid}`)
-  }
+  yield* announceServer(proxySettings, {
+    providersAnd: `keys in ${vault.kind} memory`,
+    console: settings.console ? `/console#pin=${attestation.kid}` : undefined,
+  })
 })
 
-interface ProxyFlags {
-  readonly port: Option.Option<number>
-  readonly host: Option.Option<string>
-  readonly logLevel: Option.Option<ProxySettings["logLevel"]>
-}
-
-export const serveProxy = Effect.fnUntraced(function* (flags: ProxyFlags) {
+export const serveProxy = Effect.fnUntraced(function* (flags: ServerFlags) {
   const settings = yield* SealedProxy.settings(givenOf(flags))
   yield* requireNamedKey(settings)
   const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))

@@ -6,8 +6,9 @@ import { mintSettings } from "../layers/config/gatewaySettings.ts"
 import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { decodeSettings } from "../layers/config/Setting.ts"
 import { unusable } from "./CommandFailed.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { withHelp } from "./help/Guide.ts"
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
+import { jsonFlag, optionalFlag } from "./flags.ts"
 
 export const tokenCommand = Command.make(
   "token",
@@ -17,11 +18,11 @@ export const tokenCommand = Command.make(
       Flag.withDescription("Subject of the token: its user (required)"),
       Flag.withSchema(Subject),
     ),
-    tenant: Flag.String("tenant").pipe(
-      Flag.withMetavar("name"),
-      Flag.withDescription("Tenant whose agents and jobs it opens (required unless JWT_USERS_ARE_TENANTS is 1)"),
-      Flag.withSchema(ClaimedTenant),
-      Flag.optional,
+    tenant: optionalFlag(
+      "tenant",
+      "name",
+      "Tenant whose agents and jobs it opens (required unless JWT_USERS_ARE_TENANTS is 1)",
+      ClaimedTenant,
     ),
     role: Flag.String("role").pipe(
       Flag.withMetavar("name"),
@@ -34,7 +35,7 @@ export const tokenCommand = Command.make(
       Flag.withDefault("1h"),
       Flag.withSchema(DurationText),
     ),
-    json: Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false)),
+    json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
     const { jwtAudience, jwtIssuer, jwtSecret, jwtUsersAreTenants } = yield* decodeSettings(mintSettings)
@@ -81,33 +82,20 @@ export const tokenCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Mint a token for the gateway"),
-  Command.withDescription(
-    `Mints a token (JWT, HS256) for clients of a gateway and prints nothing else. It needs the gateway's secret and is meant
+  withHelp({
+    summary: "Mint a token for the gateway",
+    description: `Mints a token (JWT, HS256) for clients of a gateway and prints nothing else. It needs the gateway's secret and is meant
 for first steps and tests; in production, tokens come from your identity provider (JWT_JWKS_URL of the gateway).`,
-  ),
-  Command.withExamples([
-    {
-      command: "export JWT_SECRET=$(openssl rand -base64 48)\n  sealgate gateway",
-      description: "A gateway with a new secret",
-    },
-    {
-      command: "export SEALGATE_TOKEN=$(sealgate token --sub alice --tenant acme)\n  sealgate agents",
-      description: "A token for an hour, with the same JWT_SECRET, and its first use",
-    },
-    {
-      command: "sealgate token --sub ops --tenant acme --role admin --ttl 15min",
-      description: "For an administrator of one tenant",
-    },
-  ]),
-  withGuide({
+    examples: [
+      ["export JWT_SECRET=$(openssl rand -base64 48)\n  sealgate gateway", "A gateway with a new secret"],
+      [
+        "export SEALGATE_TOKEN=$(sealgate token --sub alice --tenant acme)\n  sealgate agents",
+        "A token for an hour, with the same JWT_SECRET, and its first use",
+      ],
+      ["sealgate token --sub ops --tenant acme --role admin --ttl 15min", "For an administrator of one tenant"],
+    ],
     settings: mintSettings,
-    exits: {
-      0: "the token was printed",
-      1: "JWT_SECRET is missing, or another setting is invalid",
-      2: MISUSED,
-      130: INTERRUPTED,
-    },
+    exits: { 0: "the token was printed", 1: "JWT_SECRET is missing, or another setting is invalid" },
     next: "Put it into SEALGATE_TOKEN, which `sealgate run`, `jobs`, `agents` and `stats` read.",
   }),
 )

@@ -1,12 +1,13 @@
-import { Console, Effect, FileSystem, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Console, Effect, Option, Schema } from "effect"
+import { Argument, Command } from "effect/cli"
 import { isObject } from "../domain/json/json.ts"
 import { SealgateError } from "../client/errors.ts"
 import { fromUtf8 } from "../domain/bytes/bytes.ts"
 import { parseIJson } from "../domain/json/iJson.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
-import { jsonFlag, pinsFlag } from "./flags.ts"
-import { INTERRUPTED, withGuide } from "./help/Guide.ts"
+import { jsonFlag, optionalFlag, pinsFlag } from "./flags.ts"
+import { readInput } from "./inputFile.ts"
+import { withHelp } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { red } from "./terminal.ts"
 import { check, trustFor } from "./verify/check.ts"
@@ -17,10 +18,7 @@ import { explain, kindOf } from "./verify/explain.ts"
 const KEYS_TIMEOUT_MS = 10_000
 
 const readText = Effect.fnUntraced(function* (path: string) {
-  const files = yield* FileSystem.FileSystem
-  const bytes = yield* Effect.mapError(files.readFile(path), ({ reason }) =>
-    unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
-  )
+  const bytes = yield* readInput(path)
   return yield* Effect.try({
     try: () => fromUtf8(bytes),
     catch: () => unusable(`${path} is not UTF-8.`),
@@ -75,10 +73,11 @@ export const verifyCommand = Command.make(
       ),
     ),
     pin: pinsFlag,
-    keys: Flag.String("keys").pipe(
-      Flag.withMetavar("file|url"),
-      Flag.withDescription("Public keys (JWKS), if the file has none: a file, or a URL such as the proxy's /v1/keys"),
-      Flag.optional,
+    keys: optionalFlag(
+      "keys",
+      "file|url",
+      "Public keys (JWKS), if the file has none: a file, or a URL such as the proxy's /v1/keys",
+      Schema.String,
     ),
     json: jsonFlag("Print JSON"),
   },
@@ -95,29 +94,26 @@ export const verifyCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Verify a receipt, a proof or a revealed exchange"),
-  Command.withDescription(
-    `Checks statements that a proxy signed, for anybody who received them as evidence: detects the kind of file, checks it
+  withHelp({
+    summary: "Verify a receipt, a proof or a revealed exchange",
+    description: `Checks statements that a proxy signed, for anybody who received them as evidence: detects the kind of file, checks it
 offline against the pins, and says what it proves and what it does not.
 
 Public keys come with the file or from --keys and count only if they are pinned. Without --pin, a local file of keys
 given with --keys is trusted.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate verify answer.json --pin <pin>", description: "Output of `chat --json > answer.json`" },
-    { command: "sealgate verify receipts/0b9e….json --pin <pin>", description: "A receipt kept by `connect`" },
-    {
-      command: "sealgate verify stream.txt --pin <pin> \\\n    --keys https://proxy.example.com/v1/keys",
-      description: "A stream recorded on the path, with its proof",
-    },
-    { command: "sealgate verify exchange.json --keys keys.json --json", description: "For programs" },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate verify answer.json --pin <pin>", "Output of `chat --json > answer.json`"],
+      ["sealgate verify receipts/0b9e….json --pin <pin>", "A receipt kept by `connect`"],
+      [
+        "sealgate verify stream.txt --pin <pin> \\\n    --keys https://proxy.example.com/v1/keys",
+        "A stream recorded on the path, with its proof",
+      ],
+      ["sealgate verify exchange.json --keys keys.json --json", "For programs"],
+    ],
     exits: {
       0: "every statement, recording and revealed exchange in the file is genuine",
       1: "something in the file is not genuine",
       2: "the file cannot be checked, or the command was called wrongly",
-      130: INTERRUPTED,
     },
     next: "No pin? Ask the proxy's operator over another channel than the one that the file came from.",
   }),

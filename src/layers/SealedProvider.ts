@@ -7,11 +7,12 @@ import {
   AnswerIncomplete,
   PinMismatch,
   SealedProblem,
-  SealgateError,
+  type SealgateError,
   StreamTruncated,
   Tampered,
   Unreachable,
 } from "../client/errors.ts"
+import { clientError } from "../client/clientError.ts"
 import type { Fetch } from "../client/transport/transport.ts"
 import { SealedClient } from "../client/sealed/SealedClient.ts"
 import type { ChatRequest } from "../domain/chat/chat.ts"
@@ -75,12 +76,6 @@ const kindOf = (error: SealgateError): FailureKind => {
   return error instanceof PinMismatch ? "unreachable" : "garbage"
 }
 
-/** Passes the errors that the client throws by design; rethrows any other, which is a bug. */
-const clientError = (error: unknown): SealgateError => {
-  if (error instanceof SealgateError) return error
-  throw error
-}
-
 const failureOf = (error: SealgateError): ProviderFailure =>
   new ProviderFailure({
     kind: kindOf(error),
@@ -99,7 +94,7 @@ const reasonOf = (error: SealgateError): string | undefined => {
   if (!(error instanceof SealedProblem)) return undefined
   const { status } = error.problem
   return !error.sealed && NO_PROXY.has(status)
-    ? `there is no sealed proxy at that address (status ${status}); its base URL has no /v1`
+    ? `there is no sealed proxy at that address (status ${status}); if its base URL ends in /v1, remove that`
     : `status ${status}`
 }
 

@@ -13,8 +13,6 @@ import { run, sealgate } from "../support/cli.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 
-const NOTHING = { api: "chat.completions" as const, model: undefined, provider: undefined, system: undefined }
-
 describe("sealgate chat, once", () => {
   it.live("prints the answer to standard output and the verification to standard error", () =>
     Effect.gen(function* () {
@@ -27,7 +25,7 @@ describe("sealgate chat, once", () => {
       assert.match(answer.stderr, /receipt and proof verified · provider1\/model-7 · 3 tokens in, 2 out/)
       const [{ asked } = { asked: undefined }] = fake.requests
       assert.deepStrictEqual([asked?.system, asked?.text, asked?.model], ["Be brief.", "How are you?", "model-7"])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reads the prompt from a pipe", () =>
@@ -37,7 +35,7 @@ describe("sealgate chat, once", () => {
       assert.strictEqual(answer.code, 0, answer.stderr)
       assert.strictEqual(answer.stdout.trim(), "Hello from a pipe")
       assert.include(answer.stderr, "verified")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("prints JSON that `sealgate verify` accepts", () =>
@@ -48,29 +46,11 @@ describe("sealgate chat, once", () => {
       writeFileSync(file, stdout)
       const verified = yield* run(verifyCommand, [file, "--pin", kid, "--json"])
       assert.deepInclude(JSON.parse(verified.stdout), { valid: true, kind: "revealed exchange" })
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("exits 1 without an answer and 2 without trust or a prompt", () =>
-    Effect.gen(function* () {
-      const { kid, url } = yield* startProxy()
-      const stranger = yield* run(chatCommand, ["--proxy", url, "--pin", "A".repeat(43), "Hello"])
-      assert.strictEqual(stranger.code, 1)
-      assert.include(stranger.stderr, kid)
-      const gone = yield* run(chatCommand, ["--proxy", "http://127.0.0.1:9", "--pin", kid, "Hello"])
-      assert.strictEqual(gone.code, 1)
-      for (const args of [
-        ["--proxy", url, "Hello"],
-        ["--proxy", url, "--pin", kid, " "],
-        ["--proxy", "not a url", "--pin", kid, "Hello"],
-      ]) {
-        assert.strictEqual((yield* run(chatCommand, args)).code, 2)
-      }
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
-/** A chat with somebody who types and looks. */
+/** A chat at a terminal: `types` writes to it, `sees` waits for text on its screen. */
 const chatting = Effect.fnUntraced(function* () {
   const { fake, proxy } = yield* sealedSetup()
   const client = new SealedClient({ baseUrl: proxy.url, pins: [proxy.kid] })
@@ -94,7 +74,11 @@ const chatting = Effect.fnUntraced(function* () {
       watchers.add(look)
       look()
     })
-  const left = interactive(new Conversation(client, NOTHING), { input, output }, new AbortController().signal)
+  const left = interactive(
+    new Conversation(client, { api: "chat.completions" }),
+    { input, output },
+    new AbortController().signal,
+  )
   return {
     fake,
     sees,
@@ -125,7 +109,7 @@ describe("sealgate chat, at a terminal", () => {
       )
       yield* types("\u0004")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("stops and forgets an answer at Ctrl-C, and leaves at a second Ctrl-C in a row", () =>
@@ -147,7 +131,7 @@ describe("sealgate chat, at a terminal", () => {
       yield* sees("Ctrl-C again")
       yield* types("\u0003")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("removes control characters from a model's answer", () =>
@@ -158,7 +142,7 @@ describe("sealgate chat, at a terminal", () => {
       yield* sees("a[2Jb31mc\td")
       yield* types("/exit\r")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports failures and goes on", () =>
@@ -171,6 +155,6 @@ describe("sealgate chat, at a terminal", () => {
       yield* sees("Better.")
       yield* types("/exit\r")
       yield* left
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -74,7 +74,7 @@ describe("sealgate chat over another API", () => {
       assert.strictEqual(verified.code, 0, verified.stderr)
       assert.include(verified.stdout, 'answered  "Seals swim."')
       assert.include(verified.stdout, "It used 900 tokens in (800 from the cache, 64 into it), 20 out.")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports which providers speak an API if the requested provider does not", () =>
@@ -85,7 +85,7 @@ describe("sealgate chat over another API", () => {
       assert.strictEqual(refused.code, 1)
       assert.include(refused.stderr, "provider3")
       assert.strictEqual(native.requests.length, 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 

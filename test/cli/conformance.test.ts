@@ -42,7 +42,7 @@ describe("sealgate conformance proxy", () => {
       ])
       assert.include(shown.stdout, "400 no-common-suite")
       assert.include(shown.stdout, "1 passed, 0 failed")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("fails a server with another key, and one that cannot be reached", () =>
@@ -53,7 +53,7 @@ describe("sealgate conformance proxy", () => {
         const { code, stdout } = yield* run(conformanceCommand, args)
         assert.deepStrictEqual([code, reportIn(stdout).ok], [1, false])
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("lists all checks without a server, and rejects unknown ids", () =>
@@ -123,6 +123,6 @@ describe("sealgate conformance client", () => {
         const report = (await (await fetch(`${url}/report`)).json()) as Report
         assert.deepStrictEqual([report.ok, report.failed, report.results.length], [true, 0, cases.length])
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -49,7 +49,7 @@ describe("the demo", () => {
         child.kill(signal)
         await gone(url)
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("ends quietly when its reader closes the pipe, and leaves no processes", () =>
@@ -65,6 +65,6 @@ describe("the demo", () => {
         await gone(url)
       })
       assert.strictEqual(errors, "")
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -1,15 +1,13 @@
-/** `sealgate doctor` at the bedside of real servers. */
+/** `sealgate doctor` against real servers. */
 import { execFileSync } from "node:child_process"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
-import { text } from "node:stream/consumers"
-import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { doctorCommand } from "../../src/cli/doctorCommand.ts"
 import { hasOpenssl, makeCertificate } from "../support/certificates.ts"
 import { run, sealgate } from "../support/cli.ts"
+import { answering } from "../support/answering.ts"
+import { makeMiddleman } from "../support/middleman.ts"
 import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway } from "../support/gateway.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
@@ -36,19 +34,6 @@ const examine = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray
   return { code, told, errors: of("error"), warnings: of("warning"), says }
 })
 
-/** A server that answers everything alike. */
-const answering = (answer: (response: ServerResponse, request: IncomingMessage) => unknown) =>
-  Effect.acquireRelease(
-    Effect.callback<Server>((resume) => {
-      const server = createServer((request, response) => void answer(response, request))
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) => Effect.sync(() => server.close()),
-  ).pipe(
-    // `address()` is a string only for pipes.
-    Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-  )
-
 describe("sealgate doctor", () => {
   it.live("finds no problem at a healthy proxy", () =>
     Effect.gen(function* () {
@@ -65,7 +50,7 @@ describe("sealgate doctor", () => {
       )
       assert.include(says("providers"), "provider1 (model-1)")
       assert.include(says("limits"), "256 requests")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("prints its findings as text", () =>
@@ -77,7 +62,7 @@ describe("sealgate doctor", () => {
       assert.include(stdout, "built-in echo")
       assert.include(stdout, "It works;")
       assert.notInclude(stdout, "\u001b[")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a wrong pin and continues", () =>
@@ -87,7 +72,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([code, errors], [1, ["pin"]])
       assert.include(says("pin"), kid)
       assert.include(says("clock"), "agree")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports clocks two minutes apart as an error and half a minute as a warning", () =>
@@ -110,7 +95,7 @@ describe("sealgate doctor", () => {
       const slightly = yield* examineAt(30_000)
       assert.deepStrictEqual([slightly.code, slightly.errors], [0, []])
       assert.include(slightly.warnings, "clock")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a failing provider", () =>
@@ -125,7 +110,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([...errors], ["providers"])
       assert.include(says("ready"), "degraded")
       assert.include(says("providers"), "provider1 (model-1)")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("warns about plain HTTP beyond this machine", () =>
@@ -137,7 +122,7 @@ describe("sealgate doctor", () => {
       const remote = yield* examine(`http://0.0.0.0:${port}`, "--pin", kid)
       assert.strictEqual(remote.code, 0)
       assert.include(remote.warnings, "address")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("warns when the rate limit is used up", () =>
@@ -148,7 +133,7 @@ describe("sealgate doctor", () => {
       assert.strictEqual(code, 0)
       assert.include(warnings, "limits")
       assert.match(says("limits"), /in \d+ s/)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("warns when requests of coding agents would be too large", () =>
@@ -157,43 +142,22 @@ describe("sealgate doctor", () => {
       const { code, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
       assert.deepStrictEqual([code, warnings], [0, ["limits"]])
       assert.include(told.findings.find(({ check }) => check === "limits")?.fix, "MAX_REQUEST_BYTES")
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("reports a missing server, and a server that is not sealgate", () =>
-    Effect.gen(function* () {
-      const nobody = yield* examine("http://127.0.0.1:9")
-      assert.deepStrictEqual([nobody.code, nobody.errors], [1, ["reachable"]])
-      const url = yield* answering((response) => response.end("Hello"))
-      const other = yield* examine(url)
-      assert.deepStrictEqual([other.code, other.errors], [1, ["reachable"]])
-      assert.include(other.says("reachable"), "not sealgate")
-      const plain = yield* examine(url.replace("http:", "https:"))
-      assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
-      assert.include(plain.says("reachable"), "does not speak TLS")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("finds no problem at another implementation, which has only the protocol's paths", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
-      const url = yield* answering(async (response, request) => {
-        if (!(request.url ?? "").startsWith("/v1/") || request.url === "/v1/models") {
-          return response.writeHead(404).end()
-        }
-        const body = await text(request)
-        const answer = await fetch(proxy.url + (request.url ?? ""), {
-          method: request.method ?? "GET",
-          ...(body === "" ? {} : { body, headers: { "content-type": "application/json" } }),
-        })
-        return response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text())
-      })
+      const none = async () => new Response("", { status: 404 })
+      const { url } = yield* makeMiddleman(proxy.url, (asked, onward) =>
+        asked.path.startsWith("/v1/") && asked.path !== "/v1/models" ? onward(asked) : none(),
+      )
       const { code, errors, says, told } = yield* examine(url, "--pin", proxy.kid)
       assert.deepStrictEqual([code, errors, told.ok], [0, [], true])
       assert.include(says("reachable"), "another implementation")
       const pinned = yield* examine(url, "--pin", "A".repeat(43))
       assert.deepStrictEqual([pinned.code, pinned.errors], [1, ["pin"]])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("describes a server that answers in place of the proxy", () =>
@@ -226,7 +190,7 @@ describe("sealgate doctor", () => {
           "Use the address of the redirect: https://elsewhere.example/health",
         ],
       ])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("describes an answer in place of a session offer and of the readiness", () =>
@@ -239,7 +203,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([code, errors], [1, ["session", "ready"]])
       assert.include(says("session"), "instead of the proxy: status 503, text/html from edge: Busy")
       assert.include(says("ready"), "status 503, text/html from edge: Busy")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("distinguishes a gateway from a connector", () =>
@@ -249,7 +213,7 @@ describe("sealgate doctor", () => {
       const connector = yield* startConnector({ sealed: { baseUrl: url, pins: [kid] } })
       assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, not a sealed proxy")
       assert.include((yield* examine(connector.url)).says("session"), "a connector, not a sealed proxy")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports an operator's listener that does not answer", () =>
@@ -258,7 +222,7 @@ describe("sealgate doctor", () => {
       const { code, errors, says } = yield* examine(url, "--pin", kid, "--operator", url)
       assert.deepStrictEqual([code, errors], [1, ["ready"]])
       assert.include(says("ready"), url)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a proxy that refuses the host name used", () =>
@@ -269,34 +233,7 @@ describe("sealgate doctor", () => {
       assert.deepStrictEqual([code, errors], [1, ["reachable"]])
       assert.include(says("reachable"), "does not answer under that name")
       assert.include(JSON.stringify(told.findings), "adds it to ALLOWED_HOSTS")
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("exits with 2 when called wrongly", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const none = join(folder, "none.pem")
-      writeFileSync(none, "no certificate")
-      for (const args of [
-        ["--proxy", "nonsense"],
-        ["--proxy", "http://127.0.0.1:9", "--ca", none],
-        ["--proxy", "http://elsewhere.example:9", "--call"],
-        ["--proxy", "http://127.0.0.1:9", "--ca", "/no/such/file"],
-      ]) {
-        assert.strictEqual((yield* run(doctorCommand, args)).code, 2)
-      }
-    }).pipe(Effect.scoped),
-  )
-})
-
-describe("sealgate doctor without --call", () => {
-  it.live("does not claim that providers are well", () =>
-    Effect.gen(function* () {
-      const { proxy } = yield* sealedSetup()
-      const { stdout } = yield* run(doctorCommand, ["--proxy", proxy.url, "--pin", proxy.kid])
-      assert.notInclude(stdout, "All is well")
-      assert.include(stdout, "Its providers were not called; --call does that.")
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -312,32 +249,27 @@ describe("sealgate doctor --call", () => {
       assert.deepStrictEqual([code, errors], [0, []])
       assert.match(says("calls"), /^provider1 \(model-1\) answered a sealed request in \d+\.\d s\.$/)
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
-  it.live("suggests what may block a provider that cannot be reached", () =>
+  it.live.each([
+    [
+      503,
+      "The provider could not be reached or failed",
+      "Check at the proxy: the provider's address, HTTPS_PROXY if its network has one",
+    ],
+    [401, "The provider refused this proxy's key", "Check the provider's key and account at the proxy."],
+  ] as const)("reports why a provider fails with %d, with the trace for the operator", ([status, says, fix]) =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()
-      fake.always(fault.status(503, { body: { error: "no" } }))
-      const { errors, told } = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
-      assert.deepStrictEqual(errors, ["calls"])
-      assert.include(told.findings.at(-1)?.fix, "HTTPS_PROXY")
-    }).pipe(Effect.scoped),
-  )
-
-  it.live("reports why a provider fails, with the trace for the operator", () =>
-    Effect.gen(function* () {
-      const { fake, proxy } = yield* sealedSetup()
-      fake.always(fault.status(401, { body: { error: "no" } }))
-      const { code, errors, told, says } = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
-      assert.deepStrictEqual([code, errors], [1, ["calls"]])
-      assert.include(says("calls"), "provider1 (model-1) did not answer: The provider refused this proxy's key")
-      const fix = told.findings.at(-1)?.fix ?? ""
-      assert.match(
-        fix,
-        /^Check the provider's key and account at the proxy\. The proxy's log says why, under the trace [0-9a-f]{32}\.$/,
-      )
-    }).pipe(Effect.scoped),
+      fake.always(fault.status(status, { body: { error: "no" } }))
+      const found = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual([found.code, found.errors], [1, ["calls"]])
+      assert.include(found.says("calls"), `provider1 (model-1) did not answer: ${says}`)
+      const said = found.told.findings.at(-1)?.fix ?? ""
+      assert.include(said, fix)
+      assert.match(said, / The proxy's log says why, under the trace [0-9a-f]{32}\.$/)
+    }),
   )
 })
 
@@ -363,7 +295,7 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
         assert.include(says("certificate"), "has expired")
         assert.include(says("pin"), "as pinned")
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a certificate that is not trusted, and one that expires soon", () =>
@@ -382,6 +314,6 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
       assert.include(named.says("certificate"), "for another host")
       const plain = yield* examine(url.replace("https:", "http:"), "--pin", kid)
       assert.deepStrictEqual(plain.errors, ["reachable"])
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -78,7 +78,7 @@ describe("commands for a gateway", () => {
 
       const bob = as(yield* tokenFor("bob"))
       assert.include((yield* bob(jobsCommand)).stdout, "No jobs yet")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("report errors, with exit code 1 for a refusal and 2 for a missing token or argument", () =>
@@ -100,7 +100,7 @@ describe("commands for a gateway", () => {
       const unknown = yield* alice(runCommand, "x", "--agent", "01a1fc17-d79c-7432-92db-922d1cc077c2")
       assert.strictEqual(unknown.code, 1)
       assert.strictEqual((yield* alice(runCommand, "x", "--mode", "loud")).code, 2)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("read further pages if a page ends early, as pages of large agents and jobs do", () =>

@@ -5,11 +5,13 @@ import { existsSync, openSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 })
+
 const PRINTS_MUCH = new URL("./printsMuch.ts", import.meta.url).pathname
-const PROCESS_MS = 60_000
 /** A device that is always full. */
 const FULL = "/dev/full"
 
@@ -41,75 +43,60 @@ const started = Effect.fnUntraced(function* (args: ReadonlyArray<string>, stdout
 })
 
 describe("the output of a command", () => {
-  it.live(
-    "reaches a slow reader whole",
-    () =>
-      Effect.gen(function* () {
-        const { child, exit } = yield* started([])
-        const read = yield* Effect.promise(() => text(child.stdout ?? Readable.from([])))
-        assert.strictEqual(read.length, "begin\n".length + 2_000_000 + "\nend\n".length)
-        assert.match(read, /\nend\n$/)
-        assert.strictEqual(yield* exit, 0)
-      }).pipe(Effect.scoped),
-    PROCESS_MS,
+  it.live("reaches a slow reader whole", () =>
+    Effect.gen(function* () {
+      const { child, exit } = yield* started([])
+      const read = yield* Effect.promise(() => text(child.stdout ?? Readable.from([])))
+      assert.strictEqual(read.length, "begin\n".length + 2_000_000 + "\nend\n".length)
+      assert.match(read, /\nend\n$/)
+      assert.strictEqual(yield* exit, 0)
+    }),
   )
 
-  it.live(
-    "is not missed by a reader who has had enough",
-    () =>
-      Effect.gen(function* () {
-        const output = yield* started(["chatty"])
-        output.child.stdout?.destroy()
-        output.child.stdin?.write("go on")
-        assert.strictEqual(yield* output.exit, 0)
-        assert.deepStrictEqual(yield* output.said, ["printed", "more"])
+  it.live("is not missed by a reader who has had enough", () =>
+    Effect.gen(function* () {
+      const output = yield* started(["chatty"])
+      output.child.stdout?.destroy()
+      output.child.stdin?.write("go on")
+      assert.strictEqual(yield* output.exit, 0)
+      assert.deepStrictEqual(yield* output.said, ["printed", "more"])
 
-        const both = yield* started(["chatty"])
-        both.child.stdout?.destroy()
-        both.child.stderr?.destroy()
-        both.child.stdin?.write("go on")
-        assert.strictEqual(yield* both.exit, 0)
-      }).pipe(Effect.scoped),
-    PROCESS_MS,
+      const both = yield* started(["chatty"])
+      both.child.stdout?.destroy()
+      both.child.stderr?.destroy()
+      both.child.stdin?.write("go on")
+      assert.strictEqual(yield* both.exit, 0)
+    }),
   )
 
-  it.live(
-    "does not delay a signal: unread output is cut off and the exit code shows it",
-    () =>
-      Effect.gen(function* () {
-        const { child, exit } = yield* started([])
-        child.kill("SIGINT")
-        assert.strictEqual(yield* exit, 130)
-      }).pipe(Effect.scoped),
-    PROCESS_MS,
+  it.live("does not delay a signal: unread output is cut off and the exit code shows it", () =>
+    Effect.gen(function* () {
+      const { child, exit } = yield* started([])
+      child.kill("SIGINT")
+      assert.strictEqual(yield* exit, 130)
+    }),
   )
 
-  it.live.skipIf(!existsSync(FULL))(
-    "fails the command if it could not be written",
-    () =>
-      Effect.gen(function* () {
-        const { exit, said } = yield* started([], openSync(FULL, "w"))
-        assert.strictEqual(yield* exit, 1)
-        assert.match((yield* said).join("\n"), /could not be written.*ENOSPC/)
-      }).pipe(Effect.scoped),
-    PROCESS_MS,
+  it.live.skipIf(!existsSync(FULL))("fails the command if it could not be written", () =>
+    Effect.gen(function* () {
+      const { exit, said } = yield* started([], openSync(FULL, "w"))
+      assert.strictEqual(yield* exit, 1)
+      assert.match((yield* said).join("\n"), /could not be written.*ENOSPC/)
+    }),
   )
 })
 
 describe("the output of a server", () => {
-  it.live(
-    "delays neither shutdown nor a second signal if it is not read",
-    () =>
-      Effect.gen(function* () {
-        const orderly = yield* started(["server"])
-        orderly.child.kill("SIGTERM")
-        assert.strictEqual(yield* orderly.exit, 0)
+  it.live("delays neither shutdown nor a second signal if it is not read", () =>
+    Effect.gen(function* () {
+      const orderly = yield* started(["server"])
+      orderly.child.kill("SIGTERM")
+      assert.strictEqual(yield* orderly.exit, 0)
 
-        const stuck = yield* started(["server", "never"])
-        stuck.child.kill("SIGTERM")
-        stuck.child.kill("SIGINT")
-        assert.strictEqual(yield* stuck.exit, 130)
-      }).pipe(Effect.scoped),
-    PROCESS_MS,
+      const stuck = yield* started(["server", "never"])
+      stuck.child.kill("SIGTERM")
+      stuck.child.kill("SIGINT")
+      assert.strictEqual(yield* stuck.exit, 130)
+    }),
   )
 })

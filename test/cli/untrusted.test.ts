@@ -1,7 +1,5 @@
 /** What commands show of text that others wrote: servers, models, files. */
 import { writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
@@ -20,6 +18,7 @@ import type { Job } from "../../src/client/gateway/GatewayJobs.ts"
 import { makeProblem } from "../../src/domain/problems/problem.ts"
 import { METHOD } from "../../src/domain/routing/savings.ts"
 import { SOFTWARE } from "../../src/domain/operations/software.ts"
+import { answering } from "../support/answering.ts"
 import { run } from "../support/cli.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import * as Processes from "../support/processes.ts"
@@ -53,31 +52,20 @@ const passedOn = (headers: Iterable<readonly [string, unknown]>): Record<string,
   Object.fromEntries([...headers].flatMap(([name, value]) => (OWN.has(name) ? [] : [[name, String(value)]])))
 
 /** A server like the one at `url`, but with hostile text in the place of some words of its answers. */
-const hostile = Effect.fnUntraced(function* (url: string, ...words: ReadonlyArray<string>) {
+const hostile = (url: string, ...words: ReadonlyArray<string>) => {
   const evil = JSON.stringify(HOSTILE).slice(1, -1)
-  const server = createServer((request, response) => {
-    void (async () => {
-      const body = await text(request)
-      const answer = await fetch(new URL(request.url ?? "/", url), {
-        method: request.method ?? "GET",
-        headers: passedOn(Object.entries(request.headers)),
-        ...(body === "" ? {} : { body }),
-      })
-      const whole = await answer.text()
-      response.writeHead(answer.status, passedOn(answer.headers))
-      response.end(words.reduce((told, word) => told.replaceAll(word, evil), whole))
-    })()
+  return answering(async (response, request) => {
+    const body = await text(request)
+    const answer = await fetch(new URL(request.url ?? "/", url), {
+      method: request.method ?? "GET",
+      headers: passedOn(Object.entries(request.headers)),
+      ...(body === "" ? {} : { body }),
+    })
+    const whole = await answer.text()
+    response.writeHead(answer.status, passedOn(answer.headers))
+    response.end(words.reduce((told, word) => told.replaceAll(word, evil), whole))
   })
-  yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      server.close()
-      server.closeAllConnections()
-    }),
-  )
-  // `address()` is a string only for pipes.
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-})
+}
 
 const JOB: Omit<Job, "status"> = {
   id: "01a1fc17-d79c-7432-92db-922d1cc077c2",
@@ -143,7 +131,7 @@ describe("text of a gateway", () => {
       assert.strictEqual(stats.code, 0, stats.stderr)
       assertNoControls(stats.stdout)
       assert.include(stats.stdout, "]52;c;ZXZpbA==31mone ✓ two three")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it("stays within its line in a report", () => {
@@ -170,7 +158,7 @@ describe("text of a proxy", () => {
       const proxy = yield* hostile(url, VERSION)
       const { stdout } = yield* run(doctorCommand, ["--proxy", proxy, "--pin", kid])
       assertTame(stdout)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("cannot control the terminal through signed statements", () =>
@@ -185,7 +173,7 @@ describe("text of a proxy", () => {
       const verified = yield* run(verifyCommand, [file, "--pin", proxy.kid])
       assert.strictEqual(verified.code, 0, verified.stderr)
       assertTame(verified.stdout)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -203,7 +191,7 @@ describe("text of a file", () => {
         assertOneLine(stdout)
         assertOneLine(stderr)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 

@@ -37,6 +37,18 @@ const answered = Effect.gen(function* () {
 
 const verify = (args: ReadonlyArray<string>) => run(verifyCommand, args)
 
+/** Expects an exit code and texts: of standard error for 2, else of standard output. */
+const expects = Effect.fnUntraced(function* (
+  code: number,
+  args: ReadonlyArray<string>,
+  ...says: ReadonlyArray<string>
+) {
+  const result = yield* verify(args)
+  assert.strictEqual(result.code, code, result.stdout + result.stderr)
+  for (const text of says) assert.include(code === 2 ? result.stderr : result.stdout, text)
+  return result
+})
+
 const flipped = (text: string): string => text.slice(0, -2) + (text.at(-2) === "A" ? "B" : "A") + text.slice(-1)
 
 describe("sealgate verify", () => {
@@ -51,47 +63,37 @@ describe("sealgate verify", () => {
       assert.notInclude(alone.stdout, "\u001b[")
 
       const file = write({ ...end.statements, ...keySet })
-      const both = yield* verify([file, "--pin", proxy.kid, "--json"])
-      assert.strictEqual(both.code, 0)
+      const both = yield* expects(0, [file, "--pin", proxy.kid, "--json"])
       const told = JSON.parse(both.stdout)
       assert.deepStrictEqual([told.valid, told.kind, told.kid], [true, "receipt and proof", proxy.kid])
       assert.strictEqual(told.receipt.jti, end.receipt.jti)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("verifies a proof, and a recording against it", () =>
     Effect.gen(function* () {
       const { end, keys, proxy, wire, write } = yield* answered
       const trust = ["--pin", proxy.kid, "--keys", keys]
-      const alone = yield* verify([write(end.statements.proof), ...trust])
-      assert.strictEqual(alone.code, 0)
-      assert.include(alone.stdout, "no recording to compare")
+      yield* expects(0, [write(end.statements.proof), ...trust], "no recording to compare")
 
-      const recorded = yield* verify([write(wire), ...trust])
-      assert.strictEqual(recorded.code, 0, recorded.stdout)
-      assert.include(recorded.stdout, "is exactly what was sent")
+      yield* expects(0, [write(wire), ...trust], "is exactly what was sent")
 
       const frames = eventsOf(wire).filter(({ event }) => event === "frame")
       const dropped = write(wire.replace(`event: frame\ndata: ${frames[1]?.data}\n\n`, ""))
-      const cut = yield* verify([dropped, ...trust, "--json"])
-      assert.strictEqual(cut.code, 1)
+      const cut = yield* expects(1, [dropped, ...trust, "--json"])
       assert.deepInclude(JSON.parse(cut.stdout), { valid: false, code: "tampered" })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("verifies a revealed exchange and shows request and answer", () =>
     Effect.gen(function* () {
       const { end, keys, proxy, write } = yield* answered
       const trust = ["--pin", proxy.kid, "--keys", keys]
-      const genuine = yield* verify([write(end.evidence), ...trust])
-      assert.strictEqual(genuine.code, 0)
-      assert.include(genuine.stdout, `answered  "${PROMPT}"`)
+      yield* expects(0, [write(end.evidence), ...trust], `answered  "${PROMPT}"`)
 
       const forged = { ...end.evidence, request: end.evidence.request.replace("ten", "two") }
-      const caught = yield* verify([write(forged), ...trust])
-      assert.strictEqual(caught.code, 1)
-      assert.include(caught.stdout, "does not commit to this request")
-    }).pipe(Effect.scoped),
+      yield* expects(1, [write(forged), ...trust], "does not commit to this request")
+    }),
   )
 
   it.live("exits with 1 for a wrong signature, another signer, and statements of different exchanges", () =>
@@ -108,14 +110,10 @@ describe("sealgate verify", () => {
       ])
       assert.strictEqual(forged.code, 1)
       const stranger = write({ ...other.statements, ...otherKeys })
-      const unpinned = yield* verify([stranger, "--pin", proxy.kid, "--keys", keys])
-      assert.strictEqual(unpinned.code, 1)
-      assert.include(unpinned.stdout, "which is not a trusted key")
+      yield* expects(1, [stranger, "--pin", proxy.kid, "--keys", keys], "which is not a trusted key")
       const mixed = write({ receipt: end.statements.receipt, proof: again.statements.proof, ...keySet })
-      const two = yield* verify([mixed, "--pin", proxy.kid])
-      assert.strictEqual(two.code, 1)
-      assert.include(two.stdout, "different exchanges")
-    }).pipe(Effect.scoped),
+      yield* expects(1, [mixed, "--pin", proxy.kid], "different exchanges")
+    }),
   )
 
   it.live("shows a revealed stream that failed before its first output", () =>
@@ -147,7 +145,7 @@ describe("sealgate verify", () => {
       const { code, stderr, stdout } = yield* verify([write(file), "--pin", identity.kid])
       assert.strictEqual(code, 0, stdout + stderr)
       assert.include(stdout, "it ended as failed")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("rejects a file with two different values for one member", () =>
@@ -163,13 +161,11 @@ describe("sealgate verify", () => {
         { proof: other.proof, statements: { proof: end.statements.proof }, ...keySet },
         `${wire}event: proof\ndata: ${JSON.stringify({ proof: other.proof })}\n\n`,
       ]) {
-        const mixed = yield* verify([write(file), "--pin", proxy.kid, "--keys", write(keySet)])
-        assert.strictEqual(mixed.code, 2, mixed.stdout)
-        assert.include(mixed.stderr, "two different")
+        yield* expects(2, [write(file), "--pin", proxy.kid, "--keys", write(keySet)], "two different")
       }
       const repeated = { ...end.evidence, statements: end.statements, evidence: end.evidence, ...keySet }
-      assert.strictEqual((yield* verify([write(repeated), "--pin", proxy.kid])).code, 0)
-    }).pipe(Effect.scoped),
+      yield* expects(0, [write(repeated), "--pin", proxy.kid])
+    }),
   )
 
   it.live("rejects a file with parts that it cannot check", () =>
@@ -201,7 +197,7 @@ describe("sealgate verify", () => {
         assert.strictEqual(code, 2, `${JSON.stringify(file)} ${stdout}`)
         assert.notStrictEqual(stderr, "")
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("verifies output of `chat --json` and trusts none of its readable copies", () =>
@@ -212,41 +208,37 @@ describe("sealgate verify", () => {
         { ...end, ...keySet },
         { ...whole, ...keySet },
       ]) {
-        const told = yield* verify([write(file), "--pin", proxy.kid])
-        assert.strictEqual(told.code, 0, told.stdout + told.stderr)
+        yield* expects(0, [write(file), "--pin", proxy.kid])
         for (const forged of [
           { receipt: { ...file.receipt, model: "better" } },
           { completion: { ...file.completion, model: "better" } },
           ...("proof" in file ? [{ proof: { ...file.proof, count: 1 } }] : []),
         ]) {
-          const caught = yield* verify([write({ ...file, ...forged }), "--pin", proxy.kid])
-          assert.strictEqual(caught.code, 1)
-          assert.include(caught.stdout, `The file shows another ${Object.keys(forged)[0]} than was signed`)
+          yield* expects(
+            1,
+            [write({ ...file, ...forged }), "--pin", proxy.kid],
+            `The file shows another ${Object.keys(forged)[0]} than was signed`,
+          )
         }
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("trusts no key by default, and exits with 2 for files that it cannot check", () =>
     Effect.gen(function* () {
       const { end, keys, keySet, proxy, write } = yield* answered
       const file = write({ ...end.statements, ...keySet })
-      const unpinned = yield* verify([file])
-      assert.strictEqual(unpinned.code, 2)
-      assert.include(unpinned.stderr, proxy.kid)
-      const online = yield* verify([file, "--keys", `${proxy.url}/v1/keys`])
-      assert.strictEqual(online.code, 2)
-      const keyless = yield* verify([write(end.statements.receipt), "--pin", proxy.kid])
-      assert.strictEqual(keyless.code, 2)
-      assert.include(keyless.stderr, "--keys")
+      yield* expects(2, [file], proxy.kid)
+      yield* expects(2, [file, "--keys", `${proxy.url}/v1/keys`])
+      yield* expects(2, [write(end.statements.receipt), "--pin", proxy.kid], "--keys")
       for (const args of [["/no/such/file"], [write("Hello")], [write({ hello: "world" })], []]) {
-        assert.strictEqual((yield* verify([...args, "--pin", proxy.kid])).code, 2)
+        yield* expects(2, [...args, "--pin", proxy.kid])
       }
       // A file of one's own keys is one's own word; a pin makes keys from anywhere good enough.
-      assert.strictEqual((yield* verify([file, "--keys", keys])).code, 0)
+      yield* expects(0, [file, "--keys", keys])
       const pinned = ["--pin", proxy.kid, "--keys", `${proxy.url}/v1/keys`]
-      assert.strictEqual((yield* verify([write(end.statements.receipt), ...pinned])).code, 0)
-    }).pipe(Effect.scoped),
+      yield* expects(0, [write(end.statements.receipt), ...pinned])
+    }),
   )
 
   it.live("rejects signed statements that contradict each other", () =>
@@ -262,10 +254,9 @@ describe("sealgate verify", () => {
       assert.strictEqual(both.code, 1, both.stdout)
       assert.include(both.stdout, "✗")
       assert.include(both.stdout, "count with the final frame (6 and 99)")
-      for (const alone of [receipt, proof]) assert.strictEqual((yield* verify([write(alone), ...trust])).code, 0)
+      for (const alone of [receipt, proof]) yield* expects(0, [write(alone), ...trust])
 
-      const told = yield* verify([write({ receipt, proof }), ...trust, "--json"])
-      assert.strictEqual(told.code, 1)
+      const told = yield* expects(1, [write({ receipt, proof }), ...trust, "--json"])
       assert.deepInclude(JSON.parse(told.stdout), { valid: false, code: "tampered" })
       // With the recording, which the proof covers and the receipt does not.
       const [open = "", ...frames] = eventsOf(wire).filter(({ event }) => event !== "proof")
@@ -275,12 +266,10 @@ describe("sealgate verify", () => {
       }
       const covering = signed("proof", end.proof)
       const whole = { receipt: signed("receipt", end.receipt), proof: covering, recording }
-      assert.strictEqual((yield* verify([write(whole), ...trust])).code, 0)
+      yield* expects(0, [write(whole), ...trust])
       const uncovered = { ...whole, receipt: signed("receipt", { ...end.receipt, root: end.proof.root }) }
-      const caught = yield* verify([write(uncovered), ...trust])
-      assert.strictEqual(caught.code, 1)
-      assert.include(caught.stdout, "The receipt does not cover the recorded frames")
-    }).pipe(Effect.scoped),
+      yield* expects(1, [write(uncovered), ...trust], "The receipt does not cover the recorded frames")
+    }),
   )
 
   it.live("rejects a recording that a client would have refused, even if the proof covers it", () =>
@@ -303,8 +292,8 @@ describe("sealgate verify", () => {
         assert.strictEqual(code, 1, stderr)
         assert.include(stdout, told)
       }
-      assert.strictEqual((yield* verify([write(`: a comment\n\n${wire}`), ...trust])).code, 0)
-    }).pipe(Effect.scoped),
+      yield* expects(0, [write(`: a comment\n\n${wire}`), ...trust])
+    }),
   )
 
   it.live("rejects ambiguous JSON", () =>
@@ -325,9 +314,9 @@ describe("sealgate verify", () => {
         assert.strictEqual(code, 2)
         assert.include(stderr, told)
       }
-      assert.strictEqual((yield* verify([write(`\n ${json}\r\n`), ...trust])).code, 0)
+      yield* expects(0, [write(`\n ${json}\r\n`), ...trust])
       const spoilt = `{"keys":[],${JSON.stringify(keySet).slice(1)}`
-      assert.strictEqual((yield* verify([write(json), ...trust, "--keys", write(spoilt)])).code, 2)
-    }).pipe(Effect.scoped),
+      yield* expects(2, [write(json), ...trust, "--keys", write(spoilt)])
+    }),
   )
 })

@@ -10,7 +10,7 @@ import {
 } from "../../src/client/errors.ts"
 import { type Evidence, type Fetch, SealedClient, verifyEvidence } from "../../src/client/index.ts"
 import { exchangeNamed, negatives, published, sessionOf, unhex } from "../support/protocol/published.ts"
-import { problem } from "../support/protocol/negative/common.ts"
+import { refusal } from "../support/protocol/FakeProxy.ts"
 import { ephemeralPrivateKey, fromB64u } from "../support/protocol/reference.ts"
 
 type Outcome = "attack" | "answer" | "failure" | "refusal" | "break"
@@ -19,7 +19,6 @@ type Offer = (typeof negatives.offers)[number]
 
 const { other, pinned } = negatives.identities
 const JSON_TYPE = { "content-type": "application/json" }
-const PROBLEM_TYPE = { "content-type": "application/problem+json" }
 
 const outcomeOf = (error: unknown): Outcome => {
   if (error instanceof Tampered || error instanceof PinMismatch || error instanceof KeyMissing) return "attack"
@@ -73,7 +72,7 @@ describe("offers", () => {
     vi.setSystemTime(session.begun_at_ms)
     const { fetch, to } = answering({
       "/v1/init": () =>
-        new Response(offer.body, { status: offer.status, headers: { "content-type": offer.content_type } }),
+        new Response(bodyOf(offer), { status: offer.status, headers: { "content-type": offer.content_type } }),
       "/v1/completions": () => new Response("", { status: 500 }),
     })
     const suites = session.name === "X25519" ? (["X25519"] as const) : undefined
@@ -109,7 +108,7 @@ describe("answers", () => {
         readonly request_id: string
         readonly restart?: boolean
         readonly pace?: number
-        readonly body: { readonly prompt: string }
+        readonly body: { readonly prompt: string; readonly stream?: boolean }
       }
       const ikm = "ephemeral_ikm" in request ? unhex(request.ephemeral_ikm) : unhex("")
       const ephemeral = await ephemeralPrivateKey(ikm)
@@ -123,7 +122,7 @@ describe("answers", () => {
         },
         "/v1/completions": (call) =>
           call === 1
-            ? new Response(problem(429, "rate-limited"), { status: 429, headers: PROBLEM_TYPE })
+            ? refusal(429, "rate-limited")
             : new Response(bodyOf(answer), { status: answer.status, headers: { "content-type": answer.content_type } }),
       })
       const { credential } = request
@@ -140,7 +139,7 @@ describe("answers", () => {
         ...(restart === undefined ? {} : { restart }),
         ...(pace === undefined ? {} : { pace }),
       }
-      const ask = { prompt: payload.body.prompt }
+      const { stream: _, ...ask } = payload.body
       // Begins the session at its published time. The clock can be moved only between two requests.
       assert.strictEqual(await client.complete(ask).then(() => "answer", outcomeOf), "refusal")
       // The client adds half a second to the time that a session states.

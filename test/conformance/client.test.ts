@@ -18,6 +18,9 @@ import { bundleWeakened } from "./support/weakened.ts"
 /** Rules for clients that no case tries: each case gives the client a pin. */
 const UNTRIED = ["C7"]
 
+/** Some hundred exchanges and more, on a machine that may be busy. */
+const TEST_MS = 120_000
+
 interface Options extends Partial<SealedClientOptions> {
   readonly restart?: boolean
 }
@@ -66,62 +69,76 @@ describe("the cases", () => {
       names.filter((name) => !/^[a-z0-9-]+$/.test(name)),
       [],
     )
-    assert.isAbove(CASES.filter(({ expect }) => expect === "refused").length, 150)
+    assert.isAbove(CASES.filter(({ expect }) => expect !== "answer").length, 150)
   })
 })
 
 describe("our client", () => {
-  it.live("believes honest proxies and no others", () =>
-    Effect.gen(function* () {
-      const { failed, passed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient))
-      assert.deepStrictEqual(failed, [])
-      assert.deepStrictEqual(skipped, ["offer-suite-other", "restart-forbidden"])
-      assert.isAbove(passed.length, 150)
-    }).pipe(Effect.scoped),
+  it.live(
+    "believes honest proxies and no others",
+    () =>
+      Effect.gen(function* () {
+        const { failed, passed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient))
+        assert.deepStrictEqual(failed, [])
+        assert.deepStrictEqual(skipped, ["offer-suite-other", "restart-forbidden"])
+        assert.isAbove(passed.length, 150)
+      }).pipe(Effect.scoped),
+    TEST_MS,
   )
 
-  it.live("does so with the other suite, without a pace, and without restarts", () =>
-    Effect.gen(function* () {
-      const options: Options = { suites: ["X25519"], pace: 0, restart: false }
-      const { failed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient, options))
-      assert.deepStrictEqual(failed, [])
-      assert.deepStrictEqual(
-        skipped.filter((name) => !name.includes("mlkem")),
-        ["honest-restart", "provider-of-restart", "restart-without-provider", "restart-text"],
-      )
-    }).pipe(Effect.scoped),
+  it.live(
+    "does so with the other suite, without a pace, and without restarts",
+    () =>
+      Effect.gen(function* () {
+        const options: Options = { suites: ["X25519"], pace: 0, restart: false }
+        // In a stream wherever a case takes either form.
+        const streamed = CASES.map((each): Case => ({ form: "stream", ...each }))
+        const { failed, skipped } = yield* resultsOf(streamed, testerOf(SealedClient, options))
+        assert.deepStrictEqual(failed, [])
+        assert.deepStrictEqual(
+          skipped.filter((name) => !name.includes("mlkem")),
+          ["honest-restart", "provider-of-restart", "restart-without-provider", "restart-text"],
+        )
+      }).pipe(Effect.scoped),
+    TEST_MS,
   )
 
-  it.live("fails if any of its checks is removed", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const bundled = yield* Effect.promise(() =>
-        bundleWeakened("client/sealed/SealedClient.ts", CLIENT_WEAKNESSES, folder),
-      )
-      // It exports what the source does, weakened.
-      const made = (yield* Effect.promise(() => import(pathToFileURL(bundled).href))) as {
-        SealedClient: typeof SealedClient
-      }
-      const tester = testerOf(made.SealedClient, { suites: ["X25519"], restart: false })
-      yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env["WEAKNESS"]))
-      const casesOf = (musts: ReadonlySet<string>) => CASES.filter(({ must }) => musts.has(must))
-      const all = casesOf(new Set(CLIENT_WEAKNESSES.map(({ must }) => must)))
-      delete process.env["WEAKNESS"]
-      assert.deepStrictEqual((yield* resultsOf(all, tester)).failed, [])
-      for (const { must, name } of CLIENT_WEAKNESSES) {
-        process.env["WEAKNESS"] = name
-        assert.isNotEmpty((yield* resultsOf(casesOf(new Set([must])), tester)).failed, `${must}: ${name}`)
-      }
-    }).pipe(Effect.scoped),
+  it.live(
+    "fails if any of its checks is removed",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const bundled = yield* Effect.promise(() =>
+          bundleWeakened("client/sealed/SealedClient.ts", CLIENT_WEAKNESSES, folder),
+        )
+        // It exports what the source does, weakened.
+        const made = (yield* Effect.promise(() => import(pathToFileURL(bundled).href))) as {
+          SealedClient: typeof SealedClient
+        }
+        const tester = testerOf(made.SealedClient, { suites: ["X25519"], restart: false })
+        yield* Effect.addFinalizer(() => Effect.sync(() => delete process.env["WEAKNESS"]))
+        const casesOf = (musts: ReadonlySet<string>) => CASES.filter(({ must }) => musts.has(must))
+        const all = casesOf(new Set(CLIENT_WEAKNESSES.map(({ must }) => must)))
+        delete process.env["WEAKNESS"]
+        assert.deepStrictEqual((yield* resultsOf(all, tester)).failed, [])
+        for (const { must, name } of CLIENT_WEAKNESSES) {
+          process.env["WEAKNESS"] = name
+          assert.isNotEmpty((yield* resultsOf(casesOf(new Set([must])), tester)).failed, `${must}: ${name}`)
+        }
+      }).pipe(Effect.scoped),
+    TEST_MS,
   )
 })
 
 describe.skipIf(!haveCryptography)("the client in Python", () => {
-  it.live("believes honest proxies and no others", () =>
-    Effect.gen(function* () {
-      const { failed, passed } = yield* resultsOf(CASES, yield* pythonTester, 1)
-      assert.deepStrictEqual(failed, [])
-      assert.isAbove(passed.length, 150)
-    }).pipe(Effect.scoped),
+  it.live(
+    "believes honest proxies and no others",
+    () =>
+      Effect.gen(function* () {
+        const { failed, passed } = yield* resultsOf(CASES, yield* pythonTester, 1)
+        assert.deepStrictEqual(failed, [])
+        assert.isAbove(passed.length, 150)
+      }).pipe(Effect.scoped),
+    TEST_MS,
   )
 })

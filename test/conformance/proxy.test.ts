@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
 import type { Check } from "../../src/conformance/proxy/Check.ts"
-import { CHECKS } from "../../src/conformance/proxy/checks/all.ts"
+import { CHECKS, checksOf } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
 import { NoAnswer, Wire } from "../../src/conformance/proxy/Wire.ts"
 import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
@@ -16,7 +16,7 @@ import { echo } from "../../src/services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { runProxy } from "../support/processes.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
-import { SERVER_VARIANTS, SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
+import { KEY_MISTAKES, SERVER_VARIANTS, SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
 import { bundleWeakened } from "./support/weakened.ts"
 
 const limit = Duration.seconds(120)
@@ -56,6 +56,17 @@ describe("the checks", () => {
     assert.isAbove(rules.size, 40)
     assert.deepStrictEqual([...new Set(CHECKS.map(({ must }) => must))].sort(), [...rules].sort())
     assert.strictEqual(new Set(CHECKS.map(({ name }) => name)).size, CHECKS.length)
+  })
+
+  it("of the core profile leave out exactly the rules that the documentation lists", () => {
+    const listed =
+      /`--profile core` leaves out .*?\(([^)]*)\)/s.exec(readFileSync("docs/conformance.md", "utf8"))?.[1] ?? ""
+    const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => `P${first + i}`)
+    const rules = [...listed.matchAll(/P(\d+)(?: to P(\d+))?/g)].flatMap(([, first, last]) =>
+      range(Number(first), Number(last ?? first)),
+    )
+    const core = new Set(checksOf("core").map(({ must }) => must))
+    assert.deepStrictEqual([...new Set(CHECKS.map(({ must }) => must))].filter((must) => !core.has(must)).sort(), rules)
   })
 })
 
@@ -205,6 +216,32 @@ describe("our server", () => {
         const { failed, skipped } = yield* resultsOf(proxy, CHECKS)
         assert.isBelow(failed.length, 6, failed.map(({ name, saw }) => `${name}: ${saw}`).join("\n"))
         assert.isAbove(skipped.filter(({ saw }) => saw.startsWith("it fails as ")).length, 30)
+      }).pipe(Effect.scoped),
+    60_000,
+  )
+
+  it.live(
+    "learns which mistake in its keys keeps frames from opening",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", KEY_MISTAKES, folder))
+        const plain = CHECKS.filter(({ must }) => must === "P32" || must === "P33")
+        yield* Effect.forEach(
+          KEY_MISTAKES,
+          ({ name, says }) =>
+            Effect.gen(function* () {
+              const proxy = yield* runProxy({ module, env: { WEAKNESS: name } })
+              const { failed, passed } = yield* resultsOf(proxy, plain)
+              assert.deepStrictEqual(
+                failed.map(({ saw }) => saw.includes(says)),
+                [true],
+                failed.map(({ saw }) => `${name}: ${saw}`).join("\n"),
+              )
+              assert.deepStrictEqual(passed, [], name)
+            }).pipe(Effect.scoped),
+          { concurrency: 2, discard: true },
+        )
       }).pipe(Effect.scoped),
     60_000,
   )

@@ -2,7 +2,7 @@
 import { execFile, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect } from "effect"
 import { OVERTIME } from "../../src/cli/runUntilSignal.ts"
 import { gatewaySettings } from "../../src/layers/config/gatewaySettings.ts"
@@ -11,6 +11,9 @@ import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import { SECRET } from "../support/gateway.ts"
 import { run, runProxy } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 })
 
 const linesOf = (path: string): ReadonlyArray<string> =>
   readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
@@ -44,28 +47,25 @@ describe("Dockerfile", () => {
     assert.deepStrictEqual(argumentsOf("STOPSIGNAL"), ["SIGTERM"])
   })
 
-  it.live(
-    "checks the health of a running server, and fails without one",
-    () =>
-      Effect.gen(function* () {
-        const [, command = ""] = /HEALTHCHECK .*?CMD (\[.*\])/.exec(dockerfile.join("\n")) ?? []
-        const [, ...args] = JSON.parse(command) as ReadonlyArray<string>
-        const healthOf = (port: string) =>
-          Effect.promise(
-            () =>
-              new Promise<number>((resolve) => {
-                const child = execFile(process.execPath, args, { env: { PORT: port } })
-                child.once("close", (code) => resolve(code ?? -1))
-              }),
-          )
-        const proxy = yield* runProxy()
-        const { port } = new URL(proxy.url)
-        assert.strictEqual(yield* healthOf(port), 0)
-        proxy.kill("SIGTERM")
-        assert.strictEqual(yield* Effect.promise(() => proxy.exit), 0)
-        assert.strictEqual(yield* healthOf(port), 1)
-      }),
-    60_000,
+  it.live("checks the health of a running server, and fails without one", () =>
+    Effect.gen(function* () {
+      const [, command = ""] = /HEALTHCHECK .*?CMD (\[.*\])/.exec(dockerfile.join("\n")) ?? []
+      const [, ...args] = JSON.parse(command) as ReadonlyArray<string>
+      const healthOf = (port: string) =>
+        Effect.promise(
+          () =>
+            new Promise<number>((resolve) => {
+              const child = execFile(process.execPath, args, { env: { PORT: port } })
+              child.once("close", (code) => resolve(code ?? -1))
+            }),
+        )
+      const proxy = yield* runProxy()
+      const { port } = new URL(proxy.url)
+      assert.strictEqual(yield* healthOf(port), 0)
+      proxy.kill("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => proxy.exit), 0)
+      assert.strictEqual(yield* healthOf(port), 1)
+    }),
   )
 })
 
@@ -120,6 +120,5 @@ describe.each(UNITS)("the systemd unit of the $command", ({ command, settings })
         server.kill("SIGTERM")
         assert.strictEqual(yield* Effect.promise(() => server.exit), 0)
       }),
-    60_000,
   )
 })

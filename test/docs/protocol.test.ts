@@ -1,5 +1,5 @@
 /** Compares the protocol's pages with the tables of the code, the API's description and the vectors. */
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedStreamEvent } from "../../src/api/proxy/SealedApi.ts"
@@ -11,6 +11,7 @@ import { RESPONSE_TEXTS } from "../../src/domain/chat/eventTexts.ts"
 import { STATEMENT_TYPES } from "../../src/domain/protocol/statement.ts"
 import { SUITES } from "../../src/domain/protocol/suites.ts"
 import { FORM, MEDIA_TYPE } from "../../src/domain/protocol/transcript.ts"
+import { CLAIM_NAMES } from "../../src/conformance/lyingProxy/claimNames.ts"
 import { negatives, published } from "../support/protocol/published.ts"
 import { startProxy } from "../support/proxy.ts"
 
@@ -130,6 +131,30 @@ describe("the registries", () => {
   })
 })
 
+describe("the claims of every statement", () => {
+  const grammar = readFileSync(`${FOLDER}/grammar.md`, "utf8")
+  const issued = ["iss", "iat", "version"]
+  /** Tables of the page that begin with these claims: of an offer, a proof and a receipt. */
+  const tables = Array.from(page.matchAll(/^\| `iss`, `iat`, `version` \|.*\n(?:\|.*\n)*/gm), ([table]) =>
+    table.split("\n").flatMap((row) => row.split(" | ")[0]?.match(/(?<=`)\w+(?=`)/g) ?? []),
+  )
+
+  it.each([
+    ["session", 0],
+    ["proof", 1],
+    ["receipt", 2],
+  ] as const)(
+    "are the same on the page, in the grammar and in the kit, which the vectors come from: %s",
+    (kind, at) => {
+      assert.strictEqual(tables.length, 3)
+      const [, members = ""] = new RegExp(`^${kind}-claims = \\{([^}]*)\\}`, "m").exec(grammar) ?? []
+      const inGrammar = Array.from(members.matchAll(/(\w+):/g), ([, name = ""]) => name)
+      assert.sameMembers(tables[at] ?? [], [...CLAIM_NAMES[kind]])
+      assert.sameMembers([...issued, ...inGrammar], [...CLAIM_NAMES[kind]])
+    },
+  )
+})
+
 describe("the rules", () => {
   const ids = Array.from(
     page.matchAll(/\*\*((?:\[[CPV]\d+\] ?)+)\*\*/g),
@@ -141,7 +166,7 @@ describe("the rules", () => {
   /** Rules about a proxy's output, which the positive vectors show. */
   const MADE = "P6 P9 P10 P31 P32 P33 P35 P36 P37 P38 P39 P40 P41 P42 P43 P50".split(" ")
   /** Rules about time, several processes, header fields or no input at all. */
-  const BEHAVIOUR = "C7 C19 C20 C24 P11 P12 P14 P19 P20 P24 P29 P34 P45 P48 P49 P51".split(" ")
+  const BEHAVIOUR = "C7 C19 C20 P11 P12 P14 P19 P20 P24 P29 P34 P45 P48 P49 P51".split(" ")
 
   it("have unique ids without gaps", () => {
     assert.deepStrictEqual(ids, [...new Set(ids)])
@@ -175,22 +200,4 @@ describe("the rules", () => {
       for (const [id] of text.matchAll(/(?<=\[)[CPV]\d+(?=\])/g)) assert.include(ids, id, file)
     }
   })
-})
-
-it("every link of the protocol's pages leads to a file and heading", () => {
-  const anchors = (text: string) =>
-    Array.from(text.matchAll(/^#+ (.+)$/gm), ([, title = ""]) =>
-      title
-        .toLowerCase()
-        .replace(/[^\w\s-]/g, "")
-        .replace(/\s/g, "-"),
-    )
-  for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".md"))) {
-    const text = readFileSync(`${FOLDER}/${file}`, "utf8")
-    for (const [, target = "", anchor] of text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)) {
-      const path = target === "" ? `${FOLDER}/${file}` : `${FOLDER}/${target}`
-      assert.isTrue(existsSync(path), `${file}: ${target}`)
-      if (anchor !== undefined) assert.include(anchors(readFileSync(path, "utf8")), anchor, `${file}: ${target}`)
-    }
-  }
 })

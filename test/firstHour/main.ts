@@ -1,24 +1,26 @@
 /**
- * `npm run test:first-hour`: does everything wrong that people do in their first hour, as they do it, and holds what they
- * are told: exit code, words, no stack, no secret, no words of a library.
+ * `npm run test:first-hour`: makes the mistakes that people make in their first hour, and checks exit code and message: no
+ * stack, no secret, no words of a library. With an argument, only the rows whose command line contains it.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { startGateway, startProxy } from "../../examples/demo/serverProcess.ts"
+import { freePort } from "../support/freePort.ts"
 import { type Mistake, MISTAKES, SECRET } from "./mistakes.ts"
 
 await import("../../scripts/buildCommand.ts")
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
-/** Nothing here waits for anybody; a server that starts after all is a mistake that was not seen. */
+/** Time limit of one command. A server that starts has missed its mistake. */
 const PATIENCE_MS = 30_000
 const AT_ONCE = 2
 
-/** What is never shown: stacks, words of the system, of Node and of libraries, and what is called a fault of ours. */
+/** Never shown: stacks, words of the system, of Node and of libraries, and the report of a bug. */
 const NEVER = [
   /^\s+at .+[:(]/m,
   /\b(ECONN\w+|ENOENT|ENOTFOUND|EADDR\w+|EACCES|EISDIR|ERR_[A-Z_]+)\b/,
@@ -27,30 +29,22 @@ const NEVER = [
   new RegExp(SECRET),
 ]
 
-/** A port that nobody listens on, because somebody just did. */
-const closedPort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  return typeof address === "object" && address !== null ? address.port : 0
-}
-
-const listening = async (): Promise<number> => {
+/** Starts a server that is not sealgate. Returns its port. */
+const listening = async (): Promise<string> => {
   const server = createServer((_request, response) => response.end("Hello, I am something else."))
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  server.unref()
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : 0
+  server.listen(0, "127.0.0.1").unref()
+  await once(server, "listening")
+  // `address()` is a string only for pipes.
+  return String((server.address() as AddressInfo).port)
 }
 
 const proxy = await startProxy()
 const gateway = await startGateway({})
-/** One serves callers that it knows, the other calls providers through a network proxy that is not there. */
+/** The first serves only known callers, the second calls providers through a network proxy that does not exist. */
 const strict = await startProxy({ JWT_SECRET: SECRET.repeat(2) })
 const unreachable = await startProxy({
   PROVIDER1_API_KEY: SECRET,
-  HTTPS_PROXY: `http://127.0.0.1:${await closedPort()}`,
+  HTTPS_PROXY: `http://127.0.0.1:${await freePort()}`,
 })
 const [other, taken] = [await listening(), await listening()]
 const WORDS: Readonly<Record<string, string>> = {
@@ -64,9 +58,9 @@ const WORDS: Readonly<Record<string, string>> = {
   token: gateway.token,
   other: `http://127.0.0.1:${other}`,
   otherTls: `https://127.0.0.1:${other}`,
-  taken: String(taken),
-  closed: `http://127.0.0.1:${await closedPort()}`,
-  closedPort: String(await closedPort()),
+  taken,
+  closed: `http://127.0.0.1:${await freePort()}`,
+  closedPort: String(await freePort()),
 }
 const filled = (text: string): string => text.replaceAll(/\{(\w+)\}/g, (all, word: string) => WORDS[word] ?? all)
 
@@ -77,7 +71,7 @@ const textOf = async (child: ChildProcess): Promise<string> => {
   return text
 }
 
-/** What is wrong with how one mistake is dealt with. */
+/** Makes one mistake. Returns how its report differs from the expected one. */
 const problemsOf = async ({
   args,
   code,
@@ -115,7 +109,6 @@ const problemsOf = async ({
   }
 }
 
-/** Only the rows whose command line has this text, such as `npm run test:first-hour -- connect`. */
 const only = process.argv[2] ?? ""
 const chosen = MISTAKES.filter(({ args }) => args.join(" ").includes(only))
 
@@ -135,5 +128,5 @@ try {
 } finally {
   await Promise.all([proxy.stop(), strict.stop(), unreachable.stop(), gateway.stop()])
 }
-console.log(`${chosen.length - failures} of ${chosen.length} mistakes are told as they should be`)
+console.log(`${chosen.length - failures} of ${chosen.length} mistakes are reported as they should be`)
 process.exit(failures === 0 ? 0 : 1)

@@ -1,53 +1,46 @@
-/** What people do wrong in their first hour, and what they are told. Words in braces stand for what the walk has started. */
+/** Mistakes of the first hour, and their messages. Words in braces stand for addresses and keys of running servers. */
 
 export interface Mistake {
-  /** As typed after `sealgate`. `{proxy}` and its like are filled in. */
+  /** As typed after `sealgate`. */
   readonly args: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string
-  /** Files that are in the folder. */
+  /** Files in its folder. */
   readonly files?: Readonly<Record<string, string | Buffer>>
-  /** Whoever reads its output has left before there is any, as `| head` may have. */
+  /** The reader of its output leaves at once, as `| head` may do. */
   readonly unread?: boolean
   readonly code: 0 | 1 | 2
-  /** All of them have to be said, on either output. */
+  /** Texts that either output must contain. */
   readonly says: ReadonlyArray<string>
 }
 
 const PIN = "A".repeat(43)
-/** Nothing of this may ever be shown. */
+/** Must never be shown. */
 export const SECRET = "canary-secret-4711"
 
-const usage = (args: string, ...says: ReadonlyArray<string>): Mistake => ({ args: args.split(" "), code: 2, says })
-const setting = (command: string, env: Readonly<Record<string, string>>, ...says: ReadonlyArray<string>): Mistake => ({
-  args: command.split(" "),
-  env,
-  code: 1,
-  says,
-})
+type Environment = Readonly<Record<string, string>>
+type Expect = (args: ReadonlyArray<string>, code: Mistake["code"], ...says: ReadonlyArray<string>) => Mistake
+
+const within =
+  (env: Environment): Expect =>
+  (args, code, ...says) => ({ args, env, code, says })
+
+const client = within({ SEALGATE_TOKEN: "{token}", SEALGATE_GATEWAY: "{gateway}" })
+const sealed = within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}" })
+const alone = within({})
+
+const usage = (args: string, ...says: ReadonlyArray<string>) => alone(args.split(" "), 2, ...says)
+const setting = (command: string, env: Environment, ...says: ReadonlyArray<string>) =>
+  within(env)(command.split(" "), 1, ...says)
 const file = (content: string | Buffer, ...says: ReadonlyArray<string>): Mistake => ({
-  args: ["pin", "--config", "settings"],
+  ...alone(["pin", "--config", "settings"], 2, ...says),
   files: { settings: content },
-  code: 2,
-  says,
-})
-const client = (args: ReadonlyArray<string>, code: 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
-  args,
-  env: { SEALGATE_TOKEN: "{token}", SEALGATE_GATEWAY: "{gateway}" },
-  code,
-  says,
-})
-const sealed = (args: ReadonlyArray<string>, code: 0 | 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
-  args,
-  env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}" },
-  code,
-  says,
 })
 
 const TYPED: ReadonlyArray<Mistake> = [
   usage("prxy", 'There is no command "prxy"', "proxy"),
-  usage("porxy", "There is no command"),
   usage("--port", "sealgate --help"),
+  usage("prox", "Did you mean proxy?"),
   usage("proxy --prot 80", "There is no flag --prot", "--port"),
   usage("proxy --port", "--port needs a value"),
   usage("proxy --port http", '--port cannot be "http"', "from 0 to 65535"),
@@ -137,12 +130,6 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   setting("gateway --dev", { PORT: "0", DATABASE_URL: "." }, "it is a folder", "DATABASE_URL"),
   setting("token --sub a --tenant b", {}, "JWT_SECRET: is missing"),
   setting("pin", {}, "there is no such file", "ATTESTATION_KEY_FILE"),
-  {
-    args: ["config", "clients"],
-    files: { "sealgate.config.json": `{"SEALGATE_PROXY": "https://${SECRET}.example.com"}` },
-    code: 0,
-    says: ["sealgate.config.json in this folder is not used", "--config sealgate.config.json"],
-  },
   file('{"PROT": 1}', "PROT: there is no such setting; did you mean PORT?"),
   file(`{"OPENAI_API_KEY": "${SECRET}"}`, "did you mean PROVIDER1_API_KEY?"),
   file('{"PORT" 3001}', "is not a JSON object of settings"),
@@ -152,13 +139,12 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   file(Buffer.from([0x50, 0x00, 0xff, 0xfe]), "is not text in UTF-8 or UTF-16"),
   file(Buffer.from(`\ufeffPROVIDER1_APIKEY=${SECRET}\r\n`, "utf16le"), "did you mean PROVIDER1_API_KEY?"),
   file(`\ufeffPROVIDER1_APIKEY=${SECRET}\n`, "PROVIDER1_APIKEY: there is no such setting"),
-  {
-    args: ["proxy"],
-    env: { PROVIDER1_APIKEY: SECRET },
-    code: 2,
-    says: ["PROVIDER1_APIKEY: there is no such setting; did you mean PROVIDER1_API_KEY?"],
-  },
-  { args: ["chat", "hi"], env: { SEALGATE_PINS: PIN }, code: 2, says: ["did you mean SEALGATE_PIN?"] },
+  within({ PROVIDER1_APIKEY: SECRET })(
+    ["proxy"],
+    2,
+    "PROVIDER1_APIKEY: there is no such setting; did you mean PROVIDER1_API_KEY?",
+  ),
+  within({ SEALGATE_PINS: PIN })(["chat", "hi"], 2, "did you mean SEALGATE_PIN?"),
   setting(
     "proxy",
     { PROVIDER1_API_KEY: `"${SECRET}"` },
@@ -177,14 +163,9 @@ const SETTINGS: ReadonlyArray<Mistake> = [
     "waiting up to 10s for the database at 127.0.0.1:{closedPort}/jobs: nothing listens there",
     "cannot be used: nothing listens there",
   ),
-  { args: ["pin", "--config", "none.json"], code: 2, says: ["none.json: there is no such file. Check --config."] },
-  { args: ["config"], env: { PORT: "x" }, code: 1, says: ["✗ expected a whole number"] },
-  {
-    args: ["config"],
-    env: { PROVIDER1_API_KEY: SECRET, JWT_SECRET: SECRET.repeat(2) },
-    code: 0,
-    says: ["(secret, not shown)"],
-  },
+  alone(["pin", "--config", "none.json"], 2, "none.json: there is no such file. Check --config."),
+  within({ PORT: "x" })(["config"], 1, "✗ expected a whole number"),
+  within({ PROVIDER1_API_KEY: SECRET, JWT_SECRET: SECRET.repeat(2) })(["config"], 0, "(secret, not shown)"),
 ]
 
 const ASKED: ReadonlyArray<Mistake> = [
@@ -205,24 +186,17 @@ const ASKED: ReadonlyArray<Mistake> = [
     files: { "r.json": '{"strategy": "best"}' },
   },
   { ...client(["routing", "set", "r.json"], 2, "is not a JSON object"), files: { "r.json": "cheap" } },
-  {
-    args: ["jobs"],
-    env: { SEALGATE_TOKEN: `${SECRET}\nx`, SEALGATE_GATEWAY: "{gateway}" },
-    code: 2,
-    says: ["SEALGATE_TOKEN: expected a secret"],
-  },
-  {
-    args: ["jobs"],
-    env: { SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "{gateway}" },
-    code: 1,
-    says: ["`sealgate token` mints a new one"],
-  },
-  {
-    args: ["jobs"],
-    env: { SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "here" },
-    code: 2,
-    says: ["SEALGATE_GATEWAY: expected an http or https URL"],
-  },
+  within({ SEALGATE_TOKEN: `${SECRET}\nx`, SEALGATE_GATEWAY: "{gateway}" })(
+    ["jobs"],
+    2,
+    "SEALGATE_TOKEN: expected a secret",
+  ),
+  within({ SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "{gateway}" })(["jobs"], 1, "`sealgate token` mints a new one"),
+  within({ SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "here" })(
+    ["jobs"],
+    2,
+    "SEALGATE_GATEWAY: expected an http or https URL",
+  ),
   sealed(["chat", ""], 2, "There is nothing to ask"),
   { ...sealed(["chat"], 2, "There is nothing to ask"), stdin: "  \n" },
   sealed(["chat", "hi", "--pin", PIN], 1, "{pin}"),
@@ -240,22 +214,17 @@ const ASKED: ReadonlyArray<Mistake> = [
     0,
     "Its providers were not called; --call does that.",
   ),
-  {
-    args: ["chat", "hi"],
-    env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "short" },
-    code: 2,
-    says: ["SEALGATE_PIN: expected pins"],
-  },
-  {
-    args: ["chat", "hi"],
-    env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}", SEALGATE_CREDENTIAL: `${SECRET}\nx` },
-    code: 2,
-    says: ["SEALGATE_CREDENTIAL: expected", "in one line"],
-  },
+  within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "short" })(["chat", "hi"], 2, "SEALGATE_PIN: expected pins"),
+  within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}", SEALGATE_CREDENTIAL: `${SECRET}\nx` })(
+    ["chat", "hi"],
+    2,
+    "SEALGATE_CREDENTIAL: expected",
+    "in one line",
+  ),
   sealed(["chat", "hi", "--api", "messages", "--proxy", "{gateway}"], 1, "Is this a sealed proxy?"),
   sealed(["chat", "hi", "--api", "responses", "--provider", "provider9"], 1, "not configured"),
   sealed(["models", "--proxy", "{closed}"], 1, "nothing listens there"),
-  sealed(["doctor", "--proxy", "{closed}"], 1, "Nothing listens at that address", "→"),
+  sealed(["doctor", "--proxy", "{closed}"], 1, "nothing listens there", "→"),
   sealed(["doctor", "--proxy", "{otherTls}"], 1, "does not speak TLS"),
   sealed(["doctor", "--proxy", "{other}"], 1, "it is not sealgate"),
   sealed(["doctor", "--proxy", "{gateway}"], 1, "This is an agent gateway, not a sealed proxy."),
@@ -263,7 +232,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(
     ["doctor", "--call", "--proxy", "{closed}"],
     1,
-    "Nothing listens at that address",
+    "nothing listens there",
     "No provider was called, because a check failed.",
   ),
   sealed(
@@ -273,20 +242,22 @@ const ASKED: ReadonlyArray<Mistake> = [
     "No provider was called, because a check failed.",
   ),
   sealed(["doctor", "--call", "--credential-file", "none.txt"], 2, "--credential-file cannot be read"),
-  { args: ["verify", "a.json"], files: { "a.json": "{}" }, code: 2, says: ["neither a receipt"] },
   {
-    args: ["verify", "a.json", "--keys", "{closed}/v1/keys"],
-    files: { "a.json": "a.b.c" },
-    code: 2,
-    says: ["neither a receipt"],
+    ...alone(["doctor", "--proxy", "{closed}", "--ca", "none.pem"], 2, "--ca holds no certificate in PEM form"),
+    files: { "none.pem": "no certificate" },
   },
-  { args: ["keygen", "/proc/sealgate/k.pem"], code: 1, says: ["cannot be written", "ATTESTATION_KEY_FILE"] },
-  { args: ["keygen", "k.pem"], files: { "k.pem": "x" }, code: 1, says: ["exists already"] },
-  { args: ["pin", "k.pem"], files: { "k.pem": SECRET }, code: 1, says: ["k.pem"] },
-  { args: ["token", "--sub", "a"], env: { JWT_SECRET: SECRET.repeat(2) }, code: 2, says: ["--tenant is missing"] },
+  { ...alone(["verify", "a.json"], 2, "neither a receipt"), files: { "a.json": "{}" } },
+  {
+    ...alone(["verify", "a.json", "--keys", "{closed}/v1/keys"], 2, "neither a receipt"),
+    files: { "a.json": "a.b.c" },
+  },
+  alone(["keygen", "/proc/sealgate/k.pem"], 1, "cannot be written", "ATTESTATION_KEY_FILE"),
+  { ...alone(["keygen", "k.pem"], 1, "exists already"), files: { "k.pem": "x" } },
+  { ...alone(["pin", "k.pem"], 1, "k.pem"), files: { "k.pem": SECRET } },
+  within({ JWT_SECRET: SECRET.repeat(2) })(["token", "--sub", "a"], 2, "--tenant is missing"),
 ]
 
-/** What only reads, and ends in peace although nobody takes what it prints. */
+/** Commands that only read: they succeed even if nobody reads their output. */
 const UNREAD: ReadonlyArray<Mistake> = [
   "--help",
   "proxy --help",

@@ -163,14 +163,14 @@ it.live("a complete answer that nobody reads is cut", () =>
       settings: { writeTimeout: Duration.millis(500) },
     })
     const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x" }))
-    const connection = yield* openSocket(proxy.port)
-    connection.socket.pause()
     const answered = Effect.tryPromise(
       async () =>
         valueOf(await scrape(proxy), "sealgate_sealed_responses_total", { form: "complete", status: "complete" }),
       // Sealing 16 MB takes a while, during which an idle connection may be cut as well.
     ).pipe(Effect.retry({ times: 5 }), Effect.orDie)
     const before = yield* answered
+    const connection = yield* openSocket(proxy.port)
+    connection.socket.pause()
     connection.write(postOf("/v1/completions", body, { connection: "close" }))
     yield* Effect.repeat(answered, { until: (count) => count > before })
     // A client that does not read cannot observe that its connection was cut.

@@ -88,7 +88,10 @@ const conversing = Effect.fnUntraced(function* ({ api, base, body, spoken }: Tal
         }),
       ),
     )
-  const counted = () => ({ found: first.found + second.found, missed: first.missed + second.missed })
+  const counted = () => ({
+    found: first.counts.found + second.counts.found,
+    missed: first.counts.missed + second.counts.missed,
+  })
   return { first, conversations, takeTurns, counted }
 })
 

@@ -27,15 +27,16 @@ describeDatabases("the gateway", (database) => {
     it.live(name, () => Effect.scoped(Effect.flatMap(Effect.flatMap(databaseUrl(database), startGateway), body)))
 
   /** A gateway whose provider does not answer before it is allowed to. */
-  const gated = Effect.gen(function* () {
+  const gatedFor = Effect.fnUntraced(function* (grace: string) {
     const upstream = yield* gatedUpstream
     const url = yield* databaseUrl(database)
-    const gateway = yield* startGateway(url, { SHUTDOWN_GRACE: "1s" }, upstream.layer)
+    const gateway = yield* startGateway(url, { SHUTDOWN_GRACE: grace }, upstream.layer)
     const token = yield* tokenFor("alice")
     const api = yield* clientFor(gateway, token)
     const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
     return { upstream, url, gateway, token, api, agent }
   })
+  const gated = gatedFor("1s")
 
   const isRunning = (api: Api, job: Pick<Job, "id">) =>
     api.jobs
@@ -444,7 +445,8 @@ describeDatabases("the gateway", (database) => {
   it.live("answers polls and ends streams at shutdown, so that callers turn to another gateway", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { agent, api, gateway, upstream } = yield* gated
+        // Once it is over, the job would be queued again.
+        const { agent, api, gateway, upstream } = yield* gatedFor("1m")
         const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
         yield* Effect.repeat(Effect.sync(upstream.entered), { until: (calls) => calls === 1 })
         const events = yield* api.jobs.events({ params: job, headers: {} })

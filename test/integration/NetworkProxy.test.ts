@@ -2,9 +2,13 @@
 import { createServer } from "node:http"
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Duration, Effect, Redacted } from "effect"
+import { ProviderHttp } from "../../src/services/upstream/ProviderHttp.ts"
+import { makeHttpProvider } from "../../src/services/upstream/providers/http/HttpProvider.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { freePort } from "../support/freePort.ts"
 import { behind, startProxy } from "../support/proxy.ts"
+import { VENDORS } from "../services/upstream/providers/support/Canned.ts"
 
 /** A name that only the network proxy resolves. */
 const INSIDE = "provider.inside.test"
@@ -130,6 +134,44 @@ describe("a network proxy", () => {
       assert.strictEqual(completion.choices[0]?.message.content, "Hi")
       assert.isAtLeast(asked.length, 1)
       assert.strictEqual(asked[0]?.target, insideOf(inner.url).host)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("is named in the reason of a failure that is its own, which blames no address of a provider", () =>
+    Effect.gen(function* () {
+      const refusing = createServer().on("connect", (_request, socket) => {
+        socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+      })
+      const port = yield* Effect.acquireRelease(Effect.promise(freePort), () =>
+        Effect.promise(() => new Promise((resolve) => refusing.close(resolve))),
+      )
+      yield* Effect.promise(() => new Promise<void>((resolve) => refusing.listen(port, "127.0.0.1", resolve)))
+      const dead = yield* Effect.promise(freePort)
+      for (const [network, says] of [
+        [`127.0.0.1:${dead}`, "nothing listens there"],
+        ["nowhere.invalid:3128", "nobody knows a host of that name"],
+        [`127.0.0.1:${port}`, "it refused the tunnel"],
+      ] as const) {
+        const url = Redacted.make(`http://${network}`)
+        const { baseUrl, format, id, model } = VENDORS.openai
+        const failure = yield* makeHttpProvider(format, {
+          id,
+          apiKey: Redacted.make("k"),
+          baseUrl,
+          defaultModel: model,
+        }).pipe(
+          Effect.flatMap(({ complete }) => Effect.flip(complete({ messages: [{ role: "user", content: "Hi" }] }))),
+          Effect.provide(
+            ProviderHttp.layer({
+              connect: Duration.seconds(5),
+              proxies: { http: url, https: url, except: undefined },
+              traceHeaders: false,
+            }),
+          ),
+        )
+        assert.include(failure.reason, `at the network's proxy (HTTPS_PROXY, HTTP_PROXY): ${says}`)
+        assert.isUndefined(failure.lasting)
+      }
     }).pipe(Effect.scoped),
   )
 })

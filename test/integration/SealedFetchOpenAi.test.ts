@@ -376,16 +376,18 @@ describe("a refusal becomes the SDK's own error", () => {
   it.live("with the provider's status, from any form of its error", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
-      const said = {
-        422: { detail: [{ loc: ["body", "top_k"], msg: "too large" }] },
-        503: { error: "the model is loading" },
-        500: "out of memory",
-      }
-      for (const [status, body] of Object.entries(said)) {
-        fake.script(fault.status(Number(status), { body }))
+      const said = [
+        [422, { detail: [{ loc: ["body", "top_k"], msg: "too large" }] }],
+        [503, { error: "the model is loading" }],
+        [500, "out of memory"],
+        [422, ""],
+        [503, { errors: ["the model is loading"] }],
+      ] as const
+      for (const [status, body] of said) {
+        fake.script(fault.status(status, { body }))
         const error = yield* Effect.promise(() => failureOf(openai().chat.completions.create(ask("x"))))
         assert.instanceOf(error, APIError)
-        assert.strictEqual(error instanceof APIError ? error.status : undefined, Number(status))
+        assert.strictEqual(error instanceof APIError ? error.status : undefined, status)
       }
     }),
   )

@@ -70,7 +70,7 @@ describe("a gateway before a sealed proxy", () => {
       assert.deepInclude(job["problem"], { code: "upstream-misconfigured", retryable: false })
       const lines = logs.filter((line) => line.includes("Provider call failed") && line.includes("WARN"))
       assert.lengthOf(lines, 1)
-      for (const said of ["127.0.0.1:", "its base URL has no /v1", "check PROVIDER1_BASE_URL"]) {
+      for (const said of ["127.0.0.1:", "if its base URL ends in /v1, remove that", "check PROVIDER1_BASE_URL"]) {
         assert.include(lines[0], said)
       }
     }).pipe(Effect.scoped),

@@ -64,8 +64,9 @@ describe("a collector", () => {
       Effect.gen(function* () {
         const collector = yield* otlpCollector
         collector.become({ status: 400 })
-        // A collector that answers gets time, even on a busy machine.
-        const proxy = yield* proxyWith(collector, { OTEL_EXPORTER_OTLP_TIMEOUT: "10000" })
+        // A collector that answers gets time, even on a busy machine: until its time limit, and until the next export.
+        const patient = { OTEL_EXPORTER_OTLP_TIMEOUT: "10000", OTEL_METRIC_EXPORT_INTERVAL: "2000" }
+        const proxy = yield* proxyWith(collector, patient)
         yield* Effect.promise(async () => {
           await working(proxy, failed(proxy, 3))
           assert.deepStrictEqual(signalsOf(lines(proxy, WARNING)), [...SIGNALS].sort())

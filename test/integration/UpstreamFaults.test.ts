@@ -1,6 +1,6 @@
 /** Every row of the fault table, in every wire format where it applies, over real sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Redacted, References } from "effect"
+import { Duration, Effect, Fiber, Redacted } from "effect"
 import { createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import type { Served, StreamEvent, UpstreamError } from "../../src/domain/upstream/upstream.ts"
@@ -14,12 +14,12 @@ import {
   readInto,
   SHORT,
   SHORT_MS,
-  openAi,
   WIRES,
   wired,
   type Wired,
 } from "../services/upstream/WiredUpstream.ts"
 import { type Answer, type Break, fault, type Reply } from "../support/FakeUpstream.ts"
+import { withinTurns } from "../support/withinTurns.ts"
 
 /** Runs the cases of one row side by side, because most of their time is waiting. */
 const every = <A, E, R>(cases: ReadonlyArray<A>, run: (item: A) => Effect.Effect<void, E, R>) =>
@@ -27,6 +27,8 @@ const every = <A, E, R>(cases: ReadonlyArray<A>, run: (item: A) => Effect.Effect
 
 /** How far a busy machine may be behind before something is wrong; every fault here would last far longer. */
 const SLACK_MS = 5_000
+/** Time limit of a test that moves megabytes, and of its calls. */
+const PATIENCE = Duration.minutes(2)
 
 /** Both ways to ask, reduced to what they have in common. */
 const MODES = ["complete", "stream"] as const
@@ -80,29 +82,6 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("goes to the next target at once if Retry-After is too long", () =>
-    every(MODES, (mode) =>
-      Effect.gen(function* () {
-        const all = yield* setUp()
-        all.target.always(fault.rateLimited({ retryAfter: 3_600 }))
-        const { ms, value } = yield* taken(request(all, mode))
-        assert.strictEqual(value.served?.provider, BACKUP)
-        assert.strictEqual(all.target.requests.length, 1)
-        assert.isBelow(ms, SLACK_MS)
-      }),
-    ),
-  )
-
-  it.live("passes Retry-After to the caller if no other target serves", () =>
-    Effect.gen(function* () {
-      const all = yield* setUp({ alone: true })
-      all.target.always(fault.rateLimited({ retryAfter: 3_600 }))
-      const error = yield* Effect.flip(request(all, "complete"))
-      assert.strictEqual(error.code, "rate-limited")
-      assert.strictEqual(error.retryAfterMs, 3_600_000)
-    }),
-  )
-
   it.live("retries 429, 5xx and resets twice with back-off, then goes to the next target", () =>
     every(MODES, (mode) =>
       every(
@@ -129,21 +108,6 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
             assert.strictEqual(all.backup.requests.length, 1)
             assert.isAbove(all.backup.requests[0]?.at ?? 0, all.target.requests[2]?.at ?? Infinity)
           }),
-      ),
-    ),
-  )
-
-  it.live("returns the answer of a retry after a passing failure", () =>
-    every(MODES, (mode) =>
-      every([fault.rateLimited(), fault.serverError(), fault.reset], (trouble) =>
-        Effect.gen(function* () {
-          const all = yield* setUp()
-          all.target.script(trouble, { text: "recovered" })
-          const { served, text } = yield* request(all, mode)
-          assert.strictEqual(text, "recovered")
-          assert.strictEqual(served?.provider, wire.provider)
-          assert.strictEqual(all.backup.requests.length, 0)
-        }),
       ),
     ),
   )
@@ -348,35 +312,6 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("answers a context that is too long with a larger window or a clear error, and no second request there", () =>
-    every(MODES, (mode) =>
-      every(
-        [
-          { windows: [8_000, 200_000], served: true },
-          { windows: [8_000, 8_000], served: false },
-        ] as const,
-        ({ served, windows }) =>
-          Effect.gen(function* () {
-            const all = yield* setUp()
-            all.target.always(fault.contextTooLong())
-            const targets = [
-              { provider: wire.provider, model: "small", contextTokens: windows[0] },
-              { provider: BACKUP, model: "large", contextTokens: windows[1] },
-            ]
-            const result = yield* Effect.result(request(all, mode, ask({ targets })))
-            if (served) {
-              assert.strictEqual(result._tag === "Success" && result.success.served?.model, "large")
-            } else {
-              assert.strictEqual(result._tag === "Failure" && result.failure.code, "context-too-long")
-              assert.strictEqual(result._tag === "Failure" && result.failure.status, 400)
-            }
-            assert.strictEqual(all.target.requests.length, 1)
-            assert.strictEqual(all.backup.requests.length, served ? 1 : 0)
-          }),
-      ),
-    ),
-  )
-
   it.live(
     "content filter, refusal, invalid request: not repeated, not routed around, the reason reaches the caller",
     () =>
@@ -403,107 +338,38 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
       ),
   )
 
-  it.live("reports an answer that a filter cut short as such", () =>
-    every(MODES, (mode) =>
-      Effect.gen(function* () {
-        const all = yield* setUp()
-        all.target.script({ text: "so far", finish: "content_filter" })
-        const { served } = yield* request(all, mode)
-        assert.deepStrictEqual(served?.finishReasons, ["content_filter"])
-        assert.strictEqual(all.target.requests.length, 1)
-      }),
-    ),
-  )
-
-  it.live("goes to the next target after a bad key, and shows a lone caller no 401", () =>
-    every(MODES, (mode) =>
-      every([fault.unauthorized(), fault.forbidden()], (trouble) =>
-        Effect.gen(function* () {
-          const all = yield* setUp()
-          all.target.always(trouble)
-          const { served } = yield* request(all, mode)
-          assert.strictEqual(served?.provider, BACKUP)
-          assert.strictEqual(all.target.requests.length, 1)
-          const error = yield* Effect.flip(request(all, mode, ask({ provider: wire.provider })))
-          assert.strictEqual(error.code, "upstream-unauthorized")
-          assert.strictEqual(error.status, 502)
-          assert.strictEqual(all.target.requests.length, 2)
-        }),
-      ),
-    ).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
-  )
-
-  it.live("asks once for what a retry cannot change, then asks the next target", () =>
-    every(MODES, (mode) =>
-      every(
-        [
-          [fault.status(307, { headers: { location: "https://elsewhere.example/" } }), "upstream-protocol"],
-          [fault.status(429, { body: { error: { code: "insufficient_quota" } } }), "upstream-unauthorized"],
-          [fault.status(200, { body: { error: { code: "insufficient_quota" } } }), "upstream-unauthorized"],
-          [fault.status(400, { body: { error: { code: "model_not_found" } } }), "unknown-model"],
-          [fault.status(200, { body: { error: { code: "model_not_found" } } }), "unknown-model"],
-        ] as const,
-        ([trouble, code]) =>
+  it.live(
+    "bounds and types garbage, wrong content types, oversized and endless answers",
+    () => {
+      const garbage: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
+        ["complete", { text: "x", delivery: { contentType: "text/html" } }],
+        ["complete", { text: "x", delivery: { breaks: { after: 0, how: "garbage" } } }],
+        ["complete", { text: "x", delivery: { breaks: { after: 0, how: "flood" } } }],
+        ["complete", fault.status(200, { body: [1, 2, 3] })],
+        ["complete", fault.status(200, { body: "" })],
+        ["stream", { text: "x", delivery: { contentType: "text/html" } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "garbage" } } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "oversized" } } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 2, how: "oversized" } } }],
+        ["stream", { text: "x y z", delivery: { breaks: { after: 1, how: "flood" } } }],
+      ]
+      return Effect.forEach(
+        garbage,
+        ([mode, reply]) =>
           Effect.gen(function* () {
-            const all = yield* setUp()
-            all.target.always(trouble)
-            const { served } = yield* request(all, mode)
-            assert.strictEqual(served?.provider, BACKUP)
+            // Megabytes take their time on a busy machine, and only their number counts here.
+            const unhurried = { answer: PATIENCE, firstToken: PATIENCE, idle: PATIENCE, total: PATIENCE }
+            const all = yield* setUp({ alone: true, retry: { times: 0 }, timeouts: unhurried })
+            all.target.always(reply)
+            const error = yield* Effect.flip(request(all, mode))
+            assert.strictEqual(error.code, "upstream-protocol", `${mode} ${JSON.stringify(reply)}`)
             assert.strictEqual(all.target.requests.length, 1)
-            const error = yield* Effect.flip(request(all, mode, ask({ provider: wire.provider })))
-            assert.strictEqual(error.code, code)
-            assert.strictEqual(all.target.requests.length, 2)
           }),
-      ),
-    ).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
+        { discard: true },
+      )
+    },
+    Duration.toMillis(PATIENCE),
   )
-
-  it.live("recognizes an error with status 200", () =>
-    every(MODES, (mode) =>
-      Effect.gen(function* () {
-        const all = yield* setUp()
-        all.target.script(
-          fault.status(200, { body: { error: { code: 429, message: "slow" } }, headers: { "retry-after": "1" } }),
-          { text: "patience" },
-          fault.status(200, { body: { error: { code: "content_filter", message: "not this" } } }),
-        )
-        assert.strictEqual((yield* request(all, mode)).text, "patience")
-        assert.isAtLeast(pauses(all.target.requests)[0] ?? 0, 1_000)
-        const error = yield* Effect.flip(request(all, mode))
-        assert.strictEqual(error.code, "content-filtered")
-        assert.strictEqual(error.detail && Redacted.value(error.detail), "not this")
-        assert.strictEqual(all.target.requests.length, 3)
-        assert.strictEqual(all.backup.requests.length, 0)
-      }),
-    ),
-  )
-
-  it.live("bounds and types garbage, wrong content types, oversized and endless answers", () => {
-    const garbage: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
-      ["complete", { text: "x", delivery: { contentType: "text/html" } }],
-      ["complete", { text: "x", delivery: { breaks: { after: 0, how: "garbage" } } }],
-      ["complete", { text: "x", delivery: { breaks: { after: 0, how: "flood" } } }],
-      ["complete", fault.status(200, { body: [1, 2, 3] })],
-      ["complete", fault.status(200, { body: "" })],
-      ["stream", { text: "x", delivery: { contentType: "text/html" } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "garbage" } } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "oversized" } } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 2, how: "oversized" } } }],
-      ["stream", { text: "x y z", delivery: { breaks: { after: 1, how: "flood" } } }],
-    ]
-    return Effect.forEach(
-      garbage,
-      ([mode, reply]) =>
-        Effect.gen(function* () {
-          const all = yield* setUp({ alone: true, retry: { times: 0 } })
-          all.target.always(reply)
-          const error = yield* Effect.flip(request(all, mode))
-          assert.strictEqual(error.code, "upstream-protocol", `${mode} ${JSON.stringify(reply)}`)
-          assert.strictEqual(all.target.requests.length, 1)
-        }),
-      { discard: true },
-    )
-  })
 
   it.live("bounds and types answers that are not HTTP", () =>
     every(MODES, (mode) =>
@@ -529,19 +395,6 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("has `null` for usage that was not sent, and names the model that served", () =>
-    every(MODES, (mode) =>
-      Effect.gen(function* () {
-        const all = yield* setUp()
-        all.target.script({ text: "hi", usage: null, model: "target-model-2026-01" })
-        const { served } = yield* request(all, mode)
-        // The Messages API always sends usage, so there is none to be missing.
-        if (wire.name !== "anthropic") assert.isNull(served?.usage)
-        assert.strictEqual(served?.model, "target-model-2026-01")
-      }),
-    ),
-  )
-
   it.live("closes the connection within a second after the caller hangs up, at any point", () => {
     const moments: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
       ["complete", fault.silence],
@@ -558,10 +411,11 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
         const caller = yield* Effect.forkChild(request(all, mode))
         const received = yield* Effect.promise(() => all.target.received(1))
         yield* Effect.sleep("100 millis")
-        const leftAt = performance.now()
-        yield* Fiber.interrupt(caller)
-        assert.strictEqual(yield* Effect.promise(() => received.ended), "hung-up")
-        assert.isBelow((received.endedAt ?? Infinity) - leftAt, 1_000)
+        const closed = Effect.andThen(
+          Fiber.interrupt(caller),
+          Effect.promise(() => received.ended),
+        )
+        assert.strictEqual(yield* withinTurns("1 second")(closed), "hung-up")
         assert.strictEqual(all.target.requests.length, 1)
         assert.strictEqual(all.backup.requests.length, 0)
       }),
@@ -578,50 +432,6 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
       assert.strictEqual(served?.model, "special")
       assert.strictEqual(all.target.requests.length, 0)
     }),
-  )
-})
-
-describe("a target that is down for a while", () => {
-  it.live("is left alone, probed by one call at a time, and used again once it works", () =>
-    Effect.gen(function* () {
-      const open = 300
-      const maxOpen = 600
-      const retries = 2
-      const failures = 2
-      const all = yield* wired(openAi, {
-        circuit: { failures, open: Duration.millis(open), maxOpen: Duration.millis(maxOpen) },
-      })
-      const servedBy = Effect.map(all.upstream.complete(ask()), ({ served }) => served.provider)
-
-      all.target.always(fault.serverError())
-      const downAt = performance.now()
-      while (performance.now() - downAt < 2_000) {
-        assert.strictEqual(yield* servedBy, BACKUP)
-        yield* Effect.sleep("10 millis")
-      }
-      const down = performance.now() - downAt
-      const probes = Math.ceil(down / (open * JITTER_FLOOR))
-      assert.isAtMost(all.target.requests.length, (failures + probes) * (1 + retries))
-      assert.isAbove(all.backup.requests.length, 2 * all.target.requests.length)
-
-      const askedBefore = all.target.requests.length
-      all.target.always({ text: "back", delivery: { headersAfter: 200 } })
-      const healthyAt = performance.now()
-      // A crowd at every moment: only one of it at a time may be the probe.
-      let back = false
-      while (!back) {
-        const crowd = yield* Effect.all(
-          Array.from({ length: 5 }, () => servedBy),
-          { concurrency: "unbounded" },
-        )
-        back = crowd.includes(openAi.provider)
-        if (back) assert.strictEqual(crowd.filter((provider) => provider === openAi.provider).length, 1)
-        else yield* Effect.sleep("10 millis")
-        assert.isBelow(performance.now() - healthyAt, maxOpen * 1.2 + SLACK_MS)
-      }
-      assert.strictEqual(all.target.requests.length, askedBefore + 1)
-      assert.strictEqual(yield* servedBy, openAi.provider)
-    }).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
   )
 })
 

@@ -2,9 +2,17 @@
 import { createHash } from "node:crypto"
 import { assert, it } from "@effect/vitest"
 import { mlKemDecapsulate } from "../../src/services/sealing/nativeKeys.ts"
-import { dhkemSecret, KEM, schedule } from "../support/protocol/hpkeSchedule.ts"
 import { exchangeNamed, sessionOf, unhex } from "../support/protocol/published.ts"
-import { aesOpen, frameNonce, publicKeyOf, responseKeys, x25519 } from "../support/protocol/reference.ts"
+import {
+  aesOpen,
+  dhkem,
+  frameNonce,
+  KEM,
+  publicKeyOf,
+  responseKeys,
+  schedule,
+  x25519,
+} from "../support/protocol/reference.ts"
 
 // The recording is the published exchange, whose keys are known: so the two halves can be taken apart here.
 const exchange = exchangeNamed("complete")
@@ -67,7 +75,7 @@ it("a recording and the X25519 private key alone open nothing", () => {
   ]
   for (const guess of guesses) assert.strictEqual(opened(KEM["MLKEM768-X25519"], combined(guess)), 0)
   // As if it had been sealed with X25519 alone (RFC 9180 §4.1), or with nothing between the agreement and the schedule.
-  for (const secret of [dhkemSecret(sharedX, encX, publicX), sharedX]) {
+  for (const secret of [dhkem(sharedX, encX, publicX).sharedSecret, sharedX]) {
     for (const kem of Object.values(KEM)) assert.strictEqual(opened(kem, secret), 0)
   }
 })

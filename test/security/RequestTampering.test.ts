@@ -7,8 +7,7 @@ import { joinContent } from "../../src/domain/protocol/sealedContent.ts"
 import { SUITES } from "../../src/domain/protocol/suites.ts"
 import { requestAad, requestInfo } from "../../src/domain/protocol/transcript.ts"
 import type { SealedRequestBody } from "../../src/client/sealed/sealRequest.ts"
-import { dhkemSecretOf, KEM, schedule } from "../support/protocol/hpkeSchedule.ts"
-import { aesSeal, publicKeyOf } from "../support/protocol/reference.ts"
+import { aesSeal, dhkem, KEM, publicKeyOf, schedule, x25519 } from "../support/protocol/reference.ts"
 import { startProxy } from "../support/proxy.ts"
 import {
   beginSession,
@@ -180,7 +179,7 @@ it.effect("so is one whose keys fit, but that is spelt in a second way", () =>
       const enc = publicKeyOf("X25519", ephemeral)
       const block = pad(joinContent("", utf8(payloadOf(session, { prompt: "hello" }))), FLOOR)
       const sealedUnder = (enc: Uint8Array) => {
-        const secret = dhkemSecretOf(ephemeral, enc, session.publicKey)
+        const secret = dhkem(x25519(ephemeral, session.publicKey), enc, session.publicKey).sharedSecret
         const { key, nonce } = schedule(KEM.X25519, secret, requestInfo(session.attestationHash))
         const ciphertext = aesSeal(key, nonce, requestAad(session.idBytes), block)
         return { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }

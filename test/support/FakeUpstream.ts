@@ -1,7 +1,7 @@
 /**
  * A fake of the model vendors for tests, demo and crash tests: a real HTTP server on a free port of 127.0.0.1 that
  * speaks OpenAI Chat Completions, Anthropic Messages and Gemini generateContent, answers by script, fails in
- * every way a vendor can fail, records requests, and refuses what the vendor would refuse.
+ * every way a vendor can fail, records requests, and refuses requests that miss what the vendor demands.
  *
  * ```ts
  * await using upstream = await FakeUpstream.start() // or, in an Effect: yield* FakeUpstream.make()
@@ -21,12 +21,11 @@
  * // Replies for some requests only are looked at first.
  * upstream.when({ wire: "anthropic" }).script(fault.silence)
  * upstream.when({ model: "judge" }).always({ text: '{"verdict":"upheld"}' })
- * upstream.when((asked) => asked.tools.length > 0).script({ refusal: "No." })
+ * upstream.when((asked) => asked.tools.length > 0).script({ finish: "content_filter" })
  *
  * const first = await upstream.received(1) // waits for the request to arrive
  * assert.strictEqual(first.asked?.text, "Hi")
  * assert.strictEqual(await first.ended, "hung-up")
- * assert.strictEqual(upstream.unused, 0)
  * ```
  *
  * Answers and faults: {@link Answer}, {@link Delivery}, {@link fault}. Records: {@link Recorded}. The same
@@ -43,9 +42,10 @@ import { Exchange, Gone } from "./fake-upstream/Exchange.ts"
 import { gemini } from "./fake-upstream/Gemini.ts"
 import { openAi } from "./fake-upstream/OpenAi.ts"
 import { isFault, type Reply } from "./fake-upstream/Reply.ts"
-import { say } from "./fake-upstream/Said.ts"
+import { complete } from "./fake-upstream/FullAnswer.ts"
+import { turnsOf } from "./fake-upstream/Meaning.ts"
 import { type Match, Script } from "./fake-upstream/Script.ts"
-import { type ErrorReply, isRefusal, type WireFormat } from "./fake-upstream/WireFormat.ts"
+import type { ErrorReply, WireFormat } from "./fake-upstream/WireFormat.ts"
 
 export type { Asked, Ending, Recorded, Turn, WireName } from "./fake-upstream/Asked.ts"
 export { type Answer, type Break, type Delivery, fault, type Fault, type Reply } from "./fake-upstream/Reply.ts"
@@ -58,7 +58,7 @@ export interface FakeUpstreamOptions {
   readonly port?: number
 }
 
-/** Takes replies; from {@link Fake.when}, for matching requests only. */
+/** Takes replies; from `when`, for matching requests only. */
 export interface Scripting {
   /** Adds replies that are given once each, in this order. */
   readonly script: (...replies: ReadonlyArray<Reply>) => void
@@ -66,30 +66,13 @@ export interface Scripting {
   readonly always: (reply: Reply) => void
 }
 
-export interface Fake extends Scripting, AsyncDisposable {
+const FORMATS: ReadonlyArray<WireFormat> = [openAi, anthropic, gemini]
+
+/** A running fake. */
+export class Fake implements Scripting, AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly url: string
   /** Base URLs as each vendor's clients want them. */
-  readonly openAi: string
-  readonly anthropic: string
-  readonly gemini: string
-  readonly when: (match: Match) => Scripting
-  /** Every request so far, in the order of arrival. */
-  readonly requests: ReadonlyArray<Recorded>
-  /** The `n`th request, from 1, as soon as it has arrived with its body. */
-  readonly received: (n: number) => Promise<Recorded>
-  /** Scripted replies that no request has taken. */
-  readonly unused: number
-  /** Forgets script and requests. */
-  readonly clear: () => void
-  /** Breaks every connection and frees the port. Rejects if a reply function failed. */
-  readonly close: () => Promise<void>
-}
-
-const FORMATS: ReadonlyArray<WireFormat> = [openAi, anthropic, gemini]
-
-class Server implements Fake {
-  readonly url: string
   readonly openAi: string
   readonly anthropic: string
   readonly gemini: string
@@ -97,8 +80,6 @@ class Server implements Fake {
   private readonly stop: () => Promise<void>
   private readonly book = new Script()
   private readonly problems: Array<unknown> = []
-  /** Thought signatures by wire format and id of the call they came with. */
-  private readonly signatures = new Map<string, string>()
   private waiting: Array<{ readonly n: number; readonly resolve: (record: Recorded) => void }> = []
   private recorded: Array<Recorded> = []
 
@@ -111,12 +92,9 @@ class Server implements Fake {
     this.stop = stop
   }
 
+  /** Every request so far, in the order of arrival. */
   get requests(): ReadonlyArray<Recorded> {
     return this.recorded
-  }
-
-  get unused(): number {
-    return this.book.unused
   }
 
   script(...replies: ReadonlyArray<Reply>): void {
@@ -134,6 +112,7 @@ class Server implements Fake {
     }
   }
 
+  /** The `n`th request, from 1, as soon as it has arrived with its body. */
   received(n: number): Promise<Recorded> {
     const record = this.recorded[n - 1]
     if (record !== undefined) return Promise.resolve(record)
@@ -142,11 +121,13 @@ class Server implements Fake {
     return promise
   }
 
+  /** Forgets script and requests. */
   clear(): void {
     this.book.clear()
     this.recorded = []
   }
 
+  /** Breaks every connection and frees the port. Rejects if a reply function failed. */
   async close(): Promise<void> {
     await this.stop()
     if (this.problems.length > 0) throw new AggregateError(this.problems.splice(0), "the fake upstream's script failed")
@@ -181,12 +162,7 @@ class Server implements Fake {
     exchange.record.refused = `no such path: ${method} ${path}`
     this.arrived(exchange.record)
     const message = `Invalid URL (${method} ${path})`
-    await deliverFault(exchange, openAi, {
-      fault: "status",
-      status: 404,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ error: { message, type: "invalid_request_error", param: null, code: null } }),
-    })
+    return deliverError(exchange, openAi, { ...openAi.error("invalid-request", { message }), status: 404 })
   }
 
   private async answer(exchange: Exchange, format: WireFormat): Promise<void> {
@@ -208,38 +184,44 @@ class Server implements Fake {
     exchange: Exchange,
     format: WireFormat,
   ): Asked | { readonly reason: string; readonly refusal: ErrorReply } {
-    const { body, headers, method, path } = exchange.record
-    const received = { path, headers, body, query: exchange.query }
+    const { body, headers, method } = exchange.record
     const refuse = (reason: string, refusal: ErrorReply) => ({ reason, refusal })
     const invalid = (message: string) => refuse(message, format.error("invalid-request", { message }))
     if (method !== "POST")
       return refuse("method", { ...format.error("invalid-request"), status: 405, headers: { allow: "POST" } })
-    const key = format.key(received)
-    if (key === undefined || key === "") return refuse("no key", format.missingKey)
-    if (this.options.keys?.includes(key) === false) return refuse("unknown key", format.error("unauthorized"))
+    const key = format.key(headers)
+    if (key === undefined || this.options.keys?.includes(key) === false)
+      return refuse("unknown key", format.error("unauthorized"))
     if (!/^application\/json\b/.test(headers["content-type"] ?? ""))
       return invalid("The content type must be application/json.")
     if (typeof body === "string") return invalid("The body is not JSON.")
-    const asked = format.read(received, key)
-    if (isRefusal(asked)) return refuse(asked.message, format.error(asked.objection, { message: asked.message }))
-    for (const [id, signature] of asked.signatures) {
-      const issued = this.signatures.get(`${format.name} ${id}`)
-      if (issued !== undefined && issued !== signature) {
-        return invalid("Function call is missing a thought_signature in functionCall parts.")
+    try {
+      const { choices = 1, json, messages, model, stream, system, tools, usage = true } = format.read(exchange.record)
+      const turns = messages.flatMap(turnsOf)
+      return {
+        wire: format.name,
+        key,
+        headers,
+        body,
+        model,
+        stream,
+        system: system.join("\n\n"),
+        turns,
+        text: turns.at(-1)?.text ?? "",
+        tools,
+        json,
+        choices,
+        usage,
       }
+    } catch (error) {
+      return invalid(String(error))
     }
-    return asked
   }
 
   private async deliver(exchange: Exchange, format: WireFormat, asked: Asked, reply: Reply): Promise<void> {
     if (typeof reply === "function") return this.deliver(exchange, format, asked, await reply(asked))
     if (isFault(reply)) return deliverFault(exchange, format, reply)
-    const said = say(reply, asked)
-    for (const call of said.calls) {
-      const id = call.id === "" ? call.name : call.id
-      if (call.signature !== undefined) this.signatures.set(`${format.name} ${id}`, call.signature)
-    }
-    return deliverAnswer(exchange, format, reply, said)
+    return deliverAnswer(exchange, format, reply, complete(reply, asked))
   }
 }
 
@@ -256,7 +238,7 @@ const start = async (options: FakeUpstreamOptions = {}): Promise<Fake> => {
   // `address()` is a string only for pipes.
   const { port } = server.address() as AddressInfo
   const running = new Set<Promise<void>>()
-  const fake = new Server(`http://127.0.0.1:${port}`, options, async () => {
+  const fake = new Fake(`http://127.0.0.1:${port}`, options, async () => {
     server.closeAllConnections()
     if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()))
     await Promise.all(running)

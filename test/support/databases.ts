@@ -92,16 +92,28 @@ export const postgres = testDatabase(
   Effect.map(postgresSchema, (url) => layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
 )
 
-/** Cuts every connection to a schema from {@link postgresSchema}, like a restart of the server. */
+/** Cuts every connection to a schema from {@link postgresSchema}, like a restart of the server, and waits for their end. */
 export const cutConnections = (url: string) =>
   Effect.orDie(
     admin(
       SqlClient.SqlClient.use(
         (sql) =>
-          sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          sql`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
             WHERE application_name = ${new URL(url).searchParams.get("application_name")}`,
       ),
     ),
+  )
+
+/** How many connections to a schema from {@link postgresSchema} listen for notifications. */
+export const listeningConnections = (url: string) =>
+  SqlClient.SqlClient.use(
+    (sql) =>
+      sql<{ count: number }>`SELECT COUNT(*)::int AS count FROM pg_stat_activity
+        WHERE application_name = ${new URL(url).searchParams.get("application_name")} AND query LIKE 'LISTEN %' AND state = 'idle'`,
+  ).pipe(
+    Effect.map((rows) => rows[0]?.count),
+    admin,
+    Effect.orDie,
   )
 
 /** True if the Postgres of the environment answers. */

@@ -12,9 +12,9 @@ type ChatApi = (typeof CHAT_APIS)[number]
 
 interface ConversationOptions {
   readonly api: ChatApi
-  readonly model: string | undefined
-  readonly system: string | undefined
-  readonly provider: string | undefined
+  readonly model?: string
+  readonly system?: string
+  readonly provider?: string
 }
 
 /** Displays an answer while it arrives. */

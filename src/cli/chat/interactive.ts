@@ -4,7 +4,7 @@ import { SealgateError } from "../../client/errors.ts"
 import { printable } from "../printable.ts"
 import { dim, red } from "../terminal.ts"
 import type { Conversation } from "./Conversation.ts"
-import { explained, summary } from "./answerText.ts"
+import { explained, STARTS_OVER, summary } from "./answerText.ts"
 
 interface Streams {
   readonly input: NodeJS.ReadableStream
@@ -31,7 +31,7 @@ export const interactive = async (conversation: Conversation, streams: Streams, 
     answering = controller
     const show = {
       text: (piece: string) => say(printable(piece)),
-      startOver: () => say(dim("\n(the provider failed midway; another one starts over)\n")),
+      startOver: () => say(dim(STARTS_OVER)),
     }
     try {
       const { end } = await conversation.ask(question, show, controller.signal)

@@ -1,21 +1,15 @@
-import { Console, Effect, Option, Schema } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { isMeant } from "../../conformance/report.ts"
-import { parsed } from "../../layers/config/codecs.ts"
+import { intText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { portFlag } from "../flags.ts"
-import { INTERRUPTED, MISUSED, withGuide } from "../help/Guide.ts"
+import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { kitFlags, NOT_FOUND } from "./flags.ts"
 import { meant, printList, printReport, progress } from "./report.ts"
 
 const MAX_AT_ONCE = 64
-
-const AtOnceText = parsed(
-  Schema.Number,
-  (text) => (/^[1-9]\d?$/.test(text) && Number(text) <= MAX_AT_ONCE ? Number(text) : undefined),
-  `a number from 1 to ${MAX_AT_ONCE}`,
-)
 
 export const conformanceClientCommand = Command.make(
   "client",
@@ -29,7 +23,7 @@ export const conformanceClientCommand = Command.make(
       Flag.withMetavar("number"),
       Flag.withDescription("How many of your command run at once (default 2)"),
       Flag.withDefault("2"),
-      Flag.withSchema(AtOnceText),
+      Flag.withSchema(intText(1, MAX_AT_ONCE)),
     ),
     ...kitFlags,
   },
@@ -71,32 +65,22 @@ export const conformanceClientCommand = Command.make(
     yield* printReport(report, input.json, input.all)
   }, Effect.scoped),
 ).pipe(
-  Command.withShortDescription("Play honest and hostile proxies to a client"),
-  Command.withDescription(
-    `Starts a server on this machine that plays a few honest proxies and several hundred hostile ones, each at a separate path, and
+  withHelp({
+    summary: "Play honest and hostile proxies to a client",
+    description: `Starts a server on this machine that plays a few honest proxies and several hundred hostile ones, each at a separate path, and
 reports which of them a client believed. The command after -- requests one completion and runs once per case. {url}, {pin} and
 {form} in its arguments are replaced; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM hold the same values. Exit code 0 means
 that it believed the answer and printed it to standard output; any other code means that it refused.
 
 Without a command, it serves until stopped: ${"`GET /`"} lists the cases and explains how to report your client's results.`,
-  ),
-  Command.withExamples([
-    {
-      command: "sealgate conformance client -- python3 client.py {url} {pin}",
-      description: "A client that is a command",
-    },
-    {
-      command: "sealgate conformance client -- ./client {url} {pin} --form {form}",
-      description: "A client that has both forms",
-    },
-    { command: "sealgate conformance client --port 4000", description: "For a client in a browser, or tests by hand" },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate conformance client -- python3 client.py {url} {pin}", "A client that is a command"],
+      ["sealgate conformance client -- ./client {url} {pin} --form {form}", "A client that has both forms"],
+      ["sealgate conformance client --port 4000", "For a client in a browser, or tests by hand"],
+    ],
     exits: {
       0: "the client believed every honest proxy and no hostile one",
       1: "it refused an honest proxy or believed a hostile one",
-      2: MISUSED,
-      130: INTERRUPTED,
     },
     next: "See docs/conformance.md. The command may take at most 30 s per case.",
   }),

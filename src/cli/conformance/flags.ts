@@ -1,6 +1,6 @@
 /** Flags of both conformance commands. */
 import { Flag } from "effect/cli"
-import { jsonFlag } from "../flags.ts"
+import { jsonFlag, switchFlag } from "../flags.ts"
 
 export const kitFlags = {
   only: Flag.String("only").pipe(
@@ -8,14 +8,8 @@ export const kitFlags = {
     Flag.withDescription("Run only this: the id of a rule, such as P17, or a name from --list; may be repeated"),
     Flag.atLeast(0),
   ),
-  list: Flag.Boolean("list").pipe(
-    Flag.withDescription("List the checks without running them"),
-    Flag.withDefault(false),
-  ),
-  all: Flag.Boolean("all").pipe(
-    Flag.withDescription("Show passed checks too (default: failed and skipped ones)"),
-    Flag.withDefault(false),
-  ),
+  list: switchFlag("list", "List the checks without running them"),
+  all: switchFlag("all", "Show passed checks too (default: failed and skipped ones)"),
   json: jsonFlag("Print JSON"),
 }
 

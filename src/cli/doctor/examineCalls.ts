@@ -1,6 +1,7 @@
 /** Checks that providers answer: sends each one small sealed request. */
 import { Clock, Effect, Schema } from "effect"
-import { SealedProblem, SealgateError } from "../../client/errors.ts"
+import { clientError } from "../../client/clientError.ts"
+import { SealedProblem, type SealgateError } from "../../client/errors.ts"
 import type { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { error, type Finding, ok } from "./Finding.ts"
@@ -28,12 +29,6 @@ const failed = (who: string, cause: SealgateError): Finding => {
   const trace = problem?.trace_id === undefined ? "" : ` The proxy's log says why, under the trace ${problem.trace_id}.`
   const fix = FIXES[problem?.code ?? ""] ?? "Look at the provider's status page."
   return error("calls", `${who} did not answer: ${cause.message}`, `${fix}${trace}`)
-}
-
-/** The client throws only `SealgateError`s by design; any other error is a bug. */
-const clientError = (cause: unknown): SealgateError => {
-  if (cause instanceof SealgateError) return cause
-  throw cause
 }
 
 const callOne = Effect.fnUntraced(function* (client: SealedClient, provider: ProviderId, model: string) {

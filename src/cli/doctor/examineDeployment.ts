@@ -1,8 +1,9 @@
 /** Runs all checks of `sealgate doctor`. Loaded on demand, because it imports TLS and a client. */
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
-import { Effect, FileSystem, Option } from "effect"
+import { Effect, Option } from "effect"
 import { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { unusable } from "../CommandFailed.ts"
+import { readCa } from "../inputFile.ts"
 import { credentialFrom } from "../credential.ts"
 import { examineCalls } from "./examineCalls.ts"
 import { examineReadiness } from "./examineReadiness.ts"
@@ -27,11 +28,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
 /** Trusts the authorities in a file, beside the default ones, until the scope closes. */
 const alsoTrust = Effect.fnUntraced(function* (file: string) {
-  const files = yield* FileSystem.FileSystem
-  const pem = yield* Effect.mapError(files.readFileString(file), () =>
-    unusable("The file of --ca cannot be read. Check its path and permissions."),
-  )
-  const certificates = pem.match(CERTIFICATE)
+  const certificates = (yield* readCa(file)).match(CERTIFICATE)
   if (certificates === null) return yield* unusable("The file of --ca holds no certificate in PEM form.")
   const before = getCACertificates("default")
   yield* Effect.acquireRelease(

@@ -3,7 +3,7 @@ import { Clock, Effect, Result } from "effect"
 import { isObject } from "../../domain/json/json.ts"
 import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
-import { type CertificateSeen, type NoAnswer, probe, type Probed } from "./probe.ts"
+import { type CertificateSeen, type NoAnswer, probe, type Probed, reasonOf } from "./probe.ts"
 import { inItsPlace, isOurs, seen } from "./seen.ts"
 
 const DAY_MS = 86_400_000
@@ -20,31 +20,29 @@ const address = (proxy: URL): Finding => {
   )
 }
 
-const REASONS: Readonly<Record<string, readonly [says: string, fix: string]>> = {
-  ECONNREFUSED: ["Nothing listens at that address.", "Start the proxy (sealgate proxy), and check host and port."],
-  ENOTFOUND: ["The host name is unknown.", "Check the address for typos, and DNS."],
-  EAI_AGAIN: ["The host name could not be looked up.", "Check the network and DNS."],
-  ETIMEDOUT: ["It did not answer in time.", "Check firewalls, and whether the proxy is overloaded."],
-  EPROTO: ["The server does not speak TLS.", "Use http://, or give the proxy a certificate."],
-  ERR_SSL_WRONG_VERSION_NUMBER: ["The server does not speak TLS.", "Use http://, or give the proxy a certificate."],
-  HPE_INVALID_CONSTANT: [
-    "The server does not speak HTTP.",
-    "Check the port; a proxy with a certificate needs https://.",
-  ],
-  ECONNRESET: ["The connection was closed at once.", "Check the scheme: a proxy with a certificate needs https://."],
+const WITHOUT_TLS = "Use http://, or give the proxy a certificate."
+const WITH_TLS = "Check port and scheme: a proxy with a certificate needs https://."
+
+const FIXES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "Start the proxy (sealgate proxy), and check host and port.",
+  ETIMEDOUT: "Check firewalls, and whether the proxy is overloaded.",
+  EPROTO: WITHOUT_TLS,
+  ERR_SSL_WRONG_VERSION_NUMBER: WITHOUT_TLS,
+  HPE_INVALID_CONSTANT: WITH_TLS,
+  ECONNRESET: WITH_TLS,
 }
 
-const unreachable = ({ code, reason }: NoAnswer): Finding => {
-  const known = REASONS[code]
-  if (known !== undefined) return error("reachable", `The proxy cannot be reached. ${known[0]}`, known[1])
-  if (/certificate required|handshake failure/i.test(reason)) {
+const unreachable = (failure: NoAnswer): Finding => {
+  const { code, reason } = failure
+  if (FIXES[code] === undefined && /certificate required|handshake failure/i.test(reason)) {
     return error(
       "reachable",
       "The proxy requires a client certificate (mutual TLS).",
       "The doctor cannot present one; ask the operator.",
     )
   }
-  return error("reachable", `The proxy cannot be reached: ${reason}.`, "Check address and network.")
+  const fix = FIXES[code] ?? "Check address and network."
+  return error("reachable", `The proxy cannot be reached: ${reasonOf(failure)}.`, fix)
 }
 
 const OBJECTIONS: Readonly<Record<string, readonly [says: string, fix: string]>> = {

@@ -1,21 +1,18 @@
-import { Console, Effect, Option } from "effect"
+import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Mode } from "../../domain/jobs/modes.ts"
-import { withGuide } from "../help/Guide.ts"
+import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
+import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
+import { givenOf, optionalFlag } from "../flags.ts"
 
 const createCommand = Command.make(
   "create",
   {
     name: Argument.String("name").pipe(Argument.withDescription("Name of the agent")),
-    instructions: Flag.String("instructions").pipe(
-      Flag.withMetavar("text"),
-      Flag.withDescription("Instructions for every task (default none)"),
-      Flag.optional,
-    ),
+    instructions: optionalFlag("instructions", "text", "Instructions for every task (default none)", Schema.String),
     mode: Flag.Literals("mode", Mode.literals).pipe(
       Flag.withDescription("Mode of its tasks (default: the gateway's)"),
       Flag.optional,
@@ -25,14 +22,9 @@ const createCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
-    const instructions = Option.match(input.instructions, {
-      onNone: () => ({}),
-      onSome: (instructions) => ({ instructions }),
-    })
-    const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (default_mode) => ({ default_mode }) })
-    const agent = yield* ask((signal) =>
-      gateway.agents.create({ name: input.name, ...instructions, ...mode }, { signal }),
-    )
+    const { instructions, mode: default_mode, name } = input
+    const settings = { name, ...givenOf({ instructions, default_mode }) }
+    const agent = yield* ask((signal) => gateway.agents.create(settings, { signal }))
     yield* Console.log(
       input.json
         ? printableJson(agent)
@@ -40,16 +32,20 @@ const createCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Create an agent"),
-  Command.withDescription("Creates an agent for tasks and prints its id."),
-  Command.withExamples([
-    { command: "sealgate agents create reviewer", description: "An agent with the gateway's defaults" },
-    {
-      command: 'sealgate agents create reviewer --instructions "Answer in one sentence." --json',
-      description: "For programs: the agent with its settings",
-    },
-  ]),
-  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate agents` lists all of them." }),
+  withHelp({
+    summary: "Create an agent",
+    description: "Creates an agent for tasks and prints its id.",
+    examples: [
+      ["sealgate agents create reviewer", "An agent with the gateway's defaults"],
+      [
+        'sealgate agents create reviewer --instructions "Be brief." --json',
+        "For programs: the agent with its settings",
+      ],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate agents` lists all of them.",
+  }),
 )
 
 export const agentsCommand = Command.make(
@@ -57,13 +53,7 @@ export const agentsCommand = Command.make(
   { gateway: gatewayFlag, limit: limitFlag, json },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
-    const { limit } = input
-    const items = yield* ask((signal) =>
-      firstOf(
-        limit,
-        overPages((at) => gateway.agents.list({ limit, ...at, signal })),
-      ),
-    )
+    const items = yield* listFirst(input.limit, (at) => gateway.agents.list(at))
     if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0)
       return yield* Console.log("No agents yet: `sealgate agents create NAME` creates one, and so does `sealgate run`.")
@@ -72,14 +62,14 @@ export const agentsCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("List agents of a gateway"),
-  Command.withDescription("Lists your tenant's agents on a gateway, newest first. Your token names the tenant."),
-  Command.withExamples([
-    { command: "sealgate agents", description: "The newest 20 on a gateway on this machine" },
-    { command: "sealgate agents --gateway https://gateway.example.com", description: "Agents of another gateway" },
-    { command: "sealgate agents --limit 100 --json", description: "For programs: agents with their settings" },
-  ]),
-  withGuide({
+  withHelp({
+    summary: "List agents of a gateway",
+    description: "Lists your tenant's agents on a gateway, newest first. Your token names the tenant.",
+    examples: [
+      ["sealgate agents", "The newest 20 on a gateway on this machine"],
+      ["sealgate agents --gateway https://gateway.example.com", "Agents of another gateway"],
+      ["sealgate agents --limit 100 --json", "For programs: agents with their settings"],
+    ],
     environment: ENVIRONMENT,
     exits: EXITS,
     next: '`sealgate run "…" --agent <id>` gives it a task. Change other settings of an agent in the console or over the API.',

@@ -3,12 +3,13 @@ import { usd } from "../../domain/routing/dollars.ts"
 import { Argument, Command, Flag } from "effect/cli"
 import { JobStatus } from "../../domain/jobs/job.ts"
 import { CommandFailed } from "../CommandFailed.ts"
-import { withGuide } from "../help/Guide.ts"
+import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
+import { givenOf } from "../flags.ts"
 import { json, limitFlag } from "./listFlags.ts"
 import { goesOn, showProgress, tell } from "./progress.ts"
-import { age, ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
+import { age, ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
 import { report, taskText } from "./report.ts"
 
 const id = Argument.String("id").pipe(Argument.withDescription("Id of the job, as in `sealgate jobs`"))
@@ -23,16 +24,17 @@ const showCommand = Command.make(
     yield* Console.log(input.json ? printableJson(job) : `${printableLine(taskText(job.task))}\n\n${report(job)}`)
   }),
 ).pipe(
-  Command.withShortDescription("Show a job with its answer"),
-  Command.withDescription("Shows a job's task, then its answer, verdict and cost, or why there are none."),
-  Command.withExamples([
-    { command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694", description: "Answer, verdict and cost" },
-    {
-      command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
-      description: "For programs: the whole job",
-    },
-  ]),
-  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate jobs follow <id>` waits until it ends." }),
+  withHelp({
+    summary: "Show a job with its answer",
+    description: "Shows a job's task, then its answer, verdict and cost, or why there are none.",
+    examples: [
+      ["sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Answer, verdict and cost"],
+      ["sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the whole job"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate jobs follow <id>` waits until it ends.",
+  }),
 )
 
 const followCommand = Command.make(
@@ -49,21 +51,13 @@ const followCommand = Command.make(
     if (job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
-  Command.withShortDescription("Follow a job to its end"),
-  Command.withDescription(
-    "Shows a job's steps, beginning with those already done, and at the end its answer, verdict and cost.",
-  ),
-  Command.withExamples([
-    {
-      command: "sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694",
-      description: "After you left `sealgate run`",
-    },
-    {
-      command: "sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
-      description: "For programs: the ended job",
-    },
-  ]),
-  withGuide({
+  withHelp({
+    summary: "Follow a job to its end",
+    description: "Shows a job's steps, beginning with those already done, and at the end its answer, verdict and cost.",
+    examples: [
+      ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694", "After you left `sealgate run`"],
+      ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the ended job"],
+    ],
     environment: ENVIRONMENT,
     exits: {
       ...EXITS,
@@ -84,16 +78,16 @@ const cancelCommand = Command.make(
     yield* Console.log(input.json ? printableJson(job) : report(job))
   }),
 ).pipe(
-  Command.withShortDescription("Cancel a job"),
-  Command.withDescription("Cancels a running or waiting job. A job that has ended does not change."),
-  Command.withExamples([
-    { command: "sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694", description: "No further step begins" },
-    {
-      command: "sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
-      description: "For programs: the job",
-    },
-  ]),
-  withGuide({ environment: ENVIRONMENT, exits: { ...EXITS, 0: "the job has ended" } }),
+  withHelp({
+    summary: "Cancel a job",
+    description: "Cancels a running or waiting job. A job that has ended does not change.",
+    examples: [
+      ["sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694", "No further step begins"],
+      ["sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the job"],
+    ],
+    environment: ENVIRONMENT,
+    exits: { ...EXITS, 0: "the job has ended" },
+  }),
 )
 
 /** Longest task in a list, in characters. */
@@ -117,18 +111,12 @@ export const jobsCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
-    const status = Option.match(input.status, { onNone: () => ({}), onSome: (status) => ({ status }) })
-    const { limit } = input
-    const items = yield* ask((signal) =>
-      firstOf(
-        limit,
-        overPages((at) => gateway.jobs.list({ limit, ...at, ...status, signal })),
-      ),
-    )
+    const { limit, status } = input
+    const items = yield* listFirst(limit, (at) => gateway.jobs.list({ ...at, ...givenOf({ status }) }))
     if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0) {
       return yield* Console.log(
-        Option.match(input.status, {
+        Option.match(status, {
           onNone: () => 'No jobs yet: `sealgate run "…"` starts one.',
           onSome: (status) => `No jobs with the status ${status}.`,
         }),
@@ -150,16 +138,17 @@ export const jobsCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("List, show, follow and cancel jobs of a gateway"),
-  Command.withDescription("Lists your tenant's jobs on a gateway, newest first. Your token names the tenant."),
-  Command.withExamples([
-    { command: "sealgate jobs", description: "The newest 20 on a gateway on this machine" },
-    { command: "sealgate jobs --status failed", description: "Recent failures" },
-    {
-      command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694",
-      description: "Answer, verdict and cost of one job",
-    },
-  ]),
-  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: '`sealgate run "…"` starts a job.' }),
+  withHelp({
+    summary: "List, show, follow and cancel jobs of a gateway",
+    description: "Lists your tenant's jobs on a gateway, newest first. Your token names the tenant.",
+    examples: [
+      ["sealgate jobs", "The newest 20 on a gateway on this machine"],
+      ["sealgate jobs --status failed", "Recent failures"],
+      ["sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Answer, verdict and cost of one job"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: '`sealgate run "…"` starts a job.',
+  }),
   Command.withSubcommands([showCommand, followCommand, cancelCommand]),
 )

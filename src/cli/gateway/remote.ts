@@ -1,22 +1,23 @@
 /** Access to a running gateway for commands. */
 import { Effect, type Option, Redacted } from "effect"
-import { Flag } from "effect/cli"
-import { SealgateError, Unreachable } from "../../client/errors.ts"
+import { clientError } from "../../client/clientError.ts"
+import { type SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
 import type { Page } from "../../client/gateway/gatewayCalls.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
 import { clientValues } from "../settings/clientValues.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { type GuideShape, INTERRUPTED, rowsOf } from "../help/Guide.ts"
+import { type GuideShape, rowsOf } from "../help/Guide.ts"
 import { printableLine } from "../printable.ts"
 import { DEFAULT_GATEWAY, gatewayAddress } from "../settings/proxyAddress.ts"
+import { optionalFlag } from "../flags.ts"
 
-export const gatewayFlag = Flag.String("gateway").pipe(
-  Flag.withMetavar("url"),
-  Flag.withDescription(`URL of the gateway (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`),
-  Flag.withSchema(UrlText),
-  Flag.optional,
+export const gatewayFlag = optionalFlag(
+  "gateway",
+  "url",
+  `URL of the gateway (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`,
+  UrlText,
 )
 
 /** Listed in help. There is no flag for the token: it would show it to every user of the machine. */
@@ -27,7 +28,6 @@ export const EXITS = {
   0: "shown",
   1: "the gateway cannot be reached, or refused",
   2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
-  130: INTERRUPTED,
 }
 
 const UNAUTHORIZED = 401
@@ -54,6 +54,12 @@ export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token) })
 })
 
+interface PageAt {
+  readonly limit: number
+  readonly signal: AbortSignal
+  readonly cursor?: string
+}
+
 /** Yields the items of all pages. A page may hold fewer items than its limit, because its size in bytes is bounded. */
 export async function* overPages<A>(
   pageAt: (at: { readonly cursor?: string }) => Promise<Page<A>>,
@@ -66,22 +72,19 @@ export async function* overPages<A>(
   }
 }
 
-/** Collects the first `limit` items. */
-export const firstOf = async <A>(limit: number, items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
-  const first: Array<A> = []
-  for await (const item of items) if (first.push(item) === limit) break
-  return first
-}
-
 /** Calls the gateway. A refusal ends the command with the gateway's message. */
 export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, CommandFailed> =>
-  Effect.tryPromise({
-    try: call,
-    catch: (error) => {
-      // The client throws only `SealgateError`s by design; any other error is a bug.
-      if (!(error instanceof SealgateError)) throw error
-      return new CommandFailed({ message: printableLine(error.message) + hintFor(error), exitCode: 1 })
-    },
+  Effect.mapError(
+    Effect.tryPromise({ try: call, catch: clientError }),
+    (error) => new CommandFailed({ message: printableLine(error.message) + hintFor(error), exitCode: 1 }),
+  )
+
+/** Lists the first `limit` items. */
+export const listFirst = <A>(limit: number, pageAt: (at: PageAt) => Promise<Page<A>>) =>
+  ask(async (signal) => {
+    const first: Array<A> = []
+    for await (const item of overPages((at) => pageAt({ limit, signal, ...at }))) if (first.push(item) === limit) break
+    return first
   })
 
 const SECOND = 1000

@@ -1,4 +1,4 @@
-import { Console, Effect, FileSystem, Schema } from "effect"
+import { Console, Effect, Schema } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
 import { Argument, Command } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json/json.ts"
@@ -6,7 +6,8 @@ import { RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import type { RoutingSettings } from "../../client/gateway/GatewayClient.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { unusable } from "../CommandFailed.ts"
-import { withGuide } from "../help/Guide.ts"
+import { readInput } from "../inputFile.ts"
+import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { json } from "./listFlags.ts"
@@ -37,28 +38,24 @@ const showCommand = Command.make(
     yield* Console.log(input.json ? printableJson(settings) : shown(settings))
   }),
 ).pipe(
-  Command.withShortDescription("Show how calls are routed"),
-  Command.withDescription(
-    "Shows the routing configuration in force: strategy, targets with their prices, baseline. For administrators.",
-  ),
-  Command.withExamples([
-    { command: "sealgate routing show", description: "For people" },
-    {
-      command: "sealgate routing show --json > routing.json",
-      description: "Edit the file, then pass it to `routing set`",
-    },
-  ]),
-  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate routing set routing.json` replaces it." }),
+  withHelp({
+    summary: "Show how calls are routed",
+    description:
+      "Shows the routing configuration in force: strategy, targets with their prices, baseline. For administrators.",
+    examples: [
+      ["sealgate routing show", "For people"],
+      ["sealgate routing show --json > routing.json", "Edit the file, then pass it to `routing set`"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate routing set routing.json` replaces it.",
+  }),
 )
 
 const decode = Schema.decodeUnknownEffect(RoutingSettingsInput, { onExcessProperty: "ignore" })
 
 const readSettings = Effect.fnUntraced(function* (path: string) {
-  const files = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(files.readFileString(path), ({ reason }) =>
-    unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
-  )
-  const value = parseJson(text)
+  const value = parseJson(String(yield* readInput(path)))
   if (!isObject(value))
     return yield* unusable(`${path} is not a JSON object. Start from the output of \`routing show --json\`.`)
   const { version } = value
@@ -88,16 +85,14 @@ const setCommand = Command.make(
     yield* Console.log(json ? printableJson(settings) : `In force from the next call.\n${shown(settings)}`)
   }),
 ).pipe(
-  Command.withShortDescription("Replace how calls are routed"),
-  Command.withDescription(
-    `Replaces the routing configuration with a file, which the gateway validates as a whole. If the file has a version and
+  withHelp({
+    summary: "Replace how calls are routed",
+    description: `Replaces the routing configuration with a file, which the gateway validates as a whole. If the file has a version and
 the configuration has changed since that version, nothing is replaced. For administrators.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate routing set routing.json", description: "In force from the next call" },
-    { command: "sealgate routing set routing.json --json", description: "For programs: the new configuration" },
-  ]),
-  withGuide({
+    examples: [
+      ["sealgate routing set routing.json", "In force from the next call"],
+      ["sealgate routing set routing.json --json", "For programs: the new configuration"],
+    ],
     environment: ENVIRONMENT,
     exits: {
       ...EXITS,
@@ -108,14 +103,15 @@ the configuration has changed since that version, nothing is replaced. For admin
 )
 
 export const routingCommand = Command.make("routing").pipe(
-  Command.withShortDescription("Show and replace how calls are routed"),
-  Command.withDescription(
-    "Shows and replaces how a gateway chooses models: strategy, targets, prices. For administrators.",
-  ),
-  Command.withExamples([
-    { command: "sealgate routing show", description: "The configuration in force" },
-    { command: "sealgate routing set routing.json", description: "Replace it" },
-  ]),
-  withGuide({ exits: EXITS, next: "See `sealgate routing set --help`." }),
+  withHelp({
+    summary: "Show and replace how calls are routed",
+    description: "Shows and replaces how a gateway chooses models: strategy, targets, prices. For administrators.",
+    examples: [
+      ["sealgate routing show", "The configuration in force"],
+      ["sealgate routing set routing.json", "Replace it"],
+    ],
+    exits: EXITS,
+    next: "See `sealgate routing set --help`.",
+  }),
   Command.withSubcommands([showCommand, setCommand]),
 )

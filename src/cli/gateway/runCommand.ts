@@ -1,13 +1,13 @@
 import { text } from "node:stream/consumers"
 import { usd } from "../../domain/routing/dollars.ts"
-import { Console, Effect, Option } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
 import { Mode, modeOf } from "../../domain/jobs/modes.ts"
 import { Effort } from "../../domain/jobs/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { jsonFlag } from "../flags.ts"
-import { withGuide } from "../help/Guide.ts"
+import { givenOf, jsonFlag, optionalFlag } from "../flags.ts"
+import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { goesOn, showProgress, tell } from "./progress.ts"
 import { ask, connect, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
@@ -58,12 +58,11 @@ export const runCommand = Command.make(
       Flag.withDescription("Effort of the job: more samples or rounds (default: the agent's)"),
       Flag.optional,
     ),
-    agent: Flag.String("agent").pipe(
-      Flag.withMetavar("id"),
-      Flag.withDescription(
-        `Id of the agent, as in \`sealgate agents\` (default: an agent named ${OWN_AGENT}, created if missing)`,
-      ),
-      Flag.optional,
+    agent: optionalFlag(
+      "agent",
+      "id",
+      `Id of the agent, as in \`sealgate agents\` (default: an agent named ${OWN_AGENT}, created if missing)`,
+      Schema.String,
     ),
     json: jsonFlag("Print the ended job as JSON; progress and errors are text on standard error"),
   },
@@ -71,9 +70,9 @@ export const runCommand = Command.make(
     const task = yield* taskOf(input.task)
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
-    const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (mode) => ({ mode }) })
-    const options = Option.match(input.effort, { onNone: () => ({}), onSome: (effort) => ({ options: { effort } }) })
-    const job = yield* ask((signal) => gateway.agents.execute(agent, { task, ...mode, ...options }, { signal }))
+    const options = Option.map(input.effort, (effort) => ({ effort }))
+    const given = { task, ...givenOf({ mode: input.mode, options }) }
+    const job = yield* ask((signal) => gateway.agents.execute(agent, given, { signal }))
     const { at_most } = job.job
     tell(
       at_most === undefined
@@ -87,20 +86,15 @@ export const runCommand = Command.make(
     if (job.job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
-  Command.withShortDescription("Run a task on a gateway"),
-  Command.withDescription(
-    `Gives a task to a gateway's agent and waits. It shows the job's id, the steps as they begin and finish, with model and
+  withHelp({
+    summary: "Run a task on a gateway",
+    description: `Gives a task to a gateway's agent and waits. It shows the job's id, the steps as they begin and finish, with model and
 elapsed time, then answer, verdict and cost. Ending the command does not end the job.`,
-  ),
-  Command.withExamples([
-    { command: 'sealgate run "Is 391 a prime?"', description: "With an agent that is created for you" },
-    {
-      command: 'sealgate run "Is 391 a prime?" --mode verified',
-      description: "Several models answer, and their answers are compared",
-    },
-    { command: "sealgate run --mode adversarial --json < task.txt", description: "For programs" },
-  ]),
-  withGuide({
+    examples: [
+      ['sealgate run "Is 391 a prime?"', "With an agent that is created for you"],
+      ['sealgate run "Is 391 a prime?" --mode verified', "Several models answer, and their answers are compared"],
+      ["sealgate run --mode adversarial --json < task.txt", "For programs"],
+    ],
     environment: ENVIRONMENT,
     exits: {
       0: "the job completed, whatever its verdict",

@@ -1,21 +1,19 @@
 import { Console, Effect } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
-import { Command, Flag } from "effect/cli"
-import { withGuide } from "../help/Guide.ts"
+import { Command } from "effect/cli"
+import { withHelp } from "../help/Guide.ts"
 import { pageWidth, wrap } from "../help/layout.ts"
 import { printable, printableJson } from "../printable.ts"
 import { table } from "../table.ts"
 import { json } from "./listFlags.ts"
 import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+import { switchFlag } from "../flags.ts"
 
 export const statsCommand = Command.make(
   "stats",
   {
     gateway: gatewayFlag,
-    all: Flag.Boolean("all").pipe(
-      Flag.withDescription("Stats of all tenants; requires the role admin"),
-      Flag.withDefault(false),
-    ),
+    all: switchFlag("all", "Stats of all tenants; requires the role admin"),
     json,
   },
   Effect.fn(function* (input) {
@@ -36,15 +34,16 @@ export const statsCommand = Command.make(
     )
   }),
 ).pipe(
-  Command.withShortDescription("Show what routing cost and saved"),
-  Command.withDescription(
-    `Shows the cost of your tenant's model calls in the last 24 hours, their cost with the gateway's baseline model, the
+  withHelp({
+    summary: "Show what routing cost and saved",
+    description: `Shows the cost of your tenant's model calls in the last 24 hours, their cost with the gateway's baseline model, the
 savings by routing, and how they were computed.`,
-  ),
-  Command.withExamples([
-    { command: "sealgate stats", description: "Your tenant" },
-    { command: "sealgate stats --all", description: "All tenants" },
-    { command: "sealgate stats --json", description: "For programs: amounts in micro-USD" },
-  ]),
-  withGuide({ environment: ENVIRONMENT, exits: EXITS }),
+    examples: [
+      ["sealgate stats", "Your tenant"],
+      ["sealgate stats --all", "All tenants"],
+      ["sealgate stats --json", "For programs: amounts in micro-USD"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+  }),
 )

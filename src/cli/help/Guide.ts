@@ -7,31 +7,49 @@ import type { Row } from "./layout.ts"
 export interface GuideShape {
   /** Settings that the command reads. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>
-  /** Variables to list first. */
-  readonly first?: ReadonlyArray<string>
   /** Other variables that it reads. */
   readonly environment?: ReadonlyArray<Row>
   readonly exits?: Readonly<Record<number, string>>
   /** Next steps. */
   readonly next?: string
   /** Terms that newcomers do not know. */
-  readonly words?: ReadonlyArray<Row>
+  readonly words?: Readonly<Record<string, string>>
 }
 
 export class Guide extends Context.Service<Guide, GuideShape>()("sealgate/cli/help/Guide") {}
 
-/** Adds a guide to a command's help. */
-export const withGuide = (guide: GuideShape) => Command.annotate(Guide, guide)
+interface Help extends GuideShape {
+  /** For lists of commands. Default: the description. */
+  readonly summary?: string
+  readonly description: string
+  readonly examples: ReadonlyArray<readonly [command: string, purpose: string]>
+}
 
-export const MISUSED = "called wrongly, or not given what it needs"
-/** Meaning of exit code 130, except for servers. */
-export const INTERRUPTED = "ended by Ctrl-C or another signal before it was done"
+/** Exit codes of most commands. */
+const EXITS = {
+  0: "done",
+  1: "it failed; the reason is on standard error",
+  2: "called wrongly, or not given what it needs",
+  130: "ended by Ctrl-C or another signal before it was done",
+}
+
+/** Adds help to a command. Of the exit codes, only those with a special meaning are given. */
+export const withHelp =
+  ({ description, examples, exits, summary = description, ...guide }: Help) =>
+  <const Name extends string, Input, E, R, ContextInput>(
+    command: Command.Command<Name, Input, ContextInput, E, R>,
+  ): Command.Command<Name, Input, ContextInput, E, R> =>
+    command.pipe(
+      Command.withShortDescription(summary),
+      Command.withDescription(description),
+      Command.withExamples(examples.map(([command, purpose]) => ({ command, description: purpose }))),
+      Command.annotate(Guide, { ...guide, exits: { ...EXITS, ...exits } }),
+    )
 
 /** Exit codes of the commands that serve until they are stopped. */
 export const SERVER_EXITS = {
   0: "stopped by SIGTERM or Ctrl-C after all requests in flight ended",
   1: "a mistake in the settings, a port in use, or a failure",
-  2: MISUSED,
   130: "a second signal cut requests off",
 }
 

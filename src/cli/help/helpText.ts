@@ -50,15 +50,12 @@ const commandsOf = ({ subcommands = [] }: HelpDoc.HelpDoc, width: number): Reado
 const settingsOf = (guide: GuideShape, width: number): string =>
   guide.settings === undefined
     ? ""
-    : settingGroups(guide.settings, guide.first)
+    : settingGroups(guide.settings)
         .map(({ rows, title }) => `${" ".repeat(INDENT)}${bold(title)}\n${columns(rows, width, green)}`)
         .join("\n\n")
 
-const exitsOf = (guide: GuideShape, width: number): string =>
-  columns(
-    Object.entries(guide.exits ?? {}).map(([name, text]) => ({ name, text })),
-    width,
-  )
+const rowsOf = (texts: Readonly<Record<string, string>> = {}): ReadonlyArray<Row> =>
+  Object.entries(texts).map(([name, text]) => ({ name, text }))
 
 /** Lists the global flags at the root command; subcommands only name them. */
 const globalsOf = ({ commandPath = [], globalFlags = [], subcommands = [] }: HelpDoc.HelpDoc, width: number) => {
@@ -82,8 +79,8 @@ export const helpText = (doc: HelpDoc.HelpDoc, width: number): string => {
     ...section("FLAGS", columns(doc.flags.map(flagRow), width, green)),
     ...section("ENVIRONMENT", columns(guide.environment ?? [], width, green)),
     ...section("SETTINGS (environment, or a file of --config; empty is absent)", settingsOf(guide, width)),
-    ...section("WORDS", columns(guide.words ?? [], width, green)),
-    ...section("EXIT CODES", exitsOf(guide, width)),
+    ...section("WORDS", columns(rowsOf(guide.words), width, green)),
+    ...section("EXIT CODES", columns(rowsOf(guide.exits), width)),
     ...section("NEXT", guide.next === undefined ? "" : indented(wrap(guide.next, width - INDENT), INDENT)),
     ...globalsOf(doc, width),
   ].join("\n\n")

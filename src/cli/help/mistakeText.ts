@@ -15,6 +15,9 @@ const withDescription = (description: Option.Option<string> | undefined): string
 const expectation = (expected: string): string =>
   (expected.replace(/^Schema validation failed: /, "").split("\n")[0] ?? "").replace(/^expected:? /i, "")
 
+/** What users of Node take for the name of `--config`. */
+const ENV_FILE = "--env-file"
+
 const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): string => {
   switch (error._tag) {
     case "MissingOption":
@@ -22,7 +25,7 @@ const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): stri
     case "MissingArgument":
       return `<${error.argument}> is missing${withDescription(doc.args?.find(({ name }) => name === error.argument)?.description)}`
     case "UnrecognizedOption":
-      return `There is no flag ${error.option}.${meant(error.suggestions)}`
+      return `There is no flag ${error.option}.${meant(error.option === ENV_FILE ? ["--config"] : error.suggestions)}`
     case "UnknownSubcommand":
       return `There is no command ${JSON.stringify(error.subcommand)}.${meant(error.suggestions)}`
     case "UnexpectedArgument":

@@ -25,8 +25,24 @@ const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
   ["OpenTelemetry", /^/],
 ]
 
-/** Index of the group before all subjects. */
-const FIRST = -1
+/** Settings to list before all subjects. */
+const IMPORTANT = [
+  "PORT",
+  "HOST",
+  "PROVIDER1_API_KEY",
+  "PROVIDER1_BASE_URL",
+  "PROVIDER1_MODEL",
+  "PROVIDER_FROM_ENV",
+  "ATTESTATION_KEY_FILE",
+  "CALLER_KEYS_FILE",
+  "DATABASE_URL",
+  "JWT_SECRET",
+  "JWT_JWKS_URL",
+  "ALLOWED_HOSTS",
+  "TLS_CERT_FILE",
+  "TLS_KEY_FILE",
+  "LOG_LEVEL",
+]
 
 const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row => ({
   name: variable,
@@ -36,21 +52,16 @@ const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row 
     (fallback === undefined || fallback === "," ? "" : ` (default ${fallback})`),
 })
 
-/** Returns the groups, with the `first` variables in a group before all others. Omits empty groups. */
-export const settingGroups = (
-  settings: Readonly<Record<string, Setting<unknown>>>,
-  first: ReadonlyArray<string> = [],
-): ReadonlyArray<SettingGroup> => {
-  const groups = Map.groupBy(Object.values(settings), ({ variable }) =>
-    first.includes(variable) ? FIRST : SUBJECTS.findIndex(([, variables]) => variables.test(variable)),
+/** Returns the groups, the important settings first. Omits empty groups. */
+export const settingGroups = (settings: Readonly<Record<string, Setting<unknown>>>): ReadonlyArray<SettingGroup> => {
+  const all = Object.values(settings)
+  const important = IMPORTANT.flatMap((name) => all.filter(({ variable }) => variable === name))
+  const groups = Map.groupBy(
+    all.filter((each) => !important.includes(each)),
+    ({ variable }) => SUBJECTS.findIndex(([, variables]) => variables.test(variable)),
   )
-  const group = (title: string, members: ReadonlyArray<Setting<unknown>> | undefined) =>
-    members === undefined ? [] : [{ title, rows: members.map(rowOf) }]
-  return [
-    ...group(
-      "Most important",
-      groups.get(FIRST)?.toSorted((a, b) => first.indexOf(a.variable) - first.indexOf(b.variable)),
-    ),
-    ...SUBJECTS.flatMap(([title], i) => group(title, groups.get(i))),
-  ]
+  const members = [important, ...SUBJECTS.map((_, i) => groups.get(i) ?? [])]
+  return ["Most important", ...SUBJECTS.map(([title]) => title)]
+    .map((title, i) => ({ title, rows: (members[i] ?? []).map(rowOf) }))
+    .filter(({ rows }) => rows.length > 0)
 }

@@ -15,10 +15,13 @@ const valueOf = (text: string): string | undefined => {
   return rest.trim() === "" || /^\s+#/.test(rest) ? text.slice(1, end) : undefined
 }
 
+export interface ParsedFile {
+  readonly values: Readonly<Record<string, string>>
+  readonly mistakes: ReadonlyArray<string>
+}
+
 /** Parses `NAME=value` lines and comments. Mistakes name line numbers only, because a line may hold a secret. */
-export const parseEnvFile = (
-  text: string,
-): { readonly values: Readonly<Record<string, string>>; readonly mistakes: ReadonlyArray<string> } => {
+export const parseEnvFile = (text: string): ParsedFile => {
   const values: Record<string, string> = {}
   const mistakes: Array<string> = []
   for (const [i, line] of text.split(/\r\n|\r|\n/).entries()) {

@@ -4,14 +4,14 @@
  */
 import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
-import { ConfigProvider, Console, Effect, Layer, Result } from "effect"
+import { ConfigProvider, Console, Effect, Layer } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json/json.ts"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { SettingOrigin } from "../../layers/config/Setting.ts"
-import { type CommandFailed, unusable } from "../CommandFailed.ts"
+import { unusable } from "../CommandFailed.ts"
 import { dimOnStderr } from "../terminal.ts"
-import { parseEnvFile } from "./envFile.ts"
+import { type ParsedFile, parseEnvFile } from "./envFile.ts"
 import { ownNameOf, VARIABLES } from "./knownSettings.ts"
 import { nearest } from "./nearest.ts"
 import { decodeTextFile } from "./textFile.ts"
@@ -40,19 +40,6 @@ const flagsIn = (args: ReadonlyArray<string>, name: string): ReadonlyArray<strin
     arg.startsWith(`${name}=`) ? [arg.slice(name.length + 1)] : i > 0 && args[i - 1] === name ? [arg] : [],
   )
 
-const readText = (file: string): Result.Result<string, CommandFailed> =>
-  Result.try({
-    try: () => readFileSync(file),
-    catch: (error) => unusable(`${file}: ${fileReason(error)}. Check ${FLAG}.`),
-  }).pipe(
-    Result.flatMap((bytes) => {
-      const text = decodeTextFile(bytes)
-      return text === undefined
-        ? Result.fail(unusable(`${file} is not text in UTF-8 or UTF-16. Check ${FLAG}.`))
-        : Result.succeed(text)
-    }),
-  )
-
 /** Converts a JSON value to the text of a variable. */
 const asText = (value: unknown): string | undefined => {
   if (typeof value === "string") return value
@@ -70,33 +57,33 @@ interface Source {
   readonly values: Readonly<Record<string, string | undefined>>
 }
 
-type Values = Readonly<Record<string, string>>
-
-const orMistakes = <A>(where: string, value: A, mistakes: ReadonlyArray<string>): Result.Result<A, CommandFailed> =>
-  mistakes.length === 0
-    ? Result.succeed(value)
-    : Result.fail(
-        unusable(
-          `${where} has ${mistakes.length === 1 ? "a mistake" : `${mistakes.length} mistakes`}:\n  ${mistakes.join("\n  ")}`,
-        ),
-      )
-
-const readJson = (file: string, text: string): Result.Result<Values, CommandFailed> => {
+const parseJsonFile = (text: string): ParsedFile => {
   const value = parseJson(text)
   if (!isObject(value)) {
-    return Result.fail(unusable(`${file} is not a JSON object of settings, such as {"PORT": 3001}.`))
+    return { values: {}, mistakes: ['it is not a JSON object of settings, such as {"PORT": 3001}'] }
   }
-  const members = Object.entries(value)
-  const mistakes = members.flatMap(([name, member]) => {
-    if (!VARIABLES.has(name)) return [`${name}: ${unknownName(name)}`]
-    if (asText(member) !== undefined) return []
-    return [`${name}: expected a string, a number, true or false, or a list of strings`]
-  })
-  return orMistakes(file, Object.fromEntries(members.map(([name, member]) => [name, asText(member) ?? ""])), mistakes)
+  const values: Record<string, string> = {}
+  const mistakes: Array<string> = []
+  for (const [name, member] of Object.entries(value)) {
+    const text = asText(member)
+    if (!VARIABLES.has(name)) mistakes.push(`${name}: ${unknownName(name)}`)
+    else if (text !== undefined) values[name] = text
+    else mistakes.push(`${name}: expected a string, a number, true or false, or a list of strings`)
+  }
+  return { values, mistakes }
 }
 
 /** Prefixes of sealgate's names. The environment and `NAME=value` files also hold other programs' variables. */
 const OWN_NAME = /^(PROVIDER|SEALGATE)[_\d]/i
+
+const PREFIXES = ["PROVIDER", "SEALGATE"]
+
+/** Whether a name has a mistyped prefix before the rest of a known name. */
+const hasMistypedPrefix = (name: string): boolean => {
+  const word = /^[a-z]*/i.exec(name)?.[0] ?? ""
+  const prefix = nearest(word, PREFIXES)
+  return prefix !== undefined && VARIABLES.has(`${prefix}${name.slice(word.length).toUpperCase()}`)
+}
 
 const SERVICE_HOST = "SERVICE_HOST"
 
@@ -113,34 +100,45 @@ const isEmpty = (value: string | undefined): boolean => value === undefined || v
 const mistypedIn = (values: Source["values"]): ReadonlyArray<string> => {
   const names = Object.keys(values).filter((name) => !isEmpty(values[name]))
   return names
-    .filter((name) => OWN_NAME.test(name) && !VARIABLES.has(name) && !isServiceLink(name, names))
+    .filter((name) => (OWN_NAME.test(name) || hasMistypedPrefix(name)) && !VARIABLES.has(name))
+    .filter((name) => !isServiceLink(name, names))
     .map((name) => `${name}: ${unknownName(name)}`)
 }
 
 /** Parses a file of settings. Unknown names are mistakes: all in JSON, those with sealgate's prefixes in lines. */
-export const readConfig = (file: string, text: string): Result.Result<Values, CommandFailed> => {
-  if (text.trimStart().startsWith("{")) return readJson(file, text)
+export const parseFile = (text: string): ParsedFile => {
+  if (text.trimStart().startsWith("{")) return parseJsonFile(text)
   const { mistakes, values } = parseEnvFile(text)
-  return orMistakes(file, values, [...mistakes, ...mistypedIn(values)])
+  return { values, mistakes: [...mistakes, ...mistypedIn(values)] }
 }
 
-const ENVIRONMENT = "the environment"
+const failIfAny = (mistakes: ReadonlyArray<string>, where: string) => {
+  const count = mistakes.length === 1 ? "a mistake" : `${mistakes.length} mistakes`
+  return mistakes.length === 0
+    ? Effect.void
+    : Effect.fail(unusable(`${where} has ${count}:\n  ${mistakes.join("\n  ")}`))
+}
 
-const sourcesOf = Effect.fnUntraced(function* (args: ReadonlyArray<string>, env: Source["values"]) {
-  yield* Effect.fromResult(orMistakes("The environment", env, mistypedIn(env)))
-  const sources: Array<Source> = [{ origin: ENVIRONMENT, values: env }]
-  const files = flagsIn(args, FLAG)
-  for (const file of files) {
-    const text = yield* Effect.fromResult(readText(file))
-    sources.push({ origin: file, values: yield* Effect.fromResult(readConfig(file, text)) })
-  }
-  if (existsSync(CONFIG_FILE) && !files.some((file) => resolve(file) === resolve(CONFIG_FILE))) {
-    yield* Console.error(
-      dimOnStderr(`(${CONFIG_FILE} in this folder is not used; if you trust it: ${FLAG} ${CONFIG_FILE})`),
-    )
-  }
-  return sources
+const readSource = Effect.fnUntraced(function* (file: string) {
+  const bytes = yield* Effect.try({
+    try: () => readFileSync(file),
+    catch: (error) => unusable(`${file}: ${fileReason(error)}. Check ${FLAG}.`),
+  })
+  const text = decodeTextFile(bytes)
+  if (text === undefined) return yield* unusable(`${file} is not text in UTF-8 or UTF-16. Check ${FLAG}.`)
+  const { mistakes, values } = parseFile(text)
+  yield* failIfAny(mistakes, file)
+  const source: Source = { origin: file, values }
+  return source
 })
+
+/** Says that the settings of this folder are not used, because their author could redirect secrets. */
+const noticeUnused = (files: ReadonlyArray<string>) =>
+  existsSync(CONFIG_FILE) && !files.some((file) => resolve(file) === resolve(CONFIG_FILE))
+    ? Console.error(dimOnStderr(`(${CONFIG_FILE} in this folder is not used; if you trust it: ${FLAG} ${CONFIG_FILE})`))
+    : Effect.void
+
+const ENVIRONMENT = "the environment"
 
 /** Help, version and completions need no settings, and must work when settings are wrong. */
 const NEEDS_NONE = /^(--help|-h|--version|-v|--completions(=.*)?)$/
@@ -149,9 +147,13 @@ const NEEDS_NONE = /^(--help|-h|--version|-v|--completions(=.*)?)$/
 export const layerSources = (args: ReadonlyArray<string>, env: Source["values"] = process.env) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const sources = args.some((arg) => NEEDS_NONE.test(arg))
-        ? [{ origin: ENVIRONMENT, values: env }]
-        : yield* sourcesOf(args, env)
+      const sources: Array<Source> = [{ origin: ENVIRONMENT, values: env }]
+      if (!args.some((arg) => NEEDS_NONE.test(arg))) {
+        yield* failIfAny(mistypedIn(env), "The environment")
+        const files = flagsIn(args, FLAG)
+        sources.push(...(yield* Effect.forEach(files, readSource)))
+        yield* noticeUnused(files)
+      }
       const values: Record<string, string> = {}
       const origins = new Map<string, string>()
       for (const source of sources) {

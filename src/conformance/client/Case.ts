@@ -1,7 +1,23 @@
 /** One proxy that a client is tried with. */
 import type { Form } from "../../domain/protocol/transcript.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
-import type { Lie } from "./Lie.ts"
+import type { Lie } from "../lyingProxy/Lie.ts"
+
+/** Required verdict of a client. */
+export type Verdict =
+  /** Believes the answer. */
+  | "answer"
+  /** Reports a failure that is sealed and signed. */
+  | "failure"
+  /** Reports tampering. */
+  | "attack"
+  /** Reports an unsealed refusal, which anybody on the path can forge. */
+  | "refusal"
+  /** Reports that its request may have been served. */
+  | "break"
+
+/** The most that a client may send next: the request sealed again under its id, the same bytes, or nothing. */
+export type Next = "seal-anew" | "same-bytes" | "nothing"
 
 export interface Case {
   /** Name and path of the proxy. */
@@ -10,8 +26,9 @@ export interface Case {
   readonly must: string
   /** The proxy's behaviour, in words that follow "the proxy". */
   readonly says: string
-  /** Whether the client must believe the answer or refuse it. */
-  readonly expect: "believed" | "refused"
+  readonly expect: Verdict
+  /** Default: nothing. */
+  readonly next?: Next
   /** Required form of the request; default: any. */
   readonly form?: Form
   /** Suite that the client must have offered. */
@@ -21,24 +38,31 @@ export interface Case {
   readonly lie: Lie
 }
 
-/** Cases of one kind. */
-export interface CaseClass {
-  readonly title: string
-  readonly cases: ReadonlyArray<Case>
+const OF_OFFERS = new Set(["session", "offer", "otherSuite"])
+
+/** Whether a lie is part of the answer to `POST /v1/init`. */
+export const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) => OF_OFFERS.has(hook))
+
+/** Whether a lie is part of the answer to a sealed request. */
+export const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => !OF_OFFERS.has(hook))
+
+/** The form of the only answers that a lie changes, if it cannot change those of both. */
+const formOf = ({ body, events }: Lie): Pick<Case, "form"> => {
+  if ((body === undefined) === (events === undefined)) return {}
+  return { form: body === undefined ? "stream" : "complete" }
 }
 
-type Brief = Omit<Case, "name" | "must" | "says" | "expect" | "lie">
+type Brief = Partial<Omit<Case, "name" | "must" | "says" | "lie">>
 
 export const refused = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case => ({
   name,
   must,
   says,
-  expect: "refused",
+  expect: "attack",
   lie,
+  ...formOf(lie),
   ...more,
 })
 
-export const believed = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case => ({
-  ...refused(must, name, says, lie, more),
-  expect: "believed",
-})
+export const believed = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case =>
+  refused(must, name, says, lie, { expect: "answer", ...more })

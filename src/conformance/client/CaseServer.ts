@@ -2,19 +2,20 @@
 import { randomBytes } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { type Bytes, fromUtf8 } from "../../domain/bytes/bytes.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { isObject } from "../../domain/json/json.ts"
-import { type Suite, SUITES, suiteWith } from "../../domain/protocol/suites.ts"
 import type { Form } from "../../domain/protocol/transcript.ts"
-import { answer, formOf, type Signers, state } from "./Answer.ts"
-import type { Case } from "./Case.ts"
+import { answer, chatPayloads, chatScript, formOf, otherForm } from "../lyingProxy/answer.ts"
+import { SUITE_NAMES, suiteNamed } from "../lyingProxy/hpke.ts"
+import { identityFrom } from "../lyingProxy/Identity.ts"
+import { BREAK, type Reply } from "../lyingProxy/Lie.ts"
+import { b64u } from "../lyingProxy/reference.ts"
+import { jsonReply, problemReply } from "../lyingProxy/replies.ts"
+import { offerAnswer, offerClaims, open, type Opened, type Session } from "../lyingProxy/session.ts"
+import { type Signers, state } from "../lyingProxy/statement.ts"
+import { type Case, isOfAnswers, isOfOffers } from "./Case.ts"
 import { Conduct } from "./Conduct.ts"
-import { identityFrom } from "./Identity.ts"
-import { BREAK, type Lie, type Reply } from "./Lie.ts"
-import { jsonReply, problemReply } from "./replies.ts"
 import { faultsOfInit, faultsOfRequest } from "./requestFaults.ts"
-import { type Offered, offer, open, type Opened } from "./Session.ts"
 
 /** Observations of a client in one case. */
 export interface Play {
@@ -25,25 +26,14 @@ export interface Play {
   /** Form of the request. */
   form?: Form
   /** Whether the case's lie was sent to the client. */
-  told: boolean
+  lied: boolean
   /** Why the case does not apply to this client. */
   notForIt?: string
   /** Rules that the client broke. */
   readonly faults: Set<string>
 }
 
-interface Session {
-  readonly offered: Offered
-  readonly attestation: string
-}
-
-const OF_OFFERS = new Set(["session", "offer", "otherSuite"])
-
-/** Whether a lie is part of the answer to `POST /v1/init`. */
-const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) => OF_OFFERS.has(hook))
-
-/** Whether a lie is part of the answer to a sealed request. */
-const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => !OF_OFFERS.has(hook))
+const LIMITS = { lifetimeSeconds: 300, maxRequests: 256, maxRequestBytes: 65_536 }
 
 /** Serves one case. */
 class CasePlayer {
@@ -58,77 +48,84 @@ class CasePlayer {
     this.subject = subject
     this.signers = signers
     this.text = text
-    this.play = { begun: 0, sealed: 0, told: false, faults: this.conduct.faults }
+    this.play = { begun: 0, sealed: 0, lied: false, faults: this.conduct.faults }
   }
 
-  init(request: IncomingMessage, body: Bytes): Reply {
+  init(request: IncomingMessage, body: Buffer): Reply {
     const { lie, suite: needed } = this.subject
     const { faults, suites } = faultsOfInit(request, body)
     for (const fault of faults) this.play.faults.add(fault)
     this.conduct.offer(suites)
     this.play.begun++
-    const instead = lie.instead?.("init", this.play.begun)
+    const instead = lie.instead?.init
     if (instead !== undefined) {
-      this.play.told = true
+      this.play.lied = true
       return instead
     }
-    const known = suites.flatMap((id) => suiteWith(id) ?? [])
-    const other = SUITES.find((each) => !known.includes(each))
-    const suite =
-      lie.otherSuite === undefined ? known.find(({ name }) => needed === undefined || name === needed) : other
+    const known = suites.flatMap((id) => suiteNamed(id) ?? [])
+    const other = SUITE_NAMES.find((each) => !known.includes(each))
+    const suite = lie.otherSuite === undefined ? known.find((name) => needed === undefined || name === needed) : other
     if (suite === undefined && known.length > 0) {
       this.play.notForIt =
         needed === undefined ? "the client offers every suite" : `the client does not offer ${needed}`
     }
-    const taken: Suite | undefined = suite ?? known[0]
+    const taken = suite ?? known[0]
     if (taken === undefined) return problemReply(400, "no-common-suite")
-    const offered = offer(taken, body)
-    const isLie = this.play.notForIt === undefined && isOfOffers(lie)
-    if (isLie) this.play.told = true
-    const attestation = state(this.signers, "session", offered.claims, isLie ? lie.session : undefined)
-    this.sessions.set(offered.id, { offered, attestation })
-    const { pinned, stranger } = this.signers
-    const isStrangerShown = [lie.session, lie.receipt, lie.proof].some((forgery) => forgery?.byStranger === "own")
-    const honest = { attestation, keys: isStrangerShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
-    return jsonReply((isLie ? lie.offer?.(honest, { ...stranger.jwk }) : undefined) ?? honest)
+    const [id, privateKey] = [randomBytes(16), randomBytes(32)]
+    const now = Math.floor(Date.now() / 1000)
+    const claims = offerClaims({ suite: taken, privateKey, id, body: body.toString(), now, ...LIMITS })
+    const active = this.play.notForIt === undefined ? lie : {}
+    if (isOfOffers(active)) this.play.lied = true
+    const { statement } = state(this.signers, "session", claims, active.session)
+    this.sessions.set(b64u(id), { suite: taken, privateKey, attestation: statement })
+    return jsonReply(offerAnswer(this.signers, statement, active))
   }
 
-  async complete(request: IncomingMessage, bytes: Bytes): Promise<Reply> {
+  async complete(request: IncomingMessage, bytes: Buffer): Promise<Reply> {
     const { lie } = this.subject
     this.play.sealed++
-    const instead = lie.instead?.("completions", this.play.sealed)
-    if (instead !== undefined) this.play.told = true
+    const instead = lie.instead?.completions
+    if (instead !== undefined) this.play.lied = true
     const body = parseIJson(bytes)
     if (!isObject(body)) return problemReply(400, "malformed")
     const session = this.sessions.get(String(body["session_id"]))
     if (session === undefined) return instead ?? problemReply(410, "session-gone")
-    const opened = open(session.offered, session.attestation, body)
+    const opened = await open(session, body)
     for (const fault of faultsOfRequest(opened)) this.play.faults.add(fault)
     if (request.headers.authorization !== undefined) this.conduct.blame("C19")
-    this.conduct.seal(String(body["enc"]), fromUtf8(bytes), String(opened.payload["request_id"]))
+    this.conduct.seal(String(body["enc"]), bytes.toString(), String(opened.payload["request_id"]))
     const reply = instead ?? this.answer(opened)
-    this.conduct.tell(reply)
+    this.conduct.answer(reply)
     return reply
   }
 
   private answer(opened: Opened): Reply {
-    const { form, lie, restart } = this.subject
+    const { form: needed, lie, restart } = this.subject
     const asked = formOf(opened.payload)
     this.play.form = asked
-    if (form !== undefined && form !== asked) this.play.notForIt = `the client asks for the form ${asked}`
+    if (needed !== undefined && needed !== asked) this.play.notForIt = `the client asks for the form ${asked}`
     if (restart !== undefined && restart !== (opened.payload["restart"] !== false)) {
       this.play.notForIt = restart ? "the client forbids restarts" : "the client allows restarts"
     }
     const isFor = this.play.notForIt === undefined
-    if (isFor && isOfAnswers(lie)) this.play.told = true
-    return answer({ signers: this.signers, opened, text: this.text, lie: isFor ? lie : {} })
+    if (isFor && isOfAnswers(lie)) this.play.lied = true
+    const form = isFor && lie.otherForm === true ? otherForm(asked) : asked
+    return answer({
+      signers: this.signers,
+      opened,
+      form,
+      unpaced: opened.payload["pace"] === 0,
+      script: chatScript(String(opened.payload["request_id"]), chatPayloads(form, this.text)),
+      random: randomBytes,
+      ...(isFor ? { lie } : {}),
+    })
   }
 }
 
-const readBody = async (request: IncomingMessage): Promise<Bytes> => {
+const readBody = async (request: IncomingMessage): Promise<Buffer> => {
   const pieces: Array<Uint8Array> = []
   for await (const piece of request) pieces.push(piece as Uint8Array)
-  return new Uint8Array(Buffer.concat(pieces))
+  return Buffer.concat(pieces)
 }
 
 /** Pauses between two pieces, and before a connection breaks: a reset discards data that was not read yet. */
@@ -165,7 +162,7 @@ export interface CaseServer extends Served {
 }
 
 /** Answers requests outside of the cases. */
-export type Desk = (server: Served, method: string, path: string, body: Bytes) => Reply | undefined
+export type Desk = (server: Served, method: string, path: string, body: Buffer) => Reply | undefined
 
 const SEED_BYTES = 32
 const NOT_FOUND: Reply = { ...problemReply(404, "not-found") }
@@ -176,9 +173,9 @@ export const serveCases = async (
   port: number,
   desk: Desk = () => undefined,
 ): Promise<CaseServer> => {
-  const identity = () => identityFrom(new Uint8Array(randomBytes(SEED_BYTES)))
+  const identity = () => identityFrom(randomBytes(SEED_BYTES))
   const signers = { pinned: identity(), stranger: identity() }
-  const text = `Otters hold hands while they sleep (${randomBytes(8).toString("hex")})`
+  const text = `Otters sleep afloat (${randomBytes(8).toString("hex")})`
   const players = new Map(cases.map((each) => [each.name, new CasePlayer(each, signers, text)]))
 
   const reply = async (served: Served, request: IncomingMessage): Promise<Reply> => {

@@ -2,10 +2,10 @@
 import { isObject } from "../../domain/json/json.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
-import { BREAK, type Reply } from "./Lie.ts"
+import { bodyOf, type Reply } from "../lyingProxy/Lie.ts"
 
 /** The answer to the client's last sealed request. */
-type Told = "nothing yet" | "an answer" | "no session" | "a refusal" | "a break"
+type Answered = "nothing yet" | "an answer" | "no session" | "a refusal" | "a break"
 
 /** Limit of requests; a client beyond it repeats itself. */
 const MOST_REQUESTS = 20
@@ -21,19 +21,17 @@ export const WATCHED = {
 } as const
 type WatchedId = keyof typeof WATCHED
 
-const codeIn = ({ body, headers }: Reply): unknown => {
-  if (headers["content-type"] !== PROBLEM_CONTENT_TYPE) return undefined
+const codeIn = (reply: Reply): unknown => {
+  if (reply.headers["content-type"] !== PROBLEM_CONTENT_TYPE) return undefined
   try {
-    const problem = parseIJson(
-      new Uint8Array(Buffer.concat(body.flatMap((piece) => (piece === BREAK ? [] : [Buffer.from(piece)])))),
-    )
+    const problem = parseIJson(bodyOf(reply))
     return isObject(problem) ? problem["code"] : undefined
   } catch {
     return undefined
   }
 }
 
-const toldBy = (reply: Reply): Told => {
+const kindOf = (reply: Reply): Answered => {
   if (reply.status < 300) return "an answer"
   const code = codeIn(reply)
   if (code === undefined) return "a break"
@@ -48,7 +46,7 @@ export class Conduct {
   private readonly sealed = new Map<string, string>()
   private readonly settled = new Set<string>()
   private lastId = ""
-  private told: Told = "nothing yet"
+  private answered: Answered = "nothing yet"
   private anew = 0
   private requests = 0
 
@@ -71,16 +69,16 @@ export class Conduct {
     if (before !== undefined) this.blame("C20")
     this.sealed.set(enc, body)
     if (this.settled.has(requestId)) this.blame("C24")
-    if (this.told === "a refusal") this.blame("C25")
-    if (this.told === "a break") this.blame("C26")
-    if (this.told === "no session" && (++this.anew > 1 || requestId !== this.lastId)) this.blame("C25")
+    if (this.answered === "a refusal") this.blame("C25")
+    if (this.answered === "a break") this.blame("C26")
+    if (this.answered === "no session" && (++this.anew > 1 || requestId !== this.lastId)) this.blame("C25")
     this.lastId = requestId
   }
 
   /** Records the answer to the last sealed request. */
-  tell(reply: Reply): void {
-    this.told = toldBy(reply)
-    if (this.told === "an answer") this.settled.add(this.lastId)
+  answer(reply: Reply): void {
+    this.answered = kindOf(reply)
+    if (this.answered === "an answer") this.settled.add(this.lastId)
   }
 
   private count(): void {

@@ -5,8 +5,8 @@ import { reportOf, type Result } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { Desk, Served } from "./CaseServer.ts"
 import { judge, type Said } from "./judge.ts"
-import type { Reply } from "./Lie.ts"
-import { jsonReply, problemReply } from "./replies.ts"
+import type { Reply } from "../lyingProxy/Lie.ts"
+import { jsonReply, problemReply } from "../lyingProxy/replies.ts"
 
 const saidIn = (body: Uint8Array): Said | undefined => {
   const value = parseJson(Buffer.from(body).toString("utf8"))
@@ -38,7 +38,7 @@ export const makeDesk = (cases: ReadonlyArray<Case>): Desk => {
       must,
       name,
       says,
-      expect,
+      expect: expect === "answer" ? "believed" : "refused",
       ...withoutUndefined({ form }),
       url: `${server.url}/${name}`,
       verdict: `${server.url}/verdicts/${name}`,

@@ -21,9 +21,9 @@ const judgement = (subject: Case, play: Play, said: Said, text: string): readonl
   if (play.notForIt !== undefined) return ["skipped", play.notForIt]
   if (play.faults.size > 0) return ["fail", [...play.faults].join("; ")]
   if (said.type === "hung") return ["fail", `it did not end within ${said.seconds} s`]
-  if (play.begun === 0 && !play.told) return ["fail", "it did not begin a session"]
-  if (!isHonest(subject) && !play.told) return ["fail", "it gave up before anything was wrong"]
-  if (subject.expect === "believed") {
+  if (play.begun === 0 && !play.lied) return ["fail", "it did not begin a session"]
+  if (!isHonest(subject) && !play.lied) return ["fail", "it gave up before anything was wrong"]
+  if (subject.expect === "answer") {
     if (said.type === "refused") return ["fail", "it refused an honest answer"]
     return said.output.includes(text) ? ["pass", "believed"] : ["fail", "it believed the answer but did not show it"]
   }

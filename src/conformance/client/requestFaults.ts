@@ -5,7 +5,7 @@ import { parseIJson } from "../../domain/json/iJson.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { MAX_SUITES, type SuiteId } from "../../domain/protocol/suites.ts"
 import { MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
-import type { Opened } from "./Session.ts"
+import type { Opened } from "../lyingProxy/session.ts"
 
 /** Returns the sentence of each condition that does not hold. */
 const faults = (...checks: ReadonlyArray<readonly [holds: boolean, otherwise: string]>): ReadonlyArray<string> =>

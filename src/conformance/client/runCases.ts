@@ -35,7 +35,7 @@ const played = Effect.fnUntraced(function* (server: CaseServer, subject: Case, t
 
 /** Whether a case only finds out the client's form. */
 const isForm = ({ expect, form, lie }: Case): boolean =>
-  expect === "believed" && form !== undefined && Object.keys(lie).length === 0
+  expect === "answer" && form !== undefined && Object.keys(lie).length === 0
 
 /**
  * Plays `cases` of `server`. Honest cases come first: they show which forms the client asks for, and cases of other forms are

@@ -171,7 +171,7 @@ export class Probe {
   async spelled(session: ClientSession, { credential = this.credential, payload }: Sealing): Promise<string> {
     const block = pad(joinContent(credential, utf8(JSON.stringify(payload))), FLOOR)
     const [info, aad] = [requestInfo(session.attestationHash), requestAad(session.idBytes)]
-    const { ciphertext, enc } = await sealSpelled(session.suite, session.publicKey, info, aad, block)
+    const { ciphertext, enc } = sealSpelled(session.suite.name, session.publicKey, info, aad, block)
     return JSON.stringify({
       session_id: session.id,
       enc: encodeBase64Url(enc),

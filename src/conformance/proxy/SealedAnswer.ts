@@ -1,7 +1,7 @@
 /** Opens a sealed answer frame by frame, keeping sizes and times of arrival. */
 import { type Bytes, decodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { NotIJson, parseIJson } from "../../domain/json/iJson.ts"
-import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { unpad } from "../../domain/protocol/padding.ts"
 import type { ProofClaims } from "../../domain/protocol/statement.ts"
 import { type Form, frameAad, frameNonce, MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
@@ -10,6 +10,7 @@ import { deriveResponseKeys, type ResponseKeys } from "../../client/crypto/primi
 import { ResponseOpener, type VerifiedEnd } from "../../client/sealed/ResponseOpener.ts"
 import type { SentRequest } from "../../client/sealed/sealRequest.ts"
 import type { TrustedKeys } from "../../client/verification/trust.ts"
+import { mistakesIn } from "./keyMistakes.ts"
 import { must, Violation } from "./outcome.ts"
 import type { Received } from "./Wire.ts"
 
@@ -147,63 +148,18 @@ const openOne = async (
   { at, ciphertext, final }: WireFrame,
   index: number,
   floor: number,
-  whyNot: () => Promise<string>,
+  whyNot: (ciphertext: Bytes) => Promise<string>,
 ): Promise<OpenedFrame> => {
+  const bytes = bytesOf(ciphertext, `frame ${index}`)
   const block = await keys.open(
     frameNonce(keys.baseNonce, index),
     frameAad(form, index, final, sent.requestHash),
-    bytesOf(ciphertext, `frame ${index}`),
+    bytes,
   )
-  must(
-    block !== undefined,
-    `frame ${index} does not open at its place, under its form and finality (${await whyNot()})`,
-  )
+  if (block === undefined) throw new Violation(`frame ${index} does not open: ${await whyNot(bytes)}`)
   const payload = unpad(block, floor)
   must(payload !== undefined, `the block of frame ${index} (${block.length} bytes) is not padded as it must be`)
   return { final, block, payload, at }
-}
-
-/** Names the known mistake in keys or associated data that explains why a frame does not open, if there is one. */
-const mistakeIn = async (
-  { enc, requestHash, secret }: SentRequest,
-  nonce: Bytes,
-  form: Form,
-  { ciphertext, final }: WireFrame,
-  index: number,
-): Promise<string> => {
-  const bytes = bytesOf(ciphertext, `frame ${index}`)
-  const none = new Uint8Array()
-  const place = (at: number) => Uint8Array.from({ length: 12 }, (_, i) => (i === 11 ? at : 0))
-  const right = await deriveResponseKeys(secret, enc, nonce)
-  const salts = [
-    ["the salt is response_nonce ‖ enc, and must be enc ‖ response_nonce", nonce, enc],
-    ["the salt has no response_nonce", enc, none],
-    ["the salt has no enc", none, nonce],
-  ] as const
-  for (const [why, first, second] of salts) {
-    const keys = await deriveResponseKeys(secret, first, second)
-    const aad = frameAad(form, index, final, requestHash)
-    if ((await keys.open(frameNonce(keys.baseNonce, index), aad, bytes)) !== undefined) return why
-  }
-  const other = form === "stream" ? "complete" : "stream"
-  const layouts = [
-    [
-      "its associated data has the other form",
-      frameNonce(right.baseNonce, index),
-      frameAad(other, index, final, requestHash),
-    ],
-    [
-      "its associated data has the other finality",
-      frameNonce(right.baseNonce, index),
-      frameAad(form, index, !final, requestHash),
-    ],
-    ["its associated data has no request_hash", frameNonce(right.baseNonce, index), frameAad(form, index, final, none)],
-    ["it has no associated data", frameNonce(right.baseNonce, index), none],
-    ["its nonce is the number of the frame alone", place(index), frameAad(form, index, final, requestHash)],
-    ["it is numbered from 1", frameNonce(right.baseNonce, index + 1), frameAad(form, index + 1, final, requestHash)],
-  ] as const
-  for (const [why, at, aad] of layouts) if ((await right.open(at, aad, bytes)) !== undefined) return why
-  return "compare info, aad, secret and keys with docs/protocol/vectors.json"
 }
 
 /** Runs `work` of the client and turns its refusals into violations of the server. */
@@ -212,9 +168,20 @@ export const believing = async <A>(work: Promise<A>): Promise<A> =>
     throw error instanceof SealgateError ? new Violation(error.message) : error
   })
 
+const codeOf = (body: Bytes): unknown => {
+  const problem = parseJson(Buffer.from(body).toString("utf8"))
+  return isObject(problem) ? problem["code"] : undefined
+}
+
 /** Returns the form of an answer, by its media type. */
-const formOf = ({ headers, status }: Received): Form => {
-  must(status === 200, `the status is ${status}, and not 200`)
+const formOf = ({ body, headers, status }: Received): Form => {
+  if (status !== 200) {
+    throw new Violation(
+      codeOf(body) === "unopenable"
+        ? "the server finds a request unopenable: compare info, aad, key and block with docs/protocol/vectors.json"
+        : `the status is ${status}, and not 200`,
+    )
+  }
   const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase()
   if (type === MEDIA_TYPE.complete) return "complete"
   if (type === MEDIA_TYPE.stream) return "stream"
@@ -232,10 +199,11 @@ const openFrames = async (received: Received, sent: SentRequest, floor: number):
   const form = formOf(received)
   must(received.broken === undefined, `the answer broke off: ${received.broken}`)
   const taken = form === "complete" ? takeComplete(received) : takeStream(received)
-  const keys = await deriveResponseKeys(sent.secret, sent.enc, bytesOf(taken.nonce, "response_nonce"))
+  const nonce = bytesOf(taken.nonce, "response_nonce")
+  const keys = await deriveResponseKeys(sent.secret, sent.enc, nonce)
   const frames: Array<OpenedFrame> = []
   for (const [index, frame] of taken.frames.entries()) {
-    const whyNot = () => mistakeIn(sent, bytesOf(taken.nonce, "response_nonce"), form, frame, index)
+    const whyNot = (ciphertext: Bytes) => mistakesIn(sent, nonce, { ciphertext, form, index, final: frame.final })
     frames.push(await openOne(sent, keys, form, frame, index, floor, whyNot))
   }
   return { form, taken, frames, nonce: taken.nonce }

@@ -9,11 +9,12 @@ export type Mistake = typeof Mistake.Type
 export interface Rule<Values> {
   /** The settings that the rule reads. */
   readonly of: ReadonlyArray<keyof Values>
-  /**
-   * Returns the mistakes. Runs only if all its settings decode, so no mistake is reported twice.
-   */
-  readonly mistakes: (values: Values) => ReadonlyArray<Mistake>
+  /** Returns the problem of each variable, `false` if there is none. Runs only if all its settings decode. */
+  readonly problems: (values: Values) => Readonly<Record<string, string | false>>
 }
+
+export const mistakesOf = <Values>({ problems }: Rule<Values>, values: Values): ReadonlyArray<Mistake> =>
+  Object.entries(problems(values)).flatMap(([variable, problem]) => (problem === false ? [] : [{ variable, problem }]))
 
 /** All mistakes in the configuration. */
 export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMistakes>()("ConfigurationMistakes", {
@@ -27,6 +28,6 @@ export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMista
 
 /** Fails with all mistakes that the rules find in `values`. */
 export const checkRules = <Values>(values: Values, rules: ReadonlyArray<Rule<Values>>) => {
-  const mistakes = rules.flatMap((rule) => rule.mistakes(values))
+  const mistakes = rules.flatMap((rule) => mistakesOf(rule, values))
   return mistakes.length === 0 ? Effect.void : Effect.fail(new ConfigurationMistakes({ mistakes }))
 }

@@ -22,6 +22,7 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
   EAI_AGAIN: "the name of the host could not be looked up; check the network",
   ETIMEDOUT: "there is no answer; check the network, and firewalls on the way",
   UND_ERR_CONNECT_TIMEOUT: "there is no answer; check the network, and firewalls on the way",
+  UND_ERR_ABORTED: "it refused the tunnel; check user, password and allowed hosts",
   UND_ERR_HEADERS_TIMEOUT: "there is no answer in time",
   UND_ERR_BODY_TIMEOUT: "its answer stopped on the way",
   EHOSTUNREACH: "there is no way to that host",

@@ -44,9 +44,12 @@ export interface Tokens {
 
 export const NO_TOKENS: Tokens = { input: 0, output: 0, cached: 0 }
 
-/** The token counts that a provider reported, or `null` if it reported none. Caps cached tokens at the input tokens. */
+/**
+ * The token counts that a provider reported, or `null` if it reported none: some servers send zeros in place of counts.
+ * Caps cached tokens at the input tokens.
+ */
 export const tokensOf = (usage: Usage | null | undefined): Tokens | null =>
-  usage == null
+  usage == null || usage.prompt_tokens + usage.completion_tokens === 0
     ? null
     : {
         input: usage.prompt_tokens,

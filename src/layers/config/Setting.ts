@@ -3,7 +3,7 @@
  * and generate the table in docs/settings.md.
  */
 import { Config, Context, Effect, Option, Result, Schema, String } from "effect"
-import { ConfigurationMistakes, type Mistake, type Rule } from "../../domain/problems/configuration.ts"
+import { ConfigurationMistakes, type Mistake, mistakesOf, type Rule } from "../../domain/problems/configuration.ts"
 import { FlagText } from "./codecs.ts"
 
 export interface Setting<A> {
@@ -153,6 +153,6 @@ export const decodeSettings = Effect.fnUntraced(function* <
   }
   // Every key was given or decoded by its codec above. A missing key has a mistake, so the cast value is not returned.
   const decoded = values as Decoded<Settings>
-  for (const rule of rules) if (rule.of.every((key) => key in values)) mistakes.push(...rule.mistakes(decoded))
+  for (const rule of rules) if (rule.of.every((key) => key in values)) mistakes.push(...mistakesOf(rule, decoded))
   return mistakes.length === 0 ? decoded : yield* new ConfigurationMistakes({ mistakes })
 })

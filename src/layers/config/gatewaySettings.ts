@@ -100,16 +100,12 @@ export type GatewaySettings = Decoded<typeof gatewaySettings>
 /** Requires a way to check tokens, except in development. */
 const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl" | "jwtSecret">> = {
   of: ["dev", "jwtJwksFile", "jwtJwksUrl", "jwtSecret"],
-  mistakes: (settings) =>
-    settings.dev || checksTokens(settings)
-      ? []
-      : [
-          {
-            variable: "JWT_SECRET",
-            problem:
-              "is missing, so tokens cannot be checked; set it, JWT_JWKS_URL or JWT_JWKS_FILE (to try things out: --dev)",
-          },
-        ],
+  problems: (settings) => ({
+    JWT_SECRET:
+      !settings.dev &&
+      !checksTokens(settings) &&
+      "is missing, so tokens cannot be checked; set it, JWT_JWKS_URL or JWT_JWKS_FILE (to try things out: --dev)",
+  }),
 }
 
 export const gatewayRules = [...serverRules, tokenSourceRule, tokenRule, ...sealedRules, ...timeLimitRules]

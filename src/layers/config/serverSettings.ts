@@ -187,23 +187,13 @@ export const serverSettings = ({ maxRequestBytes, port }: ServerDefaults) => ({
   ),
 })
 
-export interface BodySettings {
-  readonly maxRequestBytes: number
-  readonly maxBodyMemory: number
-}
-
 /** Must be at least `MAX_REQUEST_BYTES`, or one maximal body never fits. */
-const memoryRule: Rule<BodySettings> = {
+const memoryRule: Rule<{ readonly maxRequestBytes: number; readonly maxBodyMemory: number }> = {
   of: ["maxRequestBytes", "maxBodyMemory"],
-  mistakes: ({ maxBodyMemory, maxRequestBytes }) =>
-    maxBodyMemory < maxRequestBytes
-      ? [
-          {
-            variable: "MAX_BODY_MEMORY",
-            problem: "is less than MAX_REQUEST_BYTES; one body of that size must fit, so raise it",
-          },
-        ]
-      : [],
+  problems: ({ maxBodyMemory, maxRequestBytes }) => ({
+    MAX_BODY_MEMORY:
+      maxBodyMemory < maxRequestBytes && "is less than MAX_REQUEST_BYTES; one body of that size must fit, so raise it",
+  }),
 }
 
 export interface OperatorAddress {
@@ -220,11 +210,11 @@ export const operatorPortOf = ({ operatorPort, port }: OperatorAddress): number 
 
 const operatorRule: Rule<OperatorAddress> = {
   of: ["port", "operatorPort"],
-  mistakes: (address) => {
+  problems: (address) => {
     const port = operatorPortOf(address)
-    return port !== "off" && port > LAST_PORT
-      ? [{ variable: "OPERATOR_PORT", problem: `is missing; PORT + ${OPERATOR_OFFSET} would be above 65535` }]
-      : []
+    return {
+      OPERATOR_PORT: port !== "off" && port > LAST_PORT && `is missing; PORT + ${OPERATOR_OFFSET} would be above 65535`,
+    }
   },
 }
 

@@ -52,19 +52,14 @@ export const checksTokens = ({
 
 export const tokenSourceRule: Rule<Pick<Sources, "jwtJwksFile" | "jwtJwksUrl">> = {
   of: ["jwtJwksFile", "jwtJwksUrl"],
-  mistakes: ({ jwtJwksFile, jwtJwksUrl }) => [
-    ...(jwtJwksUrl !== undefined && jwtJwksFile !== undefined
-      ? [{ variable: "JWT_JWKS_FILE", problem: "is set together with JWT_JWKS_URL; remove one of them" }]
-      : []),
-    ...(jwtJwksUrl?.protocol === "http:" && !isLoopback(hostName(jwtJwksUrl.host))
-      ? [
-          {
-            variable: "JWT_JWKS_URL",
-            problem: "is plain HTTP, so anybody on the path could replace the keys; use https",
-          },
-        ]
-      : []),
-  ],
+  problems: ({ jwtJwksFile, jwtJwksUrl }) => ({
+    JWT_JWKS_FILE:
+      jwtJwksUrl !== undefined && jwtJwksFile !== undefined && "is set together with JWT_JWKS_URL; remove one of them",
+    JWT_JWKS_URL:
+      jwtJwksUrl?.protocol === "http:" &&
+      !isLoopback(hostName(jwtJwksUrl.host)) &&
+      "is plain HTTP, so anybody on the path could replace the keys; use https",
+  }),
 }
 
 /** Returns the part of the settings that checks tokens. */

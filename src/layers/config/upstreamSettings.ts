@@ -236,29 +236,23 @@ const limits = [
 /** Rejects a time limit longer than the total: the request would end before another provider is tried. */
 export const timeLimitRules = limits.map((limit): Rule<Pick<UpstreamConfiguration, TimeLimit>> => ({
   of: [limit, "totalTimeout"],
-  mistakes: ({ [limit]: given, totalTimeout }) =>
-    given === undefined || Duration.isLessThanOrEqualTo(given, totalTimeout)
-      ? []
-      : [
-          {
-            variable: SETTINGS[limit].variable,
-            problem: `is ${Duration.format(given)}, longer than UPSTREAM_TOTAL_TIMEOUT (${Duration.format(totalTimeout)}), which would end requests before another provider is tried`,
-          },
-        ],
+  problems: ({ [limit]: given, totalTimeout }) => ({
+    [SETTINGS[limit].variable]:
+      given !== undefined &&
+      Duration.isGreaterThan(given, totalTimeout) &&
+      `is ${Duration.format(given)}, longer than UPSTREAM_TOTAL_TIMEOUT (${Duration.format(totalTimeout)}), which would end requests before another provider is tried`,
+  }),
 }))
 
 /** Rejects pins with a vendor's default endpoint: vendors do not speak the sealed protocol. */
 export const sealedRules = SLOTS.map(
   (slot): Rule<Pick<UpstreamConfiguration, `${Slot}BaseUrl` | `${Slot}SealedPin`>> => ({
     of: [`${slot}BaseUrl`, `${slot}SealedPin`],
-    mistakes: ({ [`${slot}BaseUrl` as const]: baseUrl, [`${slot}SealedPin` as const]: pins }) =>
-      pins !== undefined && baseUrl.href === new URL(PROVIDERS[slot].baseUrl).href
-        ? [
-            {
-              variable: SETTINGS[`${slot}BaseUrl`].variable,
-              problem: "is missing; set it to the address of the sealed proxy",
-            },
-          ]
-        : [],
+    problems: ({ [`${slot}BaseUrl` as const]: baseUrl, [`${slot}SealedPin` as const]: pins }) => ({
+      [SETTINGS[`${slot}BaseUrl`].variable]:
+        pins !== undefined &&
+        baseUrl.href === new URL(PROVIDERS[slot].baseUrl).href &&
+        "is missing; set it to the address of the sealed proxy",
+    }),
   }),
 )

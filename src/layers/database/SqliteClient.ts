@@ -7,7 +7,7 @@
  * `GroupCommit`. Readers and writers share one connection and take turns, so they neither interleave nor deadlock.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
-import { Duration, Effect, Layer, type Scope, Stream } from "effect"
+import { Effect, Layer, type Scope, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import { GroupCommit, type Turn } from "./GroupCommit.ts"
@@ -16,12 +16,11 @@ import { type DatabaseFileUnusable, openFile } from "./sqliteFile.ts"
 export interface SqliteConfig {
   /** Path of the database file, or `:memory:`. Missing folders are created, readable by this user only. */
   readonly filename: string
-  /** How long a statement waits for another process's lock before it fails. Default: 5 seconds. */
-  readonly busyTimeout?: Duration.Input | undefined
 }
 
 const DRIVER = "sqlite-node"
-const DEFAULT_BUSY_TIMEOUT = Duration.seconds(5)
+/** How long a statement waits for another program, such as a back-up, before it fails. */
+const BUSY_TIMEOUT_MS = 5000
 /** Most prepared statements to keep; statements with literals in their text would otherwise pile up. */
 const MAX_PREPARED = 256
 
@@ -127,11 +126,11 @@ const bind = (params: ReadonlyArray<unknown>): Array<SQLInputValue> =>
     return value as SQLInputValue
   })
 
-const open = ({ busyTimeout = DEFAULT_BUSY_TIMEOUT, filename }: SqliteConfig) =>
+const open = ({ filename }: SqliteConfig) =>
   Effect.acquireRelease(
     openFile(
       filename,
-      { timeout: Duration.toMillis(Duration.fromInputUnsafe(busyTimeout)), enableForeignKeyConstraints: true },
+      { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true },
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
     ),
     (database) => Effect.sync(() => database.close()),

@@ -17,15 +17,14 @@ export interface TlsSettings {
 /** Rejects a certificate without a key and a key without a certificate, which would silently mean plain HTTP. */
 export const tlsRule: Rule<Omit<TlsSettings, "tlsMinVersion">> = {
   of: ["tlsCertFile", "tlsKeyFile", "tlsClientCaFile"],
-  mistakes: ({ tlsCertFile, tlsClientCaFile, tlsKeyFile }) =>
-    [tlsCertFile, tlsKeyFile, tlsClientCaFile].every((file) => file === undefined)
-      ? []
-      : [
-          { variable: "TLS_CERT_FILE", file: tlsCertFile },
-          { variable: "TLS_KEY_FILE", file: tlsKeyFile },
-        ]
-          .filter(({ file }) => file === undefined)
-          .map(({ variable }) => ({ variable, problem: "is missing; TLS needs a certificate and its key" })),
+  problems: ({ tlsCertFile, tlsClientCaFile, tlsKeyFile }) => {
+    const isOff = [tlsCertFile, tlsKeyFile, tlsClientCaFile].every((file) => file === undefined)
+    const missing = "is missing; TLS needs a certificate and its key"
+    return {
+      TLS_CERT_FILE: !isOff && tlsCertFile === undefined && missing,
+      TLS_KEY_FILE: !isOff && tlsKeyFile === undefined && missing,
+    }
+  },
 }
 
 export interface TlsFiles {

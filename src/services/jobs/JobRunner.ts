@@ -5,7 +5,7 @@
  * A shutdown lets running steps finish, because their calls are paid for, but starts no step. A job without a running
  * step goes back to the queue; steps that outlast the grace period are interrupted.
  */
-import { Cause, type Duration, Effect, Exit, Layer, Schedule, Scope, Semaphore } from "effect"
+import { Cause, Duration, Effect, Exit, Layer, Schedule, Scope, Semaphore } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { makeAttempt } from "./attempt.ts"
@@ -42,10 +42,15 @@ export const layerJobRunner = Layer.effectDiscard(
     )
     const takeBack = oneAtATime(Effect.suspend(() => queue.takeBack(running.ids())))
     const poll = Effect.andThen(Effect.ignore(takeBack), queue.wake)
+    // Retries soon: a database that is back must hear of a living worker before its lease runs out.
+    const renew = Effect.repeat(running.checkAll, {
+      until: (hasAnswered) => hasAnswered,
+      schedule: Schedule.spaced(RENEW_AGAIN),
+    })
 
     yield* Effect.forkScoped(Effect.raceFirst(claimForever, drain.begun))
     yield* regularly(poll, settings.poll)
-    yield* regularly(running.checkAll, settings.leaseRefresh)
+    yield* regularly(renew, settings.leaseRefresh)
     yield* drain.aborted.pipe(
       Effect.catch(() => Scope.close(workers, Exit.void)),
       Effect.forkScoped,
@@ -53,7 +58,10 @@ export const layerJobRunner = Layer.effectDiscard(
   }),
 )
 
-const regularly = (task: Effect.Effect<void, StorageUnavailable>, every: Duration.Duration) =>
+/** The delay between renewals while the database is away. */
+const RENEW_AGAIN = Duration.seconds(1)
+
+const regularly = (task: Effect.Effect<unknown, StorageUnavailable>, every: Duration.Duration) =>
   Effect.forkScoped(Effect.repeat(Effect.ignore(task), Schedule.spaced(every)))
 
 /** Claims as many jobs as there are free workers, and forks an attempt at each. */

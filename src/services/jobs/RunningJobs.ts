@@ -38,7 +38,7 @@ export const makeRunningJobs = Effect.gen(function* () {
   const jobs = new Map<JobId, RunningJob>()
   let stopSignals = 0
 
-  /** Renews the leases of these jobs, and stops the jobs whose lease is lost. */
+  /** Renews the leases of these jobs, and stops the jobs whose lease is lost. Returns whether the database answered. */
   const check = Effect.fnUntraced(function* (checked: ReadonlyArray<RunningJob>) {
     const renewed = yield* Effect.result(writes.renew(checked.map(({ lease }) => lease)))
     const now = momentOf(clock)
@@ -51,6 +51,7 @@ export const makeRunningJobs = Effect.gen(function* () {
         job.leave(Exit.fail(renewed.failure))
       }
     }
+    return Result.isSuccess(renewed)
   })
 
   yield* signals.listen((topic) => {

@@ -54,9 +54,11 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
       yield* sql.afterCommit(jobTakenOver(mode))
       const isOver = crashes > settings.maxCrashes
       yield* sql.afterCommit(
-        Effect.logWarning(isOver ? "a job kept crashing its workers and has failed" : "a job's worker died").pipe(
-          Effect.annotateLogs({ job: id, crashes, trace_id: storedSpan(traceparent).traceId }),
-        ),
+        Effect.logWarning(
+          isOver
+            ? "a job kept crashing its workers and has failed"
+            : "a job's worker died, or could not reach the database for too long",
+        ).pipe(Effect.annotateLogs({ job: id, crashes, trace_id: storedSpan(traceparent).traceId })),
       )
       yield* isOver ? giveUp(id, crashes, mode, created_at) : putOff(id, crashes)
     }

@@ -20,7 +20,7 @@ const SAFE_OUTPUT_TOKENS = 4096
 /** How long a learned dialect is kept: the server may be updated, or the request was unusual. */
 export const LEARNED_FOR = Duration.minutes(10)
 
-/** Times are in milliseconds since the epoch. */
+/** Times are moments, as `moments.ts` has them. */
 export class Dialects {
   private readonly known = new Map<string, { readonly dialect: Dialect; readonly until: number }>()
 

@@ -3,6 +3,7 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Spending, UNLIMITED } from "./Allowance.ts"
@@ -30,7 +31,7 @@ export class Router extends Context.Service<
       const noteDialect = (target: TargetName, dialect: Dialect | undefined) =>
         Effect.suspend(() => {
           if (dialect === undefined) return Effect.void
-          dialects.learn(target, dialect, clock.currentTimeMillisUnsafe())
+          dialects.learn(target, dialect, momentOf(clock))
           const { form, limit, longest } = dialect
           return Effect.logWarning("A model refused members of a request and is asked otherwise for a while").pipe(
             Effect.annotateLogs({
@@ -56,7 +57,7 @@ export class Router extends Context.Service<
             priceOf(settings, target, now, served)?.prices ?? null
           const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf)
           const route = { settings, request, targets, escalateBelow, spending }
-          const known = dialects.of(first, now)
+          const known = dialects.of(first, momentOf(clock))
           const refusals: Array<UpstreamError> = []
           const limit = first === undefined ? undefined : spending.limitOf(targets, first)
           const others = dialects.others(known, completion.response_format !== undefined, limit)

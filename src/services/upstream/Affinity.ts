@@ -8,9 +8,10 @@
  * provider knows that id.
  */
 import { createHmac, randomBytes } from "node:crypto"
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { conversationName, keepsResponse, previousResponse } from "../../domain/chat/conversation.ts"
 import type { ApiRequest, Served, UpstreamRequest } from "../../domain/upstream/upstream.ts"
+import { thisMoment } from "../moments.ts"
 import { RecentPlaces } from "./RecentPlaces.ts"
 import { apiNameOf, modelOf, type Target } from "./Targets.ts"
 import { countTurn } from "./UpstreamMetrics.ts"
@@ -78,7 +79,7 @@ export const makeAffinity = (): Affinity => {
       // The first of concurrent turns to move takes the others along.
       if (id === undefined || whereTo() !== before) return
       if (by === first) conversations.delete(id)
-      else conversations.set(id, request.caller, by.provider.id, yield* Clock.currentTimeMillis)
+      else conversations.set(id, request.caller, by.provider.id, yield* thisMoment)
       yield* countTurn(by.provider.id, "moved")
     })
     return {
@@ -99,14 +100,13 @@ export const makeAffinity = (): Affinity => {
       yield* turn.answered(by, served, failed)
       if (served?.id === undefined) return
       const id = responseOf(request, served.id)
-      responses.set(id, request.caller, by.provider.id, yield* Clock.currentTimeMillis)
+      responses.set(id, request.caller, by.provider.id, yield* thisMoment)
     }),
   })
 
   return {
     turn: (request, targets) =>
-      Effect.map(Clock.Clock, (clock): Turn => {
-        const now = clock.currentTimeMillisUnsafe()
+      Effect.map(thisMoment, (now): Turn => {
         const [first, ...others] = targets
         if (first === undefined || request.targets !== undefined) return { targets, answered: () => Effect.void }
         const member = membersOf(request)

@@ -3,21 +3,12 @@ import { Cause, Effect, Exit, Option } from "effect"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { AttemptOutcome } from "../../domain/upstream/failures.ts"
 import type { Attempt, Served } from "../../domain/upstream/upstream.ts"
-import type { Progress } from "./Calls.ts"
+import type { Call } from "./Calls.ts"
 import type { OutOfTime } from "./Deadline.ts"
 import type { Faults } from "./Faults.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import { isName, type TargetRegistry } from "./TargetRegistry.ts"
+import { isName } from "./TargetRegistry.ts"
 import type { Target } from "./Targets.ts"
-
-/** A call that has ended. */
-interface Ended {
-  readonly target: Target
-  readonly cause: Attempt["cause"]
-  readonly startedAt: number
-  readonly progress: Progress
-  readonly exit: Exit.Exit<unknown, ProviderFailure | OutOfTime>
-}
 
 /** One recorded call. `model` is the label of its target's model. */
 export interface Recorded {
@@ -27,26 +18,27 @@ export interface Recorded {
   readonly failure: ProviderFailure | undefined
 }
 
-/** Records a call that ended at `finishedAt`, in milliseconds since the epoch. */
-export const record = (book: TargetRegistry, call: Ended, finishedAt: number): Recorded => {
-  const { cause, exit, progress, startedAt, target } = call
+/** Records a call that ended with `exit`. */
+export const record = (
+  { model, provider }: Target,
+  label: string,
+  { firstOutputAt, served }: Call<unknown>,
+  exit: Exit.Exit<unknown, ProviderFailure | OutOfTime>,
+  times: Pick<Attempt, "cause" | "startedAt" | "finishedAt">,
+): Recorded => {
   const error = Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   const failure = error?._tag === "ProviderFailure" ? error : undefined
-  const served = progress.served()
   const attempt: Attempt = {
-    provider: target.provider.id,
-    model: target.model,
+    provider: provider.id,
+    model,
     servedModel: served !== undefined && isName(served.model) ? served.model : null,
-    cause,
     outcome: Exit.isSuccess(exit) ? "success" : outcomeOf(error),
-    startedAt,
-    finishedAt,
-    timeToFirstTokenMs: progress.firstOutputAt === undefined ? null : progress.firstOutputAt - startedAt,
+    ...times,
+    timeToFirstTokenMs: firstOutputAt === undefined ? null : firstOutputAt - times.startedAt,
     usage: failure?.usage ?? served?.usage ?? null,
     ...withoutUndefined({ receipt: served?.receipt }),
   }
-  if (attempt.outcome === "success") book.succeeded(target, finishedAt)
-  return { attempt, model: book.label(target.provider.id, target.model), served, failure }
+  return { attempt, model: label, served, failure }
 }
 
 /** The outcome of a failed call, as accounting names it. `undefined` is an interruption. */

@@ -7,7 +7,7 @@ import type { UpstreamSettings } from "./UpstreamSettings.ts"
 /** All places at a provider are taken, and none became free in time. */
 export class BulkheadFull extends Schema.TaggedError<BulkheadFull>()("BulkheadFull", {}) {}
 
-interface Bulkhead {
+export interface Bulkhead {
   /**
    * Runs a call once there is a place for it, if that is before the moment `deadline`. Waiting can be interrupted. The
    * place is always released.

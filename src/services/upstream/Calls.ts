@@ -1,24 +1,18 @@
 /** Calls a provider for a whole or a streamed answer. Each call succeeds or fails in bounded time. */
 import { Effect, Exit, Stream } from "effect"
+import type { Usage } from "../../domain/chat/chat.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import type { FailureKind } from "../../domain/upstream/failures.ts"
-import type { CallOptions, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
-import type { Alarms, Verdict } from "./Alarms.ts"
+import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
+import type { CallOptions, ProviderId, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
+import type { Timer } from "../Timer.ts"
+import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
 import type { Question } from "./Questions.ts"
-import { StreamOutcome } from "./StreamOutcome.ts"
 import type { Target } from "./Targets.ts"
-
-/** State of a running call, so that it can be recorded even if it is interrupted. */
-export interface Progress {
-  /** When the first output of a stream came, in milliseconds since the epoch. */
-  firstOutputAt: number | undefined
-  /** The provider, model and usage of the answer so far. */
-  served: () => Served | undefined
-  /** Called when a stream shows that the model is working. */
-  readonly working: () => void
-}
+import { type Verdict, watched } from "./watched.ts"
 
 /**
  * The time limits of a call in milliseconds, and the deadline of its request as a moment. `thinking` replaces `firstToken`
@@ -27,16 +21,18 @@ export interface Progress {
 export type CallLimits = Readonly<Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>>
 
 export interface Call<A> {
-  /** Calls a target once. */
-  readonly once: (
-    target: Target,
-    progress: Progress,
-    limits: CallLimits,
-    alarms: Alarms,
-  ) => Effect.Effect<A, ProviderFailure | OutOfTime>
-  /**
-   * Whether another attempt may follow a failure. Not if the caller already has output that cannot be revoked.
-   */
+  readonly run: Effect.Effect<A, ProviderFailure | OutOfTime>
+  /** When the first output of a stream came, in milliseconds since the epoch. */
+  readonly firstOutputAt: number | undefined
+  /** The provider, model and usage of the answer so far. */
+  readonly served: Served | undefined
+}
+
+/** The form in which a request is answered: whole or streamed. */
+export interface AnswerForm<A> {
+  /** Prepares a call to `target`. `working` is called when a stream shows that the model is working. */
+  readonly attempt: (target: Target, limits: CallLimits, timer: Timer, working: () => void) => Call<A>
+  /** Whether another attempt may follow a failure. Not if the caller already has output that cannot be revoked. */
   readonly mayGoOn: () => boolean
 }
 
@@ -59,30 +55,28 @@ const notUnderstood =
       Effect.andThen(new ProviderFailure({ kind: "garbage" })),
     )
 
-/** Calls for a whole answer. */
-export const completeCall = <Answer>(
+export const wholeAnswer = <Answer>(
   question: Pick<Question<Answer, unknown>, "complete">,
-): Call<{ readonly answer: Answer; readonly served: Served }> => ({
+): AnswerForm<{ readonly answer: Answer; readonly served: Served }> => ({
   mayGoOn: () => true,
-  once: (target, progress, { answer: longest, deadline }, alarms) => {
-    const due = Math.min(alarms.now() + longest, deadline)
+  attempt: (target, { answer: longest, deadline }, timer) => {
+    const due = Math.min(timer.now() + longest, deadline)
     const isLate = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
       if (moment < due) return due
       return due === deadline ? outOfTime() : timedOut("slow")
     }
-    return alarms
-      .watched(
-        Effect.suspend(() => question.complete(target)),
-        isLate,
-      )
-      .pipe(
-        Effect.map(([answer, said]) => {
-          const served: Served = { provider: target.provider.id, ...said }
-          progress.served = () => served
-          return { answer, served }
-        }),
+    let served: Served | undefined
+    const asked = Effect.suspend(() => question.complete(target))
+    return {
+      firstOutputAt: undefined,
+      get served() {
+        return served
+      },
+      run: watched(timer, asked, isLate).pipe(
+        Effect.map(([answer, said]) => ({ answer, served: (served = { provider: target.provider.id, ...said }) })),
         Effect.catchDefect(notUnderstood(target)),
-      )
+      ),
+    }
   },
 })
 
@@ -94,123 +88,146 @@ const MAX_HELD = 16
 
 /** The output that the caller of a stream already has, across all attempts. */
 interface Emitted {
-  /** Whether the caller has any output. */
   any: boolean
   /** Why the output so far is void, until `Restarted` is emitted. */
   voided: FailureKind | undefined
 }
 
+type Emit<Piece> = (events: ReadonlyArray<StreamEvent<Piece>>) => Effect.Effect<unknown>
+
 /**
- * Calls for a streamed answer, whose events go to `emit`. If an attempt failed after output, `Restarted` comes just before
- * the first output of the next one, so that it names the target that took over. If none takes over, the stream fails and
+ * A streamed answer, whose events go to `emit`. If an attempt failed after output, `Restarted` comes just before the
+ * first output of the next one, so that it names the target that took over. If none takes over, the stream fails and
  * its partial answer stands.
  */
-export const streamCall = <Piece>(
+export const streamedAnswer = <Piece>(
   question: Pick<Question<unknown, Piece>, "stream" | "reading">,
   { mayCallAgain = () => true, restart = true }: Pick<CallOptions, "mayCallAgain" | "restart">,
   emit: Emit<Piece>,
-): Call<Served> => {
+): AnswerForm<Served> => {
   const emitted: Emitted = { any: false, voided: undefined }
   return {
     mayGoOn: () => (restart || !emitted.any) && mayCallAgain(),
-    once: (target, progress, limits, alarms) => {
-      const outcome = new StreamOutcome(target.provider.id, question.reading())
-      progress.served = () => outcome.served
-      const attempt = new StreamAttempt(outcome, progress, limits, alarms, emitted, emit)
-      const reading = Stream.runForEachArray(
-        Stream.suspend(() => question.stream(target, attempt.watch)),
-        attempt.onPieces,
-      )
-      return alarms.watched(reading, attempt.isSilent).pipe(
-        // Providers guarantee this. It is checked again, because a truncated answer must never count as a whole one.
-        Effect.andThen(
-          Effect.suspend(() =>
-            outcome.finished ? Effect.succeed(outcome.served) : Effect.fail(new ProviderFailure({ kind: "truncated" })),
-          ),
-        ),
-        // Before the failure is noted, so that later output never counts as the rest of this answer.
-        Effect.catchDefect(notUnderstood(target)),
-        Effect.tapError((failure) => Effect.sync(() => attempt.failed(failure))),
-      )
-    },
+    attempt: (target, limits, timer, working) =>
+      new StreamCall(question, target, { limits, timer, working, emitted, emit }),
   }
 }
 
-type Emit<Piece> = (events: ReadonlyArray<StreamEvent<Piece>>) => Effect.Effect<unknown>
+interface StreamCallOptions<Piece> {
+  readonly limits: CallLimits
+  readonly timer: Timer
+  readonly working: () => void
+  readonly emitted: Emitted
+  readonly emit: Emit<Piece>
+}
 
-/** One attempt at a streamed answer. */
-class StreamAttempt<Piece> {
-  private readonly outcome: StreamOutcome<Piece>
-  private readonly progress: Progress
-  private readonly limits: CallLimits
-  private readonly alarms: Alarms
-  private readonly emitted: Emitted
-  private readonly emit: Emit<Piece>
+class StreamCall<Piece> implements Call<Served>, StreamWatch {
+  readonly run: Call<Served>["run"]
+  firstOutputAt: number | undefined
+  private readonly provider: ProviderId
+  private readonly reading: AnswerReading<Piece>
+  private readonly options: StreamCallOptions<Piece>
   private readonly startedAt: number
+  private usageSoFar: Usage | null = null
+  private keptReceipt: KeptReceipt | undefined
   /** Pieces without output, which the caller gets with the first output. */
   private held: Array<Piece> = []
   /** Whether the model has shown that it works on the answer. */
-  private working = false
-  /** Whether output has come. */
-  private producing = false
+  private isWorking = false
   /** Since when the provider has been silent; `undefined` while a slow reader is being waited for. */
   private waitingSince: number | undefined
 
   constructor(
-    outcome: StreamOutcome<Piece>,
-    progress: Progress,
-    limits: CallLimits,
-    alarms: Alarms,
-    emitted: Emitted,
-    emit: Emit<Piece>,
+    question: Pick<Question<unknown, Piece>, "stream" | "reading">,
+    target: Target,
+    options: StreamCallOptions<Piece>,
   ) {
-    this.outcome = outcome
-    this.progress = progress
-    this.limits = limits
-    this.alarms = alarms
-    this.emitted = emitted
-    this.emit = emit
-    this.startedAt = this.waitingSince = alarms.now()
+    const { timer, emitted } = options
+    this.provider = target.provider.id
+    this.reading = question.reading()
+    this.options = options
+    this.startedAt = this.waitingSince = timer.now()
+    const pieces = Stream.suspend(() => question.stream(target, this))
+    this.run = watched(timer, Stream.runForEachArray(pieces, this.onPieces), this.isSilent).pipe(
+      // Providers guarantee this. It is checked again, because a truncated answer must never count as a whole one.
+      Effect.andThen(
+        Effect.suspend(() =>
+          this.reading.finished ? Effect.succeed(this.served) : Effect.fail(new ProviderFailure({ kind: "truncated" })),
+        ),
+      ),
+      // Before the failure is noted, so that later output never counts as the rest of this answer.
+      Effect.catchDefect(notUnderstood(target)),
+      Effect.tapError((failure) =>
+        Effect.sync(() => {
+          if (this.hasOutput && failure._tag === "ProviderFailure") emitted.voided = failure.kind
+        }),
+      ),
+    )
   }
 
-  readonly watch: StreamWatch = {
-    alive: () => this.waitOn(),
-    thinking: () => {
-      this.works()
-      this.waitOn()
-    },
-    spent: (usage) => this.outcome.spent(usage),
-    receipt: (receipt) => this.outcome.signed(receipt),
+  /**
+   * The usage of an incomplete answer is the last one known. The usage of a complete answer comes from its pieces
+   * alone, because an earlier count is partial.
+   */
+  get served(): Served {
+    const { finished, said } = this.reading
+    const usage = said.usage ?? (finished ? null : this.usageSoFar)
+    return { ...said, provider: this.provider, usage, ...withoutUndefined({ receipt: this.keptReceipt }) }
   }
 
-  readonly onPieces = (pieces: ReadonlyArray<Piece>): Effect.Effect<void> => {
-    const { held, outcome } = this
-    for (const piece of pieces) outcome.add(piece)
-    if (!this.producing) {
-      this.producing = pieces.some((piece) => outcome.hasOutput(piece)) || held.length + pieces.length > MAX_HELD
-      if (!this.producing) {
+  alive(): void {
+    this.waitingSince = this.options.timer.now()
+  }
+
+  thinking(): void {
+    this.works()
+    this.alive()
+  }
+
+  spent(usage: Usage): void {
+    this.usageSoFar = usage
+  }
+
+  receipt(receipt: KeptReceipt): void {
+    this.keptReceipt = receipt
+  }
+
+  private get hasOutput(): boolean {
+    return this.firstOutputAt !== undefined
+  }
+
+  private works(): void {
+    this.isWorking = true
+    this.options.working()
+  }
+
+  private readonly onPieces = (pieces: ReadonlyArray<Piece>): Effect.Effect<void> => {
+    const { held, reading } = this
+    for (const piece of pieces) reading.add(piece)
+    if (!this.hasOutput) {
+      if (held.length + pieces.length <= MAX_HELD && !pieces.some((piece) => reading.hasOutput(piece))) {
         held.push(...pieces)
         return Effect.void
       }
-      this.progress.firstOutputAt = this.alarms.clock.currentTimeMillisUnsafe()
+      this.firstOutputAt = this.options.timer.clock.currentTimeMillisUnsafe()
       this.works()
     }
     this.waitingSince = undefined
     const all = held.length === 0 ? pieces : [...held, ...pieces]
     this.held = []
-    const emitting = Effect.suspend(() => this.emit(this.eventsOf(all)))
+    const emitting = Effect.suspend(() => this.options.emit(this.eventsOf(all)))
     return Effect.andThen(
       emitting,
-      Effect.sync(() => this.waitOn()),
+      Effect.sync(() => this.alive()),
     )
   }
 
   private eventsOf(pieces: ReadonlyArray<Piece>): ReadonlyArray<StreamEvent<Piece>> {
-    const { emitted, outcome } = this
-    const { provider } = outcome
+    const { provider } = this
+    const { emitted } = this.options
     const events = pieces.map((chunk): StreamEvent<Piece> => ({ _tag: "Delta", provider, chunk }))
     if (emitted.voided !== undefined) {
-      events.unshift({ _tag: "Restarted", reason: emitted.voided, provider, model: outcome.served.model })
+      events.unshift({ _tag: "Restarted", reason: emitted.voided, provider, model: this.served.model })
       emitted.voided = undefined
     }
     emitted.any = true
@@ -222,26 +239,13 @@ class StreamAttempt<Piece> {
    * that pieces need no timers. It is looked at at least once per idle time, so an idle period that begins meanwhile is
    * noticed. Before the first output, thoughts only prolong the model's time, because other thoughts may be unseen.
    */
-  readonly isSilent = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
-    const { deadline, firstToken, idle, thinking } = this.limits
-    const idleAt = this.working ? (this.waitingSince ?? moment) + idle : 0
-    const due = this.producing ? idleAt : Math.max(this.startedAt + (this.working ? thinking : firstToken), idleAt)
+  private readonly isSilent = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
+    const { deadline, firstToken, idle, thinking } = this.options.limits
+    const idleAt = this.isWorking ? (this.waitingSince ?? moment) + idle : 0
+    const firstAt = this.startedAt + (this.isWorking ? thinking : firstToken)
+    const due = this.hasOutput ? idleAt : Math.max(firstAt, idleAt)
     if (moment >= deadline) return outOfTime()
-    if (moment >= due) return timedOut(this.producing ? "timeout" : "slow")
+    if (moment >= due) return timedOut(this.hasOutput ? "timeout" : "slow")
     return Math.min(due, moment + idle, deadline)
-  }
-
-  /** Notes that the output of this attempt is void. */
-  failed(failure: ProviderFailure | OutOfTime): void {
-    if (this.producing && failure._tag === "ProviderFailure") this.emitted.voided = failure.kind
-  }
-
-  private works(): void {
-    this.working = true
-    this.progress.working()
-  }
-
-  private waitOn(): void {
-    this.waitingSince = this.alarms.now()
   }
 }

@@ -57,7 +57,6 @@ export interface Circuits {
 
 const OUTERMOST_FIRST: ReadonlyArray<Suspect> = ["provider", "target", "pace"]
 
-/** The key of each circuit. */
 const SUSPECTS: Readonly<Record<Suspect, (target: CalledTarget, api: ApiName) => string>> = {
   provider: ({ provider }) => provider,
   target: keyFor,
@@ -80,7 +79,6 @@ const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, Failure>): Circui
   return suspect === "provider" && heard ? CircuitBreaker.success : CircuitBreaker.ignored
 }
 
-/** A circuit that let a call through. */
 interface Passed {
   readonly suspect: Suspect
   readonly key: string

@@ -21,11 +21,9 @@ const THINKING = ["reasoning_effort", "reasoning", "thinking"]
 
 type Request = UpstreamRequest | ApiRequest
 
-/** The limits of one request. */
 export interface FirstTokenLimits {
   /** Returns the limit in milliseconds for a target that another one can replace; at most `most`. */
   readonly limit: (target: Target, most: number) => number
-  /** Notes how a call ended. */
   readonly ended: (attempt: Attempt) => void
 }
 
@@ -42,7 +40,6 @@ const bytesOf = (request: Request): number => {
 const asksToThink = (request: Request): boolean =>
   THINKING.some((name) => ("api" in request ? request.body.has(name) : request.completion[name] != null))
 
-/** Makes the limits of requests from the times of earlier calls. */
 export const makeFirstTokenLimits = (): ((request: Request) => FirstTokenLimits) => {
   const times = new FirstTokenTimes()
 

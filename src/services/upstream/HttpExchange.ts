@@ -3,6 +3,7 @@ import type { Readable } from "node:stream"
 import { Data, Effect, Exit, Scope } from "effect"
 import type { Dispatcher } from "undici"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { isObject } from "../../domain/json/json.ts"
 import { lend } from "../../domain/bytes/releaseBytes.ts"
 
 /** Bytes of a body that may wait for their reader before reading from the connection pauses. */
@@ -52,13 +53,14 @@ export interface ProviderResponse {
 
 export type ResponseHeaders = Readonly<Partial<Record<string, string>>>
 
-/** Bytes in the pieces in which they arrived; at least one piece. */
 export type Pieces = ReadonlyArray<Uint8Array>
 
 /** The connection could not be made, or broke. */
 export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
   /** The error code of the system or of undici, such as `ECONNREFUSED`. Messages would name internal addresses. */
   readonly code: string | undefined
+  /** Whether the network proxy in front of the server failed, and not the server. */
+  readonly atNetworkProxy?: boolean
 }> {}
 
 /** Sends a request. Its connection closes with the scope, unless the response was read to its end. */
@@ -67,7 +69,8 @@ export const send = (
   request: ProviderRequest,
 ): Effect.Effect<ProviderResponse, ConnectionFailed, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
-    const exchange = new Exchange()
+    const url = new URL(request.url)
+    const exchange = new Exchange(url)
     return Effect.andThen(
       // `acquireRelease` would copy the caller's whole context for the finalizer.
       Scope.addFinalizer(
@@ -76,7 +79,7 @@ export const send = (
       ),
       Effect.callback<ProviderResponse, ConnectionFailed>((resume) => {
         exchange.onHead = resume
-        const { origin, pathname, search } = new URL(request.url)
+        const { origin, pathname, search } = url
         agent.dispatch({ origin, path: pathname + search, method: "POST", ...bodyOf(request) }, exchange)
       }),
     )
@@ -87,7 +90,6 @@ export const send = (
  * Most answers are one packet with head, body and end, which would otherwise resume it three times.
  */
 class Exchange implements Dispatcher.DispatchHandler {
-  /** Receives the head of the response, or the failure to get one. */
   onHead: ((outcome: Exit.Exit<ProviderResponse, ConnectionFailed>) => void) | undefined
   private controller: Dispatcher.DispatchController | undefined
   private head: Exit.Exit<ProviderResponse, ConnectionFailed> | undefined
@@ -98,6 +100,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   private isClosed = false
   private isTelling = false
   private onMore: (() => void) | undefined
+  private readonly url: URL
+
+  constructor(url: URL) {
+    this.url = url
+  }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
@@ -135,7 +142,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: unknown): void {
-    const failure = Exit.fail(new ConnectionFailed({ code: codeOf(error) }))
+    const code = codeOf(error)
+    const failure = Exit.fail(new ConnectionFailed({ code, atNetworkProxy: isOfNetworkProxy(error, code, this.url) }))
     this.end = failure
     this.head ??= failure
     this.tell()
@@ -203,6 +211,20 @@ const joined = (headers: Readonly<Record<string, string | Array<string> | undefi
 const codeOf = (error: unknown): string | undefined => {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined
   return CODE.test(error.code) ? error.code : undefined
+}
+
+/** undici's codes for a network proxy that broke off, or refused the tunnel. Abandoned calls end with `ABANDONED`. */
+const NETWORK_PROXY = /^UND_ERR_(PRX_\w+|ABORTED)$/
+
+/** Whether a connection failed at another host or port than that of `url`: only a network proxy has another. */
+const isOfNetworkProxy = (error: unknown, code: string | undefined, { hostname, port, protocol }: URL): boolean => {
+  if (code !== undefined && NETWORK_PROXY.test(code)) return true
+  if (!isObject(error)) return false
+  const asked = Number(port) || (protocol === "https:" ? 443 : 80)
+  return (
+    (typeof error["hostname"] === "string" && error["hostname"] !== hostname) ||
+    (typeof error["port"] === "number" && error["port"] !== asked)
+  )
 }
 
 const CODE = /^[A-Z][A-Z0-9_]*$/

@@ -78,7 +78,6 @@ export interface NativeAnswer {
 /** The APIs that a provider speaks itself, so that their requests need no translation. */
 export interface NativeApis {
   readonly names: ReadonlySet<ApiName>
-  /** Asks for a whole answer. */
   readonly complete: (call: NativeCall) => Effect.Effect<NativeAnswer, ProviderFailure>
   /**
    * Asks for a streamed answer: the data of its events. It ends without failure only after the provider said, in the
@@ -97,7 +96,6 @@ export interface Provider {
   readonly server?: { readonly address: string; readonly port: number }
   /** The limit for the first output of a stream, if it differs from the common one. */
   readonly firstToken?: Duration.Duration | undefined
-  /** Asks for a whole answer. */
   readonly complete: (request: ChatRequest) => Effect.Effect<ChatCompletion, ProviderFailure>
   /**
    * Asks for a streamed answer. It ends without failure only after a finish reason for every choice, so truncation is

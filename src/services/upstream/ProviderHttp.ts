@@ -28,7 +28,6 @@ export interface NetworkProxies {
   readonly except: string | undefined
 }
 
-/** A connection pool that is closed with its scope. */
 const open = <A extends Dispatcher>(make: () => A) =>
   Effect.acquireRelease(Effect.sync(make), (dispatcher) => Effect.promise(() => dispatcher.destroy()))
 

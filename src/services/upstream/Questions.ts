@@ -14,14 +14,12 @@ import type { Target } from "./Targets.ts"
 export interface Question<Answer, Piece> {
   readonly complete: (target: Target) => Effect.Effect<readonly [Answer, Said], ProviderFailure>
   readonly stream: (target: Target, watch: StreamWatch) => Stream.Stream<Piece, ProviderFailure>
-  /** Makes a reader for one streamed answer. */
   readonly reading: () => AnswerReading<Piece>
 }
 
 const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
 
-/** A chat in Chat Completions. */
 export const chatQuestion = (
   request: ChatRequest,
   outputLimit?: CallOptions["outputLimit"],

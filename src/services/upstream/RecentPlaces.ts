@@ -12,11 +12,11 @@ interface Place {
   /** `undefined` if callers are not identified. */
   readonly caller: string | undefined
   readonly provider: ProviderId
-  /** In milliseconds since the epoch. */
+  /** A moment, as `moments.ts` has it. */
   readonly until: number
 }
 
-/** Times are in milliseconds since the epoch. Each id belongs to one caller. */
+/** Times are moments, as `moments.ts` has them. Each id belongs to one caller. */
 export class RecentPlaces {
   private readonly keptMs: number
   /** In insertion order. */

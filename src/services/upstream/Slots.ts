@@ -6,7 +6,6 @@ import type { ProviderDescriptor } from "./providers/shared/Descriptor.ts"
 /** The name of a provider's slot in settings. */
 export type Slot = keyof typeof registry
 
-/** The vendor in each slot. */
 export const PROVIDERS: Readonly<Record<Slot, ProviderDescriptor>> = registry
 
 /** The number of a slot, as in `PROVIDER_ORDER`. */

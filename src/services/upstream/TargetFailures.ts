@@ -15,10 +15,8 @@ export type Skipped = "bulkhead" | "circuit"
 export interface TargetFailure {
   readonly provider: ProviderId
   readonly code: UpstreamCode
-  /** Whether the next target may be asked. */
   readonly failover: boolean
   readonly contextTokens: number | undefined
-  /** Why it was not called at all. */
   readonly skipped?: Skipped | undefined
   readonly detail?: ProviderFailure["detail"] | undefined
   readonly errors?: ProviderFailure["errors"] | undefined

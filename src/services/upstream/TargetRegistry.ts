@@ -48,7 +48,6 @@ export const modelIn = (name: string): string => name.split(API_MARK, 1)[0] ?? n
 
 const API_MARK = "#api="
 
-/** A known target. */
 export interface KnownTarget extends CalledTarget {
   readonly model: string
   /** The APIs by which it was called. */
@@ -87,7 +86,6 @@ export class TargetRegistry {
     add(this.known.get(provider.id), model)
   }
 
-  /** Notes that a target is called by an API. */
   called(target: Target, api: ApiName): CalledTarget {
     const entry = this.entryOf(target)
     this.knownTargets.get(entry.key)?.apis.add(api)
@@ -106,7 +104,6 @@ export class TargetRegistry {
     return entry
   }
 
-  /** Notes that a target succeeded at `now`. */
   succeeded(target: Target, now: number): void {
     const { id } = target.provider
     this.successes.set(id, now)

@@ -33,11 +33,9 @@ export const targetsOf = (
   return Effect.fail(known ? notConfigured(request) : unsupportedApi(speaking, request))
 }
 
-/** The API of a request. */
 export const apiNameOf = (request: UpstreamRequest | ApiRequest): ApiName =>
   "api" in request ? request.api : CHAT_COMPLETIONS
 
-/** The model that a request names. */
 export const modelOf = (request: UpstreamRequest | ApiRequest): string | undefined =>
   "api" in request ? request.model : request.completion.model
 

@@ -11,7 +11,7 @@ import type {
   UpstreamError,
   UpstreamRequest,
 } from "../../domain/upstream/upstream.ts"
-import { completeCall, streamCall } from "./Calls.ts"
+import { streamedAnswer, wholeAnswer } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
 import type { Provider } from "./Provider.ts"
@@ -63,14 +63,14 @@ export class Upstream extends Context.Service<
   static readonly make = Effect.fnUntraced(function* ({ providers, settings }: UpstreamOptions) {
     const policy = yield* makeFaultPolicy(providers, settings ?? defaultUpstreamSettings)
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
-      Effect.map(policy.serve(request, completeCall(question)), ({ attempts, value }) => ({ ...value, attempts }))
+      Effect.map(policy.serve(request, wholeAnswer(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Stream.callback<StreamEvent<Piece>, UpstreamError>(
         (events) =>
           policy
             .serve(
               request,
-              streamCall(question, request, (pieces) => Queue.offerAll(events, pieces)),
+              streamedAnswer(question, request, (pieces) => Queue.offerAll(events, pieces)),
             )
             .pipe(
               Effect.flatMap(({ attempts, value }) =>
@@ -86,7 +86,7 @@ export class Upstream extends Context.Service<
         return Effect.void
       }
       return Effect.map(
-        policy.serve(request, streamCall(chatQuestion(request.completion, request.outputLimit), request, hear)),
+        policy.serve(request, streamedAnswer(chatQuestion(request.completion, request.outputLimit), request, hear)),
         ({ attempts, value }): Finished => ({ _tag: "Finished", served: value, attempts }),
       )
     }

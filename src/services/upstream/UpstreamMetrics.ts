@@ -45,7 +45,6 @@ export const countAttempt = (attempt: Attempt, model: string, context: Context.C
 export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
   Metric.update(errors({ provider, kind: "unauthorized" }), 0)
 
-/** Counts one skipped target. */
 export const countSkip = (provider: ProviderId, reason: Skipped): Effect.Effect<void> =>
   Metric.update(skips({ provider, reason }), 1)
 
@@ -79,6 +78,5 @@ export const whileInFlight = <A, E, R, R2>(
   })
 }
 
-/** Shows the state of a provider's circuit. */
 export const showCircuit = (provider: ProviderId, state: keyof typeof CIRCUIT_VALUE): Effect.Effect<void> =>
   Metric.update(circuit({ provider }), CIRCUIT_VALUE[state])

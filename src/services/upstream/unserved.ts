@@ -6,7 +6,6 @@ import type { TargetRegistry } from "./TargetRegistry.ts"
 
 const SKIPPED = { bulkhead: "not called, no place free", circuit: "not called, circuit open" } as const
 
-/** Logs one line for each request: the error for its caller, and the outcome of each call. */
 export const logUnserved = (
   { attempts = [], code, provider }: UpstreamError,
   failures: ReadonlyArray<TargetFailure>,

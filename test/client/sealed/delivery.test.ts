@@ -10,8 +10,8 @@ import {
   Tampered,
   Unreachable,
 } from "../../../src/client/index.ts"
-import { BREAK, FakeProxy, type Hooks, problem, refusal } from "../../support/protocol/FakeProxy.ts"
-import { identityFrom, statement } from "../../support/protocol/reference.ts"
+import { BREAK } from "../../../src/conformance/lyingProxy/Lie.ts"
+import { FakeProxy, type Hooks, problem, refusal } from "../../support/protocol/FakeProxy.ts"
 
 const INIT = "/v1/init"
 const COMPLETIONS = "/v1/completions"
@@ -131,10 +131,10 @@ describe("a request that was not served", () => {
   })
 
   it.each<readonly [string, Hooks]>([
-    ["another identity offers it", { sessionClaims: (claims) => ({ ...claims, iss: "A".repeat(43) }) }],
-    ["the offer was changed", { sessionClaims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) }],
+    ["another identity offers it", { session: { claims: (claims) => ({ ...claims, iss: "A".repeat(43) }) } }],
+    ["the offer was changed", { session: { claims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) } }],
     ["the offer is no statement", { offer: (offer) => ({ ...offer, attestation: "a.b.c" }) }],
-    ["the key is of low order", { sessionClaims: (claims) => ({ ...claims, public_key: LOW_ORDER }) }],
+    ["the key is of low order", { session: { claims: (claims) => ({ ...claims, public_key: LOW_ORDER }) } }],
   ])("has an error that says so if no session is available because %s", async (_, hooks) => {
     proxy.hooks = hooks
     const error = await failure(connect().complete(HELLO))
@@ -236,8 +236,8 @@ describe("a request that may have been served", () => {
   })
 
   it.each<readonly [string, Hooks]>([
-    ["altered", { frames: ([, end]) => ["AAAA", end] }],
-    ["receipted by somebody else", { receipt: () => STRANGERS_RECEIPT }],
+    ["altered", { body: (body) => ({ ...body, frames: ["AAAA", body.frames[1]] }) }],
+    ["receipted by somebody else", { receipt: { byStranger: "own" } }],
   ])("is one whose answer was %s", async (_, hooks) => {
     proxy.hooks = hooks
     const error = await failure(connect().complete(HELLO))
@@ -254,8 +254,5 @@ describe("a request that may have been served", () => {
     assert.strictEqual(bodies().length, 1)
   })
 })
-
-const stranger = identityFrom(Buffer.alloc(32, 2))
-const STRANGERS_RECEIPT = statement(stranger, "receipt", { iss: stranger.kid }).statement
 
 const codeOf = (error: SealgateError): string => (error instanceof SealedProblem ? error.problem.code : error.code)

@@ -71,6 +71,12 @@ describe("server-sent events", () => {
     assert.instanceOf(await read(...manyLines).catch((error: unknown) => error), Tampered)
   })
 
+  it("may together be larger than that", async () => {
+    const event = `data: ${"a".repeat(1024 * 1024)}\n\n`
+    const events = await read(...Array.from({ length: 20 }, () => event))
+    assert.lengthOf(events, 20)
+  })
+
   it("are read in linear time, however small the pieces of a line", async () => {
     const pieces = Array.from({ length: 4096 }, () => "a".repeat(1024))
     const [event] = await read("data: ", ...pieces, "\n\n")

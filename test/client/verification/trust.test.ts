@@ -3,22 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { NoPins, PinMismatch, Tampered, thumbprint } from "../../../src/client/index.ts"
 import { keysByThumbprint, trustKeys, verifyStatement } from "../../../src/client/verification/trust.ts"
-import {
-  assembleStatement,
-  parseStatement,
-  signingInput,
-  statementHeader,
-} from "../../../src/domain/protocol/statement.ts"
-import {
-  b64u,
-  fromB64u,
-  fromHex,
-  identityFrom,
-  jws,
-  signParts,
-  statement,
-  text,
-} from "../../support/protocol/reference.ts"
+import { assembleStatement, signingInput, statementHeader } from "../../../src/domain/protocol/statement.ts"
+import { b64u, fromB64u, fromHex, identityFrom, jws, statement, text } from "../../support/protocol/reference.ts"
 
 const identity = identityFrom(Buffer.alloc(32, 0x42))
 const stranger = identityFrom(Buffer.alloc(32, 0x43))
@@ -35,22 +21,9 @@ const verify = (text: string, kind: "session" | "receipt" | "proof" = "receipt")
 const parts = (header: object, claims: unknown): string =>
   `${b64u(text(JSON.stringify(header)))}.${b64u(text(JSON.stringify(claims)))}`
 
-/** The order of the base point, little-endian: S + L makes the same equation hold, and is not canonical. */
-const L = fromHex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")
-const plusOrder = (signature: Buffer): Buffer => {
-  const sum = Buffer.from(signature)
-  let carry = 0
-  for (let i = 0; i < 32; i++) {
-    const value = (sum[32 + i] ?? 0) + (L[i] ?? 0) + carry
-    sum[32 + i] = value & 0xff
-    carry = value >> 8
-  }
-  return sum
-}
-
 describe("statements", () => {
   const kind = fc.constantFrom("session" as const, "receipt" as const, "proof" as const)
-  const good = jws(identity.seed, HEADER, CLAIMS).statement
+  const good = jws(identity, HEADER, CLAIMS)
 
   it("verify with any claims", async () => {
     await fc.assert(
@@ -125,65 +98,18 @@ describe("statements", () => {
     }
   })
 
+  // The catalogue of the conformance kit has the other headers, claims and signatures.
   it.each<readonly [string, object]>([
-    ["another typ", { ...HEADER, typ: "sealgate-proof+jwt" }],
-    ["no typ", { alg: HEADER.alg, kid: HEADER.kid }],
-    ["another typ's case", { ...HEADER, typ: "SEALGATE-RECEIPT+JWT" }],
     ["JWT for a typ", { ...HEADER, typ: "JWT" }],
-    ["the old name of the algorithm", { ...HEADER, alg: "EdDSA" }],
     ["the algorithm in lower case", { ...HEADER, alg: "ed25519" }],
-    ["no algorithm", { typ: HEADER.typ, kid: HEADER.kid }],
-    ["none", { ...HEADER, alg: "none" }],
-    ["no kid", { alg: HEADER.alg, typ: HEADER.typ }],
     ["a kid that is a number", { ...HEADER, kid: 1 }],
-    ["a kid of no length", { ...HEADER, kid: "" }],
     ["a kid of 31 bytes", { ...HEADER, kid: b64u(Buffer.alloc(31, 9)) }],
     ["a kid of 33 bytes", { ...HEADER, kid: b64u(Buffer.alloc(33, 9)) }],
     ["a kid that is not canonical", { ...HEADER, kid: `${"A".repeat(42)}B` }],
-    ["a kid with padding", { ...HEADER, kid: `${identity.kid}=` }],
     ["a kid that moves the cursor", { ...HEADER, kid: `${identity.kid}\u001b[2K\r\u001b[32mgenuine\n` }],
-    ["a key of its own", { ...HEADER, jwk: identity.jwk }],
-    ["a place to fetch a key", { ...HEADER, jku: "https://attacker.test/keys" }],
-    ["critical extensions", { ...HEADER, crit: [] }],
-    ["a content type", { ...HEADER, cty: "json" }],
-    ["b64", { ...HEADER, b64: false }],
-    ["a list", []],
+    ["no members", {}],
   ])("whose header has %s are refused though the signature is right", async (_, header) => {
-    assert.instanceOf(await verify(jws(identity.seed, header, CLAIMS).statement), Tampered)
-  })
-
-  it("whose header or claims are not I-JSON are refused though the signature is right", async () => {
-    const header = text(JSON.stringify(HEADER))
-    const claims = text(JSON.stringify(CLAIMS))
-    const spoilt = (json: Buffer): ReadonlyArray<Buffer> => [
-      text(json.toString().replace("{", '{"iss":"somebody","alg":"none",')),
-      text(
-        json
-          .toString()
-          .replace(
-            /"([a-z]+)":/,
-            (member, name) => `"\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}":1,${member}`,
-          ),
-      ),
-      text(json.toString().replace("}", ',"x":"\\ud800"}')),
-      Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), json]),
-      Buffer.concat([json.subarray(0, -1), text(',"x":"'), Buffer.from([0xff]), text('"}')]),
-    ]
-    assert.notInstanceOf(await verify(signParts(identity.seed, header, claims).statement), Error)
-    for (const json of spoilt(header)) {
-      assert.instanceOf(await verify(signParts(identity.seed, json, claims).statement), Tampered, String(json))
-    }
-    for (const json of spoilt(claims)) {
-      assert.instanceOf(await verify(signParts(identity.seed, header, json).statement), Tampered, String(json))
-    }
-  })
-
-  it("are parsed only with a signature of 64 bytes", () => {
-    const input = parts(HEADER, CLAIMS)
-    for (const length of [0, 1, 63, 65, 128]) {
-      assert.isUndefined(parseStatement(`${input}.${b64u(Buffer.alloc(length))}`), String(length))
-    }
-    assert.strictEqual(parseStatement(`${input}.${b64u(Buffer.alloc(64))}`)?.kid, identity.kid)
+    assert.instanceOf(await verify(jws(identity, header, CLAIMS)), Tampered)
   })
 
   it("signed with another algorithm are refused, whatever key they use", async () => {
@@ -215,11 +141,6 @@ describe("statements", () => {
     for (const each of confused) assert.instanceOf(await verify(each), Tampered, each)
   })
 
-  it("whose signature is not canonical are refused", async () => {
-    const [header, claims, signature = ""] = good.split(".")
-    assert.instanceOf(await verify(`${header}.${claims}.${b64u(plusOrder(fromB64u(signature)))}`), Tampered)
-  })
-
   it("are refused under a key of small order", async () => {
     // With the neutral element as the key, R and zero "sign" every message where points are not checked strictly.
     const neutral = Buffer.from([1, ...Array.from({ length: 31 }, () => 0)])
@@ -231,22 +152,12 @@ describe("statements", () => {
     assert.instanceOf(outcome, Tampered)
   })
 
-  it("whose claims are not an object, or name another issuer, are refused", async () => {
-    for (const claims of [null, 5, "text", [CLAIMS]]) {
-      const input = parts(HEADER, claims)
-      const key = createPrivateKey({
-        key: Buffer.concat([fromHex("302e020100300506032b657004220420"), identity.seed]),
-        format: "der",
-        type: "pkcs8",
-      })
-      assert.instanceOf(await verify(`${input}.${b64u(sign(null, text(input), key))}`), Tampered)
-    }
-    assert.instanceOf(await verify(jws(identity.seed, HEADER, { iat: 1 }).statement), Tampered)
-    assert.instanceOf(await verify(jws(identity.seed, HEADER, { ...CLAIMS, iss: stranger.kid }).statement), Tampered)
+  it.each([null, 5, "text"])("whose claims are %s are refused", async (claims) => {
+    assert.instanceOf(await verify(jws(identity, HEADER, claims)), Tampered)
   })
 
   it("of an unpinned key are refused with its kid", async () => {
-    const error = await verify(jws(stranger.seed, { ...HEADER, kid: stranger.kid }, { iss: stranger.kid }).statement)
+    const error = await verify(jws(stranger, { ...HEADER, kid: stranger.kid }, { iss: stranger.kid }))
     assert.instanceOf(error, PinMismatch)
     if (error instanceof PinMismatch) {
       assert.deepStrictEqual(error.pins, [identity.kid])

@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { createHash } from "node:crypto"
 import * as fc from "fast-check"
-import { chainLink, chainSeed } from "../../../src/domain/protocol/transcript.ts"
 import {
   KeyMissing,
   NoPins,
@@ -17,7 +15,10 @@ import {
 import { exchangeNamed, published, sessionOf, unhex } from "../../support/protocol/published.ts"
 import {
   b64u,
+  chainLink,
+  chainSeed,
   type Claims,
+  fromB64u,
   identityFrom,
   requestCommitment,
   responseCommitment,
@@ -100,6 +101,14 @@ describe("offline, a receipt", () => {
     const signed = statement(identity, "receipt", { ...claims, [claim]: undefined }).statement
     assert.instanceOf(await outcome(verifyReceipt(signed, trust)), Tampered)
   })
+
+  it.each<Claims>([{ prompt_persisted: true }, { iat: -1 }, { form: "whole" }])(
+    "is refused with %j",
+    async (change) => {
+      const signed = statement(identity, "receipt", { ...response.receipt_claims, ...change }).statement
+      assert.instanceOf(await outcome(verifyReceipt(signed, trust)), Tampered)
+    },
+  )
 })
 
 describe("offline, a proof", () => {
@@ -212,7 +221,7 @@ describe("evidence of one exchange", () => {
     const responses = revealed.responses.map((text, index) => JSON.stringify(changeAnswer(JSON.parse(text), index)))
     const receipt = signedReceipt({
       request_commitment: b64u(
-        requestCommitment({ commitKey, credentialKey: unhex(response.credential_key) }, "", text(question)),
+        requestCommitment({ commitKey, credentialKey: unhex(response.credential_key) }, text(""), text(question)),
       ),
       response_commitment: b64u(responseCommitment(commitKey, responses.map(text))),
       ...claims,
@@ -221,28 +230,21 @@ describe("evidence of one exchange", () => {
   }
   const same = (payload: Claims) => payload
 
-  const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
-
   /** The chain of a recording after its data frames, and after all of its frames. */
   const rootsOf = ({ frames, response_nonce }: RecordedStream) => {
-    let data = sha256(
-      chainSeed(
-        Buffer.from(String(receiptClaims["request_hash"]), "base64url"),
-        Buffer.from(response_nonce, "base64url"),
-      ),
-    )
-    let all = data
+    let all = chainSeed(fromB64u(String(receiptClaims["request_hash"])), fromB64u(response_nonce))
+    let data = all
     for (const [index, frame] of frames.entries()) {
       data = all
-      all = sha256(chainLink(data, index, index === frames.length - 1, sha256(Buffer.from(frame, "base64url"))))
+      all = chainLink(data, index, index === frames.length - 1, fromB64u(frame))
     }
     return { data: b64u(data), all: b64u(all) }
   }
 
-  const tampered = async (evidence: Parameters<typeof verifyEvidence>[0], told: RegExp) => {
+  const tampered = async (evidence: Parameters<typeof verifyEvidence>[0], message: RegExp) => {
     const error = await outcome(verifyEvidence(evidence, trust))
     assert.instanceOf(error, Tampered)
-    assert.match(error.message, told)
+    assert.match(error.message, message)
   }
 
   it("is verified with any of its parts missing", async () => {
@@ -276,8 +278,8 @@ describe("evidence of one exchange", () => {
     ["request_hash", {}, { request_hash: nothing }, /different exchanges: request_hash/],
     ["time", {}, { iat: iat - 1 }, /backwards: the proof's iat \(\d+\) is before the receipt's iat/],
     ["several", { form: "complete", count: 1 }, { count: 9 }, /form .*, count with/],
-  ])("is refused if receipt and proof differ in %s", async (_, ofReceipt, ofProof, told) => {
-    await tampered({ receipt: signedReceipt(ofReceipt), proof: signedProof(ofProof) }, told)
+  ])("is refused if receipt and proof differ in %s", async (_, ofReceipt, ofProof, message) => {
+    await tampered({ receipt: signedReceipt(ofReceipt), proof: signedProof(ofProof) }, message)
   })
 
   it("is refused if two trusted identities signed its parts", async () => {
@@ -294,8 +296,8 @@ describe("evidence of one exchange", () => {
     ["has a whole answer in parts", { form: "complete" }, /one data frame, not 5/],
     ["has a whole answer in no part", { form: "complete", count: 0 }, /one data frame, not 0/],
     ["is of a form that has no receipts", { form: "problem" }, /form/],
-  ])("is refused if the receipt %s", async (_, change, told) => {
-    await tampered({ receipt: signedReceipt(change) }, told)
+  ])("is refused if the receipt %s", async (_, change, message) => {
+    await tampered({ receipt: signedReceipt(change) }, message)
   })
 
   it("is refused if a statement does not cover its recording", async () => {
@@ -390,8 +392,8 @@ describe("evidence of one exchange", () => {
     ],
     ["the tokens", committed(same, inLast({ usage: { total_tokens: 1 } })), /usage/],
     ["what a frame holds", committed(same, () => ({})), /has no array of deltas/],
-  ])("is refused if request, answer and receipt differ in %s", async (_, exchange, told) => {
-    await tampered({ exchange }, told)
+  ])("is refused if request, answer and receipt differ in %s", async (_, exchange, message) => {
+    await tampered({ exchange }, message)
   })
 
   it("may lack what the missing parts of an incomplete answer would have said", async () => {

@@ -218,3 +218,66 @@ export const SERVER_VARIANTS: ReadonlyArray<Weakness> = [
     })()`,
   },
 ]
+
+const SEALER = "services/sealing/ResponseSealer.ts"
+const EXCHANGE = "services/sealing/SealedExchange.ts"
+
+/** Mistakes in keys, transcript and associated data. */
+export const KEY_MISTAKES: ReadonlyArray<Weakness & { readonly says: string }> = [
+  {
+    name: "another order in the salt",
+    must: "P33",
+    file: SEALER,
+    from: "responseSalt(input.enc, input.responseNonce)",
+    to: "responseSalt(input.responseNonce, input.enc)",
+    says: "the salt is response_nonce ‖ enc, and must be enc ‖ response_nonce",
+  },
+  {
+    name: "labels without an end",
+    must: "P33",
+    file: SEALER,
+    from: "hmacSha256(into, extracted, info, FIRST_BLOCK)",
+    to: "hmacSha256(into, extracted, info.subarray(0, -1), FIRST_BLOCK)",
+    says: "the labels of the keys have no byte 00 at their end",
+  },
+  {
+    name: "one label for key and nonce",
+    must: "P33",
+    file: "domain/protocol/transcript.ts",
+    from: "LABELS.nonce",
+    to: "LABELS.key",
+    says: "base_nonce has the label of key",
+  },
+  {
+    name: "the ciphertext itself in the transcript",
+    must: "P33",
+    file: EXCHANGE,
+    from: "requestTranscript(session.attestationHash, enc, sha256(ciphertext))",
+    to: "requestTranscript(session.attestationHash, enc, ciphertext)",
+    says: "request_hash has the ciphertext, and must have its hash",
+  },
+  {
+    name: "associated data of the other finality",
+    must: "P33",
+    file: SEALER,
+    from: "frameAad(form, index, final, this.requestHash)",
+    to: "frameAad(form, index, !final, this.requestHash)",
+    says: "the associated data has the other finality",
+  },
+  {
+    name: "nonces without the base",
+    must: "P33",
+    file: SEALER,
+    from: "frameNonce(this.baseNonce, index)",
+    to: "frameNonce(new Uint8Array(this.baseNonce.length), index)",
+    says: "the nonce is the number of the frame alone",
+  },
+  {
+    name: "info without the statement",
+    must: "P33",
+    file: EXCHANGE,
+    from: "requestInfo(session.attestationHash)",
+    to: "requestInfo(new Uint8Array())",
+    says: "the server finds a request unopenable: compare info, aad, key and block",
+  },
+]

@@ -11,6 +11,10 @@ const chunk = (delta: ChatChunk["choices"][number]["delta"], more: object = {}, 
   choices: [{ index: 0, delta, finish_reason: null, ...choice }],
   ...more,
 })
+const ofTwo = chunk(
+  {},
+  { choices: [...chunk({ content: "b" }).choices, ...chunk({ content: "c" }, {}, { index: 1 }).choices] },
+)
 const call = (piece: Readonly<Record<string, string>>, more: object = {}) =>
   chunk({ tool_calls: [{ index: 0, function: piece, ...more }] })
 
@@ -35,14 +39,8 @@ describe("two chunks are one", () => {
     ["grow in two texts", chunk({ content: "a", reasoning: "a" }), chunk({ content: "b", reasoning: "a" })],
     ["grow in different texts", chunk({ content: "a" }), chunk({ reasoning: "b" })],
     ["are of two choices", chunk({ content: "a" }), chunk({ content: "b" }, {}, { index: 1 })],
-    [
-      "continue one choice of two",
-      chunk({ content: "a" }),
-      chunk(
-        { content: "b" },
-        { choices: [...chunk({ content: "b" }).choices, ...chunk({}, {}, { index: 1 }).choices] },
-      ),
-    ],
+    ["continue one choice with two", chunk({ content: "a" }), ofTwo],
+    ["continue one choice of two", ofTwo, chunk({ content: "a" })],
     ["end", chunk({ content: "a" }), chunk({ content: "b" }, {}, { finish_reason: "stop" })],
     [
       "say the same of how likely it was",

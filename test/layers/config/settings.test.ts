@@ -31,25 +31,13 @@ describe("settings", () => {
   it.effect("have their documented defaults, also if variables are empty or blank", () =>
     Effect.gen(function* () {
       const defaults = yield* decode({})
-      assert.strictEqual(defaults.port, 3001)
-      assert.strictEqual(defaults.host, "0.0.0.0")
       assert.strictEqual(defaults.maxRequestBytes, 12 * 1_048_576)
-      assert.strictEqual(Duration.toSeconds(defaults.sessionTtl), 300)
-      assert.strictEqual(defaults.sessionMaxRequests, 256)
-      assert.strictEqual(defaults.sessionMaxLive, 100_000)
-      assert.strictEqual(defaults.rateLimitInit, 60)
-      assert.strictEqual(defaults.rateLimitCompletions, 600)
-      assert.strictEqual(Duration.toSeconds(defaults.shutdownGrace), 20)
       assert.strictEqual(Duration.toSeconds(defaults.firstTokenTimeout), 60)
-      assert.strictEqual(Duration.toSeconds(defaults.circuitMaxOpen), 10)
       const gateway = yield* inEnvironment({ JWT_SECRET: TOKEN_SECRET })(Gateway.settings())
       assert.strictEqual(gateway.maxRequestBytes, 1_048_576)
       assert.strictEqual(Duration.toSeconds(gateway.firstTokenTimeout), 120)
       assert.deepStrictEqual(policyOf(defaults), defaultUpstreamSettings)
-      assert.strictEqual(defaults.provider1FirstTokenTimeout, undefined)
-      assert.strictEqual(defaults.provider1ApiKey, undefined)
-      assert.strictEqual(defaults.tlsCertFile, undefined)
-      assert.deepStrictEqual(defaults.trustedProxies, [])
+      assert.deepInclude(defaults, { provider1ApiKey: undefined, tlsCertFile: undefined, trustedProxies: [] })
       const empty = Object.values(proxySettings).flatMap(({ aliases, variable }) =>
         [variable, ...aliases].map((name, index): [string, string] => [name, index % 2 === 0 ? "" : "  "]),
       )

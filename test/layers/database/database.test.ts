@@ -100,69 +100,63 @@ describeDatabases("database", (database) => {
     }))
 
   it.live("keeps committed data when it is opened again", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const layer = yield* database.create
-        yield* SqlClient.SqlClient.use((sql) =>
-          Effect.andThen(sql.unsafe(THINGS), sql`INSERT INTO things ${sql.insert({ id: "kept", n: 1 })}`),
-        ).pipe(Effect.provide(layer))
-        const rows = yield* SqlClient.SqlClient.use((sql) => sql<{ id: string }>`SELECT id FROM things`).pipe(
-          Effect.provide(layer),
-        )
-        assert.deepStrictEqual(
-          rows.map((row) => row.id),
-          ["kept"],
-        )
-      }),
-    ),
+    Effect.gen(function* () {
+      const layer = yield* database.create
+      yield* SqlClient.SqlClient.use((sql) =>
+        Effect.andThen(sql.unsafe(THINGS), sql`INSERT INTO things ${sql.insert({ id: "kept", n: 1 })}`),
+      ).pipe(Effect.provide(layer))
+      const rows = yield* SqlClient.SqlClient.use((sql) => sql<{ id: string }>`SELECT id FROM things`).pipe(
+        Effect.provide(layer),
+      )
+      assert.deepStrictEqual(
+        rows.map((row) => row.id),
+        ["kept"],
+      )
+    }),
   )
 
   it.live("applies every migration once when several processes start at the same time", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const layer = yield* database.create
-        const start = Effect.provide(
-          SqlClient.SqlClient.use(
-            (sql) => sql<{ name: string }>`SELECT name FROM sealgate_migrations ORDER BY migration_id`,
-          ),
-          layer,
-          { local: true },
+    Effect.gen(function* () {
+      const layer = yield* database.create
+      const start = Effect.provide(
+        SqlClient.SqlClient.use(
+          (sql) => sql<{ name: string }>`SELECT name FROM sealgate_migrations ORDER BY migration_id`,
+        ),
+        layer,
+        { local: true },
+      )
+      const seen = yield* Effect.all(
+        Array.from({ length: 4 }, () => start),
+        {
+          concurrency: database.kind === "postgres" ? 4 : 2,
+        },
+      )
+      for (const rows of seen) {
+        assert.deepStrictEqual(
+          rows.map((row) => row.name),
+          migrations.map(({ name }) => name),
         )
-        const seen = yield* Effect.all(
-          Array.from({ length: 4 }, () => start),
-          {
-            concurrency: database.kind === "postgres" ? 4 : 2,
-          },
-        )
-        for (const rows of seen) {
-          assert.deepStrictEqual(
-            rows.map((row) => row.name),
-            migrations.map(({ name }) => name),
-          )
-        }
-      }),
-    ),
+      }
+    }),
   )
 
   it.live("is refused if another version's steps made it, and the error names them", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        for (const [change, named] of [
-          ["UPDATE sealgate_migrations SET name = 'jobs 0123456789abcdef' WHERE migration_id = 2", "jobs"],
-          // As versions wrote it that stored no hashes.
-          ["UPDATE sealgate_migrations SET name = 'agents' WHERE migration_id = 1", "agents"],
-          ["INSERT INTO sealgate_migrations (migration_id, name) VALUES (99, 'things 0123456789abcdef')", "things"],
-        ] as const) {
-          const layer = yield* database.create
-          const open = (text: string) =>
-            SqlClient.SqlClient.use((sql) => sql.unsafe(text)).pipe(Effect.provide(layer, { local: true }))
-          yield* open("SELECT 1")
-          yield* open(change)
-          const refused = yield* Effect.flip(open("SELECT 1"))
-          assert.strictEqual(refused._tag, "SchemaUnknown")
-          assert.include(refused.message, `differs in ${named}.`)
-        }
-      }),
-    ),
+    Effect.gen(function* () {
+      for (const [change, named] of [
+        ["UPDATE sealgate_migrations SET name = 'jobs 0123456789abcdef' WHERE migration_id = 2", "jobs"],
+        // As versions wrote it that stored no hashes.
+        ["UPDATE sealgate_migrations SET name = 'agents' WHERE migration_id = 1", "agents"],
+        ["INSERT INTO sealgate_migrations (migration_id, name) VALUES (99, 'things 0123456789abcdef')", "things"],
+      ] as const) {
+        const layer = yield* database.create
+        const open = (text: string) =>
+          SqlClient.SqlClient.use((sql) => sql.unsafe(text)).pipe(Effect.provide(layer, { local: true }))
+        yield* open("SELECT 1")
+        yield* open(change)
+        const refused = yield* Effect.flip(open("SELECT 1"))
+        assert.strictEqual(refused._tag, "SchemaUnknown")
+        assert.include(refused.message, `differs in ${named}.`)
+      }
+    }),
   )
 })

@@ -1,6 +1,6 @@
 /** Transactions of the embedded database that share a commit return only once they are on disk. */
 import { DatabaseSync } from "node:sqlite"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fc from "fast-check"
@@ -139,6 +139,28 @@ describe("transactions that share a commit", () => {
         )
         assert.isAbove(found.length, 0)
       }),
+    ),
+  )
+
+  it.live("wait for at most 64 others, however fast these are", () =>
+    withNumbers((filename) =>
+      Effect.gen(function* () {
+        const clock = yield* Effect.acquireRelease(
+          Effect.sync(() => vi.spyOn(performance, "now").mockReturnValue(performance.now())),
+          (spy) => Effect.sync(() => spy.mockRestore()),
+        )
+        const found: Array<number> = []
+        yield* Effect.forEach(
+          Array.from({ length: 200 }, (_, n) => n),
+          (n) => {
+            found.push(onDisk(filename).length)
+            return insert(n)
+          },
+          { concurrency: "unbounded", discard: true },
+        )
+        assert.isAbove(clock.mock.calls.length, 0)
+        for (const [n, committed] of found.entries()) assert.isAtMost(n - committed, 64)
+      }).pipe(Effect.scoped),
     ),
   )
 

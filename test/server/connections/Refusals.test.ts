@@ -37,6 +37,14 @@ describe("refusals", () => {
     assert.deepStrictEqual(counted("a", 1), [0])
   })
 
+  it("do not allow a client more after it was quiet for a while", () => {
+    const { clock, counted } = begun()
+    counted("a", 1)
+    clock.now = 3_600_000
+    const waits = counted("a", 202)
+    assert.deepStrictEqual(waits.slice(199), [0, 5, 10])
+  })
+
   it("are forgotten only once they no longer count", () => {
     const { clock, counted, forget } = begun()
     counted("a", 300)

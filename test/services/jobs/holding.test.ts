@@ -12,6 +12,7 @@ import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobSettings } from "../../../src/services/jobs/JobSettings.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { describeDatabases, sqlite } from "../../support/databases.ts"
+import { settableClock } from "../../support/settableClock.ts"
 import {
   answer,
   ended,
@@ -29,16 +30,6 @@ import {
 
 /** Nothing has the process look at its jobs but what happens to them. */
 const undisturbed = { leaseRefresh: Duration.hours(1) }
-
-/** The clock of this process, and by how much somebody has set it forward. */
-const settableClock = Effect.map(Clock.Clock, (live) => {
-  const set = { forward: 0 }
-  const clock: Clock.Clock = Object.assign(Object.create(live), {
-    currentTimeMillisUnsafe: () => live.currentTimeMillisUnsafe() + set.forward,
-    currentTimeMillis: Effect.sync(() => live.currentTimeMillisUnsafe() + set.forward),
-  })
-  return { clock, set }
-})
 
 describeDatabases("jobs that a worker holds", (database) => {
   it.live("are not taken back when the clock is set forward, unlike those of dead workers", () =>
@@ -277,6 +268,53 @@ it.effect("a job is held for a whole lease after its last renewal while the data
       yield* pass
       yield* TestClock.adjust("1 second")
       assert.isTrue(left)
+    }),
+  ),
+)
+
+it.effect("leases are renewed and steps written within a second once the database is back", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const begun = yield* Latch.make()
+      const renewals: Array<number> = []
+      const writesTried: Array<number> = []
+      let isAway = true
+      const behindOutage = <A>(tried: Array<number>, write: Effect.Effect<A, StorageUnavailable>) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          if (!isAway) return write
+          tried.push(now)
+          return Effect.fail(new StorageUnavailable())
+        })
+      const outage = Layer.effect(
+        JobWrites,
+        Effect.map(JobWrites, (writes) =>
+          JobWrites.of({
+            ...writes,
+            renew: (leases) => behindOutage(renewals, writes.renew(leases)),
+            recordStep: (lease, step) => behindOutage(writesTried, writes.recordStep(lease, step)),
+          }),
+        ),
+      )
+      const program: Program = (context) => Effect.as(text(context, "paid", Effect.as(begun.open, "x")), answer("x"))
+      const layer = layerJobRunner.pipe(
+        Layer.provide(outage),
+        Layer.provide(Layer.succeed(JobProgram, { run: program })),
+        Layer.provideMerge(services(yield* sqlite.create, { poll: Duration.days(1000) })),
+        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+      )
+      const { context } = yield* start(layer)
+      const { job, tenant } = yield* use(context, enqueueOne())
+      yield* begun.await
+      yield* TestClock.adjust("14 seconds")
+      isAway = false
+      // Longer than a retry may take, so that a failing test can end.
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual((yield* use(context, ended(tenant, job))).status, "completed")
+      for (const tried of [renewals, writesTried]) {
+        assert.isAtLeast(tried.length, 10)
+        const gaps = tried.slice(1).map((at, index) => at - (tried[index] ?? 0))
+        for (const gap of gaps) assert.isAtMost(gap, 1000)
+      }
     }),
   ),
 )

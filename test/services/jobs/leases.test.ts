@@ -11,7 +11,7 @@ import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { JobSignals, stopped } from "../../../src/services/jobs/JobSignals.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases, postgres, postgresIsThere } from "../../support/databases.ts"
-import { enqueueOne, services, takeJob } from "../../support/jobs.ts"
+import { enqueueOne, makeAgent, services, takeJob } from "../../support/jobs.ts"
 
 /** Nothing that repeats: adjusting the clock would make it repeat all that time. */
 const still = { leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
@@ -202,6 +202,29 @@ describeDatabases("a job that passes from worker to worker", (database) => {
         assert.isFalse(yield* writes.isHeld(lease), leave)
       }
     }),
+  )
+})
+
+describeDatabases("jobs of dead workers", (database) => {
+  it.effect("are all put back in one search, in any number", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const queue = yield* JobQueue
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      // More than two transactions' worth, and no multiple of one.
+      const count = 250
+      yield* Effect.forEach(Array.from({ length: count }), () => jobs.enqueue(tenant, agent.id, { task: "x" }), {
+        concurrency: "unbounded",
+      })
+      yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', due_at = 0`
+      yield* queue.takeBack()
+      const rows = yield* sql<{ status: string; crashes: number }>`SELECT status, crashes FROM jobs`
+      assert.deepStrictEqual(
+        rows.map(({ crashes, status }) => `${status} ${crashes}`),
+        Array.from({ length: count }, () => "queued 1"),
+      )
+    }).pipe(Effect.provide(services(database.layer, still))),
   )
 })
 

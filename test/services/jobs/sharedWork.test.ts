@@ -1,8 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Redacted } from "effect"
+import { Effect, Fiber, Latch, Redacted, Schedule } from "effect"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
-import { cutConnections, postgres, postgresIsThere, postgresSchema } from "../../support/databases.ts"
+import {
+  cutConnections,
+  listeningConnections,
+  postgres,
+  postgresIsThere,
+  postgresSchema,
+} from "../../support/databases.ts"
 import {
   answer,
   ended,
@@ -23,13 +29,18 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
       Effect.gen(function* () {
         const layer = yield* postgres.create
         const ran: Array<string> = []
+        const busy = new Set<string>()
+        const bothAreBusy = yield* Latch.make()
+        /** Waits until both processes work, or the first could do everything before the second looks. */
         const program =
           (name: string): Program =>
           (context) =>
-            Effect.sync(() => {
+            Effect.gen(function* () {
               ran.push(context.jobId)
+              if (busy.add(name).size === 2) yield* bothAreBusy.open
+              yield* bothAreBusy.await
               return answer(name)
-            }).pipe(Effect.delay("20 millis"))
+            })
         const one = yield* start(gateway(layer, program("one"), { workers: 2 }))
         yield* start(gateway(layer, program("two"), { workers: 2 }))
         const { agent, tenant } = yield* use(one.context, makeAgent())
@@ -69,11 +80,18 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
         const other = yield* start(services(layer))
         const { job, tenant } = yield* use(one.context, enqueueOne())
         yield* running.await
-        const waiting = yield* Effect.forkChild(use(other.context, ended(tenant, job)))
-        // Until it waits: a question that is on its way when its connection is cut fails, as it should.
-        yield* Effect.sleep("300 millis")
+        const waits = yield* Latch.make()
+        const jobs = yield* use(other.context, Jobs)
+        const waiting = yield* Effect.forkChild(
+          jobs.wait(tenant, job.id, "20 seconds", Effect.andThen(waits.open, Effect.never)),
+        )
+        // A query that is on its way when its connection is cut fails, as it should.
+        yield* waits.await
         yield* cutConnections(url)
-        yield* Effect.sleep("1500 millis")
+        yield* Effect.repeat(listeningConnections(url), {
+          until: (count) => count === 2,
+          schedule: Schedule.spaced("50 millis"),
+        })
         yield* go.open
         const done = yield* Effect.timeout(Fiber.join(waiting), "3 seconds")
         assert.strictEqual(done.status, "completed")

@@ -73,6 +73,10 @@ describeDatabases("workers during a shutdown", (database) => {
           Effect.flatMap(Drain, ({ begun }) => begun),
         )
         yield* gate("short").open
+        yield* Effect.repeat(use(first.context, get(made)), {
+          until: (job) => stepsOf(job).includes("short completed"),
+          schedule: Schedule.spaced("10 millis"),
+        })
         // Nothing is put back, and no attempt to is seen, while a call goes on.
         yield* Effect.sleep("200 millis")
         assert.deepStrictEqual(seen(yield* use(first.context, get(made))), {

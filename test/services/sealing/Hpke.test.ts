@@ -260,7 +260,7 @@ describe("HPKE of the client", () => {
       const privateKey = freshSecret()
       const publicKey = ownBytes(reference.publicKeyOf("X25519", privateKey))
       const { ciphertext, enc, secret } = await hpkeSeal(X25519, publicKey, INFO, AAD, PLAINTEXT)
-      const opened = await reference.hpkeOpen(privateKey, { info: INFO, aad: AAD }, enc, ciphertext)
+      const opened = await reference.hpkeOpen(privateKey, { suite: "X25519", info: INFO, aad: AAD }, enc, ciphertext)
       assert.deepStrictEqual(opened.plaintext, Buffer.from(PLAINTEXT))
       assert.deepStrictEqual(opened.secret, Buffer.from(secret))
     }

@@ -51,14 +51,21 @@ describe("the sealer", () => {
               ),
             })
           }
-          const frame = reference.sealFrame(exchange, form, expected, Buffer.from(payload), final)
+          const frame = reference.sealFrame(exchange, expected, {
+            index: expected.length,
+            form,
+            final,
+            payload: Buffer.from(payload),
+            floor: reference.FLOOR,
+            requestHash: exchange.requestHash,
+          })
           expected.push(frame)
           assert.deepStrictEqual(Buffer.from(sealer.seal(form, payload, final)), frame.ciphertext)
           assert.deepStrictEqual(sealer.summary(), { root: reference.b64u(frame.chain), count: index + 1 })
         }
         assert.strictEqual(
           sealer.requestCommitment,
-          reference.b64u(reference.requestCommitment(keys, request.credential, request.payload)),
+          reference.b64u(reference.requestCommitment(keys, reference.text(request.credential), request.payload)),
         )
       }),
     )

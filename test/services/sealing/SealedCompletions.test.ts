@@ -692,6 +692,38 @@ describe("a paced stream", () => {
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless)))
   })
 
+  it.effect("has its provider read on once ticks have merged what waits, although nothing can be written", () => {
+    let heard = 0
+    const endless = Stream.iterate(0, (n) => n + 1).pipe(
+      Stream.map(() => {
+        heard++
+        return delta("y")
+      }),
+      Stream.rechunk(1000),
+    )
+    return Effect.gen(function* () {
+      const completions = yield* SealedCompletions
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 100 })
+      const answer = yield* completions.handle(request.envelope)
+      if (answer._tag !== "Stream") return assert.fail("no stream")
+      yield* answer.begin({
+        isReady: () => false,
+        write: () => assert.fail("nothing can be written"),
+        end: () => undefined,
+        fail: (defect) => assert.fail(String(defect)),
+      })
+      yield* TestClock.adjust(99)
+      let before = 0
+      while (heard > before) {
+        before = heard
+        yield* TestClock.adjust(0)
+      }
+      assert.isAbove(before, 1000)
+      yield* TestClock.adjust(1000)
+      assert.isAbove(heard, before)
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless)))
+  })
+
   it.live("sends the frames of ticks that passed while the process was busy", () => {
     const busy = Stream.concat(
       Stream.fromEffectDrain(

@@ -54,9 +54,8 @@ describe("the published vectors, replayed by the server", () => {
 
       yield* TestClock.setTime(received_at_ms)
       const completions = yield* SealedCompletions
-      const collecting = yield* Effect.forkScoped(Effect.flatMap(completions.handle(request.body), collect))
-      // Opening takes turns of the event loop, and only then does the clock of a paced stream begin.
-      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+      const answer = yield* completions.handle(request.body)
+      const collecting = yield* Effect.forkScoped(collect(answer), { startImmediately: true })
       for (let tick = 0; tick < (isPacedExchange(exchange) ? 8 : 0); tick++) yield* TestClock.adjust(50)
       const collected = yield* Fiber.join(collecting)
       assert.strictEqual(collected.form, exchange.form)

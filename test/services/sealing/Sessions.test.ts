@@ -10,6 +10,7 @@ import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
 import type { Session } from "../../../src/services/sealing/SessionTable.ts"
+import { collectGarbage } from "../../support/garbage.ts"
 import { sha256 } from "../../support/protocol/reference.ts"
 import { beginSession, type Offer, offerOf } from "../../support/protocol/Sealing.ts"
 
@@ -237,6 +238,39 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({ maxClaims: 5, maxRequests: 100 }))),
   )
 
+  it.effect("give the room of a known caller's claim back once", () =>
+    Effect.gen(function* () {
+      const first = yield* beginSession()
+      yield* admitted(first.session_id, "known", true)
+      yield* TestClock.adjust(Duration.seconds(5))
+      const second = yield* beginSession()
+      assert.strictEqual(yield* claim(second.session_id, "a"), "served")
+      // The first session ends. The second still holds a claim of the same source.
+      yield* TestClock.adjust(Duration.seconds(5))
+      assert.strictEqual(yield* claim(second.session_id, "b"), "served")
+      assert.strictEqual(yield* claim(second.session_id, "one too many"), "ClaimsFull")
+    }).pipe(Effect.provide(layerSessions({ maxClaims: 4, maxRequests: 100 }))),
+  )
+
+  it.effect("that were evicted without a claim are forgotten at once", () => {
+    const keys: Array<WeakRef<object>> = []
+    const storage = plainStorage()
+    const vault = Layer.succeed(KeyVault, {
+      ...storage,
+      hold: (length, given) => {
+        const held = storage.hold(length, given)
+        keys.push(new WeakRef(held))
+        return held
+      },
+    })
+    return Effect.gen(function* () {
+      yield* Effect.repeat(beginSession(), { times: 99 })
+      yield* Effect.promise(collectGarbage)
+      assert.isAtMost(keys.filter((key) => key.deref() !== undefined).length, SETTINGS.maxLive + 1)
+      assert.lengthOf(keys, 100)
+    }).pipe(Effect.provide(layerSessions({}, vault)))
+  })
+
   it.effect("that never served a caller are evicted first", () => {
     const { destroyed, layer } = countingVault()
     return Effect.gen(function* () {
@@ -272,7 +306,7 @@ describe("sessions", () => {
       yield* TestClock.setTime(0)
       yield* TestClock.adjust(Duration.millis(9999))
       assert.strictEqual(yield* claim(session_id, "a"), "served")
-      yield* TestClock.adjust(Duration.seconds(1))
+      yield* TestClock.adjust(Duration.millis(1))
       assert.strictEqual(yield* claim(session_id, "b"), "SessionGone")
       assert.strictEqual(yield* sessions.live, 0)
     }).pipe(Effect.provide(layerSessions())),

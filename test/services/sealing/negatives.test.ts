@@ -1,6 +1,6 @@
 /** The proxy, with the keys and the clock of the published vectors, is sent what must be refused. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { encodeBase64Url } from "../../../src/domain/bytes/bytes.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
@@ -71,13 +71,11 @@ describe("in a session", () => {
   const send = Effect.fnUntraced(function* (body: string) {
     const completions = yield* SealedCompletions
     // The bodies are our own, and in the shape that the HTTP layer lets through.
-    const answering = yield* Effect.forkScoped(
-      Effect.flatMap(completions.handle(JSON.parse(body) as Envelope), collect).pipe(Effect.mapError(refusalOf)),
-    )
-    // Opening takes turns of the event loop, and only then does the clock of a paced stream begin.
-    yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+    const answered = yield* Effect.exit(Effect.mapError(completions.handle(JSON.parse(body) as Envelope), refusalOf))
+    if (Exit.isFailure(answered)) return Exit.failCause(answered.cause)
+    const collecting = yield* Effect.forkScoped(collect(answered.value), { startImmediately: true })
     for (let tick = 0; tick < 4; tick++) yield* TestClock.adjust(100)
-    return yield* Effect.exit(Fiber.join(answering))
+    return yield* Effect.exit(Fiber.join(collecting))
   }, Effect.scoped)
 
   it.effect.each(inner)("$index $rules: $why: $status $code", (asked) => {

@@ -6,6 +6,7 @@ import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { makeAffinity, STAY } from "../../../src/services/upstream/Affinity.ts"
 import { MAX_PLACES, MAX_PLACES_OF_CALLER } from "../../../src/services/upstream/RecentPlaces.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { settableClock } from "../../support/settableClock.ts"
 import { ask, fails, finish, passingTime, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
 
 const once = { retry: { times: 0 }, circuit: { failures: 1_000, slow: 1_000 } }
@@ -145,6 +146,18 @@ describe("a conversation", () => {
       }
       yield* TestClock.setTime(from + Duration.toMillis(STAY))
       assert.strictEqual(yield* servedBy(upstream, turn(5)), "provider1")
+    }),
+  )
+
+  it.effect("returns in time although the clock was set back", () =>
+    Effect.gen(function* () {
+      const { clock, set } = yield* settableClock
+      yield* Effect.gen(function* () {
+        const { upstream } = yield* moved()
+        set.forward = -Duration.toMillis("1 day")
+        yield* TestClock.adjust(STAY)
+        assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider1")
+      }).pipe(Effect.provideService(Clock.Clock, clock))
     }),
   )
 

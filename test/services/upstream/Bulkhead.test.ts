@@ -62,6 +62,22 @@ describe("a bulkhead", () => {
     }),
   )
 
+  it.effect("has a place again for each call that waited in vain", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const upstream = yield* upstreamOf([provider], small)
+      for (let i = 0; i < 2; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+      for (let round = 0; round < 5; round++) {
+        const waiting = yield* Effect.forkChild(Effect.flip(upstream.complete(ask())), { startImmediately: true })
+        yield* TestClock.adjust("1999 millis")
+        assert.isUndefined(waiting.pollUnsafe(), `in round ${round}`)
+        yield* TestClock.adjust("1 millis")
+        yield* Fiber.join(waiting)
+      }
+    }),
+  )
+
   it.effect("that is full does not count against the target's health", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
@@ -121,12 +137,16 @@ describe("a bulkhead", () => {
         yield* TestClock.adjust("1 second")
         yield* Fiber.interruptAll(fibers)
       }
-      provider.always(says("free"))
-      const answers = yield* Effect.all(
-        Array.from({ length: 3 }, () => upstream.complete(ask())),
-        { concurrency: "unbounded" },
+      // Each takes a while, so that all three are there at once.
+      provider.always([wait(1_000), ...says("free")])
+      const answers = yield* Effect.forkChild(
+        Effect.all(
+          Array.from({ length: 3 }, () => upstream.complete(ask())),
+          { concurrency: "unbounded" },
+        ),
       )
-      assert.strictEqual(answers.length, 3)
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual((yield* Fiber.join(answers)).length, 3)
       assert.isTrue(provider.calls.slice(0, 10).every(({ ended }) => ended === "interrupted"))
     }),
   )

@@ -248,7 +248,7 @@ describe("a circuit", () => {
       const upstream = yield* upstreamOf([first, second], plain)
       for (let i = 0; i < failures; i++) yield* upstream.complete(ask())
       first.always(says("ok"))
-      first.script([{ do: "wait", ms: 3_000 }, ...says("back")])
+      first.script([wait(3_000), ...says("back")])
       yield* TestClock.adjust(Duration.times(open, 1.3))
       const crowd = yield* Effect.forkChild(
         Effect.all(

@@ -3,7 +3,7 @@ import { Effect, Logger, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { REPEAT } from "../../../src/services/upstream/Faults.ts"
-import { ask, fails, passingTime, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
+import { ask, fails, passingTime, says, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
 
 const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.make("quoted key") })
 const gone = fails("unreachable", { reason: "nobody knows a host of that name", lasting: true })
@@ -42,9 +42,15 @@ describe("a fault hidden by failover", () => {
         reason: "status 500",
       }
       assert.deepStrictEqual(lines, [line])
-      yield* TestClock.adjust(REPEAT)
-      yield* complete()
-      assert.deepStrictEqual(lines, [line, line])
+      // Each time, however long it lasts.
+      for (let times = 2; times <= 4; times++) {
+        yield* TestClock.adjust(REPEAT)
+        for (let i = 0; i < 3; i++) yield* complete()
+        assert.deepStrictEqual(
+          lines,
+          Array.from({ length: times }, () => line),
+        )
+      }
     }),
   )
 
@@ -72,7 +78,7 @@ describe("a fault hidden by failover", () => {
       assert.strictEqual((yield* fault)?.outcome, "unauthorized")
       assert.lengthOf(lines, 2)
       assert.notInclude(JSON.stringify(lines), "quoted key")
-      first.always([{ do: "chunk", chunk: CHUNK }])
+      first.always(says("ok"))
       yield* complete()
       assert.isUndefined(yield* fault)
     }),
@@ -90,12 +96,16 @@ describe("a fault hidden by failover", () => {
       assert.lengthOf(lines, 1)
     }),
   )
-})
 
-const CHUNK = {
-  id: "c",
-  object: "chat.completion.chunk" as const,
-  created: 0,
-  model: "m",
-  choices: [{ index: 0, delta: { content: "ok" }, finish_reason: "stop" }],
-}
+  it.effect("of a model is not over because another model of its provider answers", () =>
+    Effect.gen(function* () {
+      const { complete, fault, first } = yield* setUp([fails("unknown-model", { reason: "status 404" })])
+      yield* complete()
+      first.always(says("hello"))
+      yield* complete(ask({ model: "gpt-5" }))
+      assert.strictEqual((yield* fault)?.outcome, "unknown-model")
+      yield* complete()
+      assert.isUndefined(yield* fault)
+    }),
+  )
+})

@@ -33,8 +33,10 @@ describe("HTTP to providers", () => {
       const requests = 10
       for (let i = 0; i < requests; i++) {
         yield* i % 2 === 0 ? upstream.complete(ask()) : Stream.runDrain(upstream.stream(ask()))
-        // A connection is free a moment after the answer on it is complete.
-        yield* Effect.sleep("20 millis")
+        // A connection is free some turns of the event loop after the answer on it is complete.
+        for (let turn = 0; turn < 10; turn++) {
+          yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+        }
       }
       const connections = new Set(target.requests.map(({ connection }) => connection)).size
       assert.isBelow(connections, requests / 2)

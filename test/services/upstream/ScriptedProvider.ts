@@ -11,33 +11,33 @@ import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/ser
 /** Jitter never shortens a delay below this part of it, and never makes it longer by more than the same. */
 export const JITTER_FLOOR = 0.8
 
-/** A provider's next steps. A script that does not end with `finish` or a failure just ends. */
-export type Step =
-  | { readonly do: "wait"; readonly ms: number }
-  | { readonly do: "hang" }
-  | { readonly do: "fail"; readonly failure: ProviderFailure }
-  | { readonly do: "die" }
-  | { readonly do: "think" }
-  | { readonly do: "ping" }
-  | { readonly do: "spend"; readonly usage: Usage }
-  | { readonly do: "chunk"; readonly chunk: ChatChunk }
+/** A provider's next step. A script that does not end with `finish` or a failure just ends. */
+export type Step = (model: string, watch: StreamWatch | undefined) => Stream.Stream<ChatChunk, ProviderFailure>
 
 export type Script = ReadonlyArray<Step>
 
-export const wait = (ms: number): Step => ({ do: "wait", ms })
-export const hang: Step = { do: "hang" }
+const after = (effect: Effect.Effect<unknown>) => Stream.drain(Stream.fromEffect(effect))
+
+export const wait =
+  (ms: number): Step =>
+  () =>
+    after(Effect.sleep(ms))
+export const hang: Step = () => Stream.never
 /** A defect, as of a translation that cannot make sense of what it reads. */
-export const dies: Step = { do: "die" }
+export const dies: Step = () => Stream.die(new Error("not understood"))
 /** A thought that is in no chunk. */
-export const thinks: Step = { do: "think" }
+export const thinks: Step = (_, watch) => after(Effect.sync(() => watch?.thinking()))
 /** Something that is no chunk and no thought, such as a comment. */
-export const pings: Step = { do: "ping" }
+export const pings: Step = (_, watch) => after(Effect.sync(() => watch?.alive()))
 /** Word of what the answer has cost so far, before the chunk that says what it cost in all. */
-export const spends = (prompt: number, completion: number): Step => ({ do: "spend", usage: tokens(prompt, completion) })
-export const fails = (
-  kind: FailureKind,
-  more: Omit<ConstructorParameters<typeof ProviderFailure>[0], "kind"> = {},
-): Step => ({ do: "fail", failure: new ProviderFailure({ kind, ...more }) })
+export const spends =
+  (prompt: number, completion: number): Step =>
+  (_, watch) =>
+    after(Effect.sync(() => watch?.spent(tokens(prompt, completion))))
+export const fails =
+  (kind: FailureKind, more: Omit<ConstructorParameters<typeof ProviderFailure>[0], "kind"> = {}): Step =>
+  () =>
+    Stream.fail(new ProviderFailure({ kind, ...more }))
 
 export const tokens = (prompt: number, completion: number): Usage => ({
   prompt_tokens: prompt,
@@ -45,13 +45,11 @@ export const tokens = (prompt: number, completion: number): Usage => ({
   total_tokens: prompt + completion,
 })
 
-const chunkOf = (
-  choices: ChatChunk["choices"],
-  more: { readonly model?: string; readonly usage?: Usage } = {},
-): Step => ({
-  do: "chunk",
-  chunk: { id: "chunk", object: "chat.completion.chunk", created: 0, model: "", choices, ...more },
-})
+/** A chunk, of the model that was asked unless it names another. */
+export const chunkOf =
+  (choices: ChatChunk["choices"], more: { readonly model?: string; readonly usage?: Usage } = {}): Step =>
+  (model) =>
+    Stream.succeed({ id: "chunk", object: "chat.completion.chunk", created: 0, model, choices, ...more })
 
 /** The first chunk of most providers: a role and nothing to read. */
 export const role = chunkOf([{ index: 0, delta: { role: "assistant", content: "" } }])
@@ -94,34 +92,8 @@ export const scripted = (id: ProviderId, defaultModel = `${id}-model`): Scripted
       call.ended = Exit.isSuccess(exit) ? "success" : Exit.hasInterrupts(exit) ? "interrupted" : "failure"
     })
 
-  const perform = (
-    request: ChatRequest,
-    script: Script,
-    watch?: StreamWatch,
-  ): Stream.Stream<ChatChunk, ProviderFailure> =>
-    Stream.fromIterable(script).pipe(
-      Stream.rechunk(1),
-      Stream.flatMap((step): Stream.Stream<ChatChunk, ProviderFailure> => {
-        switch (step.do) {
-          case "wait":
-            return Stream.drain(Stream.fromEffect(Effect.sleep(step.ms)))
-          case "hang":
-            return Stream.never
-          case "fail":
-            return Stream.fail(step.failure)
-          case "die":
-            return Stream.die(new Error("not understood"))
-          case "think":
-            return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.thinking())))
-          case "ping":
-            return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.alive())))
-          case "spend":
-            return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.spent(step.usage))))
-          case "chunk":
-            return Stream.succeed({ ...step.chunk, model: step.chunk.model || (request.model ?? defaultModel) })
-        }
-      }),
-    )
+  const perform = ({ model = defaultModel }: ChatRequest, script: Script, watch?: StreamWatch) =>
+    Stream.flatMap(Stream.rechunk(Stream.fromIterable(script), 1), (step) => step(model, watch))
 
   const stream: Provider["stream"] = (request, watch) =>
     Stream.unwrap(
@@ -184,11 +156,11 @@ export const ask = (more: Partial<UpstreamRequest> & { readonly model?: string }
 
 export type Overrides = { readonly [Group in keyof UpstreamSettings]?: Partial<UpstreamSettings[Group]> }
 
-export const settingsWith = (overrides: Overrides): UpstreamSettings => ({
-  timeouts: { ...defaultUpstreamSettings.timeouts, ...overrides.timeouts },
-  retry: { ...defaultUpstreamSettings.retry, ...overrides.retry },
-  bulkhead: { ...defaultUpstreamSettings.bulkhead, ...overrides.bulkhead },
-  circuit: { ...defaultUpstreamSettings.circuit, ...overrides.circuit },
+export const settingsWith = (overrides: Overrides, base = defaultUpstreamSettings): UpstreamSettings => ({
+  timeouts: { ...base.timeouts, ...overrides.timeouts },
+  retry: { ...base.retry, ...overrides.retry },
+  bulkhead: { ...base.bulkhead, ...overrides.bulkhead },
+  circuit: { ...base.circuit, ...overrides.circuit },
 })
 
 /** The service under test over these providers, alive as long as the test. */

@@ -6,7 +6,7 @@ import type { ProviderFormat } from "../../../src/services/upstream/providers/sh
 import { PROVIDERS } from "../../../src/services/upstream/Slots.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ProviderHttp } from "../../../src/services/upstream/ProviderHttp.ts"
-import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import { type Fake, FakeUpstream, type WireName } from "../../support/FakeUpstream.ts"
 import { type Overrides, settingsWith } from "./ScriptedProvider.ts"
 
@@ -64,13 +64,6 @@ export const SHORT: Overrides = {
   },
 }
 
-const mergedWith = (overrides: Overrides): UpstreamSettings => ({
-  timeouts: { ...SETTINGS.timeouts, ...overrides.timeouts },
-  retry: { ...SETTINGS.retry, ...overrides.retry },
-  bulkhead: { ...SETTINGS.bulkhead, ...overrides.bulkhead },
-  circuit: { ...SETTINGS.circuit, ...overrides.circuit },
-})
-
 export interface Wired {
   readonly upstream: Upstream["Service"]
   /** The vendor under test. */
@@ -95,7 +88,7 @@ export const wired = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Wired, never, Scope.Scope> {
   const target = yield* FakeUpstream.make()
   const backup = yield* FakeUpstream.make()
-  const settings = byDefault ? defaultUpstreamSettings : mergedWith(overrides)
+  const settings = byDefault ? defaultUpstreamSettings : settingsWith(overrides, SETTINGS)
   const http = yield* Layer.build(ProviderHttp.layer({ ...settings.timeouts, traceHeaders: true }))
   const first = makeHttpProvider(wire.format, {
     id: wire.provider,

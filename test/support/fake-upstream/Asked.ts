@@ -24,15 +24,12 @@ export interface Asked {
   /** Text of the last turn. */
   readonly text: string
   readonly tools: ReadonlyArray<{ readonly name: string }>
-  readonly stop: ReadonlyArray<string>
   /** JSON Schema that the answer has to follow, `"any"` for JSON without a schema. */
   readonly json: unknown
   /** The number of answers asked for. */
   readonly choices: number
   /** Whether a stream has to report usage. */
   readonly usage: boolean
-  /** Calls that came back with Gemini's `thoughtSignature`, by id. */
-  readonly signatures: ReadonlyMap<string, string | undefined>
 }
 
 /** How a request ended: the fake sent all it meant to, the fake broke it off, or the caller hung up. */
@@ -45,7 +42,6 @@ export interface Recorded {
   readonly connection: number
   readonly method: string
   readonly path: string
-  readonly query: Readonly<Record<string, string>>
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** `undefined` for a path that no format has. */

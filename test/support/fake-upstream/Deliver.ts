@@ -1,46 +1,55 @@
 /** Sends replies, intact or faulty. */
 import type { Exchange } from "./Exchange.ts"
-import type { Answer, Break, Delivery, Fault } from "./Reply.ts"
-import type { Said } from "./Said.ts"
+import type { Answer, Break, Fault } from "./Reply.ts"
+import type { FullAnswer } from "./FullAnswer.ts"
 import type { ErrorReply, Frame, WireFormat } from "./WireFormat.ts"
 
-const MEBIBYTE = 2 ** 20
-const FLOOD_BYTES = 64 * MEBIBYTE
-const OVERSIZED_BYTES = 16 * MEBIBYTE
+const FLOOD_BYTES = 64 * 2 ** 20
+const OVERSIZED_BYTES = 16 * 2 ** 20
 const FLOOD_CHUNK = 16 * 1024
+const EVENTS = "text/event-stream; charset=utf-8"
+const JSON_TYPE = "application/json; charset=utf-8"
 const GARBAGE = '{"choices":[{"delta":{"content":"\u0000 this is not JSON'
 
-/** Sends `piece` over and over until `bytes` are out or the caller hangs up. */
-const flood = async (exchange: Exchange, bytes: number, piece: string): Promise<void> => {
-  for (let sent = 0; sent < bytes; sent += piece.length) await exchange.write(piece)
-  await exchange.breakOff("cut")
+/** An answer as it is written, with the texts of its faults. */
+interface Written {
+  readonly frames: ReadonlyArray<Frame>
+  /** The index of the frame before which a fault comes. */
+  readonly breakAt: number
+  readonly garbage: string
+  readonly error: string
+  /** Something harmless of about this length. */
+  readonly filler: (length: number) => string
 }
 
-/** Applies a fault in the middle of a stream. Returns whether the fault ended it. */
-const breakStream = async (exchange: Exchange, format: WireFormat, said: Said, how: Break): Promise<boolean> => {
-  switch (how.how) {
+/** Applies a fault in the middle of an answer. Returns whether the fault ended it. */
+const breakAnswer = async (exchange: Exchange, { error, filler, garbage }: Written, how: Break["how"]) => {
+  switch (how) {
     case "silence":
       await exchange.silence()
       return true
     case "reset":
     case "cut":
-      await exchange.breakOff(how.how)
+      await exchange.breakOff(how)
       return true
     case "end":
       await exchange.end()
       return true
     case "error":
-      await exchange.write(format.errorFrame)
+      await exchange.write(error)
       await exchange.end()
       return true
-    case "flood":
-      await flood(exchange, how.bytes ?? FLOOD_BYTES, format.chunk(said, "x".repeat(FLOOD_CHUNK)))
+    case "flood": {
+      const piece = filler(FLOOD_CHUNK)
+      for (let sent = 0; sent < FLOOD_BYTES; sent += piece.length) await exchange.write(piece)
+      await exchange.breakOff("cut")
       return true
+    }
     case "garbage":
-      await exchange.write(format.frame(GARBAGE))
+      await exchange.write(garbage)
       return false
     case "oversized":
-      await exchange.write(format.chunk(said, "x".repeat(how.bytes ?? OVERSIZED_BYTES)))
+      await exchange.write(filler(OVERSIZED_BYTES))
       return false
   }
 }
@@ -58,6 +67,29 @@ const breakIndex = (frames: ReadonlyArray<Frame>, after: number): number => {
   return last === undefined ? openingLength(frames) : last + 1
 }
 
+const asStream = (format: WireFormat, full: FullAnswer, withUsage: boolean, breaks: Break | undefined): Written => {
+  const frames = format.frames(full, withUsage)
+  return {
+    frames,
+    breakAt: breakIndex(frames, breaks?.after ?? 0),
+    garbage: format.frame(GARBAGE),
+    error: format.errorFrame,
+    filler: (length) => format.chunk(full, "x".repeat(length)),
+  }
+}
+
+/** A whole answer breaks in its middle; any other fault comes before it, where white space is valid JSON. */
+const asWhole = (format: WireFormat, body: string, breaks: Break | undefined): Written => {
+  const half = Math.ceil(body.length / 2)
+  return {
+    frames: [body.slice(0, half), body.slice(half)].map((text) => ({ kind: "content", text })),
+    breakAt: ["silence", "reset", "cut", "end"].includes(breaks?.how ?? "") ? 1 : 0,
+    garbage: GARBAGE,
+    error: JSON.stringify(format.error("overloaded").body),
+    filler: (length) => " ".repeat(length),
+  }
+}
+
 /** Waits for the next token, with keep-alives in between. */
 const think = async (exchange: Exchange, format: WireFormat, ms = 0, pings = 0): Promise<void> => {
   for (let ping = 0; ping < pings; ping++) {
@@ -67,81 +99,34 @@ const think = async (exchange: Exchange, format: WireFormat, ms = 0, pings = 0):
   await exchange.sleep(ms / (pings + 1))
 }
 
-const deliverStream = async (exchange: Exchange, format: WireFormat, said: Said, delivery: Delivery): Promise<void> => {
-  const frames = format.frames(said)
-  const opening = openingLength(frames)
-  const breakAt = delivery.breaks === undefined ? -1 : breakIndex(frames, delivery.breaks.after)
-  for (const [index, frame] of frames.entries()) {
-    if (index === opening) await think(exchange, format, delivery.firstChunkAfter, delivery.pings)
-    if (delivery.breaks !== undefined && index === breakAt) {
-      const over = await breakStream(exchange, format, said, delivery.breaks)
-      if (over) return
-    }
-    if (frame.kind === "sentinel" && delivery.sentinel !== undefined) continue
-    if (frame.kind === "content" && index > opening) await think(exchange, format, delivery.gap, delivery.gapPings)
-    await exchange.write(frame.text)
-  }
-  await (delivery.sentinel === "never" ? exchange.silence() : exchange.end())
-}
-
-const deliverWhole = async (
-  exchange: Exchange,
-  format: WireFormat,
-  body: string,
-  delivery: Delivery,
-): Promise<void> => {
-  const half = body.slice(0, Math.ceil(body.length / 2))
-  await exchange.sleep(delivery.firstChunkAfter)
-  switch (delivery.breaks?.how) {
-    case undefined:
-      await exchange.write(body)
-      return exchange.end()
-    case "silence":
-      await exchange.write(half)
-      return exchange.silence()
-    case "reset":
-    case "cut":
-      await exchange.write(half)
-      return exchange.breakOff(delivery.breaks.how)
-    case "end":
-      await exchange.write(half)
-      return exchange.end()
-    case "garbage":
-      await exchange.write(GARBAGE)
-      return exchange.end()
-    case "error":
-      await exchange.write(JSON.stringify(format.error("overloaded").body))
-      return exchange.end()
-    // White space before a value is valid JSON, so only the size is wrong here.
-    case "flood":
-      return flood(exchange, delivery.breaks.bytes ?? FLOOD_BYTES, " ".repeat(FLOOD_CHUNK))
-    case "oversized":
-      await exchange.write(" ".repeat(delivery.breaks.bytes ?? OVERSIZED_BYTES))
-      await exchange.write(body)
-      return exchange.end()
-  }
-}
-
 export const deliverAnswer = async (
   exchange: Exchange,
   format: WireFormat,
   answer: Answer,
-  said: Said,
+  full: FullAnswer,
 ): Promise<void> => {
-  const delivery = answer.delivery ?? {}
-  const { stream } = said.asked
-  const body = stream ? "" : JSON.stringify(format.whole(said))
+  const { breaks, contentType, firstChunkAfter, gap, gapPings, headersAfter, pings, sentinel } = answer.delivery ?? {}
+  const { stream = false, usage = false } = exchange.record.asked ?? {}
+  const body = stream ? "" : JSON.stringify(format.whole(full))
+  const written = stream ? asStream(format, full, usage, breaks) : asWhole(format, body, breaks)
   // A body that will end early or grow must not announce its length.
-  const sized = !stream && (delivery.breaks === undefined || ["silence", "reset", "cut"].includes(delivery.breaks.how))
-  await exchange.sleep(delivery.headersAfter)
+  const sized = !stream && (breaks === undefined || ["silence", "reset", "cut"].includes(breaks.how))
+  await exchange.sleep(headersAfter)
   exchange.head(200, {
-    "content-type": delivery.contentType ?? (stream ? format.streamType : "application/json; charset=utf-8"),
+    "content-type": contentType ?? (stream ? EVENTS : JSON_TYPE),
     ...(sized ? { "content-length": String(Buffer.byteLength(body)) } : {}),
     ...(stream ? { "cache-control": "no-cache" } : {}),
-    ...format.answerHeaders(said),
     ...answer.headers,
   })
-  return stream ? deliverStream(exchange, format, said, delivery) : deliverWhole(exchange, format, body, delivery)
+  const opening = openingLength(written.frames)
+  for (const [index, frame] of written.frames.entries()) {
+    if (index === opening) await think(exchange, format, firstChunkAfter, stream ? pings : 0)
+    if (breaks !== undefined && index === written.breakAt && (await breakAnswer(exchange, written, breaks.how))) return
+    if (frame.kind === "sentinel" && sentinel !== undefined) continue
+    if (stream && frame.kind === "content" && index > opening) await think(exchange, format, gap, gapPings)
+    await exchange.write(frame.text)
+  }
+  await (sentinel === "never" ? exchange.silence() : exchange.end())
 }
 
 export const deliverError = async (exchange: Exchange, format: WireFormat, error: ErrorReply): Promise<void> => {
@@ -149,7 +134,7 @@ export const deliverError = async (exchange: Exchange, format: WireFormat, error
   // A reply without an error status has to look like an answer of the requested form.
   const framed = error.status === 200 && exchange.record.asked?.stream === true
   exchange.head(error.status, {
-    "content-type": framed ? format.streamType : "application/json; charset=utf-8",
+    "content-type": framed ? EVENTS : JSON_TYPE,
     ...error.headers,
   })
   await exchange.write(framed ? format.frame(json) : json)

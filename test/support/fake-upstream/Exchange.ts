@@ -23,7 +23,6 @@ const flatHeaders = (request: IncomingMessage): Record<string, string> =>
 
 export class Exchange {
   readonly record: Mutable<Recorded>
-  readonly query: URLSearchParams
   private readonly request: IncomingMessage
   private readonly response: ServerResponse
   private readonly gone = new AbortController()
@@ -34,13 +33,11 @@ export class Exchange {
     this.response = response
     const url = new URL(request.url ?? "/", "http://fake")
     const { promise, resolve } = Promise.withResolvers<Ending>()
-    this.query = url.searchParams
     this.record = {
       at: performance.now(),
       connection,
       method: request.method ?? "",
       path: url.pathname,
-      query: Object.fromEntries(url.searchParams),
       headers: flatHeaders(request),
       wire: undefined,
       body: undefined,

@@ -1,8 +1,8 @@
 /** Google's Gemini API (generateContent) as the vendor speaks it. */
 import { parseJson } from "../../../src/domain/json/json.ts"
+import { type Call, type Choice, type FullAnswer, interleave } from "./FullAnswer.ts"
 import { ownsGemini, readGemini } from "./GeminiRequest.ts"
 import type { Objection, Spent, VendorOptions } from "./Reply.ts"
-import type { Said } from "./Said.ts"
 import { type ErrorReply, type Frame, retryAfterHeader, type WireFormat } from "./WireFormat.ts"
 
 const FINISH = {
@@ -10,89 +10,63 @@ const FINISH = {
   length: "MAX_TOKENS",
   tool_calls: "STOP",
   content_filter: "SAFETY",
-  context: "MAX_TOKENS",
 } as const
 
 /** Unlike OpenAI's completion tokens, `candidatesTokenCount` leaves out what went into thinking. */
-const usageOf = (spent: Spent) => ({
-  promptTokenCount: spent.input,
-  candidatesTokenCount: spent.output - (spent.reasoning ?? 0),
-  totalTokenCount: spent.input + spent.output,
-  ...(spent.cached === undefined ? {} : { cachedContentTokenCount: spent.cached }),
-  ...(spent.reasoning === undefined ? {} : { thoughtsTokenCount: spent.reasoning }),
-  promptTokensDetails: [{ modality: "TEXT", tokenCount: spent.input }],
+const usageOf = ({ cached = 0, input, output, reasoning = 0 }: Spent) => ({
+  promptTokenCount: input,
+  cachedContentTokenCount: cached,
+  candidatesTokenCount: output - reasoning,
+  thoughtsTokenCount: reasoning,
+  totalTokenCount: input + output,
+  promptTokensDetails: [{ modality: "TEXT", tokenCount: input }],
 })
 
-const common = (said: Said) => ({
-  ...(said.usage === null ? {} : { usageMetadata: usageOf(said.usage) }),
-  modelVersion: said.model,
-  responseId: said.id,
+const response = ({ id, model, usage }: FullAnswer, candidates: ReadonlyArray<object>) => ({
+  candidates,
+  ...(usage === null ? {} : { usageMetadata: usageOf(usage) }),
+  modelVersion: model,
+  responseId: id,
 })
 
-/** Gemini does not send a call with malformed JSON. It ends with a finish reason for it. */
-const isCall = (call: Said["calls"][number]): boolean => parseJson(call.pieces.join("")) !== undefined
+const callPart = ({ id, name, pieces }: Call) => ({ functionCall: { id, name, args: parseJson(pieces.join("")) } })
 
-const callPart = (call: Said["calls"][number]) => ({
-  functionCall: {
-    ...(call.id === "" ? {} : { id: call.id }),
-    name: call.name,
-    args: parseJson(call.pieces.join("")),
-  },
-  ...(call.signature === undefined ? {} : { thoughtSignature: call.signature }),
+const candidate = (index: number, parts: ReadonlyArray<object>, end: object = {}) => ({
+  content: { parts, role: "model" },
+  ...end,
+  index,
 })
 
-const ending = (said: Said) => {
-  if (!said.calls.every(isCall)) {
-    return { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call" }
-  }
-  return said.refusal === undefined
-    ? { finishReason: FINISH[said.finish] }
-    : { finishReason: "SAFETY", finishMessage: said.refusal }
-}
-
-const indices = (said: Said): ReadonlyArray<number> => Array.from({ length: said.asked.choices }, (_, index) => index)
-
-const whole = (said: Said) => {
-  const parts = [
-    ...(said.thinking === undefined ? [] : [{ text: said.thinking, thought: true }]),
-    ...(said.chunks.length === 0 ? [] : [{ text: said.chunks.join("") }]),
-    ...said.calls.filter(isCall).map(callPart),
-  ]
-  return {
-    candidates: indices(said).map((index) => ({
-      ...(parts.length === 0 ? {} : { content: { parts, role: "model" } }),
-      ...ending(said),
-      index,
-    })),
-    ...common(said),
-  }
-}
+const whole = (answer: FullAnswer) =>
+  response(
+    answer,
+    answer.choices.map(({ calls, finish, text }, index) => {
+      const parts = [...(text === null ? [] : [{ text: text.join("") }]), ...calls.map(callPart)]
+      return candidate(index, parts, { finishReason: FINISH[finish] })
+    }),
+  )
 
 /** Gemini ends its lines with CR LF. */
 const frame = (data: string): string => `data: ${data}\r\n\r\n`
 
-const partFrame = (said: Said, index: number, part: unknown): string =>
-  frame(JSON.stringify({ candidates: [{ content: { parts: [part], role: "model" }, index }], ...common(said) }))
+const frameOf = (answer: FullAnswer, part: object): string => frame(JSON.stringify(response(answer, [part])))
 
-const frames = (said: Said): ReadonlyArray<Frame> =>
-  indices(said).flatMap((index) => [
-    ...(said.thinking === undefined
-      ? []
-      : [{ kind: "other" as const, text: partFrame(said, index, { text: said.thinking, thought: true }) }]),
-    ...[...said.chunks.map((text) => ({ text })), ...said.calls.filter(isCall).map(callPart)].map((part): Frame => ({
-      kind: "content",
-      text: partFrame(said, index, part),
-    })),
-    {
-      kind: "other",
-      text: frame(
-        JSON.stringify({
-          candidates: [{ content: { parts: [{ text: "" }], role: "model" }, ...ending(said), index }],
-          ...common(said),
-        }),
-      ),
-    },
-  ])
+const choiceFrames = (answer: FullAnswer, { calls, finish, text }: Choice, index: number): ReadonlyArray<Frame> => [
+  ...[...(text ?? []).map((piece) => ({ text: piece })), ...calls.map(callPart)].map((part): Frame => ({
+    kind: "content",
+    text: frameOf(answer, candidate(index, [part])),
+  })),
+  { kind: "other", text: frameOf(answer, candidate(index, [{ text: "" }], { finishReason: FINISH[finish] })) },
+]
+
+/** Counts in frames before the last are of the answer so far. */
+const frames = (answer: FullAnswer): ReadonlyArray<Frame> => {
+  const { usage } = answer
+  const soFar = { ...answer, usage: usage && { ...usage, output: usage.reasoning ?? 0 } }
+  const framesOf = (answer: FullAnswer) =>
+    interleave(answer.choices.map((choice, index) => choiceFrames(answer, choice, index)))
+  return [...framesOf(soFar).slice(0, -1), ...framesOf(answer).slice(-1)]
+}
 
 const COMPLAINTS: Readonly<Record<Objection, readonly [status: number, name: string, message: string]>> = {
   "invalid-request": [400, "INVALID_ARGUMENT", "Request contains an invalid argument."],
@@ -115,57 +89,32 @@ const COMPLAINTS: Readonly<Record<Objection, readonly [status: number, name: str
 
 const rpc = (name: string, value: object) => ({ "@type": `type.googleapis.com/google.rpc.${name}`, ...value })
 
-const detailsOf = (objection: Objection, retryAfter: VendorOptions["retryAfter"]): ReadonlyArray<object> => [
-  ...(objection === "unauthorized"
-    ? [
-        rpc("ErrorInfo", {
-          reason: "API_KEY_INVALID",
-          domain: "googleapis.com",
-          metadata: { service: "generativelanguage.googleapis.com" },
-        }),
-      ]
-    : []),
-  ...(objection === "rate-limited"
-    ? [rpc("QuotaFailure", { violations: [{ quotaMetric: "generate_content_requests", quotaValue: "10" }] })]
-    : []),
-  ...(typeof retryAfter === "number" ? [rpc("RetryInfo", { retryDelay: `${retryAfter}s` })] : []),
-]
-
 const error = (objection: Objection, { message, retryAfter }: VendorOptions = {}): ErrorReply => {
   const [status, name, usual] = COMPLAINTS[objection]
   if (objection === "content-filtered") {
-    const usage = { promptTokenCount: 8, totalTokenCount: 8 }
-    return {
-      status,
-      body: { promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, usageMetadata: usage, modelVersion: "fake" },
-    }
+    return { status, body: { promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, modelVersion: "fake" } }
   }
-  const details = detailsOf(objection, retryAfter)
+  const details = [
+    ...(objection === "unauthorized" ? [rpc("ErrorInfo", { reason: "API_KEY_INVALID" })] : []),
+    ...(typeof retryAfter === "number" ? [rpc("RetryInfo", { retryDelay: `${retryAfter}s` })] : []),
+  ]
   return {
     status,
     headers: typeof retryAfter === "number" ? {} : retryAfterHeader(retryAfter),
-    body: {
-      error: { code: status, message: message ?? usual, status: name, ...(details.length === 0 ? {} : { details }) },
-    },
+    body: { error: { code: status, message: message ?? usual, status: name, details } },
   }
 }
 
 export const gemini: WireFormat = {
   name: "gemini",
   owns: ownsGemini,
-  key: ({ headers, query }) => headers["x-goog-api-key"] ?? query.get("key") ?? undefined,
+  key: (headers) => headers["x-goog-api-key"],
   read: readGemini,
-  streamType: "text/event-stream",
-  answerHeaders: () => ({ server: "scaffolding on HTTPServer2" }),
   whole,
   frames,
   frame,
   ping: ": ping\r\n\r\n",
-  chunk: (said, text) => partFrame(said, 0, { text }),
+  chunk: (answer, text) => frameOf(answer, candidate(0, [{ text }])),
   error,
-  missingKey: error("forbidden", {
-    message:
-      "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
-  }),
   errorFrame: frame(JSON.stringify(error("overloaded").body)),
 }

@@ -1,128 +1,75 @@
 /** OpenAI Chat Completions as the vendor speaks it. */
+import { type Choice, type FullAnswer, interleave } from "./FullAnswer.ts"
 import { readOpenAi } from "./OpenAiRequest.ts"
 import type { Objection, Spent, VendorOptions } from "./Reply.ts"
-import type { Said } from "./Said.ts"
 import { type ErrorReply, type Frame, retryAfterHeader, type WireFormat } from "./WireFormat.ts"
 
-const FINISH = {
-  stop: "stop",
-  length: "length",
-  tool_calls: "tool_calls",
-  content_filter: "content_filter",
-  context: "length",
-} as const
-
-const usageOf = (spent: Spent) => ({
-  prompt_tokens: spent.input,
-  completion_tokens: spent.output,
-  total_tokens: spent.input + spent.output,
-  prompt_tokens_details: { cached_tokens: spent.cached ?? 0, audio_tokens: 0 },
-  completion_tokens_details: {
-    reasoning_tokens: spent.reasoning ?? 0,
-    audio_tokens: 0,
-    accepted_prediction_tokens: 0,
-    rejected_prediction_tokens: 0,
-  },
+const usageOf = ({ cached = 0, input, output, reasoning = 0 }: Spent) => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
+  prompt_tokens_details: { cached_tokens: cached, audio_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: 0 },
 })
 
-const extra = (signature: string | undefined) =>
-  signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }
-
-const indices = (said: Said): ReadonlyArray<number> => Array.from({ length: said.asked.choices }, (_, index) => index)
-
-const common = (said: Said, object: string) => ({
-  id: `chatcmpl-${said.id}`,
+const head = ({ created, id, model }: FullAnswer, object: string) => ({
+  id,
   object,
-  created: said.created,
-  model: said.model,
+  created,
+  model,
   service_tier: "default",
   system_fingerprint: "fp_fake",
 })
 
-const whole = (said: Said) => ({
-  ...common(said, "chat.completion"),
-  choices: indices(said).map((index) => ({
+const whole = (answer: FullAnswer) => ({
+  ...head(answer, "chat.completion"),
+  choices: answer.choices.map(({ calls, finish, text }, index) => ({
     index,
     message: {
       role: "assistant",
-      content:
-        said.refusal !== undefined || (said.chunks.length === 0 && said.calls.length > 0) ? null : said.chunks.join(""),
-      refusal: said.refusal ?? null,
-      annotations: [],
-      ...(said.thinking === undefined ? {} : { reasoning_content: said.thinking }),
-      ...(said.calls.length === 0
+      content: text === null ? null : text.join(""),
+      refusal: null,
+      ...(calls.length === 0
         ? {}
         : {
-            tool_calls: said.calls.map((call) => ({
-              id: call.id,
+            tool_calls: calls.map(({ id, name, pieces }) => ({
+              id,
               type: "function",
-              function: { name: call.name, arguments: call.pieces.join("") },
-              ...extra(call.signature),
+              function: { name, arguments: pieces.join("") },
             })),
           }),
     },
     logprobs: null,
-    finish_reason: FINISH[said.finish],
+    finish_reason: finish,
   })),
-  ...(said.usage === null ? {} : { usage: usageOf(said.usage) }),
+  ...(answer.usage === null ? {} : { usage: usageOf(answer.usage) }),
 })
 
 const frame = (data: string): string => `data: ${data}\n\n`
 
-const chunkFrame = (said: Said, index: number, delta: unknown, finish: string | null = null): string =>
-  frame(
-    JSON.stringify({
-      ...common(said, "chat.completion.chunk"),
-      choices: [{ index, delta, logprobs: null, finish_reason: finish }],
-      ...(said.asked.usage ? { usage: null } : {}),
-    }),
-  )
+const chunkFrame = (answer: FullAnswer, choices: ReadonlyArray<object>, usage: object | null = null): string =>
+  frame(JSON.stringify({ ...head(answer, "chat.completion.chunk"), choices, usage }))
 
-const choiceFrames = (said: Said, index: number): ReadonlyArray<Frame> => {
-  const content = (delta: unknown): Frame => ({ kind: "content", text: chunkFrame(said, index, delta) })
-  const other = (delta: unknown, finish?: string): Frame => ({
-    kind: "other",
-    text: chunkFrame(said, index, delta, finish ?? null),
+const choiceFrames = (answer: FullAnswer, { calls, finish, text }: Choice, index: number): ReadonlyArray<Frame> => {
+  const piece = (kind: Frame["kind"], delta: object, finish_reason: string | null = null): Frame => ({
+    kind,
+    text: chunkFrame(answer, [{ index, delta, logprobs: null, finish_reason }]),
   })
-  const silent = said.chunks.length === 0 && said.calls.length > 0
   return [
-    other({ role: "assistant", content: silent ? null : "", refusal: null }),
-    ...(said.thinking === undefined ? [] : [other({ reasoning_content: said.thinking })]),
-    ...said.chunks.map((text) => content({ content: text })),
-    ...(said.refusal === undefined ? [] : [content({ refusal: said.refusal })]),
-    ...said.calls.flatMap((call, position) => [
-      other({
-        tool_calls: [
-          {
-            index: position,
-            id: call.id,
-            type: "function",
-            function: { name: call.name, arguments: "" },
-            ...extra(call.signature),
-          },
-        ],
-      }),
-      ...call.pieces.map((piece) => content({ tool_calls: [{ index: position, function: { arguments: piece } }] })),
+    piece("other", { role: "assistant", content: text === null ? null : "", refusal: null }),
+    ...(text ?? []).map((content) => piece("content", { content })),
+    ...calls.flatMap(({ id, name, pieces }, at) => [
+      piece("other", { tool_calls: [{ index: at, id, type: "function", function: { name, arguments: "" } }] }),
+      ...pieces.map((args) => piece("content", { tool_calls: [{ index: at, function: { arguments: args } }] })),
     ]),
-    other({}, FINISH[said.finish]),
+    piece("other", {}, finish),
   ]
 }
 
-/** The choices of one request advance side by side. */
-const interleave = (choices: ReadonlyArray<ReadonlyArray<Frame>>): ReadonlyArray<Frame> =>
-  (choices[0] ?? []).flatMap((_, position) => choices.flatMap((frames) => frames[position] ?? []))
-
-const frames = (said: Said): ReadonlyArray<Frame> => [
-  ...interleave(indices(said).map((index) => choiceFrames(said, index))),
-  ...(said.asked.usage && said.usage !== null
-    ? [
-        {
-          kind: "other" as const,
-          text: frame(
-            JSON.stringify({ ...common(said, "chat.completion.chunk"), choices: [], usage: usageOf(said.usage) }),
-          ),
-        },
-      ]
+const frames = (answer: FullAnswer, withUsage: boolean): ReadonlyArray<Frame> => [
+  ...interleave(answer.choices.map((choice, index) => choiceFrames(answer, choice, index))),
+  ...(withUsage && answer.usage !== null
+    ? [{ kind: "other" as const, text: chunkFrame(answer, [], usageOf(answer.usage)) }]
     : []),
   { kind: "sentinel", text: frame("[DONE]") },
 ]
@@ -160,21 +107,13 @@ const error = (objection: Objection, options: VendorOptions = {}): ErrorReply =>
 export const openAi: WireFormat = {
   name: "openai",
   owns: (path) => path === "/v1/chat/completions",
-  key: ({ headers }) => /^Bearer (.+)$/.exec(headers["authorization"] ?? "")?.[1],
+  key: (headers) => /^Bearer (.+)$/.exec(headers["authorization"] ?? "")?.[1],
   read: readOpenAi,
-  streamType: "text/event-stream; charset=utf-8",
-  answerHeaders: (said) => ({ "x-request-id": `req_${said.id}`, "openai-version": "2020-10-01" }),
   whole,
   frames,
   frame,
   ping: ": ping\n\n",
-  chunk: (said, text) => chunkFrame(said, 0, { content: text }),
+  chunk: (answer, content) => chunkFrame(answer, [{ index: 0, delta: { content }, finish_reason: null }]),
   error,
-  missingKey: {
-    status: 401,
-    body: {
-      error: { message: "You didn't provide an API key.", type: "invalid_request_error", param: null, code: null },
-    },
-  },
   errorFrame: frame(JSON.stringify(error("server-error").body)),
 }

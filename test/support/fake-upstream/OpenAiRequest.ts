@@ -1,202 +1,75 @@
-/**
- * Reads Chat Completions requests as strictly as OpenAI does. Members unknown here are let through, because
- * OpenAI-compatible vendors each have their own.
- */
-import { Result, Schema } from "effect"
-import type { Asked, Turn } from "./Asked.ts"
-import type { Received, Refusal } from "./WireFormat.ts"
+/** Reads Chat Completions requests: the members that an answer depends on. All others are let through. */
+import assert from "node:assert/strict"
+import { Schema } from "effect"
+import type { Meaning, Said } from "./Meaning.ts"
+import type { Received } from "./WireFormat.ts"
 
-const FunctionName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/))
-const Nullable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
-const RefusalPart = Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String })
-const ImagePart = Schema.Struct({
-  type: Schema.Literal("image_url"),
-  image_url: Schema.Struct({
-    url: Schema.String.check(Schema.isPattern(/^(https?:\/\/|data:image\/[a-z+.-]+;base64,[A-Za-z0-9+/]+=*$)/)),
-    detail: Schema.optionalKey(Schema.Literals(["auto", "low", "high", "original"])),
-  }),
-})
-const OtherPart = Schema.Struct({ type: Schema.Literals(["input_audio", "file"]) })
+const Part = Schema.Struct({ type: Schema.String, text: Schema.optionalKey(Schema.String) })
+const Named = Schema.Struct({ name: Schema.NonEmptyString })
 
-/** A string, or a list of the parts that this kind of message may have. */
-const content = <const Parts extends ReadonlyArray<Schema.Constraint>>(parts: Parts) =>
-  Schema.Union([Schema.String, Schema.Array(Schema.Union(parts)).check(Schema.isMinLength(1))])
-const TextContent = content([TextPart])
-const UserContent = content([TextPart, ImagePart, OtherPart])
-const AssistantContent = content([TextPart, RefusalPart])
-type Content = typeof UserContent.Type | typeof AssistantContent.Type
-
-const Call = Schema.Struct({
-  id: Schema.NonEmptyString,
-  type: Schema.Literal("function"),
-  function: Schema.Struct({ name: FunctionName, arguments: Schema.String }),
-  extra_content: Schema.optionalKey(
-    Schema.Struct({
-      google: Schema.optionalKey(Schema.Struct({ thought_signature: Schema.optionalKey(Schema.String) })),
-    }),
-  ),
-})
-
-const Message = Schema.Union([
-  Schema.Struct({ role: Schema.Literals(["system", "developer"]), content: TextContent }),
-  Schema.Struct({ role: Schema.Literal("user"), content: UserContent }),
+const decode = Schema.decodeUnknownSync(
   Schema.Struct({
-    role: Schema.Literal("assistant"),
-    content: Nullable(AssistantContent),
-    refusal: Nullable(Schema.String),
-    tool_calls: Schema.optionalKey(Schema.Array(Call).check(Schema.isMinLength(1))),
-  }),
-  Schema.Struct({ role: Schema.Literal("tool"), tool_call_id: Schema.NonEmptyString, content: TextContent }),
-])
-type Message = typeof Message.Type
-
-const ResponseFormat = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("text") }),
-  Schema.Struct({ type: Schema.Literal("json_object") }),
-  Schema.Struct({
-    type: Schema.Literal("json_schema"),
-    json_schema: Schema.Struct({
-      name: FunctionName,
-      schema: Schema.optionalKey(Schema.Unknown),
-      strict: Nullable(Schema.Boolean),
-    }),
-  }),
-])
-
-const Request = Schema.Struct({
-  model: Schema.NonEmptyString,
-  messages: Schema.Array(Message).check(Schema.isMinLength(1)),
-  stream: Nullable(Schema.Boolean),
-  stream_options: Nullable(Schema.Struct({ include_usage: Schema.optionalKey(Schema.Boolean) })),
-  tools: Schema.optionalKey(
-    Schema.Array(
+    model: Schema.NonEmptyString,
+    messages: Schema.NonEmptyArray(
       Schema.Struct({
-        type: Schema.Literal("function"),
-        function: Schema.Struct({
-          name: FunctionName,
-          description: Schema.optionalKey(Schema.String),
-          parameters: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
-          strict: Nullable(Schema.Boolean),
-        }),
+        role: Schema.Literals(["system", "developer", "user", "assistant", "tool"]),
+        content: optional(Schema.Union([Schema.String, Schema.Array(Part)])),
+        tool_calls: Schema.optionalKey(Schema.Array(Schema.Struct({ id: Schema.NonEmptyString, function: Named }))),
+        tool_call_id: Schema.optionalKey(Schema.NonEmptyString),
       }),
-    ).check(Schema.isMinLength(1)),
-  ),
-  tool_choice: Schema.optionalKey(
-    Schema.Union([
-      Schema.Literals(["none", "auto", "required"]),
-      Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: FunctionName }) }),
-    ]),
-  ),
-  parallel_tool_calls: Schema.optionalKey(Schema.Boolean),
-  response_format: Schema.optionalKey(ResponseFormat),
-  stop: Nullable(Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(4))])),
-  max_tokens: Nullable(Schema.Int.check(Schema.isGreaterThan(0))),
-  max_completion_tokens: Nullable(Schema.Int.check(Schema.isGreaterThan(0))),
-  temperature: Nullable(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
-  top_p: Nullable(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
-  n: Nullable(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 128 }))),
-})
-type Request = typeof Request.Type
+    ),
+    stream: optional(Schema.Boolean),
+    stream_options: optional(Schema.Struct({ include_usage: Schema.optionalKey(Schema.Boolean) })),
+    tools: Schema.optionalKey(Schema.Array(Schema.Struct({ function: Named }))),
+    response_format: Schema.optionalKey(
+      Schema.Struct({
+        type: Schema.Literals(["text", "json_object", "json_schema"]),
+        json_schema: Schema.optionalKey(Schema.Struct({ schema: Schema.optionalKey(Schema.Unknown) })),
+      }),
+    ),
+    n: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 128 }))),
+  }),
+)
 
-const decode = Schema.decodeUnknownResult(Request)
+const textOf = (content: string | ReadonlyArray<typeof Part.Type> | null | undefined): string =>
+  typeof content === "string" ? content : (content ?? []).map(({ text = "" }) => text).join("")
 
-const textOf = (content: Content | null | undefined): string =>
-  content == null
-    ? ""
-    : typeof content === "string"
-      ? content
-      : content.map((part) => (part.type === "text" ? part.text : "")).join("")
+const jsonOf = ({
+  json_schema,
+  type,
+}: {
+  readonly json_schema?: { readonly schema?: unknown }
+  readonly type: string
+}) => (type === "text" ? undefined : (json_schema?.schema ?? "any"))
 
-const turnOf = (message: Message): Turn => ({
-  role: message.role === "developer" ? "system" : message.role,
-  text: textOf(message.content),
-})
-
-/** Returns the error in the order of calls and results, if any. */
-const unpaired = (messages: ReadonlyArray<Message>): string | undefined => {
+export const readOpenAi = ({ body }: Pick<Received, "body">): Meaning => {
+  const { messages, ...request } = decode(body)
+  assert.ok(request.stream === true || request.stream_options == null, "only streams have stream_options")
   let open: ReadonlyArray<string> = []
-  for (const [index, message] of messages.entries()) {
-    if (message.role === "tool") {
-      if (!open.includes(message.tool_call_id)) {
-        return `Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'. (messages[${index}])`
-      }
-      open = open.filter((id) => id !== message.tool_call_id)
-      continue
+  const said = messages.map(({ content, role, tool_call_id = "", tool_calls = [] }): Said => {
+    const text = textOf(content)
+    if (role === "tool") {
+      assert.ok(open.includes(tool_call_id), "a result answers a call before it")
+      open = open.filter((id) => id !== tool_call_id)
+      return { resultOf: -1, name: "", value: text, images: [] }
     }
-    if (open.length > 0) break
-    open = message.role === "assistant" ? (message.tool_calls ?? []).map((call) => call.id) : []
-  }
-  return open.length === 0
-    ? undefined
-    : `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(", ")}`
-}
-
-const wrong = ({ messages, ...request }: Request): string | undefined => {
-  if (request.tools === undefined) {
-    for (const name of ["tool_choice", "parallel_tool_calls"] as const) {
-      if (request[name] !== undefined)
-        return `Invalid value for '${name}': '${name}' is only allowed when 'tools' are specified.`
-    }
-  }
-  if (request.stream_options != null && request.stream !== true) {
-    return "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-  }
-  if (request.max_tokens != null && request.max_completion_tokens != null) {
-    return "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
-  }
-  const named = typeof request.tool_choice === "object" ? request.tool_choice.function.name : undefined
-  if (named !== undefined && !request.tools?.some((tool) => tool.function.name === named)) {
-    return "Invalid value for 'tool_choice': the function is not in 'tools'."
-  }
-  const says = messages.map((message) => textOf(message.content)).join(" ")
-  if (request.response_format?.type === "json_object" && !/json/i.test(says)) {
-    return "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
-  }
-  return unpaired(messages)
-}
-
-const jsonOf = (format: Request["response_format"]): unknown =>
-  format === undefined || format.type === "text"
-    ? undefined
-    : format.type === "json_object"
-      ? "any"
-      : (format.json_schema.schema ?? "any")
-
-export const readOpenAi = (received: Received, key: string): Asked | Refusal => {
-  const decoded = decode(received.body)
-  if (Result.isFailure(decoded)) return { objection: "invalid-request", message: decoded.failure.message }
-  const request = decoded.success
-  const objection = wrong(request)
-  if (objection !== undefined) return { objection: "invalid-request", message: objection }
-  const turns = request.messages.map(turnOf)
-  const leading = turns.findIndex((turn) => turn.role !== "system")
-  const spoken = leading === -1 ? [] : turns.slice(leading)
+    assert.deepEqual(open, [], "each call is answered before anything else is said")
+    open = tool_calls.map(({ id }) => id)
+    return { who: role === "developer" ? "system" : role, text }
+  })
+  assert.deepEqual(open, [], "each call is answered")
+  const leading = said.findIndex((one) => !("who" in one && one.who === "system"))
+  const system = leading === -1 ? said : said.slice(0, leading)
   return {
-    wire: "openai",
-    key,
-    headers: received.headers,
-    body: received.body,
     model: request.model,
     stream: request.stream === true,
-    system: turns
-      .slice(0, turns.length - spoken.length)
-      .map((turn) => turn.text)
-      .join("\n\n"),
-    turns: spoken,
-    text: turns.at(-1)?.text ?? "",
+    system: system.map((one) => ("text" in one ? one.text : "")),
+    messages: said.slice(system.length).map((one) => [one]),
     tools: (request.tools ?? []).map((tool) => tool.function),
-    stop: typeof request.stop === "string" ? [request.stop] : (request.stop ?? []),
-    json: jsonOf(request.response_format),
+    json: request.response_format && jsonOf(request.response_format),
     choices: request.n ?? 1,
     usage: request.stream !== true || request.stream_options?.include_usage === true,
-    signatures: new Map(
-      request.messages.flatMap((message) =>
-        message.role === "assistant"
-          ? (message.tool_calls ?? []).map((call) => [call.id, call.extra_content?.google?.thought_signature] as const)
-          : [],
-      ),
-    ),
   }
 }

@@ -2,13 +2,11 @@
 import type { Asked } from "./Asked.ts"
 
 export interface ToolCallReply {
-  /** Default: made up, unique. `""`: a Gemini call without an id, as older models send it. */
+  /** Default: made up, unique. */
   readonly id?: string
   readonly name: string
   /** The arguments, or their JSON text in the pieces in which a stream sends it. */
   readonly arguments: Readonly<Record<string, unknown>> | ReadonlyArray<string>
-  /** Gemini's `thoughtSignature`; a request that sends this call back without it is then refused, as Gemini does. */
-  readonly signature?: string
 }
 
 /** Token counts. `input` includes `cached` and `cacheWritten`, `output` includes `reasoning`. */
@@ -20,17 +18,12 @@ export interface Spent {
   readonly reasoning?: number
 }
 
-/** `context` is an answer that filled the model's context window. */
-export type Finish = "stop" | "length" | "tool_calls" | "content_filter" | "context"
+export type Finish = "stop" | "length" | "tool_calls" | "content_filter"
 
 export interface Answer {
   /** A string is streamed word by word, an array in exactly these chunks. */
   readonly text?: string | ReadonlyArray<string>
   readonly toolCalls?: ReadonlyArray<ToolCallReply>
-  /** The model's thoughts: a separate block, part or member that is not part of the answer. */
-  readonly thinking?: string
-  /** The model declined, in these words. */
-  readonly refusal?: string
   /** Default: `tool_calls` when there are any, else `stop`. */
   readonly finish?: Finish
   /** Default: words in and words out. `null`: none is sent. */
@@ -77,11 +70,10 @@ export interface Break {
    * - `end`: the message ends properly, but the answer has no finish
    * - `garbage`: a chunk that is not JSON, then the rest as if nothing had happened
    * - `error`: the vendor's error event within the stream, then a proper end
-   * - `flood`: chunk upon chunk until the caller hangs up or `bytes` (default 64 MiB) are out, then a cut
-   * - `oversized`: one chunk of `bytes` (default 16 MiB), then the rest as if nothing had happened
+   * - `flood`: chunk upon chunk until the caller hangs up or 64 MiB are out, then a cut
+   * - `oversized`: one chunk of 16 MiB, then the rest as if nothing had happened
    */
   readonly how: "silence" | "reset" | "cut" | "end" | "garbage" | "error" | "flood" | "oversized"
-  readonly bytes?: number
 }
 
 /** Errors that a vendor may report. Each wire format has its own status and JSON for them. */

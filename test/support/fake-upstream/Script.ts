@@ -26,10 +26,6 @@ export class Script {
   private once: Array<Entry> = []
   private standing: Array<Entry> = []
 
-  get unused(): number {
-    return this.once.length
-  }
-
   add(match: Match | undefined, replies: ReadonlyArray<Reply>): void {
     this.once.push(...replies.map((reply) => ({ match, reply })))
   }

@@ -1,7 +1,8 @@
-/** The interface of a vendor's protocol, and the parts that all three share. */
-import type { Asked, WireName } from "./Asked.ts"
+/** The interface of a vendor's protocol. */
+import type { WireName } from "./Asked.ts"
+import type { FullAnswer } from "./FullAnswer.ts"
+import type { Meaning } from "./Meaning.ts"
 import type { Objection, RetryAfter, VendorOptions } from "./Reply.ts"
-import type { Said } from "./Said.ts"
 
 /** A piece of a stream. Only `content` counts as a chunk of the answer; a `sentinel` closes the stream. */
 export interface Frame {
@@ -15,15 +16,8 @@ export interface ErrorReply {
   readonly body: unknown
 }
 
-/** A request that the vendor would refuse. */
-export interface Refusal {
-  readonly objection: Objection
-  readonly message: string
-}
-
 export interface Received {
   readonly path: string
-  readonly query: URLSearchParams
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
 }
@@ -34,26 +28,20 @@ export interface WireFormat {
   /** Whether a path belongs to it. */
   readonly owns: (path: string) => boolean
   /** The caller's key, if it is where this vendor looks for it. */
-  readonly key: (received: Received) => string | undefined
-  /** Reads a request, or returns why the vendor would refuse it. */
-  readonly read: (received: Received, key: string) => Asked | Refusal
-  readonly streamType: string
-  readonly answerHeaders: (said: Said) => Readonly<Record<string, string>>
-  readonly whole: (said: Said) => unknown
-  readonly frames: (said: Said) => ReadonlyArray<Frame>
+  readonly key: (headers: Received["headers"]) => string | undefined
+  /** Reads a request, or throws why the vendor would refuse it. */
+  readonly read: (received: Received) => Meaning
+  readonly whole: (answer: FullAnswer) => unknown
+  readonly frames: (answer: FullAnswer, withUsage: boolean) => ReadonlyArray<Frame>
   /** A frame around arbitrary data. */
   readonly frame: (data: string) => string
   readonly ping: string
   /** One more chunk of text, for floods. */
-  readonly chunk: (said: Said, text: string) => string
+  readonly chunk: (answer: FullAnswer, text: string) => string
   readonly error: (objection: Objection, options?: VendorOptions) => ErrorReply
-  /** The vendor's answer to a request without a key, if it differs from that to a wrong key. */
-  readonly missingKey: ErrorReply
   /** An error within a stream that had begun well. */
   readonly errorFrame: string
 }
 
 export const retryAfterHeader = (value: RetryAfter | undefined): Record<string, string> =>
   value === undefined ? {} : { "retry-after": value instanceof Date ? value.toUTCString() : String(value) }
-
-export const isRefusal = (read: Asked | Refusal): read is Refusal => "objection" in read

@@ -1,70 +1,54 @@
-/** A sealed proxy made of the reference implementation, behind a scripted `fetch`, that can be told to misbehave. */
+/** The kit's lying proxy behind a scripted `fetch`, with a clock of its own. */
+import { randomBytes } from "node:crypto"
 import type { Fetch } from "../../../src/client/index.ts"
+import {
+  answer,
+  chatPayloads,
+  chatScript,
+  formOf,
+  type Script as Answer,
+} from "../../../src/conformance/lyingProxy/answer.ts"
+import { bodyOf, BREAK, type Lie, type Reply } from "../../../src/conformance/lyingProxy/Lie.ts"
+import {
+  offerAnswer,
+  offerClaims,
+  open,
+  type Opened,
+  type Session,
+} from "../../../src/conformance/lyingProxy/session.ts"
+import { state } from "../../../src/conformance/lyingProxy/statement.ts"
+import { omit } from "../../../src/conformance/omit.ts"
+import { isObject, type JsonObject } from "../../../src/domain/json/json.ts"
+import type { Form } from "../../../src/domain/protocol/transcript.ts"
 import * as reference from "./reference.ts"
-import { b64u, type Claims, fromB64u, text } from "./reference.ts"
-
-type Json = Readonly<Record<string, unknown>>
-export interface WireEvent {
-  readonly event: string
-  readonly data: unknown
-}
 
 /** The answer to one opened request. */
 export interface Script {
-  /** Payloads of the data frames, or their very text; by default an echo of the prompt. */
-  readonly payloads?: ReadonlyArray<Json | string>
+  /** Payloads of the data frames, or their very text; default: an echo of the prompt. */
+  readonly payloads?: ReadonlyArray<JsonObject | string>
   readonly status?: "complete" | "failed" | "aborted"
-  readonly problem?: Json
-  readonly usage?: Json | null
+  readonly problem?: JsonObject
+  readonly usage?: JsonObject | null
   /** Default: "stop" for a complete answer. */
   readonly finishReasons?: ReadonlyArray<string>
-  /** A failure or an abort in place of an answer; no provider was called unless one is named. */
-  readonly refuse?: { readonly problem: Json; readonly status?: "failed" | "aborted"; readonly provider?: string }
+  /** A failure in place of an answer; no provider was called unless one is named. */
+  readonly refuse?: { readonly problem: JsonObject; readonly provider?: string }
 }
 
-/** Hooks that change the proxy's output. Each receives the correct value. */
-export interface Hooks {
-  /** Claims of the session statement, before they are signed. */
-  readonly sessionClaims?: (claims: Claims) => Claims
-  /** The whole answer to `POST /v1/init`, after signing. */
-  readonly offer?: (body: Json) => unknown
-  readonly receiptClaims?: (claims: Claims) => Claims
-  readonly proofClaims?: (claims: Claims) => Claims
-  readonly receipt?: (statement: string) => unknown
-  readonly proof?: (statement: string) => unknown
-  /** The end record, or its very text. */
-  readonly record?: (record: Json) => unknown
-  /** How an end record gets its size. */
-  readonly fill?: (record: string) => Buffer
-  /** Base64url frames of a complete answer. */
-  readonly frames?: (frames: ReadonlyArray<string>) => unknown
-  readonly events?: (events: ReadonlyArray<WireEvent>) => ReadonlyArray<WireEvent | string>
-  /** The form that frames are bound to. */
-  readonly form?: reference.ReferenceForm
-  readonly responseNonce?: Buffer
-  /** Instead of any answer of its own. */
-  readonly respond?: (path: string, body: Json, call: number) => Response | undefined
+export interface Hooks extends Lie {
+  /** Answers in place of the proxy. */
+  readonly respond?: (path: string, body: JsonObject, call: number) => Response | undefined
 }
 
 export interface Call {
   readonly path: string
-  readonly body: Json
+  readonly body: JsonObject
   readonly init: RequestInit
 }
 
 export interface OpenedRequest {
-  readonly payload: Json
-  readonly bytes: Buffer
+  readonly payload: JsonObject
   readonly credential: string
-  readonly sessionId: string
-}
-
-interface Session {
-  readonly privateKey: Buffer
-  readonly suite: reference.ReferenceSuite
-  readonly attestation: string
-  readonly identity: reference.Identity
-  served: number
 }
 
 export const JSON_TYPE = { "content-type": "application/json" }
@@ -72,16 +56,7 @@ export const SEALED_TYPE = { "content-type": "application/vnd.sealgate.sealed+js
 export const json = (body: unknown, status = 200, headers: Record<string, string> = {}): Response =>
   new Response(JSON.stringify(body), { status, headers: { ...JSON_TYPE, ...headers } })
 
-/** A refusal without a seal. */
-export const refusal = (status: number, code: string, headers: Record<string, string> = {}): Response =>
-  json(problem(status, code), status, { "content-type": "application/problem+json", ...headers })
-
-const isRestart = (payload: unknown): payload is { readonly restart: { readonly provider: unknown } } =>
-  typeof payload === "object" && payload !== null && "restart" in payload
-
-const jsonOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
-
-export const problem = (status: number, code: string): Json => ({
+export const problem = (status: number, code: string) => ({
   type: `urn:sealgate:problem:${code}`,
   title: code,
   status,
@@ -89,10 +64,14 @@ export const problem = (status: number, code: string): Json => ({
   retryable: false,
 })
 
-export const renderEvents = (events: ReadonlyArray<WireEvent | string>): ReadonlyArray<string> =>
-  events.map((each) =>
-    typeof each === "string" ? each : `event: ${each.event}\ndata: ${JSON.stringify(each.data)}\n\n`,
-  )
+/** A refusal without a seal. */
+export const refusal = (status: number, code: string, headers: Record<string, string> = {}): Response =>
+  json(problem(status, code), status, { "content-type": "application/problem+json", ...headers })
+
+/** In place of an event: the stream stalls. */
+export const HANG = "\0hang"
+
+const stranger = reference.identityFrom(Buffer.alloc(32, 2))
 
 export class FakeProxy {
   identity: reference.Identity
@@ -107,14 +86,13 @@ export class FakeProxy {
   readonly opened: Array<OpenedRequest> = []
   /** Connections whose reader hung up before their end. */
   hungUp = 0
-  private readonly sessions = new Map<string, Session>()
-  private random = 0
+  private readonly sessions = new Map<string, Session & { readonly identity: reference.Identity; served: number }>()
 
   constructor(seed = 0x77) {
     this.identity = reference.identityFrom(Buffer.alloc(32, seed))
   }
 
-  get jwks(): Json {
+  get jwks() {
     return { keys: [this.identity.jwk] }
   }
 
@@ -130,7 +108,7 @@ export class FakeProxy {
   readonly fetch: Fetch = async (url, init) => {
     init.signal?.throwIfAborted()
     const path = new URL(url).pathname
-    const body = typeof init.body === "string" ? (JSON.parse(init.body) as Json) : {}
+    const body = typeof init.body === "string" ? (JSON.parse(init.body) as JsonObject) : {}
     this.calls.push({ path, body, init })
     // A client that loops must fail its test, not hang it.
     if (this.calls.length > 500) throw new Error("the client does not stop asking")
@@ -142,163 +120,71 @@ export class FakeProxy {
   }
 
   private now(): number {
-    return Date.now() + this.skew
-  }
-
-  private randomBytes(length: number): Buffer {
-    return reference.sha256(text(`random ${this.random++}`)).subarray(0, length)
+    return Math.floor((Date.now() + this.skew) / 1000)
   }
 
   private begin(body: string): unknown {
-    const id = b64u(this.randomBytes(16))
-    const privateKey = this.randomBytes(32)
-    const seconds = Math.floor(this.now() / 1000)
-    const { suites } = JSON.parse(body) as { readonly suites: ReadonlyArray<unknown> }
-    const suite = reference.suiteNamed(suites[0])
-    const claims = {
-      version: 2,
-      iat: seconds,
-      session_id: id,
-      public_key: b64u(reference.sessionPublicKey(suite, privateKey)),
-      suite: reference.SUITE_IDS[suite],
-      expires_at: seconds + this.ttlSeconds,
-      max_requests: this.maxRequests,
-      max_request_bytes: this.maxRequestBytes,
-      init_hash: reference.initHash(body),
-    }
-    const { statement } = reference.statement(this.identity, "session", this.hooks.sessionClaims?.(claims) ?? claims)
-    this.sessions.set(id, { privateKey, suite, attestation: statement, identity: this.identity, served: 0 })
-    const answer = { attestation: statement, ...this.jwks }
-    return this.hooks.offer === undefined ? answer : this.hooks.offer(answer)
+    const [id, privateKey] = [randomBytes(16), randomBytes(32)]
+    const { suites } = JSON.parse(body) as { readonly suites: ReadonlyArray<typeof reference.SUITE_IDS.X25519> }
+    const suite = suites.map(reference.suiteNamed)[0] ?? "X25519"
+    const { identity, maxRequestBytes, maxRequests, ttlSeconds: lifetimeSeconds } = this
+    const limits = { lifetimeSeconds, maxRequests, maxRequestBytes }
+    const claims = offerClaims({ suite, privateKey, id, body, now: this.now(), ...limits })
+    const signers = { pinned: identity, stranger }
+    const { statement } = state(signers, "session", claims, this.hooks.session)
+    this.sessions.set(reference.b64u(id), { privateKey, suite, attestation: statement, identity, served: 0 })
+    return offerAnswer(signers, statement, this.hooks)
   }
 
-  private async complete(body: Json, signal: AbortSignal | undefined): Promise<Response> {
-    const id = String(body["session_id"])
-    const session = this.sessions.get(id)
+  private async complete(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {
+    const session = this.sessions.get(String(body["session_id"]))
     if (session === undefined) return refusal(410, "session-gone")
     if (++session.served > this.maxRequests) throw new Error("the client used a session more often than it may")
-    const enc = fromB64u(String(body["enc"]))
-    const ciphertext = fromB64u(String(body["ciphertext"]))
-    const { plaintext, secret } = await reference.hpkeOpen(
-      session.privateKey,
-      {
-        suite: session.suite,
-        info: reference.requestInfo(session.attestation),
-        aad: reference.requestAad(fromB64u(id)),
-      },
-      enc,
-      ciphertext,
-    )
-    const inside = reference.unblock(plaintext)
-    const credential = inside.subarray(4, 4 + inside.readUInt32BE(0)).toString()
-    const bytes = reference.payloadIn(inside)
-    const payload = JSON.parse(bytes.toString()) as Json
-    this.opened.push({ payload, bytes, credential, sessionId: id })
-    const responseNonce = this.hooks.responseNonce ?? this.randomBytes(32)
-    const exchange: reference.Exchange = {
-      keys: reference.responseKeys(secret, enc, responseNonce),
-      requestHash: reference.requestHash(session.attestation, enc, ciphertext),
-      responseNonce,
-    }
-    return this.answer(exchange, session, id, { payload, bytes, credential }, signal)
+    const opened = await open(session, body)
+    this.opened.push({ payload: opened.payload, credential: opened.credential.toString() })
+    const form = formOf(opened.payload)
+    const reply = answer({
+      signers: { pinned: session.identity, stranger },
+      opened,
+      form,
+      unpaced: opened.payload["pace"] === 0,
+      script: this.answerTo(opened, form),
+      random: randomBytes,
+      lie: this.hooks,
+    })
+    return this.written(reply, signal)
   }
 
-  private answer(
-    exchange: reference.Exchange,
-    session: Session,
-    id: string,
-    request: { readonly payload: Json; readonly bytes: Buffer; readonly credential: string },
-    signal: AbortSignal | undefined,
-  ): Response {
-    const { refuse } = this.script
-    const { status = refuse === undefined ? "complete" : (refuse.status ?? "failed") } = this.script
-    const { usage = status === "complete" ? { total_tokens: 3 } : null } = this.script
-    const failure =
-      this.script.problem ?? refuse?.problem ?? (status === "complete" ? undefined : problem(502, "broken"))
-    const completion = request.payload["body"] as Json
-    const streamed = completion["stream"] === true
-    const nonce = { response_nonce: b64u(exchange.responseNonce) }
-    const form = this.hooks.form ?? (streamed ? "stream" : "complete")
-    const floor = streamed && request.payload["pace"] === 0 ? reference.UNPACED_FLOOR : reference.FLOOR
-    const frames: Array<reference.Frame> = []
-    const nothing = streamed ? [{ deltas: [] }] : ["null"]
-    const said = refuse === undefined ? echo(String(completion["prompt"]), streamed) : nothing
-    for (const payload of this.script.payloads ?? said) {
-      frames.push(reference.sealFrame(exchange, form, frames, text(jsonOf(payload)), false, floor))
-    }
-    const { finishReasons = status === "complete" ? ["stop"] : [] } = this.script
-    const restart = (this.script.payloads ?? []).findLast((payload) => isRestart(payload))
-    const asked = request.payload["provider"] ?? "provider1"
-    const provider = refuse === undefined ? (restart?.restart.provider ?? asked) : (refuse.provider ?? null)
-    const common = { iat: Math.floor(this.now() / 1000), session_id: id }
-    const claims: Claims = {
-      version: 2,
-      ...common,
-      iss: session.identity.kid,
-      jti: request.payload["request_id"],
-      form: streamed ? "stream" : "complete",
+  private answerTo({ payload }: Opened, form: Form): Answer {
+    const { finishReasons, payloads, problem: failure, refuse, usage } = this.script
+    const { status = refuse === undefined ? "complete" : "failed" } = this.script
+    const isComplete = status === "complete"
+    const nothing = form === "stream" ? [{ deltas: [] }] : ["null"]
+    const echo = chatPayloads(form, String(Object(payload["body"])["prompt"])).map((each) => omit(each, "usage"))
+    const restart = payloads?.findLast((each) => isObject(each) && isObject(each["restart"]))
+    const served = isObject(restart) ? Object(restart["restart"]).provider : (payload["provider"] ?? "provider1")
+    const provider: string | null = refuse === undefined ? served : (refuse.provider ?? null)
+    const script = chatScript(String(payload["request_id"]), payloads ?? (refuse === undefined ? echo : nothing))
+    const said = failure ?? refuse?.problem ?? (isComplete ? undefined : problem(502, "broken"))
+    return {
+      ...script,
       status,
+      ...(said === undefined ? {} : { problem: said }),
       provider,
-      model: provider === null ? null : "model-1",
-      finish_reasons: finishReasons,
-      usage,
-      received_at: common.iat,
-      completed_at: common.iat,
-      request_hash: b64u(exchange.requestHash),
-      root: b64u(frames.at(-1)?.chain ?? reference.chainSeed(exchange.requestHash, exchange.responseNonce)),
-      count: frames.length,
-      request_commitment: b64u(reference.requestCommitment(exchange.keys, request.credential, request.bytes)),
-      response_commitment: b64u(
-        reference.responseCommitment(
-          exchange.keys.commitKey,
-          frames.map(({ payload }) => payload),
-        ),
-      ),
-      prompt_persisted: false,
-      software: "reference/1",
+      model: provider === null ? null : script.model,
+      finish_reasons: finishReasons ?? (isComplete ? ["stop"] : []),
+      usage: usage === undefined ? (isComplete ? { total_tokens: 3 } : null) : usage,
+      receivedAt: this.now(),
+      completedAt: this.now(),
     }
-    const receipt = reference.statement(session.identity, "receipt", this.hooks.receiptClaims?.(claims) ?? claims)
-    const record: Json = {
-      status,
-      finish_reasons: finishReasons,
-      usage,
-      ...(failure === undefined ? {} : { problem: failure }),
-      receipt: this.hooks.receipt?.(receipt.statement) ?? receipt.statement,
-    }
-    const fill = this.hooks.fill ?? reference.filled
-    const recordText = fill(jsonOf(this.hooks.record?.(record) ?? record))
-    frames.push(reference.sealFrame(exchange, form, frames, recordText, true, floor))
-    if (!streamed) return json({ ...nonce, frames: this.changeFrames(frames) }, 200, SEALED_TYPE)
-
-    const proofClaims: Claims = {
-      version: 2,
-      ...common,
-      iss: session.identity.kid,
-      request_hash: b64u(exchange.requestHash),
-      root: b64u(frames.at(-1)?.chain ?? Buffer.alloc(0)),
-      count: frames.length,
-    }
-    const proof = reference.statement(session.identity, "proof", this.hooks.proofClaims?.(proofClaims) ?? proofClaims)
-    const events: ReadonlyArray<WireEvent> = [
-      { event: "open", data: nonce },
-      ...frames.map(({ ciphertext, final, index }) => ({
-        event: "frame",
-        data: { seq: index, ...(final ? { final } : {}), ciphertext: b64u(ciphertext) },
-      })),
-      { event: "proof", data: { proof: this.hooks.proof?.(proof.statement) ?? proof.statement } },
-    ]
-    return this.eventStream(renderEvents(this.hooks.events?.(events) ?? events), signal)
-  }
-
-  private changeFrames(frames: ReadonlyArray<reference.Frame>): unknown {
-    const wire = frames.map(({ ciphertext }) => b64u(ciphertext))
-    return this.hooks.frames?.(wire) ?? wire
   }
 
   /** A body that gives one piece per read, breaks at {@link BREAK}, waits for ever at {@link HANG}, and heeds `signal`. */
-  private eventStream(pieces: ReadonlyArray<string>, signal: AbortSignal | undefined): Response {
-    const left = [...pieces]
-    const encoder = new TextEncoder()
+  private written(reply: Reply, signal: AbortSignal | undefined): Response {
+    const { headers, status } = reply
+    if (headers["content-type"] !== "text/event-stream")
+      return new Response(new Uint8Array(bodyOf(reply)), { headers, status })
+    const left = [...reply.body]
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -315,7 +201,7 @@ export class FakeProxy {
           if (next === undefined) controller.close()
           else if (next === BREAK) controller.error(new TypeError("terminated"))
           else if (next === HANG) return new Promise(() => undefined)
-          else controller.enqueue(encoder.encode(next))
+          else controller.enqueue(new Uint8Array(Buffer.from(next)))
           return undefined
         },
         cancel: () => {
@@ -324,23 +210,6 @@ export class FakeProxy {
       },
       { highWaterMark: 0 },
     )
-    return new Response(body, { headers: { "content-type": "text/event-stream" } })
+    return new Response(body, { headers, status })
   }
-}
-
-/** In the place of an event: the connection breaks, or nothing comes any more. */
-export const BREAK = "\0break"
-export const HANG = "\0hang"
-
-const echo = (prompt: string, streamed: boolean): ReadonlyArray<Json> => {
-  const common = { id: "c1", created: 1, model: "model-1" }
-  const message = { role: "assistant", content: prompt }
-  if (!streamed) {
-    const choices = [{ index: 0, message, finish_reason: "stop" }]
-    return [{ ...common, object: "chat.completion", choices }]
-  }
-  const chunk = (delta: object, finish_reason: string | null = null): Json => ({
-    deltas: [{ ...common, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] }],
-  })
-  return [...prompt.split(/(?<= )/).map((content) => chunk({ content })), chunk({}, "stop")]
 }

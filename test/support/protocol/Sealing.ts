@@ -4,6 +4,7 @@ import { Cause, Clock, Duration, Effect, Fiber, Layer, type Pull, Stream } from 
 import type { Bytes } from "../../../src/domain/bytes/bytes.ts"
 import { parseStatement } from "../../../src/domain/protocol/statement.ts"
 import { type Suite, type SuiteId, X25519 } from "../../../src/domain/protocol/suites.ts"
+import type { Form } from "../../../src/domain/protocol/transcript.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
@@ -109,7 +110,7 @@ export const sealPayload = async (
   const { ciphertext, enc, secret } = await reference.hpkeSeal(
     reference.fromB64u(offer.public_key),
     {
-      suite: reference.suiteNamed(offer.suite),
+      suite: reference.suiteNamed(offer.suite) ?? "X25519",
       info: reference.requestInfo(offer.attestation),
       aad: reference.requestAad(reference.fromB64u(offer.session_id)),
     },
@@ -158,7 +159,7 @@ export const openAnswer = (request: ReferenceRequest, answer: Collected): Opened
 }
 
 export interface Collected {
-  readonly form: reference.ReferenceForm
+  readonly form: Form
   readonly responseNonce: Bytes
   readonly frames: ReadonlyArray<Buffer>
   readonly proof: string | undefined
@@ -177,9 +178,9 @@ export const eventsOf = ({ begin }: Extract<SealedAnswer, { readonly _tag: "Stre
       let last: Effect.Effect<never, Cause.Done> | undefined
       let waiting: (() => void) | undefined
       const tell = () => {
-        const told = waiting
+        const wake = waiting
         waiting = undefined
-        told?.()
+        wake?.()
       }
       const close = (how: Effect.Effect<never, Cause.Done>) => {
         last ??= how

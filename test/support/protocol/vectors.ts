@@ -1,4 +1,10 @@
 /** The published vectors: fixed inputs, everything else computed by the reference implementation. */
+import { eventsOf, sealAnswer } from "../../../src/conformance/lyingProxy/answer.ts"
+import { offerClaims } from "../../../src/conformance/lyingProxy/session.ts"
+import { type Signers, state } from "../../../src/conformance/lyingProxy/statement.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import type { SuiteName } from "../../../src/domain/protocol/suites.ts"
+import type { Form } from "../../../src/domain/protocol/transcript.ts"
 import * as reference from "./reference.ts"
 import { b64u, hex, text } from "./reference.ts"
 
@@ -78,30 +84,20 @@ const SUITES = {
   X25519: { secret: counting(32, 0x40), id: counting(16, 0xa0) },
 } as const
 
-const makeSession = (identity: reference.Identity, suite: reference.ReferenceSuite) => {
+const makeSession = (signers: Signers, suite: SuiteName) => {
   const { id, secret } = SUITES[suite]
-  const publicKey = reference.sessionPublicKey(suite, secret)
-  const offered =
-    suite === "X25519"
-      ? [reference.SUITE_IDS.X25519]
-      : [reference.SUITE_IDS["MLKEM768-X25519"], reference.SUITE_IDS.X25519]
-  const body = JSON.stringify({ client_nonce: b64u(CLIENT_NONCE), suites: offered })
-  const signed = reference.statement(identity, "session", {
-    iat: BEGUN_AT / 1000,
-    session_id: b64u(id),
-    public_key: b64u(publicKey),
-    suite: reference.SUITE_IDS[suite],
-    expires_at: BEGUN_AT / 1000 + 300,
-    max_requests: 256,
-    max_request_bytes: 784_896,
-    init_hash: reference.initHash(body),
-  })
+  const offered = suite === "X25519" ? ["X25519" as const] : reference.SUITE_NAMES
+  const suites = offered.map((name) => reference.SUITE_IDS[name])
+  const body = JSON.stringify({ client_nonce: b64u(CLIENT_NONCE), suites })
+  const limits = { lifetimeSeconds: 300, maxRequests: 256, maxRequestBytes: 784_896 }
+  const offering = { suite, privateKey: secret, id, body, now: BEGUN_AT / 1000, ...limits }
+  const signed = state(signers, "session", offerClaims(offering))
   return {
     name: suite,
     begun_at_ms: BEGUN_AT,
     session_id: hex(id),
     private_key: hex(secret),
-    public_key: hex(publicKey),
+    public_key: hex(reference.sessionPublicKey(suite, secret)),
     request_body: body,
     claims: signed.claims,
     signing_input: signed.signingInput,
@@ -113,9 +109,9 @@ type Session = ReturnType<typeof makeSession>
 
 interface Script {
   readonly name: string
-  readonly suite: reference.ReferenceSuite
+  readonly suite: SuiteName
   readonly credential?: string
-  readonly form: reference.ReferenceForm
+  readonly form: Form
   readonly description: string
   readonly requestId: string
   readonly ephemeral: number
@@ -139,7 +135,7 @@ interface Script {
     readonly provider: string | null
     readonly model: string | null
     readonly finish_reasons: ReadonlyArray<string>
-    readonly usage: object | null
+    readonly usage: JsonObject | null
   }
 }
 
@@ -149,7 +145,7 @@ interface Body {
   readonly event_stream?: ReadonlyArray<{ readonly event: string; readonly data: string }>
 }
 
-const makeExchange = async (identity: reference.Identity, session: Session, software: string, script: Script) => {
+const makeExchange = async (signers: Signers, session: Session, software: string, script: Script) => {
   const { credential = "", suite } = script
   const sessionId = SUITES[suite].id
   const fixed = Buffer.alloc(suite === "X25519" ? 32 : 64, script.ephemeral)
@@ -172,79 +168,42 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
   const recipient = reference.fromHex(session.public_key)
   const { ciphertext, enc, secret } = await reference.hpkeSeal(recipient, { suite, info, aad }, padded, fixed)
   const requestHash = reference.requestHash(session.attestation, enc, ciphertext)
-  const responseNonce = Buffer.alloc(32, script.ephemeral + 1)
-  const keys = reference.responseKeys(secret, enc, responseNonce)
-  const exchange = { keys, requestHash, responseNonce }
-
-  const frames: Array<reference.Frame> = []
-  const floor = script.form === "stream" && script.pace === 0 ? reference.UNPACED_FLOOR : reference.FLOOR
-  const seal = (payload: Buffer, final: boolean) =>
-    frames.push(reference.sealFrame(exchange, script.form, frames, payload, final, floor))
-  const dataFrames = script.payloads.map((value) => text(JSON.stringify(value)))
-  for (const data of dataFrames) seal(data, false)
-
-  const seconds = Math.floor(script.completedAt / 1000)
-  const { finish_reasons, model, provider, usage } = script.end
-  const { status } = script
-  const dataRoot = frames.at(-1)?.chain ?? reference.chainSeed(requestHash, responseNonce)
-  const requestCommitment = reference.requestCommitment(keys, credential, payload)
-  const responseCommitment = reference.responseCommitment(keys.commitKey, dataFrames)
-  const receipt = reference.statement(identity, "receipt", {
-    iat: seconds,
-    jti: script.raw === undefined ? script.requestId : null,
-    session_id: b64u(sessionId),
+  const sealed = sealAnswer({
+    signers,
+    opened: {
+      sessionId: b64u(sessionId),
+      payloadBytes: payload,
+      credential: text(credential),
+      enc,
+      secret,
+      requestHash,
+    },
     form: script.form,
-    status,
-    provider,
-    model,
-    finish_reasons,
-    usage,
-    received_at: Math.floor(script.receivedAt / 1000),
-    completed_at: seconds,
-    request_hash: b64u(requestHash),
-    request_commitment: b64u(requestCommitment),
-    root: b64u(dataRoot),
-    count: frames.length,
-    response_commitment: b64u(responseCommitment),
-    prompt_persisted: false,
-    software,
+    unpaced: script.pace === 0,
+    script: {
+      payloads: script.payloads,
+      status: script.status,
+      ...(script.problem === undefined ? {} : { problem: script.problem }),
+      jti: script.raw === undefined ? script.requestId : null,
+      ...script.end,
+      receivedAt: Math.floor(script.receivedAt / 1000),
+      completedAt: Math.floor(script.completedAt / 1000),
+      software,
+    },
+    random: () => Buffer.alloc(32, script.ephemeral + 1),
   })
-  const { problem } = script
-  const record = {
-    status,
-    finish_reasons,
-    usage,
-    ...(problem === undefined ? {} : { problem }),
-    receipt: receipt.statement,
-  }
-  seal(reference.filled(JSON.stringify(record)), true)
-  const proof = reference.statement(identity, "proof", {
-    iat: seconds,
-    session_id: b64u(sessionId),
-    request_hash: b64u(requestHash),
-    root: b64u(frames.at(-1)?.chain ?? dataRoot),
-    count: frames.length,
-  })
+  const { commitments, exchange, frames, proof, receipt, wire } = sealed
+  const { keys, responseNonce } = exchange
   const ending = {
-    request_commitment: hex(requestCommitment),
-    response_commitment: hex(responseCommitment),
+    request_commitment: hex(commitments.request),
+    response_commitment: hex(commitments.response),
     receipt: receipt.statement,
     receipt_claims: receipt.claims,
   }
-
-  const wireFrames = frames.map((frame) => b64u(frame.ciphertext))
-  const events = [
-    { event: "open", data: { response_nonce: b64u(responseNonce) } },
-    ...frames.map(({ ciphertext, final, index }) => ({
-      event: "frame",
-      data: { seq: index, ...(final ? { final } : {}), ciphertext: b64u(ciphertext) },
-    })),
-    { event: "proof", data: { proof: proof.statement } },
-  ]
   const body: Body =
     script.form === "stream"
-      ? { event_stream: events.map(({ data, event }) => ({ event, data: JSON.stringify(data) })) }
-      : { body: { response_nonce: b64u(responseNonce), frames: wireFrames } }
+      ? { event_stream: eventsOf(wire).map(({ data, event }) => ({ event, data: JSON.stringify(data) })) }
+      : { body: { response_nonce: wire.response_nonce, frames: wire.frames } }
 
   return {
     name: script.name,
@@ -275,7 +234,7 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
       base_nonce: hex(keys.baseNonce),
       commit_key: hex(keys.commitKey),
       credential_key: hex(keys.credentialKey),
-      credential_commitment: hex(reference.credentialCommitment(keys, credential)),
+      credential_commitment: hex(reference.credentialCommitment(keys, text(credential))),
       chain_seed: hex(reference.chainSeed(requestHash, responseNonce)),
       frames: frames.map((frame) => ({
         index: frame.index,
@@ -659,12 +618,13 @@ const scripts: ReadonlyArray<Script> = [
 /** Everything that docs/protocol/vectors.json holds. `software` is what receipts state. */
 export const makeVectors = async (software: string) => {
   const identity = reference.identityFrom(SEED)
+  const signers = { pinned: identity, stranger: identity }
   const sessions = {
-    "MLKEM768-X25519": makeSession(identity, "MLKEM768-X25519"),
-    X25519: makeSession(identity, "X25519"),
+    "MLKEM768-X25519": makeSession(signers, "MLKEM768-X25519"),
+    X25519: makeSession(signers, "X25519"),
   }
   const exchanges = []
-  for (const script of scripts) exchanges.push(await makeExchange(identity, sessions[script.suite], software, script))
+  for (const script of scripts) exchanges.push(await makeExchange(signers, sessions[script.suite], software, script))
   return {
     protocol: "sealgate sealed completions, version 2",
     encoding:

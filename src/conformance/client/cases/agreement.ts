@@ -1,13 +1,12 @@
 /** Receipts and proofs with a correct signature that contradict each other, the request or the answer. */
 import { omit } from "../../omit.ts"
-import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
-import { sha256 } from "../../../services/sealing/sha256.ts"
-import { type Case, type CaseClass, refused } from "../Case.ts"
+import { b64u, sha256 } from "../../lyingProxy/reference.ts"
+import { type Case, refused } from "../Case.ts"
 
 const STREAM = { form: "stream" } as const
-const ANOTHER_HASH = encodeBase64Url(sha256(new Uint8Array(1)))
-const ANOTHER_ID = encodeBase64Url(new Uint8Array(16))
+const ANOTHER_HASH = b64u(sha256(new Uint8Array(1)))
+const ANOTHER_ID = b64u(new Uint8Array(16))
 
 const receipt = (name: string, says: string, change: (claims: JsonObject) => JsonObject, must = "C41"): Case =>
   refused(must, `receipt-${name}`, `gives a receipt ${says}`, {
@@ -27,7 +26,7 @@ const HOUR = 3600
 /** A time in the year 2058. */
 const FAR = 2_777_000_000
 
-const TAKEOVER = { reason: "unavailable", provider: "provider2", model: "model-1" }
+const TAKEOVER = { reason: "unavailable", provider: "provider9", model: "model-1" }
 
 /** Changes the token counts of an answer, but not of its end record. */
 const counted = (payload: JsonObject): JsonObject => {
@@ -38,94 +37,89 @@ const counted = (payload: JsonObject): JsonObject => {
     : { ...payload, usage }
 }
 
-export const agreement: CaseClass = {
-  title: "Agreement of receipt, proof and answer",
-  cases: [
-    receipt("jti-other", "of another request_id", () => ({ jti: "00000000-0000-4000-8000-000000000000" })),
-    receipt("jti-null", "without a request_id, though there was one", () => ({ jti: null })),
-    receipt("session-other", "of another session", () => ({ session_id: ANOTHER_ID })),
-    receipt("request-hash", "of another request_hash", () => ({ request_hash: ANOTHER_HASH })),
-    receipt("form", "of the other form", ({ form }) => ({ form: form === "stream" ? "complete" : "stream" })),
-    receipt("status", "of a failure, about a complete answer", () => ({ status: "failed" })),
-    receipt("finish-reasons", "of other finish_reasons", () => ({ finish_reasons: ["length"] })),
-    receipt("usage", "of another usage", () => ({ usage: { total_tokens: 1_000_000 } })),
-    receipt("model-other", "of a model that the answer does not name", () => ({ model: "model-9" })),
-    receipt("model-none", "of no model, though the answer names one", () => ({ model: null })),
-    refused("C41", "usage-of-frames", "gives another usage in record and receipt than in the answer", {
-      payloads: (payloads) =>
-        payloads.map((payload, index) => (index === payloads.length - 1 ? counted(payload) : payload)),
-    }),
-    refused("C41", "finish-reasons-of-frames", "gives other finish_reasons in record and receipt than in the answer", {
-      record: (record) => ({ ...record, finish_reasons: ["length"] }),
-      receipt: { claims: (claims) => ({ ...claims, finish_reasons: ["length"] }) },
-    }),
-    refused(
-      "C41",
-      "provider-of-restart",
-      "gives a receipt of the provider that another one took over from",
-      { payloads: (payloads) => [{ restart: TAKEOVER, deltas: [] }, ...payloads] },
-      { form: "stream", restart: true },
-    ),
-    receipt("provider-none", "of a complete answer by nobody", () => ({ provider: null })),
-    receipt(
-      "late",
-      "of a request that came long after it was issued",
-      () => ({ received_at: FAR, completed_at: FAR, iat: FAR }),
-      "C42",
-    ),
-    receipt("stated-late", "that was made long after the client had it", () => ({ iat: FAR }), "C42"),
-    receipt("root", "over another chain", () => ({ root: ANOTHER_HASH })),
-    receipt("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
-    receipt("count-less", "of one frame less than came", ({ count }) => ({ count: Number(count) - 1 })),
-    receipt("request-commitment", "that commits to another request", () => ({ request_commitment: ANOTHER_HASH })),
-    receipt("response-commitment", "that commits to another answer", () => ({ response_commitment: ANOTHER_HASH })),
-    receipt(
-      "early",
-      "of a request that came before its session began",
-      ({ received_at }) => ({ received_at: Number(received_at) - HOUR }),
-      "C42",
-    ),
-    receipt(
-      "done-early",
-      "of an answer that was done before the request came",
-      ({ completed_at }) => ({ completed_at: Number(completed_at) - HOUR }),
-      "C42",
-    ),
-    receipt(
-      "stated-early",
-      "that was made before the answer was done",
-      ({ iat }) => ({ iat: Number(iat) - HOUR }),
-      "C42",
-    ),
-    refused("C41", "receipt-missing", "gives no receipt", { record: (record) => omit(record, "receipt") }),
-    refused("C41", "receipt-null", "gives null for a receipt", {
-      record: (record) => ({ ...record, receipt: null }),
-    }),
-    proof("session-other", "of another session", () => ({ session_id: ANOTHER_ID })),
-    proof("request-hash", "of another request_hash", () => ({ request_hash: ANOTHER_HASH })),
-    proof("root", "over another chain", () => ({ root: ANOTHER_HASH })),
-    proof("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
-    proof("count-less", "of the data frames alone", ({ count }) => ({ count: Number(count) - 1 })),
-    proof("late", "that was made long after the client had it", () => ({ iat: FAR })),
-    proof("early", "that was made before its receipt", ({ iat }) => ({ iat: Number(iat) - HOUR })),
-    refused(
-      "C43",
-      "proof-missing",
-      "gives an empty proof event",
-      {
-        events: (events) => events.map((each) => (each.event === "proof" ? { event: "proof", data: {} } : each)),
-      },
-      STREAM,
-    ),
-    refused(
-      "C43",
-      "proof-of-another",
-      "gives the proof of another answer to the same request",
-      {
-        events: (events, { again }) =>
-          events.map((each) => (each.event === "proof" ? { event: "proof", data: { proof: again().proof } } : each)),
-      },
-      STREAM,
-    ),
-  ],
-}
+export const agreement: ReadonlyArray<Case> = [
+  receipt("jti-other", "of another request_id", () => ({ jti: "00000000-0000-4000-8000-000000000000" })),
+  receipt("jti-null", "without a request_id, though there was one", () => ({ jti: null })),
+  receipt("session-other", "of another session", () => ({ session_id: ANOTHER_ID })),
+  receipt("request-hash", "of another request_hash", () => ({ request_hash: ANOTHER_HASH })),
+  receipt("form", "of the other form", ({ form }) => ({ form: form === "stream" ? "complete" : "stream" })),
+  receipt("status", "of a failure, about a complete answer", () => ({ status: "failed" })),
+  receipt("finish-reasons", "of other finish_reasons", () => ({ finish_reasons: ["length"] })),
+  receipt("usage", "of another usage", () => ({ usage: { total_tokens: 1_000_000 } })),
+  receipt("model-other", "of a model that the answer does not name", () => ({ model: "model-9" })),
+  receipt("model-none", "of no model, though the answer names one", () => ({ model: null })),
+  refused("C41", "usage-of-frames", "gives another usage in record and receipt than in the answer", {
+    payloads: (payloads) =>
+      payloads.map((payload, index) => (index === payloads.length - 1 ? counted(payload) : payload)),
+  }),
+  refused("C41", "finish-reasons-of-frames", "gives other finish_reasons in record and receipt than in the answer", {
+    record: (record) => ({ ...record, finish_reasons: ["length"] }),
+    receipt: { claims: (claims) => ({ ...claims, finish_reasons: ["length"] }) },
+  }),
+  refused(
+    "C41",
+    "provider-of-restart",
+    "gives a receipt of the provider that another one took over from",
+    { payloads: (payloads) => [{ restart: TAKEOVER, deltas: [] }, ...payloads] },
+    { form: "stream", restart: true },
+  ),
+  receipt("provider-none", "of a complete answer by nobody", () => ({ provider: null })),
+  receipt(
+    "late",
+    "of a request that came long after it was issued",
+    () => ({ received_at: FAR, completed_at: FAR, iat: FAR }),
+    "C42",
+  ),
+  receipt("stated-late", "that was made long after the client had it", () => ({ iat: FAR }), "C42"),
+  receipt("count-missing", "without a count", () => ({ count: undefined }), "C31"),
+  receipt("model-number", "of a model that is a number", () => ({ model: 5 }), "C31"),
+  receipt("usage-number", "of a usage that is a number", () => ({ usage: 3 }), "C31"),
+  receipt("root", "over another chain", () => ({ root: ANOTHER_HASH })),
+  receipt("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
+  receipt("count-less", "of one frame less than came", ({ count }) => ({ count: Number(count) - 1 })),
+  receipt("request-commitment", "that commits to another request", () => ({ request_commitment: ANOTHER_HASH })),
+  receipt("response-commitment", "that commits to another answer", () => ({ response_commitment: ANOTHER_HASH })),
+  receipt(
+    "early",
+    "of a request that came before its session began",
+    ({ received_at }) => ({ received_at: Number(received_at) - HOUR }),
+    "C42",
+  ),
+  receipt(
+    "done-early",
+    "of an answer that was done before the request came",
+    ({ completed_at }) => ({ completed_at: Number(completed_at) - HOUR }),
+    "C42",
+  ),
+  receipt(
+    "stated-early",
+    "that was made before the answer was done",
+    ({ iat }) => ({ iat: Number(iat) - HOUR }),
+    "C42",
+  ),
+  refused("C41", "receipt-missing", "gives no receipt", { record: (record) => omit(record, "receipt") }),
+  refused("C41", "receipt-null", "gives null for a receipt", {
+    record: (record) => ({ ...record, receipt: null }),
+  }),
+  proof("session-other", "of another session", () => ({ session_id: ANOTHER_ID })),
+  proof("request-hash", "of another request_hash", () => ({ request_hash: ANOTHER_HASH })),
+  proof("count-missing", "without a count", () => ({ count: undefined })),
+  proof("root", "over another chain", () => ({ root: ANOTHER_HASH })),
+  proof("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
+  proof("count-less", "of the data frames alone", ({ count }) => ({ count: Number(count) - 1 })),
+  proof("late", "that was made long after the client had it", () => ({ iat: FAR })),
+  proof("early", "that was made before its receipt", ({ iat }) => ({ iat: Number(iat) - HOUR })),
+  refused("C43", "proof-missing", "gives an empty proof event", {
+    events: (events) => events.map((each) => (each.event === "proof" ? { event: "proof", data: {} } : each)),
+  }),
+  refused(
+    "C43",
+    "proof-of-another",
+    "gives the proof of another answer to the same request",
+    {
+      events: (events, { again }) =>
+        events.map((each) => (each.event === "proof" ? { event: "proof", data: { proof: again().proof } } : each)),
+    },
+    STREAM,
+  ),
+]

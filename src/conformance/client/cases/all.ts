@@ -1,4 +1,4 @@
-import type { Case, CaseClass } from "../Case.ts"
+import type { Case } from "../Case.ts"
 import { agreement } from "./agreement.ts"
 import { endRecords } from "./endRecords.ts"
 import { events } from "./events.ts"
@@ -11,17 +11,15 @@ import { refusals } from "./refusals.ts"
 import { statements } from "./statements.ts"
 
 /** Honest cases come first: a client that fails them learns nothing from the others. */
-const CLASSES: ReadonlyArray<CaseClass> = [
-  honest,
-  offers,
-  statements,
-  agreement,
-  forms,
-  frames,
-  endRecords,
-  events,
-  iJson,
-  refusals,
+export const CASES: ReadonlyArray<Case> = [
+  ...honest,
+  ...offers,
+  ...statements,
+  ...agreement,
+  ...forms,
+  ...frames,
+  ...endRecords,
+  ...events,
+  ...iJson,
+  ...refusals,
 ]
-
-export const CASES: ReadonlyArray<Case> = CLASSES.flatMap(({ cases }) => cases)

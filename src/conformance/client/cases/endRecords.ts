@@ -1,10 +1,11 @@
 /** Malformed end records, and ends of answers that failed. */
 import { omit } from "../../omit.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
-import { type Case, type CaseClass, refused } from "../Case.ts"
+import { type Case, refused } from "../Case.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
+const GENUINE = { expect: "failure" } as const
 
 const record = (must: string, name: string, says: string, change: (record: JsonObject) => unknown): Case =>
   refused(must, `record-${name}`, `has an end record ${says}`, { record: change })
@@ -15,77 +16,87 @@ const without = (member: string) =>
 const size = (bytes: number): Case =>
   refused("C44", `record-of-${bytes}`, `has an end record of ${bytes} bytes`, { recordBytes: bytes })
 
-export const endRecords: CaseClass = {
-  title: "End records",
-  cases: [
-    size(0),
-    size(4091),
-    size(4093),
-    size(5000),
-    size(8187),
-    ...["status", "finish_reasons", "usage"].map(without),
-    record("C31", "status-unknown", "with a status that there is not", (record) => ({
-      ...record,
-      status: "partial",
-    })),
-    record("C31", "status-case", "with a status in capitals", (record) => ({ ...record, status: "COMPLETE" })),
-    record("C41", "failed", "of a failure with a receipt of an answer", (record) => ({
-      ...record,
-      status: "failed",
-    })),
-    record("C41", "usage-other", "with another usage than its receipt", (record) => ({
-      ...record,
-      usage: { total_tokens: 7 },
-    })),
-    record("C41", "reasons-other", "with other finish_reasons than its receipt", (record) => ({
-      ...record,
-      finish_reasons: ["length"],
-    })),
-    refused(
-      "C33",
-      "answer-and-failure",
-      "gives an answer, and says that it failed",
-      { status: "failed", payloads: (payloads) => payloads },
-      COMPLETE,
-    ),
-    refused(
-      "C33",
-      "null-and-complete",
-      "gives no answer, and says that it is complete",
-      { payloads: () => [null] },
-      COMPLETE,
-    ),
-    refused(
-      "C31",
-      "null-in-stream",
-      "has a frame with nothing in it",
-      { payloads: (payloads) => [null, ...payloads] },
-      STREAM,
-    ),
-    refused("C34", "failed-without-problem", "fails without saying why", {
-      status: "failed",
-      record: (record) => omit(record, "problem"),
-    }),
-    refused("C34", "failed-problem-text", "fails with a problem that is no object", {
-      status: "failed",
-      record: (record) => ({ ...record, problem: "upstream-timeout" }),
-    }),
-    // Honest, but not an answer.
-    refused("C23", "complete-failed", "says, properly sealed, that it failed", { status: "failed" }, COMPLETE),
-    refused("C23", "complete-aborted", "says, properly sealed, that it stopped", { status: "aborted" }, COMPLETE),
-    refused(
-      "C23",
-      "stream-failed",
-      "says in the end, properly sealed, that the answer broke off",
-      { status: "failed" },
-      STREAM,
-    ),
-    refused(
-      "C23",
-      "stream-aborted",
-      "says in the end, properly sealed, that it stopped",
-      { status: "aborted" },
-      STREAM,
-    ),
-  ],
-}
+export const endRecords: ReadonlyArray<Case> = [
+  size(0),
+  size(4091),
+  size(4093),
+  size(5000),
+  size(8187),
+  ...["status", "finish_reasons", "usage"].map(without),
+  refused("C31", "record-status-unknown", "has an end record and a receipt with a status that there is not", {
+    record: (record) => ({ ...record, status: "partial" }),
+    receipt: { claims: (claims) => ({ ...claims, status: "partial" }) },
+  }),
+  record("C31", "array", "that is no object", (record) => [record]),
+  record("C31", "status-case", "with a status in capitals", (record) => ({ ...record, status: "COMPLETE" })),
+  record("C41", "failed", "of a failure with a receipt of an answer", (record) => ({
+    ...record,
+    status: "failed",
+  })),
+  record("C41", "usage-other", "with another usage than its receipt", (record) => ({
+    ...record,
+    usage: { total_tokens: 7 },
+  })),
+  record("C41", "reasons-other", "with other finish_reasons than its receipt", (record) => ({
+    ...record,
+    finish_reasons: ["length"],
+  })),
+  refused(
+    "C33",
+    "answer-and-failure",
+    "gives an answer, and says that it failed",
+    { status: "failed", payloads: (payloads) => payloads },
+    COMPLETE,
+  ),
+  refused(
+    "C33",
+    "null-and-complete",
+    "gives no answer, and says that it is complete",
+    { payloads: () => [null] },
+    COMPLETE,
+  ),
+  refused(
+    "C31",
+    "null-in-stream",
+    "has a frame with nothing in it",
+    { payloads: (payloads) => [null, ...payloads] },
+    STREAM,
+  ),
+  refused("C34", "failed-without-problem", "fails without saying why", {
+    status: "failed",
+    record: (record) => omit(record, "problem"),
+  }),
+  refused("C34", "failed-problem-text", "fails with a problem that is no object", {
+    status: "failed",
+    record: (record) => ({ ...record, problem: "upstream-timeout" }),
+  }),
+  // Honest, but not an answer.
+  refused(
+    "C23",
+    "complete-failed",
+    "says, properly sealed, that it failed",
+    { status: "failed" },
+    { ...COMPLETE, ...GENUINE },
+  ),
+  refused(
+    "C23",
+    "complete-aborted",
+    "says, properly sealed, that it stopped",
+    { status: "aborted" },
+    { ...COMPLETE, ...GENUINE },
+  ),
+  refused(
+    "C23",
+    "stream-failed",
+    "says in the end, properly sealed, that the answer broke off",
+    { status: "failed" },
+    { ...STREAM, ...GENUINE },
+  ),
+  refused(
+    "C23",
+    "stream-aborted",
+    "says in the end, properly sealed, that it stopped",
+    { status: "aborted" },
+    { ...STREAM, ...GENUINE },
+  ),
+]

@@ -1,6 +1,7 @@
 /** Successful answers with a wrong status, media type or shape. */
-import { type Case, type CaseClass, refused } from "../Case.ts"
-import type { Lie, Reply } from "../Lie.ts"
+import { withUnusedBit } from "../../spelling.ts"
+import { type Case, refused } from "../Case.ts"
+import type { Lie, Reply } from "../../lyingProxy/Lie.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
@@ -44,116 +45,120 @@ const NONCE_31 = "A".repeat(42)
 
 /** Changes the body of a complete answer. */
 const body = (must: string, name: string, says: string, change: Exclude<Lie["body"], undefined>): Case =>
-  refused(must, `complete-${name}`, says, { body: change }, COMPLETE)
+  refused(must, `complete-${name}`, says, { body: change })
 
 const opening = (name: string, says: string, change: (nonce: unknown) => object): Case =>
+  refused("C29", `stream-${name}`, says, {
+    events: ([open, ...events]) => [{ event: "open", data: change(Object(open?.data).response_nonce) }, ...events],
+  })
+
+export const forms: ReadonlyArray<Case> = [
+  refused(
+    "C22",
+    "form-stream",
+    "answers a request for a complete answer with a correctly sealed stream",
+    { otherForm: true },
+    COMPLETE,
+  ),
+  refused(
+    "C22",
+    "form-complete",
+    "answers a request for a stream with a correctly sealed complete answer",
+    { otherForm: true },
+    STREAM,
+  ),
+  ...[201, 202, 203, 206, 226].map((status) => withStatus(status, "complete")),
+  ...[201, 202, 206].map((status) => withStatus(status, "stream")),
+  withType("application/json", "json", "complete"),
+  withType("text/event-stream", "stream", "complete"),
+  withType("application/problem+json", "problem", "complete"),
+  withType(undefined, "none", "complete"),
+  withType("application/vnd.sealgate.sealed+json", "complete", "stream"),
+  withType("application/vnd.sealgate.sealed+jsonp", "jsonp", "complete"),
+  withType("text/plain", "text", "stream"),
+  withType("text/event-streams", "streams", "stream"),
+  withType(undefined, "none", "stream"),
+  refused("C28", "complete-unsealed", "gives a plain completion", instead("application/json", UNSEALED), COMPLETE),
   refused(
     "C29",
-    `stream-${name}`,
-    says,
-    { events: ([open, ...events]) => [{ event: "open", data: change(Object(open?.data).response_nonce) }, ...events] },
+    "complete-unsealed-as-sealed",
+    "gives a plain completion as if it were sealed",
+    instead("application/vnd.sealgate.sealed+json", UNSEALED),
+    COMPLETE,
+  ),
+  refused(
+    "C28",
+    "complete-problem-200",
+    "gives a problem document with the status 200",
+    instead("application/problem+json", PROBLEM),
+    COMPLETE,
+  ),
+  refused(
+    "C29",
+    "complete-empty",
+    "gives nothing with the status 200",
+    instead("application/vnd.sealgate.sealed+json", ""),
+    COMPLETE,
+  ),
+  refused("C29", "stream-unsealed", "gives a plain stream", instead("text/event-stream", UNSEALED_STREAM), STREAM),
+  refused(
+    "C28",
+    "stream-problem-200",
+    "gives a problem document with the status 200",
+    instead("application/problem+json", PROBLEM),
     STREAM,
-  )
-
-export const forms: CaseClass = {
-  title: "Forms, media types and statuses",
-  cases: [
-    refused(
-      "C22",
-      "form-stream",
-      "answers a request for a complete answer with a correctly sealed stream",
-      { otherForm: true },
-      COMPLETE,
-    ),
-    refused(
-      "C22",
-      "form-complete",
-      "answers a request for a stream with a correctly sealed complete answer",
-      { otherForm: true },
-      STREAM,
-    ),
-    ...[201, 202, 203, 206, 226].map((status) => withStatus(status, "complete")),
-    ...[201, 202].map((status) => withStatus(status, "stream")),
-    withType("application/json", "json", "complete"),
-    withType("text/event-stream", "stream", "complete"),
-    withType("application/problem+json", "problem", "complete"),
-    withType(undefined, "none", "complete"),
-    withType("application/vnd.sealgate.sealed+json", "complete", "stream"),
-    withType("text/plain", "text", "stream"),
-    withType(undefined, "none", "stream"),
-    refused("C28", "complete-unsealed", "gives a plain completion", instead("application/json", UNSEALED), COMPLETE),
-    refused(
-      "C29",
-      "complete-unsealed-as-sealed",
-      "gives a plain completion as if it were sealed",
-      instead("application/vnd.sealgate.sealed+json", UNSEALED),
-      COMPLETE,
-    ),
-    refused(
-      "C28",
-      "complete-problem-200",
-      "gives a problem document with the status 200",
-      instead("application/problem+json", PROBLEM),
-      COMPLETE,
-    ),
-    refused(
-      "C29",
-      "complete-empty",
-      "gives nothing with the status 200",
-      instead("application/vnd.sealgate.sealed+json", ""),
-      COMPLETE,
-    ),
-    refused("C29", "stream-unsealed", "gives a plain stream", instead("text/event-stream", UNSEALED_STREAM), STREAM),
-    refused(
-      "C28",
-      "stream-problem-200",
-      "gives a problem document with the status 200",
-      instead("application/problem+json", PROBLEM),
-      STREAM,
-    ),
-    body("C29", "nonce-missing", "leaves response_nonce out", ({ frames }) => ({ frames })),
-    body("C29", "nonce-short", "has a response_nonce of 31 bytes", ({ frames }) => ({
-      frames,
-      response_nonce: NONCE_31,
-    })),
-    body("C1", "nonce-padded", "spells its response_nonce with padding", ({ frames, response_nonce }) => ({
-      frames,
-      response_nonce: `${response_nonce}=`,
-    })),
-    body("C30", "nonce-other", "has another answer's response_nonce", ({ frames }, { again }) => ({
-      frames,
-      response_nonce: again().responseNonce,
-    })),
-    body("C29", "frames-missing", "leaves the frames out", ({ response_nonce }) => ({ response_nonce })),
-    body("C32", "frames-none", "has no frames", (body) => ({ ...body, frames: [] })),
-    body("C32", "frames-one", "has the answer's frame alone", (body) => ({ ...body, frames: body.frames.slice(0, 1) })),
-    body("C32", "frames-end", "has the end record's frame alone", (body) => ({
-      ...body,
-      frames: body.frames.slice(1),
-    })),
-    body("C32", "frames-three", "has its first frame twice", (body) => ({
-      ...body,
-      frames: [...body.frames.slice(0, 1), ...body.frames],
-    })),
-    body("C32", "frames-four", "has its end record twice", (body) => ({
-      ...body,
-      frames: [...body.frames, ...body.frames.slice(1)],
-    })),
-    body("C30", "frames-swapped", "has its two frames in the other order", (body) => ({
-      ...body,
-      frames: body.frames.toReversed(),
-    })),
-    body("C29", "frames-objects", "has frames that are no text", (body) => ({
-      ...body,
-      frames: body.frames.map((ciphertext) => ({ ciphertext })),
-    })),
-    body("C29", "array", "has a body that is no object", (body) => [body]),
-    body("C2", "cut", "breaks off within its body", (body) => JSON.stringify(body).slice(0, -200)),
-    body("C2", "trailing", "has something behind its body", (body) => `${JSON.stringify(body)}{}`),
-    opening("nonce-missing", "opens a stream without a response_nonce", () => ({})),
-    opening("nonce-short", "opens a stream with a response_nonce of 31 bytes", () => ({ response_nonce: NONCE_31 })),
-    opening("nonce-padded", "opens a stream with a padded response_nonce", (nonce) => ({
-      response_nonce: `${String(nonce)}=`,
-    })),
-  ],
-}
+  ),
+  body("C29", "nonce-missing", "leaves response_nonce out", ({ frames }) => ({ frames })),
+  body("C29", "nonce-short", "has a response_nonce of 31 bytes", ({ frames }) => ({
+    frames,
+    response_nonce: NONCE_31,
+  })),
+  body("C1", "nonce-padded", "spells its response_nonce with padding", ({ frames, response_nonce }) => ({
+    frames,
+    response_nonce: `${response_nonce}=`,
+  })),
+  body("C1", "nonce-unused-bits", "spells its response_nonce with unused bits that are not zero", (body) => ({
+    ...body,
+    response_nonce: withUnusedBit(body.response_nonce),
+  })),
+  body("C30", "nonce-other", "has another answer's response_nonce", ({ frames }, { again }) => ({
+    frames,
+    response_nonce: again().response_nonce,
+  })),
+  body("C29", "frames-missing", "leaves the frames out", ({ response_nonce }) => ({ response_nonce })),
+  body("C32", "frames-none", "has no frames", (body) => ({ ...body, frames: [] })),
+  body("C32", "frames-one", "has the answer's frame alone", (body) => ({ ...body, frames: body.frames.slice(0, 1) })),
+  body("C32", "frames-end", "has the end record's frame alone", (body) => ({
+    ...body,
+    frames: body.frames.slice(1),
+  })),
+  body("C32", "frames-three", "has its first frame twice", (body) => ({
+    ...body,
+    frames: [...body.frames.slice(0, 1), ...body.frames],
+  })),
+  body("C32", "frames-four", "has its end record twice", (body) => ({
+    ...body,
+    frames: [...body.frames, ...body.frames.slice(1)],
+  })),
+  body("C30", "frames-swapped", "has its two frames in the other order", (body) => ({
+    ...body,
+    frames: body.frames.toReversed(),
+  })),
+  body("C29", "frames-objects", "has frames that are no text", (body) => ({
+    ...body,
+    frames: body.frames.map((ciphertext) => ({ ciphertext })),
+  })),
+  body("C29", "frames-text", "has frames that are no list", (body) => ({ ...body, frames: body.frames[0] })),
+  body("C30", "frames-of-another", "has the frames of the answer to another request", (body, { foreign }) => ({
+    ...body,
+    frames: foreign().frames,
+  })),
+  body("C29", "array", "has a body that is no object", (body) => [body]),
+  body("C2", "cut", "breaks off within its body", (body) => JSON.stringify(body).slice(0, -200)),
+  body("C2", "trailing", "has something behind its body", (body) => `${JSON.stringify(body)}{}`),
+  opening("nonce-missing", "opens a stream without a response_nonce", () => ({})),
+  opening("nonce-short", "opens a stream with a response_nonce of 31 bytes", () => ({ response_nonce: NONCE_31 })),
+  opening("nonce-padded", "opens a stream with a padded response_nonce", (nonce) => ({
+    response_nonce: `${String(nonce)}=`,
+  })),
+]

@@ -1,8 +1,7 @@
 /** Frames sealed for another place, and wrongly padded blocks. */
-import { type Bytes, concat, encodeBase64Url, u32 } from "../../../domain/bytes/bytes.ts"
-import { blockSize, pad } from "../../../domain/protocol/padding.ts"
-import { type Case, type CaseClass, refused } from "../Case.ts"
-import type { FramePlan } from "../Lie.ts"
+import { otherForm } from "../../lyingProxy/answer.ts"
+import { b64u, block, bytes, type FramePlan, fromB64u, padme, text, u32 } from "../../lyingProxy/reference.ts"
+import { type Case, refused } from "../Case.ts"
 
 /** Changes how the first or the last frame is sealed. */
 const sealing = (
@@ -16,20 +15,15 @@ const sealing = (
     frame: (plan) => ((which === "first" ? plan.index === 0 : plan.final) ? change(plan) : plan),
   })
 
-const blockOf = ({ floor, payload }: FramePlan): Bytes => pad(payload, floor)
+const blockOf = ({ floor, payload }: FramePlan): Buffer => block(payload, floor)
 
 type Row = readonly [must: string, name: string, says: string, change: (plan: FramePlan) => FramePlan]
 
 const ROWS: ReadonlyArray<Row> = [
   ["C30", "other-place", "for the place behind its own", (plan) => ({ ...plan, index: plan.index + 1 })],
-  [
-    "C30",
-    "other-form",
-    "for the other form",
-    (plan) => ({ ...plan, form: plan.form === "stream" ? "complete" : "stream" }),
-  ],
+  ["C30", "other-form", "for the other form", (plan) => ({ ...plan, form: otherForm(plan.form) })],
   ["C30", "other-finality", "for the other finality", (plan) => ({ ...plan, final: !plan.final })],
-  ["C30", "other-request", "for another request", (plan) => ({ ...plan, requestHash: new Uint8Array(32) })],
+  ["C30", "other-request", "for another request", (plan) => ({ ...plan, requestHash: Buffer.alloc(32) })],
   [
     "C21",
     "padding",
@@ -37,52 +31,49 @@ const ROWS: ReadonlyArray<Row> = [
     (plan) => {
       // A payload that fills its block has no padding to change, so a space is added.
       const room = blockOf(plan).length === plan.payload.length + 4
-      const payload = room ? concat(plan.payload, Buffer.from(" ")) : plan.payload
-      const block = pad(payload, plan.floor)
-      block[block.length - 1] = 1
-      return { ...plan, block }
+      const padded = block(room ? bytes(plan.payload, text(" ")) : plan.payload, plan.floor)
+      return { ...plan, block: bytes(padded.subarray(0, -1), Buffer.of(1)) }
     },
   ],
   [
     "C21",
     "length",
     "with a length that points beyond the block",
-    (plan) => ({ ...plan, block: concat(u32(2 ** 24), blockOf(plan).subarray(4)) }),
+    (plan) => ({ ...plan, block: bytes(u32(2 ** 24), blockOf(plan).subarray(4)) }),
   ],
   [
     "C21",
     "larger",
     "in a block larger than padding gives",
-    (plan) => ({ ...plan, block: concat(blockOf(plan), new Uint8Array(blockSize(blockOf(plan).length * 2, 0))) }),
+    (plan) => ({ ...plan, block: bytes(blockOf(plan), Buffer.alloc(padme(blockOf(plan).length * 2))) }),
   ],
   [
     "C21",
     "one-more",
     "in a block one byte larger than padding gives",
-    (plan) => ({ ...plan, block: concat(blockOf(plan), new Uint8Array(1)) }),
+    (plan) => ({ ...plan, block: bytes(blockOf(plan), Buffer.alloc(1)) }),
   ],
   [
     "C21",
     "unpadded",
     "in a block without padding",
-    (plan) => ({ ...plan, block: concat(u32(plan.payload.length - 1), plan.payload.subarray(0, -1)) }),
+    (plan) => ({ ...plan, block: bytes(u32(plan.payload.length - 1), plan.payload.subarray(0, -1)) }),
   ],
-  ["C21", "empty", "with an empty block", (plan) => ({ ...plan, block: new Uint8Array() })],
+  ["C21", "empty", "with an empty block", (plan) => ({ ...plan, block: Buffer.alloc(0) })],
+  ["C21", "below-floor", "in a block of half the size", (plan) => ({ ...plan, block: halved(plan) })],
   [
     "C31",
     "no-json",
     "with a payload that is no JSON",
-    (plan) => ({ ...plan, payload: plan.payload.slice().fill(0x78) }),
+    (plan) => ({ ...plan, payload: Buffer.alloc(plan.payload.length, "x") }),
   ],
   ["C31", "array", "with a payload that is no object", (plan) => ({ ...plan, payload: asArray(plan.payload) })],
 ]
 
 /** An array of the same length. */
-const asArray = (payload: Bytes): Bytes => {
-  const array = payload.slice().fill(0x20)
-  array.set(Buffer.from("[]"))
-  return array
-}
+const asArray = (payload: Buffer): Buffer => text("[]".padEnd(payload.length))
+
+const halved = (plan: FramePlan): Buffer => blockOf(plan).subarray(0, blockOf(plan).length / 2)
 
 const STREAM = { form: "stream" } as const
 
@@ -108,48 +99,40 @@ const onWire = (must: string, name: string, says: string, change: (frame: string
     }),
   )
 
-const bytesIn = (text: string): Buffer => Buffer.from(text, "base64url")
-
-const flipped = (place: (length: number) => number) => (text: string) => {
-  const bytes = bytesIn(text)
-  const at = place(bytes.length)
-  bytes[at] = (bytes[at] ?? 0) ^ 1
-  return encodeBase64Url(bytes)
+const flipped = (place: (length: number) => number) => (frame: string) => {
+  const sealed = fromB64u(frame)
+  const at = place(sealed.length)
+  sealed[at] = (sealed[at] ?? 0) ^ 1
+  return b64u(sealed)
 }
 
-export const frames: CaseClass = {
-  title: "Frames and blocks",
-  cases: [
-    ...ROWS.flatMap(([must, name, says, change]) =>
-      (["first", "final"] as const).map((which) => sealing(must, name, says, which, change)),
-    ),
-    ...onWire(
-      "C30",
-      "bit",
-      "changes a bit within",
-      flipped((length) => length >> 1),
-    ),
-    ...onWire(
-      "C30",
-      "tag",
-      "changes a bit of the tag of",
-      flipped((length) => length - 1),
-    ),
-    ...onWire("C30", "shorter", "leaves the last byte out of", (text) =>
-      encodeBase64Url(bytesIn(text).subarray(0, -1)),
-    ),
-    ...onWire("C30", "longer", "adds a byte to", (text) => encodeBase64Url(concat(bytesIn(text), new Uint8Array(1)))),
-    ...onWire("C30", "empty", "sends nothing for", () => ""),
-    ...onWire(
-      "C1",
-      "padded",
-      "spells with padding",
-      (text) => `${text}${"=".repeat((4 - (text.length % 4)) % 4 || 4)}`,
-    ),
-    ...onWire("C1", "plain", "puts a line feed into", (text) => `${text.slice(0, 8)}\n${text.slice(8)}`),
-    payloads("missing", "says nothing in its first frame", {}),
-    payloads("object", "has deltas that are no array", { deltas: {} }),
-    payloads("texts", "has deltas that are no chunks", { deltas: ["text"] }),
-    payloads("null", "has a chunk that is null", { deltas: [null] }),
-  ],
-}
+export const frames: ReadonlyArray<Case> = [
+  ...ROWS.flatMap(([must, name, says, change]) =>
+    (["first", "final"] as const).map((which) => sealing(must, name, says, which, change)),
+  ),
+  refused("C30", "frames-other-form", "seals all frames for the other form", {
+    frame: (plan) => ({ ...plan, form: otherForm(plan.form) }),
+  }),
+  ...onWire(
+    "C30",
+    "bit",
+    "changes a bit within",
+    flipped((length) => length >> 1),
+  ),
+  ...onWire(
+    "C30",
+    "tag",
+    "changes a bit of the tag of",
+    flipped((length) => length - 1),
+  ),
+  ...onWire("C30", "shorter", "leaves the last byte out of", (frame) => b64u(fromB64u(frame).subarray(0, -1))),
+  ...onWire("C30", "longer", "adds a byte to", (frame) => b64u(bytes(fromB64u(frame), Buffer.alloc(1)))),
+  ...onWire("C30", "empty", "sends nothing for", () => ""),
+  ...onWire("C1", "padded", "spells with padding", (text) => `${text}${"=".repeat((4 - (text.length % 4)) % 4 || 4)}`),
+  ...onWire("C1", "plain", "puts a line feed into", (text) => `${text.slice(0, 8)}\n${text.slice(8)}`),
+  payloads("missing", "says nothing in its first frame", {}),
+  payloads("array", "has a first frame that is no object", []),
+  payloads("object", "has deltas that are no array", { deltas: {} }),
+  payloads("texts", "has deltas that are no chunks", { deltas: ["text"] }),
+  payloads("null", "has a chunk that is null", { deltas: [null] }),
+]

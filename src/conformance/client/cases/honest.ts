@@ -1,8 +1,8 @@
 /** Honest answers, which a client must believe. */
 import { omit } from "../../omit.ts"
 import { isObject } from "../../../domain/json/json.ts"
-import { believed, type CaseClass } from "../Case.ts"
-import { BREAK, type Reply } from "../Lie.ts"
+import { believed, type Case } from "../Case.ts"
+import { BREAK, bodyOf, type Reply } from "../../lyingProxy/Lie.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
@@ -11,9 +11,9 @@ const STREAM = { form: "stream" } as const
 const inPieces =
   (size: number) =>
   (reply: Reply): Reply => {
-    const bytes = Buffer.concat(reply.body.flatMap((piece) => (piece === BREAK ? [] : [Buffer.from(piece)])))
+    const bytes = bodyOf(reply)
     const count = Math.ceil(bytes.length / size)
-    const body = Array.from({ length: count }, (_, i) => new Uint8Array(bytes.subarray(i * size, (i + 1) * size)))
+    const body = Array.from({ length: count }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
     return { ...reply, body }
   }
 
@@ -29,141 +29,117 @@ const UNKNOWN = { extension: { of: ["a later version", 1.5, null] } }
 
 const RESTART = { reason: "upstream-unavailable", provider: "provider2", model: "model-1" }
 
-export const honest: CaseClass = {
-  title: "Honest proxies",
-  cases: [
-    believed("C28", "honest-complete", "answers as the page has it, in one piece", {}, COMPLETE),
-    believed("C28", "honest-stream", "answers as the page has it, in a stream", {}, STREAM),
-    believed("C3", "honest-unknown-claims", "says more in its statements than the page mentions", {
-      session: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
-      receipt: { claims: (claims) => ({ ...claims, ...UNKNOWN }) },
-      proof: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
+export const honest: ReadonlyArray<Case> = [
+  believed("C28", "honest-complete", "answers as the page has it, in one piece", {}, COMPLETE),
+  believed("C28", "honest-stream", "answers as the page has it, in a stream", {}, STREAM),
+  believed("C3", "honest-unknown-claims", "says more in its offer and statements than the page mentions", {
+    offer: (offer) => ({ ...UNKNOWN, ...offer }),
+    session: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
+    receipt: { claims: (claims) => ({ ...claims, ...UNKNOWN }) },
+    proof: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
+  }),
+  believed("C3", "honest-unknown-complete", "says more in its answer and end record than the page mentions", {
+    body: (body) => ({ ...UNKNOWN, ...body }),
+    record: (record) => ({ ...UNKNOWN, ...record }),
+  }),
+  believed("C3", "honest-unknown-stream", "says more in its frames and events than the page mentions", {
+    payloads: (payloads) => payloads.map((payload) => ({ ...payload, ...UNKNOWN })),
+    events: (events) =>
+      events.map(({ data, event }) => ({ event, data: isObject(data) ? { ...data, ...UNKNOWN } : data })),
+  }),
+  believed("C6", "honest-other-keys", "sends other keys beside its own", {
+    offer: ({ attestation, keys }, stranger) => ({
+      attestation,
+      keys: [{ kty: "RSA", n: "AQAB", e: "AQAB" }, stranger, ...keys],
     }),
-    believed(
-      "C3",
-      "honest-unknown-complete",
-      "says more in its answer and end record than the page mentions",
-      { body: (body) => ({ ...UNKNOWN, ...body }), record: (record) => ({ ...UNKNOWN, ...record }) },
-      COMPLETE,
-    ),
-    believed(
-      "C3",
-      "honest-unknown-stream",
-      "says more in its frames and events than the page mentions",
-      {
-        payloads: (payloads) => payloads.map((payload) => ({ ...payload, ...UNKNOWN })),
-        events: (events) =>
-          events.map(({ data, event }) => ({ event, data: isObject(data) ? { ...data, ...UNKNOWN } : data })),
+  }),
+  believed("C6", "honest-unnamed-key", "sends its key under another kid: a key counts by its own thumbprint", {
+    offer: ({ attestation, keys }) => ({ attestation, keys: keys.map((key) => ({ ...key, kid: "another" })) }),
+  }),
+  believed("C41", "honest-no-usage", "counts nothing", {
+    payloads: (payloads) => payloads.map((payload) => omit(payload, "usage")),
+    record: (record) => ({ ...record, usage: null }),
+    receipt: { claims: (claims) => ({ ...claims, usage: null }) },
+  }),
+  believed(
+    "C41",
+    "honest-no-finish-reason",
+    "names no reason for the end",
+    {
+      payloads: (payloads) => payloads.slice(0, -1),
+      record: (record) => ({ ...record, finish_reasons: [] }),
+      receipt: { claims: (claims) => ({ ...claims, finish_reasons: [] }) },
+    },
+    STREAM,
+  ),
+  believed("C44", "honest-long-record", "has an end record that needs the next size, 8188 bytes", {
+    record: (record) => ({ ...record, note: "x".repeat(5000) }),
+    recordBytes: 8188,
+  }),
+  believed(
+    "C29",
+    "honest-white-space",
+    "keeps the connection alive with white space before a complete answer",
+    { reply: (reply) => ({ ...reply, body: [" ", " ", " ", ...reply.body] }) },
+    COMPLETE,
+  ),
+  believed("C28", "honest-media-parameters", "writes its media type in other letters, and with a parameter", {
+    reply: (reply) => ({
+      ...reply,
+      headers: {
+        ...reply.headers,
+        "content-type": `${reply.headers["content-type"]?.toUpperCase()} ; charset=utf-8`,
       },
-      STREAM,
-    ),
-    believed("C6", "honest-other-keys", "sends other keys beside its own", {
-      offer: ({ attestation, keys }, stranger) => ({
-        attestation,
-        keys: [{ kty: "RSA", n: "AQAB", e: "AQAB" }, stranger, ...keys],
-      }),
     }),
-    believed("C6", "honest-unnamed-key", "sends its key under another kid: a key counts by its own thumbprint", {
-      offer: ({ attestation, keys }) => ({ attestation, keys: keys.map((key) => ({ ...key, kid: "another" })) }),
-    }),
-    believed("C41", "honest-no-usage", "counts nothing", {
-      payloads: (payloads) => payloads.map((payload) => omit(payload, "usage")),
-      record: (record) => ({ ...record, usage: null }),
-      receipt: { claims: (claims) => ({ ...claims, usage: null }) },
-    }),
-    believed(
-      "C41",
-      "honest-no-finish-reason",
-      "names no reason for the end",
-      {
-        payloads: (payloads) => payloads.slice(0, -1),
-        record: (record) => ({ ...record, finish_reasons: [] }),
-        receipt: { claims: (claims) => ({ ...claims, finish_reasons: [] }) },
-      },
-      STREAM,
-    ),
-    believed("C44", "honest-long-record", "has an end record that needs the next size, 8188 bytes", {
-      record: (record) => ({ ...record, note: "x".repeat(5000) }),
-      recordBytes: 8188,
-    }),
-    believed(
-      "C29",
-      "honest-white-space",
-      "keeps the connection alive with white space before a complete answer",
-      { reply: (reply) => ({ ...reply, body: [" ", " ", " ", ...reply.body] }) },
-      COMPLETE,
-    ),
-    believed(
-      "C28",
-      "honest-media-parameters",
-      "writes its media type in capitals, and with a parameter",
-      {
-        reply: (reply) => ({
-          ...reply,
-          headers: { ...reply.headers, "content-type": "Text/Event-Stream; charset=utf-8" },
-        }),
-      },
-      STREAM,
-    ),
-    believed(
-      "C35",
-      "honest-comments",
-      "sends comments and fields of server-sent events that mean nothing here",
-      {
-        events: (events) => [
-          ": still here\n\n",
-          "retry: 1000\n\n",
-          ...events.flatMap((event) => [":\n\n", event, "id: 7\n\n"]),
-        ],
-      },
-      STREAM,
-    ),
-    believed(
-      "C35",
-      "honest-crlf",
-      "ends its lines with CR LF",
-      { reply: asText((text) => text.replaceAll("\n", "\r\n")) },
-      STREAM,
-    ),
-    believed(
-      "C35",
-      "honest-split-data",
-      "writes the data of an event on two lines, and no space after the colon",
-      { reply: asText((text) => text.replaceAll("data: {", "data:{\ndata:")) },
-      STREAM,
-    ),
-    believed("C35", "honest-small-pieces", "sends 100 bytes at a time, cut anywhere", { reply: inPieces(100) }, STREAM),
-    believed(
-      "C31",
-      "honest-empty-frames",
-      "sends frames at the tick in which there is nothing",
-      { payloads: (payloads) => [{ deltas: [] }, ...payloads.flatMap((payload) => [payload, { deltas: [] }])] },
-      STREAM,
-    ),
-    believed(
-      "C2",
-      "honest-noncharacter",
-      "says a noncharacter, which is allowed, and characters beyond the first plane",
-      { payloads: (payloads) => payloads.map((payload) => ({ ...payload, note: "\uFFFF \u{1F9AD} \u{10FFFF}" })) },
-    ),
-    believed(
-      "C38",
-      "honest-restart",
-      "begins again with another provider: what came before is void",
-      {
-        payloads: (payloads) => [...payloads.slice(0, 1), { restart: RESTART, deltas: [] }, ...payloads],
-        receipt: { claims: (claims) => ({ ...claims, provider: RESTART.provider }) },
-      },
-      { form: "stream", restart: true },
-    ),
-    believed(
-      "C39",
-      "honest-reset",
-      "resets the connection once the proof was sent",
-      { events: (events) => [...events, BREAK] },
-      STREAM,
-    ),
-    believed("C15", "honest-x25519", "takes the suite DHKEM(X25519)", {}, { suite: "X25519" }),
-    believed("C15", "honest-mlkem768-x25519", "takes the suite MLKEM768-X25519", {}, { suite: "MLKEM768-X25519" }),
-  ],
-}
+  }),
+  believed("C35", "honest-comments", "sends comments and fields of server-sent events that mean nothing here", {
+    events: (events) => [
+      ": still here\n\n",
+      "retry: 1000\n\n",
+      ...events.flatMap((event) => [":\n\n", event, "id: 7\n\n"]),
+    ],
+  }),
+  believed(
+    "C35",
+    "honest-crlf",
+    "ends its lines with CR LF",
+    { reply: asText((text) => text.replaceAll("\n", "\r\n")) },
+    STREAM,
+  ),
+  believed(
+    "C35",
+    "honest-split-data",
+    "writes the data of an event on two lines, and no space after the colon",
+    { reply: asText((text) => text.replaceAll("data: {", "data:{\ndata:")) },
+    STREAM,
+  ),
+  believed("C35", "honest-small-pieces", "sends 100 bytes at a time, cut anywhere", { reply: inPieces(100) }, STREAM),
+  believed(
+    "C31",
+    "honest-empty-frames",
+    "sends frames at the tick in which there is nothing",
+    { payloads: (payloads) => [{ deltas: [] }, ...payloads.flatMap((payload) => [payload, { deltas: [] }])] },
+    STREAM,
+  ),
+  believed(
+    "C2",
+    "honest-noncharacter",
+    "says a noncharacter, which is allowed, and characters beyond the first plane",
+    { payloads: (payloads) => payloads.map((payload) => ({ ...payload, note: "\uFFFF \u{1F9AD} \u{10FFFF}" })) },
+  ),
+  believed(
+    "C38",
+    "honest-restart",
+    "begins again with another provider: what came before is void",
+    {
+      payloads: (payloads) => [...payloads.slice(0, 1), { restart: RESTART, deltas: [] }, ...payloads],
+      receipt: { claims: (claims) => ({ ...claims, provider: RESTART.provider }) },
+    },
+    { form: "stream", restart: true },
+  ),
+  believed("C39", "honest-reset", "resets the connection once the proof was sent", {
+    events: (events) => [...events, BREAK],
+  }),
+  believed("C15", "honest-x25519", "takes the suite DHKEM(X25519)", {}, { suite: "X25519" }),
+  believed("C15", "honest-mlkem768-x25519", "takes the suite MLKEM768-X25519", {}, { suite: "MLKEM768-X25519" }),
+]

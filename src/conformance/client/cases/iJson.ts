@@ -1,15 +1,15 @@
 /** JSON that is not I-JSON, wherever a client reads JSON. */
-import { concat, utf8 } from "../../../domain/bytes/bytes.ts"
+import { bytes, text } from "../../lyingProxy/reference.ts"
 import type { Form } from "../../../domain/protocol/transcript.ts"
-import { type Case, type CaseClass, refused } from "../Case.ts"
-import type { Lie, Told } from "../Lie.ts"
+import { type Case, refused } from "../Case.ts"
+import type { Lie, Sent } from "../../lyingProxy/Lie.ts"
 
-type Spoil = (value: Told) => Told
+type Spoil = (value: Sent) => Sent
 
-const textOf = (value: Told): string => JSON.stringify(value)
+const textOf = (value: Sent): string => JSON.stringify(value)
 /** Returns the JSON of an object with `first` before its first member. */
-const beginning = (value: Told, first: string): string => `{${first},${textOf(value).slice(1)}`
-const firstMember = (value: Told): readonly [name: string, value: unknown] =>
+const beginning = (value: Sent, first: string): string => `{${first},${textOf(value).slice(1)}`
+const firstMember = (value: Sent): readonly [name: string, value: unknown] =>
   Object.entries(Object(value))[0] ?? ["", null]
 
 const WAYS: ReadonlyArray<readonly [name: string, says: string, spoil: Spoil]> = [
@@ -36,12 +36,12 @@ const WAYS: ReadonlyArray<readonly [name: string, says: string, spoil: Spoil]> =
   [
     "no-utf-8",
     "is no UTF-8",
-    (value) => concat(utf8('{"note":"'), new Uint8Array([0xff]), utf8(`",${textOf(value).slice(1)}`)),
+    (value) => bytes(text('{"note":"'), Buffer.of(0xff), text(`",${textOf(value).slice(1)}`)),
   ],
   [
     "surrogate-bytes",
     "has a surrogate in the bytes of UTF-8",
-    (value) => concat(utf8('{"note":"'), new Uint8Array([0xed, 0xa0, 0x80]), utf8(`",${textOf(value).slice(1)}`)),
+    (value) => bytes(text('{"note":"'), Buffer.of(0xed, 0xa0, 0x80), text(`",${textOf(value).slice(1)}`)),
   ],
 ]
 
@@ -89,18 +89,15 @@ const inHeaders = (name: string, says: string, spoil: Spoil): ReadonlyArray<Case
       ]
     : []
 
-export const iJson: CaseClass = {
-  title: "I-JSON",
-  cases: WAYS.flatMap(([name, says, spoil]) => [
-    ...inHeaders(name, says, spoil),
-    ...PLACES.map((place) =>
-      refused(
-        "C2",
-        `i-json-${place.name}-${name}`,
-        `${says} in ${place.says}`,
-        place.lie(spoil),
-        place.form === undefined ? {} : { form: place.form },
-      ),
+export const iJson: ReadonlyArray<Case> = WAYS.flatMap(([name, says, spoil]) => [
+  ...inHeaders(name, says, spoil),
+  ...PLACES.map((place) =>
+    refused(
+      "C2",
+      `i-json-${place.name}-${name}`,
+      `${says} in ${place.says}`,
+      place.lie(spoil),
+      place.form === undefined ? {} : { form: place.form },
     ),
-  ]),
-}
+  ),
+])

@@ -1,12 +1,13 @@
 /** Forged statements: the same forgeries for each kind, because a client may check one kind and skip another. */
 import { omit } from "../../omit.ts"
 import { createHmac } from "node:crypto"
-import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import { STATEMENT_TYPES, type StatementKind } from "../../../domain/protocol/statement.ts"
-import type { Case, CaseClass } from "../Case.ts"
+import type { Case } from "../Case.ts"
 import { refused } from "../Case.ts"
-import { MALLEABLE } from "../Identity.ts"
-import type { Forgery } from "../Lie.ts"
+import { MALLEABLE, signEd25519 } from "../../lyingProxy/Identity.ts"
+import type { Forgery } from "../../lyingProxy/Lie.ts"
+import { b64u, bytes } from "../../lyingProxy/reference.ts"
+import { withUnusedBit } from "../../spelling.ts"
 
 const OTHER_TYPE = { session: STATEMENT_TYPES.receipt, receipt: STATEMENT_TYPES.proof, proof: STATEMENT_TYPES.receipt }
 
@@ -15,17 +16,12 @@ const partsOf = (statement: string) => {
   return { header, claims, signature }
 }
 
-const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-/** Spells the same bytes with a non-zero unused bit; the last character of 64 bytes has four unused bits. */
-const withUnusedBit = (statement: string): string =>
-  statement.slice(0, -1) + ALPHABET.charAt(ALPHABET.indexOf(statement.slice(-1)) + 1)
-
 const STRANGER: Forgery = { byStranger: "own" }
 
 type Row = readonly [must: string, name: string, says: string, forgery: Forgery]
 
-const rows = (kind: StatementKind): ReadonlyArray<Row> => [
+/** Forgeries of one kind of statement. */
+export const forgeries = (kind: StatementKind): ReadonlyArray<Row> => [
   ["C9", "alg-eddsa", "whose alg is EdDSA", { header: (header) => ({ ...header, alg: "EdDSA" }) }],
   [
     "C9",
@@ -39,7 +35,7 @@ const rows = (kind: StatementKind): ReadonlyArray<Row> => [
     "whose alg is HS256, with a MAC under the public key",
     {
       header: (header) => ({ ...header, alg: "HS256" }),
-      sign: (message, { publicKey }) => new Uint8Array(createHmac("sha256", publicKey).update(message).digest()),
+      sign: (message, { publicKey }) => createHmac("sha256", publicKey).update(message).digest(),
     },
   ],
   ["C9", "alg-missing", "without an alg", { header: (header) => omit(header, "alg") }],
@@ -52,6 +48,7 @@ const rows = (kind: StatementKind): ReadonlyArray<Row> => [
     { header: (header) => ({ ...header, typ: String(header["typ"]).toUpperCase() }) },
   ],
   ["C9", "kid-missing", "without a kid", { header: (header) => omit(header, "kid") }],
+  ["C9", "kid-word", "whose kid is no thumbprint", { header: (header) => ({ ...header, kid: "proxy" }) }],
   [
     "C9",
     "kid-padded",
@@ -77,13 +74,9 @@ const rows = (kind: StatementKind): ReadonlyArray<Row> => [
   ["C11", "small-r", "whose R is of small order", { sign: MALLEABLE.smallR }],
   ["C11", "non-canonical-r", "whose R is not canonical", { sign: MALLEABLE.nonCanonicalR }],
   ["C11", "zero", "whose signature is all zero", { sign: () => new Uint8Array(64) }],
-  ["C11", "short", "whose signature has 63 bytes", { sign: (message, { sign }) => sign(message).subarray(0, 63) }],
-  [
-    "C11",
-    "long",
-    "whose signature has 65 bytes",
-    { sign: (message, { sign }) => Buffer.concat([sign(message), Buffer.alloc(1)]) },
-  ],
+  ["C11", "mixed-r", "whose signature is right but for the cofactor", { sign: MALLEABLE.mixedR }],
+  ["C11", "short", "whose signature has 63 bytes", { sign: (...to) => signEd25519(...to).subarray(0, 63) }],
+  ["C11", "long", "whose signature has 65 bytes", { sign: (...to) => bytes(signEd25519(...to), Buffer.alloc(1)) }],
   ["C8", "unused-bits", "whose signature has unused bits that are not zero", { whole: withUnusedBit }],
   ["C8", "padded", "whose signature is padded", { whole: (text) => `${text}==` }],
   ["C8", "two-parts", "of two parts", { whole: (text) => text.slice(0, text.lastIndexOf(".")) }],
@@ -94,7 +87,7 @@ const rows = (kind: StatementKind): ReadonlyArray<Row> => [
     "C12",
     "iss-other",
     "whose iss is somebody else",
-    { claims: (claims) => ({ ...claims, iss: encodeBase64Url(new Uint8Array(32)) }) },
+    { claims: (claims) => ({ ...claims, iss: b64u(new Uint8Array(32)) }) },
   ],
   ["C12", "iss-missing", "without iss", { claims: (claims) => omit(claims, "iss") }],
   ["C13", "version-1", "of version 1", { claims: (claims) => ({ ...claims, version: 1 }) }],
@@ -111,7 +104,7 @@ const flattened = (text: string) => {
 }
 
 const ofKind = (kind: StatementKind): ReadonlyArray<Case> =>
-  rows(kind).map(([must, name, says, forgery]) =>
+  forgeries(kind).map(([must, name, says, forgery]) =>
     refused(
       must,
       `${kind}-${name}`,
@@ -121,7 +114,4 @@ const ofKind = (kind: StatementKind): ReadonlyArray<Case> =>
     ),
   )
 
-export const statements: CaseClass = {
-  title: "Statements",
-  cases: [...ofKind("session"), ...ofKind("receipt"), ...ofKind("proof")],
-}
+export const statements: ReadonlyArray<Case> = [...ofKind("session"), ...ofKind("receipt"), ...ofKind("proof")]

@@ -9,16 +9,16 @@ import { statementChecks } from "./statements.ts"
 import { streamChecks } from "./stream.ts"
 import { unseenChecks } from "./unseen.ts"
 
-/** All checks, in the order of the page. */
+/** All checks. Those of plain exchanges come first, because the first of several with one cause reports it. */
 export const CHECKS: ReadonlyArray<Check> = [
   ...initChecks,
+  ...completeChecks,
+  ...streamChecks,
+  ...statementChecks,
   ...envelopeChecks,
   ...openingChecks,
   ...claimChecks,
   ...payloadChecks,
-  ...completeChecks,
-  ...streamChecks,
-  ...statementChecks,
   ...unseenChecks,
 ]
 

@@ -7,6 +7,7 @@ import { randomBytes } from "../../../client/crypto/primitives.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
 import { each, refusedAs } from "../expect.ts"
+import { withUnusedBit } from "../../spelling.ts"
 import { BAD_JSON } from "./badJson.ts"
 import { sealed, sentWith } from "./sending.ts"
 
@@ -14,12 +15,6 @@ type Changed = readonly [what: string, change: object]
 
 const without = (body: object, name: string) =>
   JSON.stringify(Object.fromEntries(Object.entries(body).filter(([member]) => member !== name)))
-
-const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-/** Spells the same 16 bytes with a non-zero unused bit. */
-const withUnusedBit = (text: string): string =>
-  text.slice(0, -1) + ALPHABET.charAt(ALPHABET.indexOf(text.slice(-1)) + 1)
 
 export const envelopeChecks: ReadonlyArray<Check> = [
   check(

@@ -8,6 +8,7 @@ import { randomBytes } from "../../../client/crypto/primitives.ts"
 import { sessionRequest } from "../../../client/sealed/session.ts"
 import { keysByThumbprint, verifyStatement } from "../../../client/verification/trust.ts"
 import { believing } from "../SealedAnswer.ts"
+import { CLAIM_NAMES } from "../../lyingProxy/claimNames.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
 import { each, refusedAs } from "../expect.ts"
@@ -30,19 +31,6 @@ const malformed = (
 
 /** Verifies the offer for a body with all suites. */
 const offered = (probe: Probe, body: string) => probe.verify({ body, suites: SUITES })
-
-const CLAIMS = [
-  "iss",
-  "iat",
-  "version",
-  "session_id",
-  "public_key",
-  "suite",
-  "expires_at",
-  "max_requests",
-  "max_request_bytes",
-  "init_hash",
-]
 
 export const initChecks: ReadonlyArray<Check> = [
   check("P6", "keys-pinned", "GET /v1/keys shows the pinned key", async (probe) => {
@@ -172,7 +160,7 @@ export const initChecks: ReadonlyArray<Check> = [
   check("P10", "init-claims", "the offer has every claim, with values that make sense", async (probe) => {
     const { attestation, session } = await probe.begin()
     const claims = await believing(verifyStatement("session", attestation, await probe.trusted()))
-    const missing = CLAIMS.filter((name) => claims[name] === undefined)
+    const missing = CLAIM_NAMES.session.filter((name) => claims[name] === undefined)
     must(missing.length === 0, `it lacks ${missing.join(", ")}`)
     must(session.idBytes.length === SESSION_ID_BYTES, `session_id has ${session.idBytes.length} bytes`)
     must(session.requestsLeft > 0 && session.maxRequestBytes >= 1040, "it allows no request")

@@ -8,6 +8,7 @@ import { VERSION } from "../../../domain/protocol/transcript.ts"
 import { verifyEd25519 } from "../../../client/crypto/ed25519.ts"
 import { verifyEvidence } from "../../../client/verification/verify.ts"
 import { publicJwk } from "../../../client/verification/trust.ts"
+import { CLAIM_NAMES } from "../../lyingProxy/claimNames.ts"
 import { type Check, check } from "../Check.ts"
 import { must } from "../outcome.ts"
 import { each, failedAs } from "../expect.ts"
@@ -43,13 +44,6 @@ const oneOfEach = async (probe: Probe): Promise<ReadonlyArray<Stated>> => {
     { kind: "receipt", text: receipt },
     { kind: "proof", text: proof?.statement ?? "" },
   ]
-}
-
-const CLAIMS: Readonly<Record<StatementKind, string>> = {
-  session: "iss iat version session_id public_key suite expires_at max_requests max_request_bytes init_hash",
-  receipt:
-    "iss iat version jti session_id request_hash form status provider model finish_reasons usage received_at completed_at root count request_commitment response_commitment prompt_persisted software",
-  proof: "iss iat version session_id request_hash root count",
 }
 
 const ORDERED = ["received_at", "completed_at", "iat"] as const
@@ -96,7 +90,7 @@ export const statementChecks: ReadonlyArray<Check> = [
   check("P42", "statement-claims", "every statement has all of its claims", async (probe) =>
     each(await oneOfEach(probe), async ({ kind, text }) => {
       const claims = objectIn(parts(text)[1])
-      const missing = CLAIMS[kind].split(" ").filter((name) => claims[name] === undefined)
+      const missing = CLAIM_NAMES[kind].filter((name) => claims[name] === undefined)
       must(missing.length === 0, `the ${kind} statement lacks ${missing.join(", ")}`)
       return "all claims"
     }),

@@ -22,7 +22,6 @@ export const READINGS: Readonly<Record<PassedApi, Readings>> = {
   embeddings: { whole: wholeEmbeddings },
 }
 
-/** Makes a reader of one streamed answer of `api`. */
 export const streamReading = (api: PassedApi): AnswerReading<JsonObject> => {
   const reading = READINGS[api].stream?.()
   if (reading === undefined) throw new Error(`${api} does not stream.`)

@@ -75,6 +75,17 @@ describe("the limits of a job", () => {
     }),
   )
 
+  it.effect("hold where a provider says that its answers took no tokens", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([role, text("42"), usage(0, 0), ...says().slice(1)])
+      const { problem, spent } = yield* runJob(provider, { max_tokens: 1500 })
+      assert.strictEqual(problem.code, "token-limit-reached")
+      assert.deepInclude(spent, { calls: 1, unpriced: 1 })
+      assert.isAtLeast(spent.charged_tokens, 1000)
+    }),
+  )
+
   it.effect("charge the received part of a broken stream, even if the provider reported less", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")

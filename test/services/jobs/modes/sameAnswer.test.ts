@@ -47,6 +47,9 @@ describe("answers that need no comparer", () => {
     // Separators that mean something else elsewhere, and zeros that count in versions and codes.
     ["1,5", "15"],
     ["1,500", "1.5"],
+    ["1.500", "1500"],
+    ["1.000 €", "1 €"],
+    ["2.000", "2,000"],
     ["12,34", "1234"],
     ["3.10", "3.1"],
     ["007", "7"],

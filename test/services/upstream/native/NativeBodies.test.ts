@@ -2,42 +2,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { Effect, Stream } from "effect"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { type ApiName, apiOf } from "../../../../src/domain/upstream/apis.ts"
 import { utf8 } from "../../../../src/domain/bytes/bytes.ts"
 import { bytesFault, CLIENT_LIMITS } from "../../../../src/domain/json/iJson.ts"
 import { Outline } from "../../../../src/domain/json/outline.ts"
 import type { RawObject } from "../../../../src/domain/json/rawObject.ts"
 import type { NativeApis, NativeCall } from "../../../../src/services/upstream/Provider.ts"
+import { startNative } from "../../../support/nativeUpstream.ts"
 import { objectText, oddObject } from "../../../support/oddJson.ts"
 import { client, live } from "../providers/support/LiveServer.ts"
 
 const MODEL = '"m\\u006f\\/1.0"'
 
-interface Got {
-  readonly path: string
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-  readonly body: string
-}
-
 /** A server that keeps what it was sent, and answers nothing. */
-const listening = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const got: Array<Got> = []
-    const server = createServer(async (request, response) => {
-      const pieces: Array<Uint8Array> = []
-      for await (const piece of request) pieces.push(piece as Uint8Array)
-      got.push({ path: request.url ?? "", headers: request.headers, body: Buffer.concat(pieces).toString() })
-      response.writeHead(500).end()
-    })
-    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
-    // A server that listens on TCP has an address with a port.
-    const { port } = server.address() as AddressInfo
-    return { got, url: `http://127.0.0.1:${port}`, server }
-  }),
-  ({ server }) => Effect.promise(async () => void server.close(() => undefined)),
-)
+const listening = startNative(() => ({ status: 500, body: "" }))
 
 const rawOf = (body: string): RawObject => {
   const outline = new Outline("body")
@@ -76,7 +54,7 @@ const PATHS: Readonly<Record<ApiName, string>> = {
 describe("the body of a request", () => {
   it.live.each(FORMS)("for %s, streamed or not, reaches the provider as it was sent", ([api, stream]) =>
     Effect.gen(function* () {
-      const { got, url } = yield* listening
+      const { requests: got, url } = yield* listening
       const native = yield* nativeOf(api, url)
       const send = (body: string, model: string) => {
         const call: NativeCall = { api, body: rawOf(body), headers: {}, model }
@@ -106,7 +84,7 @@ describe("the body of a request", () => {
 
   it.live("gets a model if it names none, and a chat's stream gets its usage", () =>
     Effect.gen(function* () {
-      const { got, url } = yield* listening
+      const { requests: got, url } = yield* listening
       const native = yield* nativeOf("chat.completions", url)
       const sent = Effect.fnUntraced(function* (body: string, stream: boolean) {
         const call = { api: "chat.completions", body: rawOf(body), headers: {}, model: "default" } as const
@@ -139,7 +117,7 @@ describe("the body of a request", () => {
 describe("the headers of a request", () => {
   it.live("include the operator's key and those that came with the request", () =>
     Effect.gen(function* () {
-      const { got, url } = yield* listening
+      const { requests: got, url } = yield* listening
       const ask = Effect.fnUntraced(function* (api: ApiName, headers: Readonly<Record<string, string>>) {
         const native = yield* nativeOf(api, url)
         yield* Effect.ignore(native.complete({ api, body: rawOf("{}"), headers, model: "m" }))

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"
 import { ChatChunk, ChatCompletion, type ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
-import { Answer, Cuts, cutBytes, eventStream, expected, gist, RENDERINGS } from "./support/Answers.ts"
+import { Answer, Cuts, cutBytes, eventsOf, expected, gist, wholeOf } from "./support/Answers.ts"
 import { canned, events, json, VENDOR_NAMES } from "./support/Canned.ts"
 
 const request = (answer: Answer): ChatRequest => ({
@@ -36,7 +36,7 @@ const isChunk = Schema.is(ChatChunk)
 for (const vendor of VENDOR_NAMES) {
   it.effect.prop(`${vendor}: a whole answer`, [Answer], ([answer]) =>
     Effect.gen(function* () {
-      const { provider } = yield* canned(vendor, () => json(RENDERINGS[vendor].complete(answer)))
+      const { provider } = yield* canned(vendor, () => json(wholeOf(vendor, answer)))
       const completion = yield* provider.complete(requestFor(vendor, answer))
       assert.isTrue(isCompletion(completion))
       assert.deepStrictEqual(gist(completion), expected(vendor, answer))
@@ -45,7 +45,7 @@ for (const vendor of VENDOR_NAMES) {
 
   it.effect.prop(`${vendor}: the same whole answer where a stream was asked for`, [Answer], ([answer]) =>
     Effect.gen(function* () {
-      const { provider } = yield* canned(vendor, () => json(RENDERINGS[vendor].complete(answer)))
+      const { provider } = yield* canned(vendor, () => json(wholeOf(vendor, answer)))
       const chunks = yield* Stream.runCollect(provider.stream(requestFor(vendor, answer)))
       assert.lengthOf(chunks, 1)
       assert.isTrue(chunks.every(isChunk))
@@ -58,8 +58,8 @@ for (const vendor of VENDOR_NAMES) {
     [Answer, Cuts, Cuts],
     ([answer, cuts, byteCuts]) =>
       Effect.gen(function* () {
-        const stream = eventStream(vendor, RENDERINGS[vendor].stream(answer, cuts))
-        const whole = yield* canned(vendor, () => json(RENDERINGS[vendor].complete(answer)))
+        const stream = eventsOf(vendor, answer, cuts).join("")
+        const whole = yield* canned(vendor, () => json(wholeOf(vendor, answer)))
         const streamed = yield* canned(vendor, () => events(cutBytes(stream, byteCuts)))
         const chunks = yield* Stream.runCollect(streamed.provider.stream(requestFor(vendor, answer)))
         assert.isTrue(chunks.every(isChunk))
@@ -76,12 +76,9 @@ for (const vendor of VENDOR_NAMES) {
     [Answer, Cuts, Harmless],
     ([answer, cuts, harmless]) =>
       Effect.gen(function* () {
-        const sent = RENDERINGS[vendor].stream(answer, cuts)
-        const padded = sent.flatMap((event, at) => [
-          eventStream(vendor, [event]),
-          `${harmless[at % harmless.length]}\n\n`,
-        ])
-        const plain = yield* canned(vendor, () => events([eventStream(vendor, sent)]))
+        const sent = eventsOf(vendor, answer, cuts)
+        const padded = sent.flatMap((event, at) => [event, `${harmless[at % harmless.length]}\n\n`])
+        const plain = yield* canned(vendor, () => events(sent))
         const noisy = yield* canned(vendor, () => events(padded))
         const request = requestFor(vendor, answer)
         const joined = accumulate(yield* Stream.runCollect(noisy.provider.stream(request)))
@@ -94,7 +91,7 @@ for (const vendor of VENDOR_NAMES) {
     [Answer, Cuts, Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))],
     ([answer, cuts, where]) =>
       Effect.gen(function* () {
-        const bytes = new TextEncoder().encode(eventStream(vendor, RENDERINGS[vendor].stream(answer, cuts)))
+        const bytes = new TextEncoder().encode(eventsOf(vendor, answer, cuts).join(""))
         const { provider } = yield* canned(vendor, () => events([bytes.subarray(0, Math.floor(where * bytes.length))]))
         const read = yield* Effect.result(Stream.runCollect(provider.stream(requestFor(vendor, answer))))
         if (Result.isFailure(read)) return assert.strictEqual(read.failure.kind, "truncated")

@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import type { ServerResponse } from "node:http"
 import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
-import { MINIMAL, VENDOR_NAMES } from "./support/Canned.ts"
+import { VENDOR_NAMES } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
 import { client, live, serve } from "./support/LiveServer.ts"
 
@@ -14,6 +14,14 @@ const startStream = (response: ServerResponse) => {
   return response
 }
 
+/**
+ * Waits until the client has read what the server of this process has sent. The system has it already; a sleep could end,
+ * on a busy machine, before the event loop reads it.
+ */
+const arrivedHere = Effect.promise(async () => {
+  for (let turn = 0; turn < 10; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+})
+
 /** Keeps a broken product from hanging the test. */
 const soon = Effect.timeout("10 seconds")
 
@@ -22,18 +30,6 @@ layer(client, { excludeTestServices: true })((it) => {
     const recorded = eventFixture(`${vendor}-stream`)
 
     describe(vendor, () => {
-      it.effect("serves a whole answer and a stream", () =>
-        Effect.gen(function* () {
-          const server = yield* serve((asked, response) => {
-            if (String(asked.headers["accept"]).includes("event-stream")) startStream(response).end(recorded.join(""))
-            else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(MINIMAL[vendor]))
-          })
-          const provider = yield* live(vendor, server.url)
-          assert.strictEqual((yield* provider.complete(request)).choices[0]?.finish_reason, "stop")
-          assert.isDefined((yield* Stream.runCollect(provider.stream(request))).at(-1)?.usage)
-        }),
-      )
-
       it.effect("closes when a call without a response is interrupted", () =>
         Effect.gen(function* () {
           const asked = yield* Deferred.make<void>()
@@ -60,33 +56,6 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("reports `truncated` when a response breaks off", () =>
-        Effect.gen(function* () {
-          const server = yield* serve((_, response) => {
-            startStream(response).write(recorded.slice(0, 2).join(""), () => response.destroy())
-          })
-          const provider = yield* live(vendor, server.url)
-          const failure = yield* soon(Effect.flip(Stream.runDrain(provider.stream(request))))
-          assert.strictEqual(failure.kind, "truncated")
-        }),
-      )
-
-      it.effect("reports `unreachable` without a connection, and `unavailable` if it closes without a response", () =>
-        Effect.gen(function* () {
-          const server = yield* serve((_, response) => void response.destroy())
-          const closing = yield* live(vendor, server.url)
-          const nowhere = yield* live(vendor, "http://127.0.0.1:1")
-          for (const [provider, kind] of [
-            [closing, "unavailable"],
-            [nowhere, "unreachable"],
-          ] as const) {
-            assert.strictEqual((yield* soon(Effect.flip(provider.complete(request)))).kind, kind)
-            const streamed = yield* soon(Effect.flip(Stream.runDrain(provider.stream(request))))
-            assert.strictEqual(streamed.kind, kind)
-          }
-        }),
-      )
-
       it.effect("closes after a finished stream whose socket stays open", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => void startStream(response).write(recorded.join("")))
@@ -110,8 +79,7 @@ layer(client, { excludeTestServices: true })((it) => {
             yield* soon(Stream.runDrain(provider.stream(request)))
             yield* soon(Deferred.await(ended))
             ended = yield* Deferred.make<void>()
-            // The end that the server has sent is on its way to the client.
-            yield* Effect.sleep("100 millis")
+            yield* arrivedHere
           }
           assert.strictEqual(server.connections(), 1)
         }),

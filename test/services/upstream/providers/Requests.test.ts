@@ -34,6 +34,11 @@ const extras = (body: unknown): object => {
 const tool = (name: string, members: object = {}) =>
   ({ type: "function", function: { name, parameters: { type: "object", properties: {} }, ...members } }) as const
 
+const choosing = (tool_choice: NonNullable<ChatRequest["tool_choice"]>) => ({ tools: [tool("f")], tool_choice })
+
+const answering = (json_schema: { readonly name: string; readonly [member: string]: unknown }) =>
+  ({ response_format: { type: "json_schema", json_schema } }) as const
+
 it.effect("openai gets functions and function_call untouched, and its function_call comes back", () =>
   Effect.gen(function* () {
     const call = { name: "f", arguments: "{}" }
@@ -168,6 +173,8 @@ describe("openai", () => {
 })
 
 describe("anthropic", () => {
+  const declared = (name: string) => ({ name, input_schema: { type: "object", properties: {} } })
+  const schema = (schema: object) => ({ output_config: { format: { type: "json_schema", schema } } })
   const rows: ReadonlyArray<readonly [name: string, request: Partial<ChatRequest>, extras: object]> = [
     ["nothing more than asked", {}, {}],
     [
@@ -180,20 +187,8 @@ describe("anthropic", () => {
     ["absent is absent", { temperature: null, stop: null, n: null, seed: null }, {}],
     [
       "a schema for the answer",
-      {
-        response_format: {
-          type: "json_schema",
-          json_schema: { name: "s", description: "a place", schema: { type: "object", additionalProperties: false } },
-        },
-      },
-      {
-        output_config: {
-          format: {
-            type: "json_schema",
-            schema: { description: "a place", type: "object", additionalProperties: false },
-          },
-        },
-      },
+      answering({ name: "s", description: "a place", schema: { type: "object", additionalProperties: false } }),
+      schema({ description: "a place", type: "object", additionalProperties: false }),
     ],
     ["plain text", { response_format: { type: "text" } }, {}],
     ["effort", { reasoning_effort: "minimal" }, { output_config: { effort: "low" } }],
@@ -201,41 +196,23 @@ describe("anthropic", () => {
     [
       "tools",
       { tools: [tool("f", { description: "does f", strict: true }), { type: "function", function: { name: "g" } }] },
-      {
-        tools: [
-          { name: "f", description: "does f", input_schema: { type: "object", properties: {} }, strict: true },
-          { name: "g", input_schema: { type: "object", properties: {} } },
-        ],
-      },
+      { tools: [{ ...declared("f"), description: "does f", strict: true }, declared("g")] },
     ],
-    [
-      "no tool now",
-      { tools: [tool("f")], tool_choice: "none" },
-      { tools: [{ name: "f", input_schema: { type: "object", properties: {} } }], tool_choice: { type: "none" } },
-    ],
+    ["no tool now", choosing("none"), { tools: [declared("f")], tool_choice: { type: "none" } }],
     [
       "some tool, one at a time",
-      { tools: [tool("f")], tool_choice: "required", parallel_tool_calls: false },
-      {
-        tools: [{ name: "f", input_schema: { type: "object", properties: {} } }],
-        tool_choice: { type: "any", disable_parallel_tool_use: true },
-      },
+      { ...choosing("required"), parallel_tool_calls: false },
+      { tools: [declared("f")], tool_choice: { type: "any", disable_parallel_tool_use: true } },
     ],
     [
       "at most one at a time",
       { tools: [tool("f")], parallel_tool_calls: false },
-      {
-        tools: [{ name: "f", input_schema: { type: "object", properties: {} } }],
-        tool_choice: { type: "auto", disable_parallel_tool_use: true },
-      },
+      { tools: [declared("f")], tool_choice: { type: "auto", disable_parallel_tool_use: true } },
     ],
     [
       "a certain tool",
-      { tools: [tool("f")], tool_choice: { type: "function", function: { name: "f" } }, parallel_tool_calls: true },
-      {
-        tools: [{ name: "f", input_schema: { type: "object", properties: {} } }],
-        tool_choice: { type: "tool", name: "f" },
-      },
+      { ...choosing({ type: "function", function: { name: "f" } }), parallel_tool_calls: true },
+      { tools: [declared("f")], tool_choice: { type: "tool", name: "f" } },
     ],
     ["cache control", { cache_control: { type: "ephemeral" } }, { cache_control: { type: "ephemeral" } }],
   ]
@@ -316,7 +293,7 @@ describe("anthropic", () => {
         results.content.map((block: { tool_use_id: string }) => block.tool_use_id),
         [second, first],
       )
-      assert.deepStrictEqual(Object(body).tools, [{ name: "f", input_schema: { type: "object", properties: {} } }])
+      assert.deepStrictEqual(Object(body).tools, [declared("f")])
       assert.deepStrictEqual(Object(body).tool_choice, { type: "none" }, "calls of the past need no call now")
     }),
   )
@@ -382,7 +359,7 @@ describe("gemini", () => {
     ],
     [
       "a schema for the answer",
-      { response_format: { type: "json_schema", json_schema: { name: "s", schema: { type: "array" } } } },
+      answering({ name: "s", schema: { type: "array" } }),
       { generationConfig: { responseMimeType: "application/json", responseJsonSchema: { type: "array" } } },
     ],
     [

@@ -270,14 +270,7 @@ for (const vendor of VENDOR_NAMES) {
   it.effect(`${vendor}: a whole answer that breaks off is truncated, one without a finish reason unfinished`, () =>
     Effect.gen(function* () {
       const whole = JSON.stringify(MINIMAL[vendor])
-      const broken = () =>
-        new Response(
-          new ReadableStream<Uint8Array>({
-            start: (controller) => controller.enqueue(new TextEncoder().encode(whole.slice(0, 20))),
-            pull: (controller) => controller.error(new Error("reset")),
-          }),
-          { headers: { "content-type": "application/json" } },
-        )
+      const broken = () => unfinished([whole.slice(0, 20)], "break")
       const unfinishedBody = () =>
         json(whole.replace(/"(finish_reason|stop_reason|finishReason)":"[^"]*"/, '"$1":null'))
       for (const [response, kind] of [

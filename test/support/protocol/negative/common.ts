@@ -5,12 +5,6 @@ import type { Vectors } from "../vectors.ts"
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** Required verdict of a client or a verifier. */
-export type Verdict = "attack" | "answer" | "failure" | "refusal" | "break"
-
-/** Allowed next step after a refusal or a break: seal again under the same id, send the same bytes, or nothing. */
-export type Next = "seal-anew" | "same-bytes" | "nothing"
-
 /** A body: text, or bytes that are none. */
 export interface Body {
   readonly body?: string
@@ -18,9 +12,6 @@ export interface Body {
 }
 
 export type Given<Extra> = Extra & { readonly rules: ReadonlyArray<string>; readonly why: string }
-
-export const problem = (status: number, code: string): string =>
-  JSON.stringify({ type: `urn:sealgate:problem:${code}`, title: code, status, code, retryable: status === 410 })
 
 export const exchangeNamed = (vectors: Vectors, name: string): PublishedExchange => {
   const found = vectors.exchanges.find((exchange) => exchange.name === name)

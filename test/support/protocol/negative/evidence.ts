@@ -1,10 +1,11 @@
 /** Evidence of an exchange for offline verification. */
 import type { PublishedExchange } from "../published.ts"
+import { forgeries } from "../../../../src/conformance/client/cases/statements.ts"
+import { type Signers, state } from "../../../../src/conformance/lyingProxy/statement.ts"
 import * as reference from "../reference.ts"
 import { b64u, type Claims, fromHex, text } from "../reference.ts"
 import type { Vectors } from "../vectors.ts"
 import { exchangeNamed, type Given, type Json, withByte } from "./common.ts"
-import { OTHER, wrongSignatures } from "./statements.ts"
 
 export type Shown = Given<{
   readonly pins: ReadonlyArray<string>
@@ -25,7 +26,8 @@ export interface Parts {
   }
 }
 
-export const makeEvidence = (vectors: Vectors, identity: reference.Identity): ReadonlyArray<Shown> => {
+export const makeEvidence = (vectors: Vectors, signers: Signers): ReadonlyArray<Shown> => {
+  const { pinned: identity, stranger: OTHER } = signers
   const partsOf = ({ request, response }: PublishedExchange) => ({
     receipt: response.receipt,
     proof: response.proof ?? "",
@@ -77,7 +79,7 @@ export const makeEvidence = (vectors: Vectors, identity: reference.Identity): Re
       return JSON.stringify(change.response === undefined ? value : change.response(value))
     })
     const receipt = receiptOf(exchanges[name], {
-      request_commitment: b64u(reference.requestCommitment(keys, request.credential, text(payload))),
+      request_commitment: b64u(reference.requestCommitment(keys, text(request.credential), text(payload))),
       response_commitment: b64u(reference.responseCommitment(keys.commitKey, responses.map(text))),
       ...change.claims,
     })
@@ -88,10 +90,15 @@ export const makeEvidence = (vectors: Vectors, identity: reference.Identity): Re
   return [
     show("V3", "a stream, all there is of it", stream, { expect: "answer" }),
     show("V5", "a complete exchange", { exchange: complete.exchange }, { expect: "answer" }),
-    show("V1", "a receipt of somebody who is not pinned", { receipt: receiptOf(exchanges.complete, {}, OTHER) }),
-    ...wrongSignatures(identity, "receipt").map(([, why, signed]) =>
-      show("V1", why, { receipt: signed(exchanges.complete.response.receipt_claims) }),
-    ),
+    ...forgeries("receipt").flatMap(([, , why, forgery]) => {
+      const receipt: unknown = state(signers, "receipt", exchanges.complete.response.receipt_claims, forgery).statement
+      return typeof receipt === "string" ? [show("V1", `a receipt ${why}`, { receipt })] : []
+    }),
+    show("V1", "a receipt whose claims have a member twice", {
+      receipt: state(signers, "receipt", exchanges.complete.response.receipt_claims, {
+        claims: (claims) => JSON.stringify(claims).replace("{", '{"iat":1,'),
+      }).statement,
+    }),
     show("V2", "a receipt whose answer was done before its request came", {
       receipt: receiptOf(exchanges.complete, { completed_at: 1_767_225_600 }),
     }),

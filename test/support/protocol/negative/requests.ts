@@ -4,7 +4,20 @@ import { b64u, bytes, fromHex, hex, text } from "../reference.ts"
 import type { Vectors } from "../vectors.ts"
 import type { Asked } from "./asked.ts"
 import { JSON_TYPE, withByte } from "./common.ts"
-import { NOT_CANONICAL, SMALL_ORDER } from "./points.ts"
+
+/** Points of X25519. */
+const SMALL_ORDER = [
+  "0000000000000000000000000000000000000000000000000000000000000000",
+  "0100000000000000000000000000000000000000000000000000000000000000",
+  "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+  "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+  "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+]
+const NOT_CANONICAL = [
+  // Nine, plus the prime, and with the top bit set.
+  "f6ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  "0900000000000000000000000000000000000000000000000000000000000080",
+]
 
 export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Asked>> => {
   const session = vectors.sessions.X25519
@@ -58,7 +71,7 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
     /^\{"request_id":"([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})"/.exec(payload)?.[1] ?? null
 
   /** A payload that is answered under the seal. */
-  const told = async (
+  const inside = async (
     rule: string,
     why: string,
     change: object | string,
@@ -95,7 +108,7 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
     ask(rule, why, { ...good.body, ...change }, { session: session.name, code, ...more })
   const same = JSON.stringify(payloadOf({}))
   const json = (change: object) => JSON.stringify(payloadOf(change))
-  const first = await told("P21", "a request_id for the first time", same)
+  const first = await inside("P21", "a request_id for the first time", same)
   return [
     // Outside the seal.
     outer("P1", "an enc with padding", { enc: `${good.body.enc}=` }, "malformed"),
@@ -144,80 +157,80 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
       code: "session-gone",
     }),
     // Under the seal.
-    await told("P3", "a member that a proxy does not know", { note: { a: 1 } }),
-    await told(
+    await inside("P3", "a member that a proxy does not know", { note: { a: 1 } }),
+    await inside(
       "P2",
       "a payload with a member twice",
       '{"request_id":"","request_id":"018f3b1e-7c1a-7d2b-8a3c-000000000000"}',
       invalid,
     ),
-    await told("P2", "a payload that is not UTF-8", "", invalid, {
+    await inside("P2", "a payload that is not UTF-8", "", invalid, {
       content: bytes(reference.u32(0), text('{"request_id":"'), Buffer.of(0xff), text('"}')),
     }),
-    await told("P2", "an integer beyond 2^53 - 1", { issued_at: 2 ** 53 }, invalid),
-    await told("P18", "a payload that is no JSON", "Hello", invalid),
-    await told("P22", "no request_id", json({ request_id: undefined }), invalid),
-    await told("P22", "a request_id in upper case", { request_id: "018F3B1E-7C1A-7D2B-8A3C-000000000000" }, invalid),
-    await told("P18", "no issued_at", { issued_at: undefined }, invalid),
-    await told("P23", "a request that was issued 60 s ago", { issued_at: now - 60_000 }),
-    await told("P23", "a request that was issued 60.001 s ago", { issued_at: now - 60_001 }, [400, "stale"]),
-    await told("P23", "a request that is issued in 60.001 s", { issued_at: now + 60_001 }, [400, "stale"]),
-    await told("P18", "one that is stale, of an API that nobody knows", { issued_at: 0, api: "x" }, [400, "stale"]),
-    await told("P25", "a restart that is no boolean", { restart: "no" }, invalid),
-    await told("P26", "a pace that is text", { pace: "fast" }),
-    await told("P27", "an API that nobody knows", { api: "conformance.none" }, [400, "unsupported-api"]),
-    await told("P28", "neither messages nor a prompt", { body: {} }, invalid),
-    await told(
+    await inside("P2", "an integer beyond 2^53 - 1", { issued_at: 2 ** 53 }, invalid),
+    await inside("P18", "a payload that is no JSON", "Hello", invalid),
+    await inside("P22", "no request_id", json({ request_id: undefined }), invalid),
+    await inside("P22", "a request_id in upper case", { request_id: "018F3B1E-7C1A-7D2B-8A3C-000000000000" }, invalid),
+    await inside("P18", "no issued_at", { issued_at: undefined }, invalid),
+    await inside("P23", "a request that was issued 60 s ago", { issued_at: now - 60_000 }),
+    await inside("P23", "a request that was issued 60.001 s ago", { issued_at: now - 60_001 }, [400, "stale"]),
+    await inside("P23", "a request that is issued in 60.001 s", { issued_at: now + 60_001 }, [400, "stale"]),
+    await inside("P18", "one that is stale, of an API that nobody knows", { issued_at: 0, api: "x" }, [400, "stale"]),
+    await inside("P25", "a restart that is no boolean", { restart: "no" }, invalid),
+    await inside("P26", "a pace that is text", { pace: "fast" }),
+    await inside("P27", "an API that nobody knows", { api: "conformance.none" }, [400, "unsupported-api"]),
+    await inside("P28", "neither messages nor a prompt", { body: {} }, invalid),
+    await inside(
       "P46",
       "a header that is about the caller",
       { api: "messages", headers: { "x-api-key": "k" }, body: message },
       invalid,
     ),
-    await told(
+    await inside(
       "P46",
       "a header of another API",
       { api: "responses", headers: { "anthropic-version": "2023-06-01" }, body: { input: "Hello" } },
       invalid,
     ),
-    await told(
+    await inside(
       "P46",
       "the name of a header in capitals",
       { api: "messages", headers: { "Anthropic-Version": "2023-06-01" }, body: message },
       invalid,
     ),
-    await told(
+    await inside(
       "P46",
       "a header with a line break",
       { api: "messages", headers: { "anthropic-version": "2023-06-01\r\nx: y" }, body: message },
       invalid,
     ),
-    await told("P46", "headers that are a list", { api: "messages", headers: ["a"], body: message }, invalid),
-    await told("P47", "a model that is a number", { api: "messages", body: { ...message, model: 1 } }, invalid),
-    await told("P47", "a stream that is text", { api: "messages", body: { ...message, stream: "true" } }, invalid),
-    await told("P47", "a body that is a list", { api: "messages", body: [message] }, invalid),
-    await told(
+    await inside("P46", "headers that are a list", { api: "messages", headers: ["a"], body: message }, invalid),
+    await inside("P47", "a model that is a number", { api: "messages", body: { ...message, model: 1 } }, invalid),
+    await inside("P47", "a stream that is text", { api: "messages", body: { ...message, stream: "true" } }, invalid),
+    await inside("P47", "a body that is a list", { api: "messages", body: [message] }, invalid),
+    await inside(
       "P47",
       "a response that is made in the background",
       { api: "responses", body: { input: "Hello", background: true } },
       invalid,
     ),
-    await told(
+    await inside(
       "P28",
       "messages and a prompt",
       { body: { prompt: "Hello", messages: [{ role: "user", content: "Hello" }] } },
       invalid,
     ),
-    await told(
+    await inside(
       "P28",
       "a system text beside messages",
       { body: { system: "Be kind.", messages: [{ role: "user", content: "Hello" }] } },
       invalid,
     ),
-    await told("P30", "a stream that is asked for in text", { body: { prompt: "Hello", stream: "true" } }, invalid),
-    await told("P30", "a stream that is wrong in everything else", '{"body":{"stream":true}}', invalid, {
+    await inside("P30", "a stream that is asked for in text", { body: { prompt: "Hello", stream: "true" } }, invalid),
+    await inside("P30", "a stream that is wrong in everything else", '{"body":{"stream":true}}', invalid, {
       sealed: { form: "stream", status: "failed", jti: null },
     }),
     first,
-    await told("P21", "the same request_id, sealed anew", same, [409, "replayed"], { before: [first.body ?? ""] }),
+    await inside("P21", "the same request_id, sealed anew", same, [409, "replayed"], { before: [first.body ?? ""] }),
   ]
 }

@@ -1,6 +1,6 @@
 /**
  * Decides without a model whether answers are certainly the same or certainly different. `5 mW` and `5 MW`, `1,5` and
- * `15`, or `3.10` and `3.1` are neither, so a model compares them.
+ * `15`, `1.000` and `1`, or `3.10` and `3.1` are neither, so a model compares them.
  */
 
 /** A number with its unit, exactly as it was written. */
@@ -11,8 +11,8 @@ interface Quantity {
   readonly whole: string
   readonly fraction: string
   readonly unit: string
-  /** Whether commas separate thousands: a single comma might be a decimal separator. */
-  readonly separated: boolean
+  /** Whether it could mean another number elsewhere: `1,000` may be 1, and `1.000` a thousand. */
+  readonly ambiguous: boolean
 }
 
 /** Case counts in units: `m` is a thousandth and `M` a million. */
@@ -29,7 +29,7 @@ const quantityIn = (text: string): Quantity | undefined => {
     whole: whole.replaceAll(",", ""),
     fraction,
     unit: after ? "" : unit,
-    separated: whole.includes(","),
+    ambiguous: whole.includes(",") || (fraction.length === 3 && whole.length <= 3 && whole !== "0"),
   }
 }
 
@@ -54,7 +54,8 @@ export const plain = (text: string): string => {
   const quantity = quantityIn(words)
   if (quantity === undefined) return words
   const { currency, fraction, sign, unit, whole } = quantity
-  const decimals = /^0*$/.test(fraction) ? "" : `.${fraction}`
+  const isWhole = /^0*$/.test(fraction) && fraction.length !== 3
+  const decimals = isWhole ? "" : `.${fraction}`
   return `${sign}${currency}${whole}${decimals}${unit === "" ? "" : ` ${unit}`}`
 }
 
@@ -67,7 +68,7 @@ export const differ = (a: string, b: string): boolean => {
   if (letters) return choices[0] !== choices[1]
   const [x, y] = [quantityIn(one), quantityIn(other)]
   if (x === undefined || y === undefined || x.currency !== y.currency || x.unit !== y.unit) return false
-  const isAmbiguous = (x.separated || y.separated) && digitsOf(x) === digitsOf(y)
+  const isAmbiguous = (x.ambiguous || y.ambiguous) && digitsOf(x) === digitsOf(y)
   return !isAmbiguous && valueOf(x) !== valueOf(y)
 }
 

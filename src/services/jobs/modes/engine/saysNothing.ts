@@ -110,14 +110,16 @@ const words = (text: string): string =>
     .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
     .trim()
 
-const isOrder = (clause: string): boolean =>
-  OPENERS.has(clause) || ORDERS.some((order) => clause === order || clause.startsWith(`${order} `))
+const isKnown = (text: string): boolean => OPENERS.has(text) || ORDERS.includes(text)
+
+const isOrder = (clause: string): boolean => isKnown(clause) || ORDERS.some((order) => clause.startsWith(`${order} `))
 
 /** Whether a text contains nothing that could be right or wrong. */
 export const saysNothing = (text: string): boolean => {
   if (MARKS.test(text.replaceAll(FENCE, ""))) return true
   if (text.length > MAX_CHARS || words(text) === "") return false
-  if (isOrder(words(text))) return true
+  // Marks within a known text do not make it another one: `{"verdict": "sound"}`.
+  if (isKnown(words(text))) return true
   const clauses = text
     .split(/[.!?](?=\s|$)|[,:;\n]/)
     .map(words)

@@ -1,4 +1,4 @@
-/** Streamed answers of the Messages API. */
+/** Answers of the Messages API, streamed or whole. */
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
@@ -38,7 +38,6 @@ export class AnthropicChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private started = false
-  /** Whether any part of the answer came. */
   private answering = false
   private finished = false
   private closed = false
@@ -86,6 +85,11 @@ export class AnthropicChunkReader implements ChunkReader {
       default:
         return NOTHING
     }
+  }
+
+  message(message: typeof Wire.Message.Type): Read {
+    const { usage } = message
+    return Result.map(this.start(message), (chunks) => [...chunks, ...this.finish({ delta: message, usage })])
   }
 
   private decoded<A>(event: Option.Option<A>, type: string, use: (event: A) => Read): Read {

@@ -31,7 +31,6 @@ const Thinking = Schema.Struct({
 })
 const RedactedThinking = Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String })
 
-/** The content of `extra_content.anthropic`. */
 export const ThinkingState = Schema.Struct({
   thinking_blocks: Schema.Array(
     Schema.Union([
@@ -56,7 +55,6 @@ const Other = Schema.Struct({
 })
 
 export const Block = Schema.Union([Text, ToolUse, Thinking, RedactedThinking, Other])
-export type Block = typeof Block.Type
 
 export const isKnown = Schema.is(Schema.Union([Text, ToolUse, Thinking, RedactedThinking]))
 

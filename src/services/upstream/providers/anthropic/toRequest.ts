@@ -4,7 +4,6 @@ import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { Call } from "../shared/WireFormat.ts"
-import type { MessagesRequest, OutputConfig, ToolDefinition, ToolSelection } from "./Request.ts"
 import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
@@ -15,11 +14,11 @@ import { toTurns } from "./toTurns.ts"
  */
 const DEFAULT_MAX_TOKENS = 32_000
 
-export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported): MessagesRequest => {
+export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported) => {
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, turns } = toTurns(request.messages, unsupported)
   const user = request["safety_identifier"] ?? request["user"]
-  const output: OutputConfig = {
+  const output = {
     ...toFormat(request.response_format, unsupported),
     ...toEffort(request["reasoning_effort"], unsupported),
   }
@@ -51,8 +50,7 @@ const toTemperature = (temperature: number | null | undefined, unsupported: Unsu
   return temperature
 }
 
-/** Tools and the choice among them. */
-const toTools = (request: ChatRequest, unsupported: Unsupported): Pick<MessagesRequest, "tools" | "tool_choice"> => {
+const toTools = (request: ChatRequest, unsupported: Unsupported) => {
   const { tool_choice: choice = "auto", parallel_tool_calls: parallel, tools = [] } = request
   if (tools.length > 0) {
     const single = parallel === false ? { disable_parallel_tool_use: true as const } : {}
@@ -73,7 +71,7 @@ const toTools = (request: ChatRequest, unsupported: Unsupported): Pick<MessagesR
       }
 }
 
-const toTool = (tool: Tool, path: string, unsupported: Unsupported): ToolDefinition => {
+const toTool = (tool: Tool, path: string, unsupported: Unsupported) => {
   unsupported.check(tool, TOOL, path)
   const { name, description, parameters, strict } = tool.function
   return {
@@ -85,13 +83,13 @@ const toTool = (tool: Tool, path: string, unsupported: Unsupported): ToolDefinit
   }
 }
 
-const toSelection = (choice: ToolChoice, single: { readonly disable_parallel_tool_use?: true }): ToolSelection => {
+const toSelection = (choice: ToolChoice, single: { readonly disable_parallel_tool_use?: true }) => {
   if (choice === "none") return { type: "none" }
   if (choice === "auto") return { type: "auto", ...single }
   return choice === "required" ? { type: "any", ...single } : { type: "tool", name: choice.function.name, ...single }
 }
 
-const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported): Pick<OutputConfig, "format"> => {
+const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported) => {
   if (format === undefined) return {}
   unsupported.check(format, RESPONSE_FORMAT[format.type], "response_format")
   if (format.type === "text") return {}
@@ -109,7 +107,7 @@ const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported):
 }
 
 /** The levels of OpenAI's scale; `none` means no thinking at all, which another member of the request expresses. */
-const EFFORTS = new Map<unknown, Pick<OutputConfig, "effort">>([
+const EFFORTS = new Map<unknown, { readonly effort?: string }>([
   ["none", {}],
   ["minimal", { effort: "low" }],
   ["low", { effort: "low" }],
@@ -119,7 +117,7 @@ const EFFORTS = new Map<unknown, Pick<OutputConfig, "effort">>([
   ["max", { effort: "max" }],
 ])
 
-const toEffort = (level: unknown, unsupported: Unsupported): Pick<OutputConfig, "effort"> => {
+const toEffort = (level: unknown, unsupported: Unsupported): { readonly effort?: string } => {
   if (level == null) return {}
   const effort = EFFORTS.get(level)
   if (effort === undefined) unsupported.add("reasoning_effort", "not a level that is known here")

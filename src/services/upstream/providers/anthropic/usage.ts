@@ -4,7 +4,6 @@ import type { Usage } from "../../../../domain/chat/chat.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
 import * as Wire from "./Wire.ts"
 
-/** Returns the token counts in `value`, if there are any. */
 export const countsOf = (value: unknown): Wire.Usage | undefined => Option.getOrUndefined(decodeUsage(value))
 const decodeUsage = Schema.decodeUnknownOption(Wire.Usage)
 

@@ -1,11 +1,11 @@
 /** Reads, splits and counts texts for the echo. */
-import type { Message } from "../../../../domain/chat/chat.ts"
+import { isObject } from "../../../../domain/json/json.ts"
 
-/** Returns the plain text of a message, without images and other parts. */
-export const textOf = (content: Message["content"]): string => {
+/** Returns the plain text of a content, without images and other parts. */
+export const textOf = (content: unknown): string => {
   if (typeof content === "string") return content
-  if (!Array.isArray(content)) return ""
-  return content.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("")
+  const parts: ReadonlyArray<unknown> = Array.isArray(content) ? content : []
+  return parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("")
 }
 
 /** Splits a text into words that keep their white space, so that joining them gives the text back. */

@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import { iJsonOf } from "../../../../domain/json/surrogates.ts"
 import { READINGS } from "../../answerReaders/readings.ts"
 import type { NativeApis, NativeCall } from "../../Provider.ts"
-import { countTokens, words } from "./echoText.ts"
+import { countTokens, textOf, words } from "./echoText.ts"
 
 /** The text to repeat, with the members that every API has. */
 interface Said {
@@ -17,118 +17,91 @@ interface Said {
   readonly created: number
   readonly model: string
   readonly text: string
-  readonly input: number
-  readonly output: number
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number }
 }
 
-/** The text of a message or item. */
-const textIn = (item: unknown): string => {
-  if (typeof item === "string") return item
-  const content = isObject(item) ? item["content"] : undefined
-  if (!Array.isArray(content)) return typeof content === "string" ? content : ""
-  return content
-    .map((part: unknown) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
-    .join("")
-}
-
-const itemsIn = (body: NativeCall["body"]): ReadonlyArray<unknown> => {
-  const items = body.value("messages") ?? body.value("input")
-  return Array.isArray(items) ? items : [items]
-}
+const textIn = (item: unknown): string => textOf(isObject(item) ? item["content"] : item)
 
 const listen = Effect.fnUntraced(function* ({ body, model }: NativeCall) {
-  const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
-  const texts = itemsIn(body).map(textIn)
+  const items = body.value("messages") ?? body.value("input")
+  const texts = (Array.isArray(items) ? items : [items]).map(textIn)
   const text = texts.at(-1) ?? ""
   const said: Said = {
-    id,
+    id: `msg_echo_${(yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
     model,
     text,
-    input: texts.reduce((sum, each) => sum + countTokens(each), 0),
-    output: countTokens(text),
+    usage: { input_tokens: texts.reduce((sum, each) => sum + countTokens(each), 0), output_tokens: countTokens(text) },
   }
   return said
 })
 
-const messageOf = ({ id, input, model, output, text }: Said) => ({
-  id: `msg_echo_${id}`,
+const messageOf = ({ id, model, text, usage }: Said) => ({
+  id,
   type: "message",
   role: "assistant",
   model,
   content: [{ type: "text", text }],
   stop_reason: "end_turn",
   stop_sequence: null,
-  usage: { input_tokens: input, output_tokens: output },
+  usage,
 })
 
 const messageEvents = (said: Said): ReadonlyArray<JsonObject> => [
   { type: "message_start", message: { ...messageOf(said), content: [], stop_reason: null } },
   { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
-  ...words(said.text).map((text) => ({
-    type: "content_block_delta",
-    index: 0,
-    delta: { type: "text_delta", text },
-  })),
+  ...words(said.text).map((text) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })),
   { type: "content_block_stop", index: 0 },
   {
     type: "message_delta",
     delta: { stop_reason: "end_turn", stop_sequence: null },
-    usage: { output_tokens: said.output },
+    usage: { output_tokens: said.usage.output_tokens },
   },
   { type: "message_stop" },
 ]
 
 const partOf = (text: string) => ({ type: "output_text", text, annotations: [] })
-const itemOf = ({ id }: Said, status: string, content: ReadonlyArray<object>) => ({
-  id: `msg_echo_${id}`,
+
+/** The response's only item: empty while it is in progress. */
+const itemOf = ({ id, text }: Said, status: "in_progress" | "completed") => ({
+  id,
   type: "message",
   role: "assistant",
   status,
-  content,
+  content: status === "completed" ? [partOf(text)] : [],
 })
 
 const responseOf = (said: Said, status: "in_progress" | "completed") => ({
-  id: `resp_echo_${said.id}`,
+  id: said.id.replace("msg", "resp"),
   object: "response",
   created_at: said.created,
   status,
   error: null,
   incomplete_details: null,
   model: said.model,
-  output: status === "completed" ? [itemOf(said, status, [partOf(said.text)])] : [],
+  output: status === "completed" ? [itemOf(said, status)] : [],
   usage:
     status === "completed"
       ? {
-          input_tokens: said.input,
+          ...said.usage,
           input_tokens_details: { cached_tokens: 0 },
-          output_tokens: said.output,
           output_tokens_details: { reasoning_tokens: 0 },
-          total_tokens: said.input + said.output,
+          total_tokens: said.usage.input_tokens + said.usage.output_tokens,
         }
       : null,
 })
 
 const responseEvents = (said: Said): ReadonlyArray<JsonObject> => {
-  const place = { item_id: `msg_echo_${said.id}`, output_index: 0, content_index: 0 }
+  const place = { item_id: said.id, output_index: 0, content_index: 0 }
   const events: ReadonlyArray<JsonObject> = [
     { type: "response.created", response: responseOf(said, "in_progress") },
     { type: "response.in_progress", response: responseOf(said, "in_progress") },
-    { type: "response.output_item.added", output_index: 0, item: itemOf(said, "in_progress", []) },
+    { type: "response.output_item.added", output_index: 0, item: itemOf(said, "in_progress") },
     { type: "response.content_part.added", ...place, part: partOf("") },
-    ...words(said.text).map((delta) => ({
-      type: "response.output_text.delta",
-      ...place,
-      delta,
-      logprobs: [],
-    })),
+    ...words(said.text).map((delta) => ({ type: "response.output_text.delta", ...place, delta, logprobs: [] })),
     { type: "response.output_text.done", ...place, text: said.text, logprobs: [] },
     { type: "response.content_part.done", ...place, part: partOf(said.text) },
-    {
-      type: "response.output_item.done",
-      output_index: 0,
-      item: itemOf(said, "completed", [partOf(said.text)]),
-    },
+    { type: "response.output_item.done", output_index: 0, item: itemOf(said, "completed") },
     { type: "response.completed", response: responseOf(said, "completed") },
   ]
   return events.map((event, sequence_number) => ({ ...event, sequence_number }))
@@ -136,7 +109,7 @@ const responseEvents = (said: Said): ReadonlyArray<JsonObject> => {
 
 const WHOLE = {
   messages: messageOf,
-  "messages.count_tokens": ({ input }: Said) => ({ input_tokens: input }),
+  "messages.count_tokens": ({ usage: { input_tokens } }: Said) => ({ input_tokens }),
   responses: (said: Said) => responseOf(said, "completed"),
 }
 

@@ -1,12 +1,4 @@
-/** The parts of a `generateContent` request that this product writes (v1beta). */
-
-export interface GenerateContentRequest {
-  readonly contents: ReadonlyArray<Content>
-  readonly systemInstruction?: { readonly parts: ReadonlyArray<Part> }
-  readonly tools?: ReadonlyArray<{ readonly functionDeclarations: ReadonlyArray<FunctionDeclaration> }>
-  readonly toolConfig?: { readonly functionCallingConfig: FunctionCallingConfig }
-  readonly generationConfig?: GenerationConfig
-}
+/** The conversation in a `generateContent` request (v1beta). */
 
 export interface Content {
   readonly role: "user" | "model"
@@ -40,31 +32,4 @@ export interface FunctionResponsePart {
     readonly response: Readonly<Record<string, unknown>>
     readonly parts?: ReadonlyArray<MediaPart>
   }
-}
-
-export interface FunctionDeclaration {
-  readonly name: string
-  readonly description?: string
-  readonly parametersJsonSchema?: Readonly<Record<string, unknown>>
-}
-
-export interface FunctionCallingConfig {
-  /** `VALIDATED` is `AUTO` with arguments held to the schemas. */
-  readonly mode: "AUTO" | "ANY" | "NONE" | "VALIDATED"
-  readonly allowedFunctionNames?: ReadonlyArray<string>
-}
-
-export interface GenerationConfig {
-  readonly candidateCount?: number
-  readonly maxOutputTokens?: number
-  readonly stopSequences?: ReadonlyArray<string>
-  readonly temperature?: number
-  readonly topP?: number
-  readonly topK?: number
-  readonly seed?: number
-  readonly presencePenalty?: number
-  readonly frequencyPenalty?: number
-  readonly responseMimeType?: "application/json"
-  readonly responseJsonSchema?: Readonly<Record<string, unknown>>
-  readonly thinkingConfig?: { readonly thinkingLevel: string } | { readonly thinkingBudget: number }
 }

@@ -4,12 +4,11 @@ import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { Call } from "../shared/WireFormat.ts"
-import type { FunctionCallingConfig, FunctionDeclaration, GenerateContentRequest, GenerationConfig } from "./Request.ts"
 import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { toContents } from "./toContents.ts"
 import { toThinking } from "./toThinking.ts"
 
-export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported): GenerateContentRequest => {
+export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported) => {
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, contents } = toContents(request.messages, call.model, unsupported)
   const functions = (request.tools ?? []).map((tool, index) => toDeclaration(tool, `tools[${index}]`, unsupported))
@@ -30,7 +29,7 @@ export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsuppo
   }
 }
 
-const toGenerationConfig = (request: ChatRequest, model: string, unsupported: Unsupported): GenerationConfig =>
+const toGenerationConfig = (request: ChatRequest, model: string, unsupported: Unsupported) =>
   present({
     candidateCount: request.n,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
@@ -45,10 +44,7 @@ const toGenerationConfig = (request: ChatRequest, model: string, unsupported: Un
     ...toFormat(request.response_format, unsupported),
   })
 
-const toFormat = (
-  format: ResponseFormat | undefined,
-  unsupported: Unsupported,
-): Pick<GenerationConfig, "responseMimeType" | "responseJsonSchema"> => {
+const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported) => {
   if (format === undefined) return {}
   unsupported.check(format, RESPONSE_FORMAT[format.type], "response_format")
   if (format.type === "text") return {}
@@ -61,14 +57,14 @@ const toFormat = (
   }
 }
 
-const toDeclaration = (tool: Tool, path: string, unsupported: Unsupported): FunctionDeclaration => {
+const toDeclaration = (tool: Tool, path: string, unsupported: Unsupported) => {
   unsupported.check(tool, TOOL, path)
   const { name, description, parameters } = tool.function
   return { name, ...present({ description, parametersJsonSchema: parameters }) }
 }
 
-/** Forced calls always follow their schemas; optional ones do if a tool is declared strict. */
-const toCallingConfig = (choice: ToolChoice, tools: ReadonlyArray<Tool>): FunctionCallingConfig => {
+/** Forced calls always follow their schemas; with `VALIDATED`, for strict tools, optional ones do too. */
+const toCallingConfig = (choice: ToolChoice, tools: ReadonlyArray<Tool>) => {
   if (choice === "none") return { mode: "NONE" }
   if (choice === "required") return { mode: "ANY" }
   if (choice !== "auto") return { mode: "ANY", allowedFunctionNames: [choice.function.name] }

@@ -3,9 +3,8 @@
  * which refuses levels; nothing before (https://ai.google.dev/gemini-api/docs/generate-content/thinking).
  */
 import type { Unsupported } from "../shared/Unsupported.ts"
-import type { GenerationConfig } from "./Request.ts"
 
-type ThinkingConfig = NonNullable<GenerationConfig["thinkingConfig"]>
+type ThinkingConfig = { readonly thinkingLevel: string } | { readonly thinkingBudget: number }
 
 /**
  * OpenAI's levels as Google's own OpenAI-compatible interface reads them

@@ -11,30 +11,18 @@ import { withCode } from "./brokenConnection.ts"
 /** Releases decoded bytes as soon as possible. The content shows whether the answer is complete. */
 const PROMPTLY = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
-/** The largest window that a sender may use (RFC 9659 §3), which bounds what decoding holds: 8 MiB. */
-const ZSTD_WINDOW_LOG = 23
+const BROTLI_PROMPTLY = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH }
+
+/** Windows of at most 8 MiB, the largest that a sender may use (RFC 9659 §3), bound what decoding holds. */
+const ZSTD = { finishFlush: constants.ZSTD_e_flush, params: { [constants.ZSTD_d_windowLogMax]: 23 } }
 
 /** Decoders by the names of their codings (RFC 9110 §8.4.1). */
 const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex>([
   ["gzip", () => createGunzip(PROMPTLY)],
   ["x-gzip", () => createGunzip(PROMPTLY)],
   ["deflate", () => createInflate(PROMPTLY)],
-  [
-    "br",
-    () =>
-      createBrotliDecompress({
-        flush: constants.BROTLI_OPERATION_FLUSH,
-        finishFlush: constants.BROTLI_OPERATION_FLUSH,
-      }),
-  ],
-  [
-    "zstd",
-    () =>
-      createZstdDecompress({
-        finishFlush: constants.ZSTD_e_flush,
-        params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG },
-      }),
-  ],
+  ["br", () => createBrotliDecompress(BROTLI_PROMPTLY)],
+  ["zstd", () => createZstdDecompress(ZSTD)],
 ])
 
 /**

@@ -5,7 +5,6 @@
 import { Option, Predicate, Schema } from "effect"
 import { finite } from "./RetryAfter.ts"
 
-/** The contents of an error body. */
 export interface ErrorBody {
   readonly message?: string | undefined
   /** Every machine-readable name in it: types, codes, statuses, reasons. */
@@ -74,7 +73,6 @@ const isError = (value: unknown): boolean => {
 /** The finish reason with which gateways report that the provider behind them failed. */
 const FAILED = "error"
 
-/** The error in the first choice that failed. */
 const failedChoice = (value: unknown): unknown => {
   if (!Predicate.hasProperty(value, "choices") || !Array.isArray(value.choices)) return undefined
   const choices: ReadonlyArray<unknown> = value.choices

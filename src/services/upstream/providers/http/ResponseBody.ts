@@ -26,7 +26,6 @@ export interface JsonBody {
   readonly retryAfterMs: number | undefined
 }
 
-/** Pieces of a text, as they arrive. */
 export type Texts = Next<string, ProviderFailure>
 
 /** Opens the body of `response`, of which at most `limit` bytes are read. */
@@ -59,7 +58,6 @@ export const openBody = Effect.fnUntraced(function* (
   return { _tag: "Json", text, value, retryAfterMs: yield* retryAfterNow(response.headers) }
 })
 
-/** An HTML page. */
 export const PAGE_TYPE = /^text\/html\b/i
 const EVENT_STREAM_TYPE = /^text\/event-stream\b/i
 

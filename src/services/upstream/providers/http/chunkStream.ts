@@ -3,7 +3,6 @@ import {
   Array as Arr,
   Cause,
   Channel,
-  Clock,
   Duration,
   Effect,
   Exit,
@@ -15,6 +14,7 @@ import {
 } from "effect"
 import { Sse } from "effect/encoding"
 import type { JsonObject } from "../../../../domain/json/json.ts"
+import { thisMoment } from "../../../moments.ts"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
@@ -33,7 +33,6 @@ const FINISH_GRACE = 500
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
-/** A response and its reader. */
 export interface Answer<Piece> {
   readonly body: Body
   readonly reader: EventReader<Piece>
@@ -41,7 +40,6 @@ export interface Answer<Piece> {
   readonly whole: (body: JsonBody) => Result.Result<Piece, ProviderFailure>
 }
 
-/** Options for reading any answer. */
 export interface Reading {
   readonly limits: Limits
   readonly watch?: StreamWatch | undefined
@@ -103,7 +101,7 @@ export const eventPieces = <Piece extends JsonObject>(
     return Effect.timeoutOrElse(texts, { duration: Math.max(0, deadline - now), orElse: () => Effect.undefined })
   }
   /** The next text, or the end if a finished answer has waited long enough. */
-  const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
+  const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(thisMoment, promptly) : texts))
   const pull: Pieces<Piece> = Effect.suspend(() => {
     const ready = parser.take()
     if (ready !== undefined) {
@@ -185,7 +183,6 @@ class EventParser<Piece> {
     })
   }
 
-  /** Whether nothing useful can follow. */
   get closed(): boolean {
     return this.ended || this.reader.state === "closed"
   }
@@ -253,7 +250,6 @@ class EventParser<Piece> {
     else this.fail(failure("unfinished", "the provider closed the stream without a finish reason"))
   }
 
-  /** Reads an error that the provider reports. */
   private report(body: unknown): Result.Result<never, ProviderFailure> {
     this.isReported = true
     return Result.fail(failureOfEvent(body))

@@ -19,7 +19,8 @@ const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
 /** Classifies an error response with `status` and the JSON value `body`. */
 export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
-  return failureOf(error, status, retryAfterMs, errorIn(body, error), `status ${status}`)
+  // The status counts even if nothing in the body can be read.
+  return failureOf(error, status, retryAfterMs, errorIn(body, error) ?? {}, `status ${status}`)
 }
 
 /**

@@ -22,7 +22,6 @@ const BROKEN = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_\w+)$/
 /** Codes for response headers above the limit. */
 const TOO_LARGE: ReadonlySet<string> = new Set(["UND_ERR_HEADERS_OVERFLOW", "HPE_HEADER_OVERFLOW"])
 
-/** Returns the failure of a call that got no response. */
 export const unanswered = (error: ConnectionFailed): ProviderFailure => {
   const { code } = error
   if (code !== undefined && TOO_LARGE.has(code)) {
@@ -30,10 +29,15 @@ export const unanswered = (error: ConnectionFailed): ProviderFailure => {
   }
   const late = code !== undefined && CONNECT_TIMEOUT_CODES.has(code)
   const broken = code === undefined || BROKEN.test(code)
-  return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error), {
-    reason: connectionReason(error),
-    lasting: lastsUntilMended(error) || undefined,
-  })
+  const reason = connectionReason(error)
+  return failure(
+    late ? "connect-timeout" : broken ? "unavailable" : "unreachable",
+    withCode("no answer", error),
+    // A lasting fault would ask to check the provider's address, which is not to blame for a network proxy.
+    error.atNetworkProxy === true
+      ? { reason: `at the network's proxy (HTTPS_PROXY, HTTP_PROXY): ${reason}` }
+      : { reason, lasting: lastsUntilMended(error) || undefined },
+  )
 }
 
 /** Fails with the failure that a response without a success status means. */

@@ -19,16 +19,12 @@ export const withoutKey = (apiKey: Redacted.Redacted) => {
   const clean = (text: string) => text.replaceAll(Redacted.value(apiKey), "[key]").slice(0, TEXT_CHARS)
   return (found: ProviderFailure): ProviderFailure => {
     if (found.detail === undefined && found.said === undefined) return found
-    const { detail, errors, kind, lasting, reason, retryAfterMs, said, usage } = found
+    const { detail, said, ...rest } = found
+    if (found.kind === "unauthorized") return new ProviderFailure(rest)
     return new ProviderFailure({
-      kind,
-      ...(kind === "unauthorized" || detail === undefined
-        ? {}
-        : { detail: Redacted.make(clean(Redacted.value(detail))) }),
-      ...(kind === "unauthorized" || said === undefined
-        ? {}
-        : { said: Redacted.make(cleanError(Redacted.value(said), clean)) }),
-      ...withoutUndefined({ errors, lasting, reason, retryAfterMs, usage }),
+      ...rest,
+      ...(detail === undefined ? {} : { detail: Redacted.make(clean(Redacted.value(detail))) }),
+      ...(said === undefined ? {} : { said: Redacted.make(cleanError(Redacted.value(said), clean)) }),
     })
   }
 }

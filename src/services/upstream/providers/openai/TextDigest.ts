@@ -11,13 +11,11 @@ export class TextDigest {
     this.hash = hashOf(text, this.hash)
   }
 
-  /** Whether `text` begins with the text so far. */
   begins(text: string): boolean {
     return hashOf(text.slice(0, this.length), 0) === this.hash
   }
 }
 
-/** Extends `hash` by `text`. */
 const hashOf = (text: string, hash: number): number => {
   let sum = hash
   for (let at = 0; at < text.length; at++) sum = (Math.imul(sum, 31) + text.charCodeAt(at)) | 0

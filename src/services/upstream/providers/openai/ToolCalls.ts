@@ -2,7 +2,6 @@
 
 import { DistinctIds } from "../shared/DistinctIds.ts"
 
-/** The identifying members of a piece of a call. */
 interface PieceOfCall {
   readonly index: number | undefined
   readonly id: string | undefined
@@ -42,7 +41,6 @@ export class ToolCalls {
     return mayBe && sameId?.takes(piece) ? sameId : undefined
   }
 
-  /** Begins a call with `piece`. */
   begin({ id, index }: PieceOfCall): OpenCall {
     const at = this.calls.length
     const call = new OpenCall(at, this.ids.take(id, `${this.prefix}_${at}`), id)

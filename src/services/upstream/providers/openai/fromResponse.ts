@@ -2,7 +2,6 @@
 import { Option, Result, Schema } from "effect"
 import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { isPlainCompletion } from "./plain.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { textOr } from "../shared/textOr.ts"
@@ -12,9 +11,8 @@ import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
 
-/** Returns the answer in `body`. */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
-  const wire = isPlainCompletion(body) ? body : Option.getOrUndefined(decode(body))
+  const wire = Option.getOrUndefined(decode(body))
   if (wire === undefined) return Result.fail(garbage("not a chat completion"))
   const id = textOr(call.id, wire.id)
   const usage = usageOf(wire.usage)
@@ -74,7 +72,6 @@ export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMes
   }
 }
 
-/** The JSON text of a call's arguments. */
 export const argumentsOf = (value: Wire.Arguments | null | undefined): string =>
   typeof value === "string" ? value : value == null ? "" : JSON.stringify(value)
 

@@ -2,7 +2,6 @@
 import { Option, Schema } from "effect"
 import { Usage } from "../../../../domain/chat/chat.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
-import { isPlainUsage } from "./plain.ts"
 import * as Wire from "./Wire.ts"
 
 const decodeWire = Schema.decodeUnknownOption(Wire.Usage)
@@ -11,7 +10,6 @@ const decode = Schema.decodeUnknownOption(Usage)
 /** Returns the usage in `value`, or `null` if it lacks the counts of prompt or answer. */
 export const usageOf = (value: unknown): Usage | null => {
   if (value == null) return null
-  if (isPlainUsage(value)) return value
   const wire = Option.getOrUndefined(decodeWire(value))
   if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
   const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire

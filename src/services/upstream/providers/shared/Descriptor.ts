@@ -3,7 +3,6 @@ import type { ProviderOptions, WireFormat } from "./WireFormat.ts"
 
 /** A format that one or more vendors speak. */
 export interface ProviderFormat {
-  /** Its name for operators. */
   readonly title: string
   /** Help for operators about its base URL. */
   readonly endpoint: string

@@ -14,7 +14,6 @@ export const extraContent = (
 ): { readonly extra_content?: unknown } =>
   state === undefined ? {} : { extra_content: { [vendor]: state, sealgate: true } }
 
-/** Returns the state of `vendor` in the `extra_content` of `holder`. */
 export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: string): unknown => {
   const extra = holder["extra_content"]
   return Predicate.hasProperty(extra, vendor) ? extra[vendor] : undefined

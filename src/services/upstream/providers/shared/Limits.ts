@@ -1,20 +1,16 @@
-/** The limits of an answer, beyond which it counts as garbage. */
-
-export interface Limits {
+/**
+ * The limits of an answer, beyond which it counts as garbage. Far more than models write today (some 128,000 tokens), yet
+ * small enough to keep many answers in memory.
+ */
+export const LIMITS = {
   /** Bytes of a whole answer, or of a whole stream. */
-  readonly responseBytes: number
-  /** Bytes of an error answer. The rest is not read. */
-  readonly errorBytes: number
-  /** Characters of one event of a stream. */
-  readonly eventChars: number
-  /** Events of one stream. */
-  readonly events: number
-}
-
-/** Far more than models write today (some 128,000 tokens), yet small enough to keep many answers in memory. */
-export const LIMITS: Limits = {
   responseBytes: 32 * 1024 * 1024,
+  /** Bytes of an error answer. The rest is not read. */
   errorBytes: 64 * 1024,
+  /** Characters of one event of a stream. */
   eventChars: 1024 * 1024,
+  /** Events of one stream. */
   events: 500_000,
 }
+
+export type Limits = Readonly<typeof LIMITS>

@@ -52,7 +52,6 @@ export const REQUEST: MemberRules = {
 
 const TYPE_ONLY: MemberRules = { type: "translated" }
 
-/** The rules for a `response_format` of each type. */
 export const RESPONSE_FORMAT: Readonly<Record<ResponseFormat["type"], MemberRules>> = {
   text: TYPE_ONLY,
   json_object: TYPE_ONLY,

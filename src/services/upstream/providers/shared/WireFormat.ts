@@ -49,7 +49,6 @@ export interface WireFormat {
   }
 }
 
-/** Turns the events of one streamed answer into chunks. */
 export type ChunkReader = EventReader<ChatChunk>
 
 /** Reads the events of one streamed answer. */
@@ -70,6 +69,5 @@ export interface EventReader<Piece> {
   readonly state: "open" | "settled" | "finished" | "closed"
   /** The number of thoughts that are in no chunk. Events that a server sends while its model hangs do not count. */
   readonly thoughts: number
-  /** The usage of the answer so far, if the provider reported it. */
   readonly usage: Usage | undefined
 }

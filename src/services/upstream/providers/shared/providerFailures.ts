@@ -1,24 +1,10 @@
 /** Makes failures of providers. */
 import { Redacted } from "effect"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import type { FailureKind } from "../../../../domain/upstream/failures.ts"
 import type { Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderError } from "../../../../domain/problems/providerError.ts"
 import { ProviderFailure } from "../../Provider.ts"
-import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
-
-/** Makes a failure of `kind`. `detail` may quote anything, and is redacted here. */
-export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = {}): ProviderFailure =>
-  new ProviderFailure({
-    kind,
-    ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
-    ...(rest.said === undefined ? {} : { said: Redacted.make(rest.said) }),
-    ...withoutUndefined({
-      retryAfterMs: rest.retryAfterMs,
-      usage: rest.usage,
-      reason: rest.reason,
-      lasting: rest.lasting,
-    }),
-  })
 
 interface FailureRest {
   readonly said?: ProviderError | undefined
@@ -28,21 +14,18 @@ interface FailureRest {
   readonly lasting?: boolean | undefined
 }
 
+/** Makes a failure of `kind`. `detail` may quote anything, and is redacted here. */
+export const failure = (kind: FailureKind, detail?: string, { said, ...rest }: FailureRest = {}): ProviderFailure =>
+  new ProviderFailure({
+    kind,
+    ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
+    ...(said === undefined ? {} : { said: Redacted.make(said) }),
+    ...withoutUndefined(rest),
+  })
+
 /** Adds the tokens that the call cost to a failure that does not name them. */
 export const withUsage = (found: ProviderFailure, usage: Usage | undefined): ProviderFailure =>
-  usage === undefined || found.usage !== undefined
-    ? found
-    : new ProviderFailure({
-        kind: found.kind,
-        usage,
-        ...withoutUndefined({
-          detail: found.detail,
-          said: found.said,
-          retryAfterMs: found.retryAfterMs,
-          reason: found.reason,
-          lasting: found.lasting,
-        }),
-      })
+  usage === undefined || found.usage !== undefined ? found : new ProviderFailure({ ...found, usage })
 
 /** A response that violates its format. */
 export const garbage = (detail: string): ProviderFailure => failure("garbage", detail)

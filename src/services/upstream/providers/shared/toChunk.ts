@@ -12,7 +12,6 @@ export const toChunk = (completion: ChatCompletion): Result.Result<ChatChunk, Pr
   return Result.map(Result.all(choices), (choices) => ({ ...completion, object: "chat.completion.chunk", choices }))
 }
 
-/** Converts a whole message into a delta. */
 export const toDelta = (message: AssistantMessage): Result.Result<Delta, ProviderFailure> => {
   const { content, tool_calls: calls, ...rest } = message
   return Result.map(toTexts(content), (texts): Delta => ({

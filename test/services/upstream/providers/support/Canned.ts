@@ -6,6 +6,10 @@ import { ProviderHttp } from "../../../../../src/services/upstream/ProviderHttp.
 import { makeHttpProvider } from "../../../../../src/services/upstream/providers/http/HttpProvider.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 import { PROVIDERS } from "../../../../../src/services/upstream/Slots.ts"
+import { anthropic } from "../../../../support/fake-upstream/Anthropic.ts"
+import { OK } from "../../../../support/fake-upstream/FullAnswer.ts"
+import { gemini } from "../../../../support/fake-upstream/Gemini.ts"
+import { openAi } from "../../../../support/fake-upstream/OpenAi.ts"
 
 export const VENDORS = {
   openai: {
@@ -116,28 +120,9 @@ export const events = (pieces: ReadonlyArray<Uint8Array | string>): Response => 
   )
 }
 
-/** Responses with status 200 and no use, for tests of requests. */
+/** Whole answers with the text "ok". */
 export const MINIMAL: Readonly<Record<Vendor, unknown>> = {
-  openai: {
-    id: "chatcmpl-1",
-    object: "chat.completion",
-    created: 1,
-    model: "gpt-1",
-    choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
-  },
-  anthropic: {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "claude-1",
-    content: [{ type: "text", text: "ok" }],
-    stop_reason: "end_turn",
-    usage: { input_tokens: 1, output_tokens: 1 },
-  },
-  gemini: {
-    responseId: "r1",
-    modelVersion: "gemini-1",
-    candidates: [{ content: { role: "model", parts: [{ text: "ok" }] }, finishReason: "STOP", index: 0 }],
-    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
-  },
+  openai: openAi.whole(OK),
+  anthropic: anthropic.whole(OK),
+  gemini: gemini.whole(OK),
 }

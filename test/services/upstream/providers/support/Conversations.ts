@@ -1,6 +1,7 @@
 /** Generated conversations: what they mean, and how they are put as a Chat Completions request. */
 import { Schema } from "effect"
 import type { ChatRequest, Message } from "../../../../../src/domain/chat/chat.ts"
+import { type Meaning, resultValue, type Said } from "../../../../support/fake-upstream/Meaning.ts"
 import { asJson, MemberName } from "./Json.ts"
 
 const Text = Schema.NonEmptyString
@@ -56,44 +57,20 @@ export const DEFINITIONS = TOOLS.map((name) => ({
   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 }))
 
-/** One thing that was said, done or shown. Calls are numbered through the conversation. */
-export type Said =
-  | { readonly who: "user" | "assistant"; readonly text: string }
-  | { readonly who: "user"; readonly image: string }
-  | { readonly call: number; readonly name: string; readonly args: unknown }
-  | {
-      readonly resultOf: number
-      readonly name: string
-      readonly value: unknown
-      readonly images: ReadonlyArray<string>
-    }
-
-export interface Meaning {
-  readonly system: ReadonlyArray<string>
-  readonly said: ReadonlyArray<Said>
-}
-
 type Image = typeof Image.Type
 
 export const imageUrl = (image: Image): string =>
   "url" in image ? image.url : `data:${image.mediaType};base64,${image.data}`
-
-/** A result as its reader understands it: an object if it is the JSON of one, else the text. */
-export const resultValue = (text: string): unknown => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : text
-  } catch {
-    return text
-  }
-}
 
 const resultText = (result: (typeof Call.Type)["result"]): string =>
   typeof result === "string" ? result : JSON.stringify(result)
 
 const RESULT_IMAGE = "data:image/png;base64,iVBORw0KGgo="
 
-export const meaningOf = (conversation: Conversation): Meaning => {
+/** What a model has to understand. */
+export const meaningOf = (
+  conversation: Conversation,
+): Pick<Meaning, "system"> & { readonly said: ReadonlyArray<Said> } => {
   const said: Array<Said> = []
   let calls = 0
   const sayContent = (content: Conversation["question"]) => {

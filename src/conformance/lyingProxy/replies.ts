@@ -2,10 +2,10 @@
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { bytesOf, type Reply } from "./Lie.ts"
 
-export const jsonReply = (told: unknown): Reply => ({
+export const jsonReply = (value: unknown): Reply => ({
   status: 200,
   headers: { "content-type": "application/json", "cache-control": "no-store" },
-  body: [bytesOf(told)],
+  body: [bytesOf(value)],
 })
 
 export const problemReply = (status: number, code: string): Reply => ({

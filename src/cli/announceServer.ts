@@ -1,0 +1,66 @@
+/** Logs what operators need to know about a server that has started. */
+import { Effect } from "effect"
+import { HttpServer } from "effect/http"
+import { OperatorListener } from "../layers/OperatorListener.ts"
+import { urlOf } from "../server/serverUrl.ts"
+import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
+import { Upstream } from "../services/upstream/Upstream.ts"
+import { findSettings, type FoundSetting, type Setting, unusedAliases } from "../layers/config/Setting.ts"
+import { SLOTS } from "../services/upstream/Slots.ts"
+
+type Settings = Readonly<Record<string, Setting<unknown>>>
+
+const taken = (found: ReadonlyArray<FoundSetting>): string => {
+  const origins = Map.groupBy(
+    found.flatMap(({ from }) => from ?? []),
+    ({ origin }) => origin,
+  )
+  return [...origins]
+    .map(([origin, each]) => `${each.map(({ variable }) => variable).join(", ")} from ${origin}`)
+    .join("; ")
+}
+
+/**
+ * Logs the variables of each configured provider, because a shell or a file may have set them long ago, and the vendors'
+ * variables that are set but not used.
+ */
+const reportProviders = Effect.fnUntraced(function* (settings: Settings) {
+  const providers = Object.values(settings).filter(({ variable }) => /^PROVIDER\d/.test(variable))
+  const found = yield* findSettings(providers)
+  for (const slot of SLOTS) {
+    const own = found.filter(
+      ({ from, setting }) => from !== undefined && setting.variable.startsWith(`${slot.toUpperCase()}_`),
+    )
+    const enabled = own.some(({ setting }) => /_(API_KEY|SEALED_PIN)$/.test(setting.variable))
+    if (enabled) yield* Effect.logInfo(`${slot}: ${taken(own)}`)
+  }
+  const unused = yield* unusedAliases(providers)
+  if (unused.length > 0) {
+    yield* Effect.logInfo(`set, but not used: ${unused.join(", ")}; set PROVIDER_FROM_ENV=1 to use vendors' variables`)
+  }
+})
+
+/** The URL of the server on this machine. */
+export const ownUrl = Effect.gen(function* () {
+  const { address } = yield* HttpServer.HttpServer
+  const { mode } = yield* yield* TlsStatus
+  return urlOf(address, mode !== "off")
+})
+
+interface Announced {
+  /** Logged beside the providers. */
+  readonly providersAnd: string
+  /** The path of the console; `undefined` if there is none. */
+  readonly console: string | undefined
+}
+
+/** Logs the providers, the operator's listener and the console. */
+export const announceServer = Effect.fnUntraced(function* (settings: Settings, { console, providersAnd }: Announced) {
+  const upstream = yield* Upstream
+  const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
+  yield* Effect.logInfo(`providers: ${providers}; ${providersAnd}`)
+  yield* reportProviders(settings)
+  const operatorUrl = yield* OperatorListener
+  if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
+  if (console !== undefined) yield* Effect.logInfo(`console: ${yield* ownUrl}${console}`)
+})

@@ -1,0 +1,180 @@
+/**
+ * Handles one request under the fault policy: tries its targets in order, each with its retries. Each wait (for a
+ * place, before a retry, for the provider) keeps the time limit of the request.
+ */
+import { Context, Duration, Effect, Tracer } from "effect"
+import type { ApiName } from "../../domain/upstream/apis.ts"
+import { failureRules } from "../../domain/upstream/failures.ts"
+import type { Attempt, UpstreamError, UpstreamRequest } from "../../domain/upstream/upstream.ts"
+import type { Timer } from "../Timer.ts"
+import type { Turn } from "./Affinity.ts"
+import { logFailure, record } from "./Attempts.ts"
+import { backoff } from "./Backoff.ts"
+import type { Bulkhead } from "./Bulkhead.ts"
+import type { AnswerForm, Call, CallLimits } from "./Calls.ts"
+import type { CircuitPermit, Circuits } from "./Circuits.ts"
+import { OutOfTime } from "./Deadline.ts"
+import type { Faults } from "./Faults.ts"
+import type { FirstTokenLimits } from "./FirstTokenLimits.ts"
+import type { Provider, ProviderFailure } from "./Provider.ts"
+import { brokenOff, errorOf, mayFit, outOfTime, type TargetFailure, targetFailureOf } from "./TargetFailures.ts"
+import type { TargetRegistry } from "./TargetRegistry.ts"
+import type { Target } from "./Targets.ts"
+import { countAttempt, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
+import type { UpstreamSettings } from "./UpstreamSettings.ts"
+import { annotateCall, withCallSpan } from "./UpstreamSpans.ts"
+
+/** The result of a request, and every call that was made for it. */
+export interface ServedBy<A> {
+  readonly value: A
+  readonly attempts: ReadonlyArray<Attempt>
+}
+
+export interface PolicyParts {
+  readonly book: TargetRegistry
+  readonly timer: Timer
+  readonly faults: Faults
+  readonly bulkheads: ReadonlyMap<Provider, Bulkhead>
+}
+
+interface Handled {
+  readonly settings: UpstreamSettings
+  readonly circuits: Circuits
+  readonly api: ApiName
+  readonly turn: Turn
+  readonly firstToken: FirstTokenLimits
+  readonly onAttempt: UpstreamRequest["onAttempt"]
+}
+
+/**
+ * The time limits of a call. A target's limit takes precedence over its provider's, and that over the common one, which
+ * is the maximum for learned limits. The last target always gets the maximum, because none can take over. A longer
+ * limit for the first output also extends the limit for a whole answer.
+ */
+const limitsOf = (
+  target: Target,
+  { firstToken, settings: { timeouts } }: Pick<Handled, "firstToken" | "settings">,
+  deadline: number,
+  isLast: boolean,
+): CallLimits => {
+  const { firstTokenMs, provider } = target
+  const own = firstTokenMs ?? (provider.firstToken && Duration.toMillis(provider.firstToken))
+  const answer = Duration.toMillis(timeouts.answer)
+  const most = Duration.toMillis(timeouts.firstToken)
+  return {
+    answer: own === undefined ? answer : Math.max(answer, own),
+    firstToken: own ?? (isLast ? most : firstToken.limit(target, most)),
+    thinking: own ?? most,
+    idle: Duration.toMillis(timeouts.idle),
+    deadline,
+  }
+}
+
+export class RequestHandling<A> {
+  readonly failures: Array<TargetFailure> = []
+  private readonly attempts: Array<Attempt> = []
+  private readonly parts: PolicyParts
+  private readonly handled: Handled
+  private readonly form: AnswerForm<A>
+  /** A moment. */
+  private readonly deadline: number
+  private lastTarget: Target | undefined
+  private lastCall: Call<A> | undefined
+
+  constructor(parts: PolicyParts, handled: Handled, form: AnswerForm<A>) {
+    this.parts = parts
+    this.handled = handled
+    this.form = form
+    this.deadline = parts.timer.now() + Duration.toMillis(handled.settings.timeouts.total)
+  }
+
+  /** Tries the targets in order, beginning with index `at`. */
+  tryTargets(at = 0): Effect.Effect<ServedBy<A>, UpstreamError> {
+    const { attempts, failures, form } = this
+    const { api, circuits, turn } = this.handled
+    const target = turn.targets[at]
+    if (target === undefined) return errorOf(failures, attempts)
+    if (!mayFit(target, failures)) return this.tryTargets(at + 1)
+    const bulkhead = this.parts.bulkheads.get(target.provider)
+    if (bulkhead === undefined) return Effect.die(new Error(`no bulkhead for ${target.provider.id}`))
+    const guarded = circuits.guard(this.parts.book.called(target, api), api, (permit) =>
+      bulkhead.enter(this.persist(target, permit, at + 1 >= turn.targets.length), this.deadline),
+    )
+    return Effect.matchEffect(guarded, {
+      onSuccess: (value) =>
+        Effect.as(turn.answered(target, this.lastCall?.served, this.hasFailed), { value, attempts }),
+      onFailure: (failure) => {
+        if (failure._tag === "OutOfTime") return outOfTime(this.lastTarget, attempts)
+        const failed = targetFailureOf(target, failure)
+        const counted = form.mayGoOn() ? failed : brokenOff(failed)
+        failures.push(counted)
+        const next = Effect.suspend(() => this.tryTargets(counted.failover ? at + 1 : turn.targets.length))
+        return failed.skipped === undefined ? next : Effect.andThen(countSkip(failed.provider, failed.skipped), next)
+      },
+    })
+  }
+
+  private readonly hasFailed = ({ provider }: Target): boolean =>
+    this.failures.some((failed) => failed.provider === provider.id && failed.skipped === undefined)
+
+  /** Calls a target and retries it as often as its failures allow. `retries` counts the retries so far. */
+  private persist(
+    target: Target,
+    permit: CircuitPermit,
+    isLast: boolean,
+    retries = 0,
+  ): Effect.Effect<A, ProviderFailure | OutOfTime> {
+    const { retry } = this.handled.settings
+    return Effect.catch(this.attempt(target, permit, isLast), (failure) => {
+      if (failure._tag === "OutOfTime" || retries === retry.times || !this.mayRetry(permit, failure)) return failure
+      return backoff(retry, retries, failure).pipe(
+        Effect.flatMap((delay) => Effect.sleep(Math.min(delay, this.deadline - this.parts.timer.now()))),
+        Effect.andThen(Effect.suspend(() => this.persist(target, permit, isLast, retries + 1))),
+      )
+    })
+  }
+
+  /** Whether to retry a target after a failure. A probe is tried once, so that its result is known soon. */
+  private mayRetry(permit: CircuitPermit, { kind, retryAfterMs = 0 }: ProviderFailure): boolean {
+    if (!failureRules[kind].retry || !this.form.mayGoOn() || permit.isProbe()) return false
+    if (retryAfterMs > Duration.toMillis(this.handled.settings.retry.maxRetryAfter)) return false
+    return retryAfterMs === 0 || this.parts.timer.now() + retryAfterMs < this.deadline
+  }
+
+  private attempt(
+    target: Target,
+    { working }: CircuitPermit,
+    isLast: boolean,
+  ): Effect.Effect<A, ProviderFailure | OutOfTime> {
+    const { timer, book, faults } = this.parts
+    const { firstToken, onAttempt } = this.handled
+    return Effect.contextWith((context: Context.Context<never>): Effect.Effect<A, ProviderFailure | OutOfTime> => {
+      if (timer.now() >= this.deadline) return new OutOfTime()
+      const startedAt = timer.clock.currentTimeMillisUnsafe()
+      const again = this.failures.length > 0 ? "failover" : "first"
+      const cause: Attempt["cause"] = this.lastTarget === target ? "retry" : again
+      const { id } = target.provider
+      const model = book.label(id, target.model)
+      this.lastTarget = target
+      return withCallSpan(Context.get(context, Tracer.Tracer), target.provider, model, cause, (span) => {
+        const call = this.form.attempt(target, limitsOf(target, this.handled, this.deadline, isLast), timer, working)
+        this.lastCall = call
+        return whileInFlight(id, context, call.run, (exit) => {
+          const finishedAt = timer.clock.currentTimeMillisUnsafe()
+          const recorded = record(target, model, call, exit, { cause, startedAt, finishedAt })
+          const { attempt, failure } = recorded
+          this.attempts.push(attempt)
+          onAttempt?.(attempt)
+          firstToken.ended(attempt)
+          countAttempt(attempt, model, context)
+          if (span !== undefined) annotateCall(span, recorded)
+          if (failure !== undefined) return logFailure(faults, target, recorded, failure)
+          if (attempt.outcome !== "success") return Effect.void
+          book.succeeded(target, finishedAt)
+          faults.succeeded(id, model)
+          return Effect.void
+        })
+      })
+    })
+  }
+}

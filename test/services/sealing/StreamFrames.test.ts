@@ -1,0 +1,50 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context } from "effect"
+import { utf8 } from "../../../src/domain/bytes/bytes.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
+import { StreamFrames } from "../../../src/services/sealing/StreamFrames.ts"
+
+const bytes32 = () => new Uint8Array(32).fill(1)
+
+const framesAt = (pace: number) => {
+  const sealer = new ResponseSealer({
+    secret: bytes32(),
+    enc: bytes32(),
+    responseNonce: bytes32(),
+    requestHash: bytes32(),
+    request: { credential: utf8(""), payload: utf8("{}") },
+  })
+  return new StreamFrames(sealer, { api: "chat.completions", pace }, Context.empty())
+}
+
+const chunk = (content: string): JsonObject => ({
+  id: "c",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta: { content }, finish_reason: null }],
+})
+const delta = (content: string) => ({ _tag: "Delta", provider: "provider1", chunk: chunk(content) }) as const
+
+describe("the frames of a stream", () => {
+  it.each([100, 0])("leave room for its provider as long as they are taken, at pace %s", (pace) => {
+    const frames = framesAt(pace)
+    let sealed = 0
+    // Several times what may wait.
+    for (let n = 0; n < 6000; n++) {
+      frames.add(delta("x".repeat(500)))
+      if (frames.isPaced) frames.tick()
+      if (frames.isPaced) frames.tick()
+      for (let next = frames.next(); next.length > 0; next = frames.next()) sealed += next.length
+      assert.isTrue(frames.hasRoom, `after ${sealed} frames`)
+    }
+  })
+
+  it("leave room again once ticks have merged what waited, although no frame was taken", () => {
+    const frames = framesAt(100)
+    while (frames.hasRoom) frames.add(delta("x"))
+    for (let n = 0; n < 10; n++) frames.tick()
+    assert.isTrue(frames.hasRoom)
+  })
+})
