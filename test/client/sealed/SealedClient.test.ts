@@ -335,7 +335,7 @@ describe("an offer", () => {
   })
 
   it("may last a day", async () => {
-    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, expires_at: NOW / 1000 + 86_400 }) }
+    proxy.hooks = { session: { claims: (claims) => ({ ...claims, expires_at: NOW / 1000 + 86_400 }) } }
     await connect().complete(HELLO)
   })
 
