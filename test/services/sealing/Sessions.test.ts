@@ -258,9 +258,9 @@ describe("sessions", () => {
     const vault = Layer.succeed(KeyVault, {
       ...storage,
       hold: (length, given) => {
-        const key = storage.hold(length, given)
-        keys.push(new WeakRef(key))
-        return key
+        const held = storage.hold(length, given)
+        keys.push(new WeakRef(held))
+        return held
       },
     })
     return Effect.gen(function* () {
