@@ -13,10 +13,13 @@ interface Batching<In, Out> {
     items: Array.NonEmptyReadonlyArray<In>,
   ) => Effect.Effect<ReadonlyArray<Out>, SqlError.SqlError | StorageUnavailable>
   /** Most items in one batch. */
-  readonly most: number
+  readonly most?: number | undefined
   /** Items with the same key go into different batches. */
   readonly keyOf?: ((item: In) => unknown) | undefined
 }
+
+/** Enough to share a commit, few enough for one statement. */
+const MOST = 64
 
 type Failure = SqlError.SqlError | StorageUnavailable
 
@@ -30,7 +33,7 @@ interface Waiting<In, Out> {
  * the database times out, the items that wait for the next batch fail too, so that one timer per batch is enough. An added
  * item is processed even if its caller is interrupted.
  */
-export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
+export const makeBatched = <In, Out>({ keyOf, most = MOST, run }: Batching<In, Out>) =>
   Effect.map(Effect.context(), (context) => {
     const runFork = Effect.runForkWith(context)
     let waiting: globalThis.Array<Waiting<In, Out>> = []

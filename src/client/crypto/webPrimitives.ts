@@ -5,7 +5,7 @@ import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 export type Eventual<A> = A | Promise<A>
 
 /** Returns the first `length` bytes of the HMAC-SHA256 of the concatenated `parts`. */
-export type Mac = (length: number, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
+type Mac = (length: number, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
 
 /** Returns the block inside a frame, or `undefined` if it does not authenticate. */
 export type Opener = (nonce: Bytes, aad: Bytes, ciphertext: Bytes) => Eventual<Bytes | undefined>

@@ -5,6 +5,7 @@
 import { DateTime, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Agent as AgentSchema, agentETag, type CreateAgent, type UpdateAgent } from "../../domain/jobs/agent.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { Interval } from "../../domain/routing/intervals.ts"
 import { type ExecuteRequest, IdempotencyKey } from "../../domain/jobs/job.ts"
 import { PricedRoutingSettings, type RoutingSettingsInput } from "../../domain/routing/routing.ts"
@@ -14,7 +15,6 @@ import {
   type CallOptions,
   connect,
   type Connection,
-  given,
   ifVersion,
   mapPage,
   type Page,
@@ -56,7 +56,10 @@ class AgentsClient {
 
   /** Newest first. */
   async list({ signal, ...query }: PageOptions = {}): Promise<Page<Agent>> {
-    const page = await run(this.connection.repeatable.agents.list({ query: given(query) }), given({ signal }))
+    const page = await run(
+      this.connection.repeatable.agents.list({ query: withoutUndefined(query) }),
+      withoutUndefined({ signal }),
+    )
     return mapPage(page, encodeAgent)
   }
 
@@ -112,8 +115,8 @@ class RoutingClient {
     readonly scope?: "tenant" | "all"
     readonly interval?: Interval
   } = {}): Promise<RoutingStats> {
-    const query = given({ from: toTime(from), to: toTime(to), scope, interval })
-    return encodeStats(await run(this.connection.repeatable.routing.stats({ query }), given({ signal })))
+    const query = withoutUndefined({ from: toTime(from), to: toTime(to), scope, interval })
+    return encodeStats(await run(this.connection.repeatable.routing.stats({ query }), withoutUndefined({ signal })))
   }
 
   async config(options?: CallOptions): Promise<RoutingSettings> {

@@ -8,7 +8,8 @@ import {
   JobStep,
   JobStepBegun,
 } from "../../domain/jobs/job.ts"
-import { type CallOptions, type Connection, given, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { makePoller } from "./poller.ts"
 
 export type Job = typeof JobSchema.Encoded
@@ -64,7 +65,10 @@ export class JobsClient {
     signal,
     ...query
   }: PageOptions & { readonly agent_id?: string; readonly status?: JobStatus } = {}): Promise<Page<Job>> {
-    const page = await run(this.connection.repeatable.jobs.list({ query: given(query) }), given({ signal }))
+    const page = await run(
+      this.connection.repeatable.jobs.list({ query: withoutUndefined(query) }),
+      withoutUndefined({ signal }),
+    )
     return mapPage(page, encodeJob)
   }
 

@@ -109,10 +109,6 @@ export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions
   throw Option.getOrElse(Cause.findErrorOption(exit.cause), () => Cause.squash(exit.cause))
 }
 
-export const given = <A extends object>(options: A): { readonly [K in keyof A]: Exclude<A[K], undefined> } =>
-  // Removes `undefined` members, as the type says.
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never
-
 export const mapPage = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({ ...page, items: page.items.map(f) })
 
 /** Returns the headers of a conditional change. */

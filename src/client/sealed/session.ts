@@ -25,7 +25,7 @@ export interface ClientSession {
   readonly usableUntil: number
   /** Longest ciphertext accepted, in bytes. */
   readonly maxRequestBytes: number
-  /** What to add to this machine's clock to get the proxy's, in milliseconds. */
+  /** The proxy's clock minus this machine's, in milliseconds. */
   readonly clockOffset: number
   /** Requests that may still be sent. */
   requestsLeft: number

@@ -4,7 +4,7 @@
  */
 
 /** Returned instead of a position if there is no valid token. */
-export const NO_PIECE = -1
+const NO_PIECE = -1
 /** Returned instead of the end of a string that contains an unpaired surrogate. */
 export const HALF_PAIR = -2
 

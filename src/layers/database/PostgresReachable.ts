@@ -96,15 +96,15 @@ export const layerPostgresReachable = (options: {
     Effect.gen(function* () {
       const { lookEvery = LOOK_EVERY, patience = PATIENCE } = options
       const place = placeOf(options.url)
-      let told = false
-      const tellWait = (error: SqlError.SqlError) => {
-        if (told || !mayPass(error)) return Effect.void
-        told = true
+      let hasWarned = false
+      const warnOnce = (error: SqlError.SqlError) => {
+        if (hasWarned || !mayPass(error)) return Effect.void
+        hasWarned = true
         const limit = Duration.format(Duration.fromInputUnsafe(patience))
         return Effect.logWarning(`waiting up to ${limit} for the database at ${place}: ${wordsOf(reasonOf(error))}`)
       }
       yield* SqlClient.SqlClient.use((sql) => sql`SELECT 1`).pipe(
-        Effect.tapError(tellWait),
+        Effect.tapError(warnOnce),
         Effect.retry({
           while: mayPass,
           schedule: Schedule.spaced(RETRY_EVERY).pipe(Schedule.upTo({ duration: patience })),

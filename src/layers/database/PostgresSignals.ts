@@ -26,13 +26,13 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
       const self = SecureRandom.uuidV4Unsafe()
       let lost = false
 
-      const tellLoss = (reason: string) =>
+      const logLoss = (reason: string) =>
         Effect.suspend(() => {
           if (lost) return Effect.void
           lost = true
           return Effect.logWarning(`Lost the notification connection: ${reason}`)
         })
-      const tellReturn = Effect.suspend(() => {
+      const logReturn = Effect.suspend(() => {
         if (!lost) return Effect.void
         lost = false
         return Effect.logInfo("The notification connection is back")
@@ -50,7 +50,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
           const listening = yield* Effect.acquireRelease(Scope.make(), Scope.close)
           const connection = yield* PgConnection.make(connectionOf(config))
           const notifications = yield* Scope.provide(connection.listen(CHANNEL), listening)
-          yield* tellReturn
+          yield* logReturn
           // Notifications were lost while the connection was down: all waiters look for themselves.
           board.wakeAll()
           return yield* Effect.forever(
@@ -59,7 +59,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
         }),
       )
       yield* listen.pipe(
-        Effect.tapError((error) => tellLoss(error.reason._tag)),
+        Effect.tapError((error) => logLoss(error.reason._tag)),
         Effect.retry(RECONNECT_EVERY),
         Effect.forkScoped,
       )

@@ -66,7 +66,6 @@ export class Agents extends Context.Service<
       const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
       /** Reads documents of agents. Concurrent reads share one query. */
       const documentOf = yield* makeBatched<Asked, Option.Option<string>>({
-        most: MOST,
         run: (asked) =>
           Effect.map(
             sql<Stored & Asked>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
@@ -165,9 +164,6 @@ export class Agents extends Context.Service<
 }
 
 const isAgentId = Schema.is(AgentId)
-
-/** Most agents in one query. */
-const MOST = 64
 
 /** One read. The tenant is part of it, because a query may serve several tenants. */
 interface Asked {

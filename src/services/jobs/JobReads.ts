@@ -107,7 +107,6 @@ const makeLookups = Effect.fnUntraced(function* (
     sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
 
   const stateOf = yield* makeBatched<Asked, Option.Option<JobState>>({
-    most: MOST,
     run: Effect.fnUntraced(function* (asked) {
       const rows = yield* decodeStates(yield* sql`SELECT ${stateColumns} ${owned(asked)}`)
       return asked.map((one) => ofThem(one, rows))
@@ -115,7 +114,6 @@ const makeLookups = Effect.fnUntraced(function* (
   })
 
   const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
-    most: MOST,
     run: Effect.fnUntraced(function* (asked) {
       const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns} ${owned(asked)}`)
       const jobs = yield* completed(rows)
@@ -143,9 +141,6 @@ const makeLookups = Effect.fnUntraced(function* (
 })
 
 const isJobId = Schema.is(JobId)
-
-/** Most lookups per query. */
-const MOST = 64
 
 /** A requested job. One query serves several tenants, so each row is matched by its tenant, too. */
 interface Asked {

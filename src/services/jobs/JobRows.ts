@@ -100,19 +100,13 @@ export type NewJob = Pick<
   | "expires_at"
 >
 
-/** A new job as a row, except its agent and due time. */
+/** A new job's own columns, except its agent. */
 export const newJobColumns = (job: NewJob) => ({
   id: job.id,
   tenant: job.tenant,
   agent_id: job.agent_id,
   agent_version: job.agent_version,
   mode: job.mode,
-  status: "queued",
-  attempt: 1,
-  crashes: 0,
-  faults: 0,
-  ran_ms: 0,
-  last_event: 0,
   task: JSON.stringify(job.task),
   options: JSON.stringify(job.options),
   metadata: JSON.stringify(job.metadata),
@@ -130,12 +124,6 @@ export const NEW_JOB_COLUMNS = {
   agent: "TEXT",
   agent_version: "BIGINT",
   mode: "TEXT",
-  status: "TEXT",
-  attempt: "BIGINT",
-  crashes: "BIGINT",
-  faults: "BIGINT",
-  ran_ms: "BIGINT",
-  last_event: "BIGINT",
   task: "TEXT",
   options: "TEXT",
   metadata: "TEXT",

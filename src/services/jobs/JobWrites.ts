@@ -108,9 +108,6 @@ export class JobWrites extends Context.Service<
   )
 }
 
-/** Most endings per write. */
-const MOST = 64
-
 /** Returns a function that ends a job. Endings of different jobs at the same time share a statement. */
 const makeEnd = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -127,7 +124,6 @@ const makeEnd = Effect.gen(function* () {
     expires_at: "BIGINT",
   })
   const writeEndings = yield* makeBatched<Parameters<typeof endings>[0][number], boolean>({
-    most: MOST,
     keyOf: ({ job_id }) => job_id,
     run: Effect.fnUntraced(function* (rows) {
       const written = yield* sql<{ id: JobId }>`UPDATE jobs SET status = given.status, result = given.result,

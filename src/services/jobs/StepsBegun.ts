@@ -38,14 +38,14 @@ export const layerStepsBegun: Layer.Layer<never, never, JobSignals> = Layer.effe
     const followedUntil = new Map<string, number>()
 
     const isFollowed = (job: JobId) => (followedUntil.get(job) ?? 0) > clock.currentTimeMillisUnsafe()
-    const tell = (job: string, step: JobStepBegun) =>
+    const announce = (job: string, step: JobStepBegun) =>
       Effect.flatMap(encode(step), (text) => signals.publish(begun(job, text)))
 
     const noteFollowed = (job: string) => {
       const now = clock.currentTimeMillisUnsafe()
       for (const [other, until] of followedUntil) if (until <= now) followedUntil.delete(other)
       followedUntil.set(job, now + Duration.toMillis(FOLLOWED_FOR))
-      for (const step of underWay.of(job)) run(tell(job, step))
+      for (const step of underWay.of(job)) run(announce(job, step))
     }
 
     yield* signals.listen((topic) => {
@@ -60,7 +60,7 @@ export const layerStepsBegun: Layer.Layer<never, never, JobSignals> = Layer.effe
       begin: (job, step) =>
         Effect.suspend(() => {
           underWay.add(job, step)
-          return isFollowed(job) ? tell(job, step) : Effect.void
+          return isFollowed(job) ? announce(job, step) : Effect.void
         }),
       end: (job, step) => underWay.remove(job, step),
       follow: (job) =>
@@ -72,17 +72,21 @@ export const layerStepsBegun: Layer.Layer<never, never, JobSignals> = Layer.effe
               () => Effect.sync(() => followers.remove(job, queue)),
             )
             yield* Effect.forkScoped(Effect.repeat(signals.publish(watched(job)), Schedule.spaced(ANNOUNCED_EVERY)))
-            const told = new Set<string>()
-            const isNews = ({ name, started_at }: JobStepBegun) => {
-              const before = told.size
-              return told.add(`${name} ${started_at.epochMilliseconds}`).size > before
-            }
-            return Stream.filter(Stream.fromQueue(queue), isNews)
+            return Stream.fromQueue(queue).pipe(Stream.filter(isFirst()))
           }),
         ),
     } satisfies StepsBegunService
   }),
 )
+
+/** Returns a predicate that is true for the first announcement of each step. */
+const isFirst = () => {
+  const seen = new Set<string>()
+  return ({ name, started_at }: JobStepBegun) => {
+    const before = seen.size
+    return seen.add(`${name} ${started_at.epochMilliseconds}`).size > before
+  }
+}
 
 /** Sets of items by job. */
 class Registry<A> {

@@ -1,5 +1,5 @@
 /** Enqueues jobs. Jobs that arrive at the same time are written together. */
-import { Array, Clock, DateTime, Effect, Schema, type Tracer } from "effect"
+import { Clock, DateTime, Effect, Schema, type Tracer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
 import { AgentId, AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
@@ -31,15 +31,9 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
   type NewRow = Parameters<typeof newJobs>[0][number]
   const insertAll = (rows: ReadonlyArray<NewRow>) =>
-    sql`INSERT INTO jobs (${names}, due_at) SELECT ${names}, ${databaseTime(sql)} FROM ${newJobs(rows)}`
-  const insertTogether = yield* makeBatched<NewRow, true>({
-    most: MOST,
-    run: (rows) =>
-      Effect.as(
-        insertAll(rows),
-        Array.map(rows, () => true as const),
-      ),
-  })
+    sql`INSERT INTO jobs (${names}, due_at, status, attempt, crashes, faults, ran_ms, last_event)
+      SELECT ${names}, ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0 FROM ${newJobs(rows)}`
+  const insertTogether = yield* makeBatched<NewRow, NewRow>({ run: (rows) => Effect.as(insertAll(rows), rows) })
 
   const create = Effect.fnUntraced(function* (
     { columns, job, span }: Effect.Success<ReturnType<typeof prepare>>,
@@ -108,9 +102,6 @@ const makePrepare = Effect.gen(function* () {
     return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent) }, span }
   })
 })
-
-/** Most jobs per write. */
-const MOST = 64
 
 const isAgentId = Schema.is(AgentId)
 

@@ -20,9 +20,6 @@ export interface FinishedStep {
   readonly finishedAt: number
 }
 
-/** Most steps per write. */
-const MOST = 64
-
 /** Returns `JobWrites.recordStep`. */
 export const makeRecordStep = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -30,7 +27,6 @@ export const makeRecordStep = Effect.gen(function* () {
   const writeSteps = makeWriteSteps(sql)
 
   const recordSucceeded = yield* makeBatched<StepRow, boolean>({
-    most: MOST,
     keyOf: ({ job_id }) => job_id,
     run: Effect.fnUntraced(function* (rows) {
       const written = new Set((yield* writeSteps(rows)).map(({ id }) => id))

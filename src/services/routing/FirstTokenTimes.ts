@@ -9,7 +9,7 @@ const MAX_AGE_MS = 15 * 60_000
 export const ENOUGH_MEASUREMENTS = 3
 
 /** The most targets to remember, the last called ones: callers can invent model names. */
-export const MAX_TARGETS = 1_000
+const MAX_TARGETS = 1_000
 
 interface Measurement {
   readonly at: number

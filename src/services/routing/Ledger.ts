@@ -2,14 +2,14 @@
  * The ledger: every upstream call, with its cost and its cost at the baseline. The transaction that writes the rows
  * also updates the hourly sums, so both agree at all times, also after a crash.
  */
-import { Array, Context, Effect, Layer, Random, Result, Schema } from "effect"
+import { Context, Effect, Layer, Random, Record, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
-import { cappedSums, hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
+import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
 
 const sums = {
   calls: Schema.Int,
@@ -29,16 +29,7 @@ const Spent = Schema.Struct(sums)
 export type Spent = typeof Spent.Type
 
 const SpentRow = Schema.Struct({ job_id: Schema.String, ...sums })
-export const NOTHING_SPENT: Spent = {
-  calls: 0,
-  unpriced: 0,
-  input_tokens: 0,
-  output_tokens: 0,
-  cached_tokens: 0,
-  cost: 0,
-  charged_tokens: 0,
-  charged_cost: 0,
-}
+export const NOTHING_SPENT: Spent = Record.map(sums, () => 0)
 const decodeSpent = decodeRows("ledger_calls", SpentRow)
 
 export class Ledger extends Context.Service<
@@ -88,13 +79,8 @@ export class Ledger extends Context.Service<
         return (yield* sql`SELECT id FROM ledger_calls WHERE id IN ${sql.in(ids)}`).length === ids.length
       })
 
-      const enterTogether = yield* makeBatched<ReadonlyArray<CallRecord>, true>({
-        most: MOST,
-        run: (requests) =>
-          Effect.as(
-            enter(requests.flat()),
-            Array.map(requests, () => true as const),
-          ),
+      const enterTogether = yield* makeBatched<ReadonlyArray<CallRecord>, ReadonlyArray<CallRecord>>({
+        run: (requests) => Effect.as(enter(requests.flat()), requests),
       })
 
       const record = Effect.fnUntraced(
@@ -130,8 +116,6 @@ export class Ledger extends Context.Service<
 const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"
 
-/** Most requests per write. */
-const MOST = 64
 /** The most rows of an hour's sums. Processes that share a row only wait for each other. */
 const WRITERS = 4096
 
@@ -170,16 +154,7 @@ const HOUR_COLUMNS = {
   provider: "TEXT",
   model: "TEXT",
   writer: "BIGINT",
-  requests: "BIGINT",
-  calls: "BIGINT",
-  failed: "BIGINT",
-  unpriced: "BIGINT",
-  input_tokens: "BIGINT",
-  output_tokens: "BIGINT",
-  cached_tokens: "BIGINT",
-  cost: "BIGINT",
-  compared: "BIGINT",
-  baseline: "BIGINT",
+  ...Record.map(SUMS_OF_CALLS, () => "BIGINT" as const),
 } as const
 
 const columnsOf = (row: CallRecord) => ({

@@ -18,31 +18,25 @@ const SNAPSHOT = /-(\d{4}-\d{2}-\d{2}|\d{8})$/
 
 const microUsd = (usd: number): number => Math.round(usd * 1_000_000)
 
-const toPrices = ({ above, usd: [input, output, cached] }: ListPrice): Prices => ({
+const rates = ([input, output, cached]: ListPrice["usd"]) => ({
   input: microUsd(input),
   output: microUsd(output),
   cached_input: microUsd(cached),
-  ...(above === undefined
-    ? {}
-    : {
-        long_context: {
-          above_input_tokens: above[0],
-          input: microUsd(above[1][0]),
-          output: microUsd(above[1][1]),
-          cached_input: microUsd(above[1][2]),
-        },
-      }),
+})
+
+const toPrices = ({ above, usd }: ListPrice): Prices => ({
+  ...rates(usd),
+  ...(above !== undefined && { long_context: { above_input_tokens: above[0], ...rates(above[1]) } }),
 })
 
 const dayOf = (at: number): string => DateTime.formatIsoDateUtc(DateTime.makeUnsafe(at))
 
-/** A row's quote, cached because every call needs it several times. */
-const quotes = new Map(
-  LIST_PRICES.map((row): [ListPrice, PriceQuote] => [
-    row,
-    { prices: toPrices(row), version: PRICE_TABLE.version, as_of: row.as_of, source: row.source },
-  ]),
-)
+const quoteOf = (row: ListPrice): PriceQuote => ({
+  prices: toPrices(row),
+  version: PRICE_TABLE.version,
+  as_of: row.as_of,
+  source: row.source,
+})
 
 const byModel = Map.groupBy(LIST_PRICES, (row): string => row.model)
 
@@ -66,7 +60,7 @@ export const contextOf = ({ model, provider }: TargetName): number | undefined =
 export const shippedPrice = (target: TargetName, at: number): PriceQuote | null => {
   if (target.provider === "echo") return ECHO_PRICE
   const row = rowsOf(target.model).findLast(({ from }) => from === undefined || from <= dayOf(at))
-  return row === undefined ? null : (quotes.get(row) ?? null)
+  return row === undefined ? null : quoteOf(row)
 }
 
 /**

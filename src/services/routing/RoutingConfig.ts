@@ -30,8 +30,6 @@ interface PutOptions {
   readonly ifMatch?: string | undefined
 }
 
-const DAY_MS = 86_400_000
-
 const Row = Schema.Struct({ document: Schema.fromJsonString(RoutingSettings) })
 const decode = decodeRows("routing_configs", Row)
 const encode = encodeRow("routing_configs", Row)
@@ -56,15 +54,9 @@ export class RoutingConfig extends Context.Service<
         const sql = yield* SqlClient.SqlClient
         const { configure, status } = yield* Upstream
         let known: RoutingSettings | undefined
-        let derived: { readonly day: number; readonly settings: RoutingSettings } | undefined
-
-        /** The derived settings. Prices change by day. */
-        const derive = Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const day = Math.floor(now / DAY_MS)
-          if (derived?.day !== day) derived = { day, settings: defaultSettings(yield* status, upstream, now) }
-          return derived.settings
-        })
+        const derive = Effect.zipWith(status, Clock.currentTimeMillis, (providers, now) =>
+          defaultSettings(providers, upstream, now),
+        )
 
         /** The version in force. Concurrent queries share one. */
         const askForVersion = yield* makeBatched<void, number>({

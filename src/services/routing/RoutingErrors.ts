@@ -8,8 +8,8 @@ const NO_TARGET = {
   configured: "None of the configured targets has a provider here; correct the routing configuration.",
   policy: "The agent's model policy and the role's filter leave no target; widen one of them.",
   context: "The task is longer than the context of every target that may be used.",
-  tokens: "What is left of the job's tokens is less than another call takes.",
-  cost: "What is left of the job's budget is less than another call costs.",
+  tokens: "The job has fewer tokens left than another call takes.",
+  cost: "The job has less of its budget left than another call costs.",
   price: "A cost limit needs targets whose price is known; configure prices or lift the limit.",
 } as const
 

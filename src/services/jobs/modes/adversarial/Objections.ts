@@ -44,7 +44,7 @@ export class Objections {
   }
 
   section(title: string, objections = this.all): Section {
-    return { title, text: objections.map(told).join("\n\n") }
+    return { title, text: objections.map(written).join("\n\n") }
   }
 
   private change(id: number, change: (objection: Objection) => Partial<Objection>): void {
@@ -53,7 +53,7 @@ export class Objections {
   }
 }
 
-const told = ({ claim, evidence, id, replies, round, severity, status }: Objection): string =>
+const written = ({ claim, evidence, id, replies, round, severity, status }: Objection): string =>
   [
     `${id}. (${severity}, raised in round ${round}, ${status}) ${claim}`,
     ...(evidence === "" ? [] : [`   Evidence: ${evidence}`]),

@@ -27,7 +27,7 @@ export const Reconciliation = Schema.Struct({
     Schema.Struct({
       question: Index,
       fits: Schema.NullOr(Schema.Array(Index)).annotate({
-        description: "numbers of the answers that fit what was found out; null if that cannot be told",
+        description: "numbers of the answers that fit what was found out; null if that is unclear",
       }),
       note: Schema.String.annotate({ description: "what agrees or differs, in one sentence" }),
     }),
