@@ -16,7 +16,6 @@ import { FakeProxy, type Hooks, problem, refusal } from "../../support/protocol/
 const INIT = "/v1/init"
 const COMPLETIONS = "/v1/completions"
 const HELLO = { prompt: "Hello there" }
-const LOW_ORDER = "4Ot6fDtBuK4WVuP68Z_EatoJjeucMrH9hmIFFl9JuAA"
 const BAD_GATEWAY = () => new Response("<html>502 Bad Gateway</html>", { status: 502 })
 
 let proxy: FakeProxy
@@ -127,19 +126,9 @@ describe("a request that was not served", () => {
     }
     const error = await failure(connect(() => Promise.reject(systemError("ECONNRESET"))).complete(HELLO))
     assert.isFalse(error.mayHaveBeenServed)
-    assert.strictEqual(bodies().length, 0)
-  })
-
-  it.each<readonly [string, Hooks]>([
-    ["another identity offers it", { session: { claims: (claims) => ({ ...claims, iss: "A".repeat(43) }) } }],
-    ["the offer was changed", { session: { claims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) } }],
-    ["the offer is no statement", { offer: (offer) => ({ ...offer, attestation: "a.b.c" }) }],
-    ["the key is of low order", { session: { claims: (claims) => ({ ...claims, public_key: LOW_ORDER }) } }],
-  ])("has an error that says so if no session is available because %s", async (_, hooks) => {
-    proxy.hooks = hooks
-    const error = await failure(connect().complete(HELLO))
-    assert.instanceOf(error, Tampered)
-    assert.isFalse(error.mayHaveBeenServed)
+    proxy.hooks = { session: { claims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) } }
+    const tampered = await failure(connect().complete(HELLO))
+    assert.isTrue(tampered instanceof Tampered && !tampered.mayHaveBeenServed)
     assert.strictEqual(bodies().length, 0)
   })
 

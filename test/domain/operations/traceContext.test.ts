@@ -14,7 +14,7 @@ const passed = (traceparent: string, tracestate?: string) => {
 }
 
 describe("traceparent", () => {
-  for (const [what, header, told] of [
+  for (const [what, header, expected] of [
     ["sampled", TRACEPARENT, TRACEPARENT],
     ["not sampled", `00-${TRACE}-${PARENT}-00`, `00-${TRACE}-${PARENT}-00`],
     ["a flag beside that of sampling", `00-${TRACE}-${PARENT}-03`, TRACEPARENT],
@@ -22,7 +22,7 @@ describe("traceparent", () => {
     ["a later version", `01-${TRACE}-${PARENT}-01`, TRACEPARENT],
     ["a later version with more behind it", `fe-${TRACE}-${PARENT}-01-more-of-it`, TRACEPARENT],
   ] as const) {
-    it(`is accepted: ${what}`, () => assert.strictEqual(passed(header)?.traceparent, told))
+    it(`is accepted: ${what}`, () => assert.strictEqual(passed(header)?.traceparent, expected))
   }
 
   for (const [what, header] of [
@@ -44,14 +44,14 @@ describe("tracestate", () => {
   const members = (count: number, value = "1") => Array.from({ length: count }, (_, i) => `k${i}=${value}`).join(",")
   const long = (length: number) => `${members(2, "v".repeat(200))},last=`.padEnd(length, "v")
 
-  for (const [what, header, told] of [
+  for (const [what, header, expected] of [
     ["its order", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"],
     ["a key of many tenants, a value with spaces in it", "fw529a3039@dt=a b", "fw529a3039@dt=a b"],
     ["white space and empty members aside", " rojo=1 ,\t, congo=2,", "rojo=1,congo=2"],
     ["32 members", members(32), members(32)],
     ["512 characters", long(512), long(512)],
   ] as const) {
-    it(`is passed on: ${what}`, () => assert.strictEqual(passed(TRACEPARENT, header)?.tracestate, told))
+    it(`is passed on: ${what}`, () => assert.strictEqual(passed(TRACEPARENT, header)?.tracestate, expected))
   }
 
   for (const [what, header] of [
