@@ -1,8 +1,7 @@
 /** What the gateway does, on both databases, over real sockets. */
 import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Fiber, identity, Latch, Option, Schedule, type Scope, Stream } from "effect"
-import { type Agent } from "../../src/domain/jobs/agent.ts"
-import { IdempotencyKey, type Job } from "../../src/domain/jobs/job.ts"
+import { IdempotencyKey } from "../../src/domain/jobs/job.ts"
 import { type GatewayClientService, makeGatewayApi } from "../../src/client/gateway/GatewayClientService.ts"
 import { describeDatabases } from "../support/databases.ts"
 import {
@@ -29,22 +28,11 @@ describeDatabases("the gateway", (database) => {
   /** A gateway whose provider does not answer before it is allowed to. */
   const gatedFor = Effect.fnUntraced(function* (grace: string) {
     const upstream = yield* gatedUpstream
-    const url = yield* databaseUrl(database)
-    const gateway = yield* startGateway(url, { SHUTDOWN_GRACE: grace }, upstream.layer)
-    const token = yield* tokenFor("alice")
-    const api = yield* clientFor(gateway, token)
+    const gateway = yield* startGateway(yield* databaseUrl(database), { SHUTDOWN_GRACE: grace }, upstream.layer)
+    const api = yield* clientFor(gateway, yield* tokenFor("alice"))
     const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
-    return { upstream, url, gateway, token, api, agent }
+    return { upstream, gateway, api, agent }
   })
-  const gated = gatedFor("1s")
-
-  const isRunning = (api: Api, job: Pick<Job, "id">) =>
-    api.jobs
-      .get({ params: { id: job.id }, query: {} })
-      .pipe(
-        Effect.repeat({ until: ({ status }) => status === "running", schedule: Schedule.spaced("10 millis") }),
-        Effect.timeout("10 seconds"),
-      )
 
   test("takes the names of modes in any case", (gateway) =>
     Effect.gen(function* () {
@@ -96,27 +84,6 @@ describeDatabases("the gateway", (database) => {
       assert.deepInclude(yield* Effect.flip(api.agents.remove({ params, headers: {} })), { status: 404 })
     }))
 
-  test("lists page by page, newest first, each once", (gateway) =>
-    Effect.gen(function* () {
-      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
-      const names = ["a", "b", "c", "d", "e"]
-      yield* Effect.forEach(names, (name) => api.agents.create({ payload: { name } }))
-      const pages: Array<ReadonlyArray<string>> = []
-      let cursor: string | undefined
-      do {
-        const page: { readonly items: ReadonlyArray<Agent>; readonly next_cursor?: string } = yield* api.agents.list({
-          query: { limit: 2, ...(cursor === undefined ? {} : { cursor }) },
-        })
-        pages.push(page.items.map(({ name }) => name))
-        cursor = page.next_cursor
-      } while (cursor !== undefined)
-      assert.deepStrictEqual(pages, [["e", "d"], ["c", "b"], ["a"]])
-      assert.deepInclude(yield* Effect.flip(api.agents.list({ query: { cursor: "bm90IGEgY3Vyc29y" } })), {
-        status: 400,
-        code: "cursor-invalid",
-      })
-    }))
-
   test("carries out tasks in both modes, and can be waited for", (gateway) =>
     Effect.gen(function* () {
       const api = yield* clientFor(gateway, yield* tokenFor("alice"))
@@ -157,7 +124,7 @@ describeDatabases("the gateway", (database) => {
   it.live("answers a poll in time if the job does not end, and at once when it ends", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { agent, api, upstream } = yield* gated
+        const { agent, api, upstream } = yield* gatedFor("1s")
         const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
         const early = yield* api.jobs.get({ params: job, query: { wait: 1 } })
         assert.include(["queued", "running"], early.status)
@@ -197,82 +164,6 @@ describeDatabases("the gateway", (database) => {
         assert.deepStrictEqual(yield* read({ "last-event-id": seen }), live.slice(seen))
       }
       assert.deepInclude(yield* Effect.flip(api.jobs.events({ params: { id: MISSING }, headers: {} })), { status: 404 })
-    }))
-
-  it.live("cancels waiting and running jobs once, and leaves ended jobs unchanged", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, api, upstream } = yield* gated
-        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
-        const untilWaiting = (calls: number) =>
-          Effect.sync(upstream.waiting).pipe(
-            Effect.repeat({ until: (waiting) => waiting === calls, schedule: Schedule.spaced("10 millis") }),
-            Effect.timeout("10 seconds"),
-          )
-        yield* untilWaiting(1)
-        const cancelled = yield* api.jobs.cancel({ params: job })
-        assert.strictEqual(cancelled.status, "cancelled")
-        assert.deepStrictEqual(yield* api.jobs.cancel({ params: job }), cancelled)
-        // A call that is let through before its worker has heard of it costs what it costs.
-        yield* untilWaiting(0)
-        yield* upstream.open
-        const { body: done } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "y" } })
-        const completed = yield* api.jobs.get({ params: done, query: { wait: 30 } })
-        assert.strictEqual(completed.status, "completed")
-        assert.deepStrictEqual(yield* api.jobs.cancel({ params: done }), completed)
-        assert.deepStrictEqual(yield* api.jobs.get({ params: job, query: {} }), cancelled)
-        assert.deepInclude(yield* Effect.flip(api.jobs.cancel({ params: { id: MISSING } })), { status: 404 })
-      }),
-    ),
-  )
-
-  it.live("creates one job for fifty requests with the same key", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, api, upstream } = yield* gated
-        yield* upstream.open
-        const headers = { "idempotency-key": IdempotencyKey.make("the-one-key") }
-        const execute = (task: string) => api.agents.execute({ params: agent, headers, payload: { task } })
-        const repeated = execute("x").pipe(
-          // 409: another one of them is being carried out this very moment.
-          Effect.retry({
-            while: (error) => "code" in error && error.code === "idempotency-in-flight",
-            schedule: Schedule.spaced("20 millis"),
-          }),
-        )
-        const answers = yield* Effect.all(
-          Array.from({ length: 50 }, () => repeated),
-          { concurrency: "unbounded" },
-        )
-        assert.strictEqual(new Set(answers.map(({ body }) => body.id)).size, 1)
-        assert.strictEqual((yield* api.jobs.list({ query: {} })).items.length, 1)
-        assert.deepInclude(yield* Effect.flip(execute("y")), { status: 422, code: "idempotency-key-reused" })
-      }),
-    ),
-  )
-
-  test("lists jobs by agent and by status", (gateway) =>
-    Effect.gen(function* () {
-      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
-      const { body: one } = yield* api.agents.create({ payload: { name: "one" } })
-      const { body: two } = yield* api.agents.create({ payload: { name: "two" } })
-      const jobs: Array<string> = []
-      for (const params of [one, two, two]) {
-        const { body } = yield* api.agents.execute({ params, headers: {}, payload: { task: "x" } })
-        yield* api.jobs.get({ params: body, query: { wait: 30 } })
-        jobs.unshift(body.id)
-      }
-      const idsOf = (page: { readonly items: ReadonlyArray<Job> }): ReadonlyArray<string> =>
-        page.items.map(({ id }) => id)
-      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: {} })), jobs)
-      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: { agent_id: two.id } })), jobs.slice(0, 2))
-      assert.deepStrictEqual(
-        idsOf(yield* api.jobs.list({ query: { status: "completed", limit: 1 } })),
-        jobs.slice(0, 1),
-      )
-      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: { status: "failed" } })), [])
-      yield* api.agents.remove({ params: two, headers: {} })
-      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: { agent_id: two.id } })), jobs.slice(0, 2))
     }))
 
   test("keeps tenants apart in everything", (gateway) =>
@@ -343,24 +234,9 @@ describeDatabases("the gateway", (database) => {
       assert.strictEqual(earlier.calls, 0)
       assert.strictEqual(earlier.saved_percent, null)
       assert.notProperty(report, "over_time")
-      const to = DateTime.add(report.to, { seconds: 1 })
-      const hourly = yield* api.routing.stats({
-        query: { from: DateTime.subtract(to, { hours: 24 }), to, interval: "hour" },
-      })
+      const hourly = yield* api.routing.stats({ query: { interval: "hour" } })
       const perHour = hourly.over_time ?? []
-      assert.isAtLeast(perHour.length, 24)
       assert.deepStrictEqual([perHour[0]?.from, perHour.at(-1)?.to], [hourly.from, hourly.to])
-      const inAll = perHour.reduce((calls, hour) => calls + hour.calls, 0)
-      assert.deepStrictEqual([inAll, hourly.calls], [usage.calls, usage.calls])
-      const month = DateTime.subtract(to, { hours: 31 * 24 })
-      assert.include(
-        [744, 745],
-        (yield* api.routing.stats({ query: { from: month, to, interval: "hour" } })).over_time?.length,
-      )
-      const backwards = yield* Effect.flip(
-        api.routing.stats({ query: { from: report.to, to: DateTime.subtract(report.to, { hours: 1 }) } }),
-      )
-      assert.deepInclude(backwards, { status: 400, code: "invalid-request" })
     }))
 
   test("lets administrators alone see and change the routing, whole or not at all", (gateway) =>
@@ -395,22 +271,6 @@ describeDatabases("the gateway", (database) => {
       assert.isTrue("errors" in invalid && (invalid.errors ?? []).some(({ path }) => path === "targets.0.provider"))
       assert.strictEqual((yield* admin.routing.config({})).body.version, 1)
     }))
-
-  it.live("requeues jobs whose calls outlast its grace period at shutdown, and the next gateway finishes them", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, api, gateway, token, upstream, url } = yield* gated
-        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
-        yield* isRunning(api, job)
-        yield* gateway.stop
-        yield* upstream.open
-        const next = yield* startGateway(url, {}, upstream.layer)
-        const again = yield* clientFor(next, token)
-        const done = yield* again.jobs.get({ params: job, query: { wait: 30 } })
-        assert.deepInclude(done, { status: "completed", attempt: 1 })
-      }),
-    ),
-  )
 
   it.live("deletes a job after the JOB_RETENTION in force when it ended", () =>
     Effect.scoped(

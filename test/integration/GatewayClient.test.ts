@@ -61,7 +61,8 @@ describe("GatewayClient", () => {
           assert.deepStrictEqual(handle.job, job)
           assert.match(job.finished_at ?? "", RFC_3339)
           assert.deepStrictEqual(await client.jobs.get(job.id), job)
-          assert.deepStrictEqual((await client.jobs.list({ agent_id: agent.id })).items, [job])
+          assert.deepStrictEqual((await client.jobs.list({ agent_id: agent.id, status: "completed" })).items, [job])
+          assert.deepStrictEqual((await client.jobs.list({ agent_id: agent.id, status: "failed" })).items, [])
           const events = await collect(handle.events())
           assert.deepStrictEqual(events, [
             ...job.steps.map((step): JobEvent => ({ type: "step", step })),
@@ -142,10 +143,10 @@ describe("GatewayClient", () => {
     ),
   )
 
-  it.live("stops waiting when its signal aborts, without changing the job", () =>
+  it.live("stops waiting when its signal aborts, without changing the job, and can cancel it", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { client, upstream } = yield* gated
+        const { client } = yield* gated
         const handle = yield* Effect.promise(async () => {
           const { id } = await client.agents.create({ name: "a" })
           return client.agents.execute(id, { task: "x" })
@@ -161,8 +162,8 @@ describe("GatewayClient", () => {
           controller.abort(reason)
           assert.strictEqual(yield* Effect.promise(() => waiting), reason)
         }
-        yield* upstream.open
-        assert.strictEqual((yield* Effect.promise(() => handle.wait())).status, "completed")
+        assert.strictEqual((yield* Effect.promise(() => handle.cancel())).status, "cancelled")
+        assert.strictEqual((yield* Effect.promise(() => handle.wait())).status, "cancelled")
       }),
     ),
   )

@@ -1,6 +1,6 @@
 /** A gateway whose Postgres goes and comes back: what its callers, its probes and its jobs see of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { type Duration, Effect } from "effect"
 import { call, callOperator, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 import { postgresCanStart, privatePostgres } from "../support/privatePostgres.ts"
 
@@ -17,19 +17,24 @@ const retried = <E>(condition: Effect.Effect<boolean, E>) =>
     Effect.timeout(SOON),
   )
 
+/** A gateway with a database of its own and an agent, whose answers come within `patience`. */
+const setUp = Effect.fnUntraced(function* (patience: Duration.Input) {
+  const postgres = yield* privatePostgres
+  const gateway = yield* startGateway(postgres.url)
+  const token = yield* tokenFor("alice")
+  const ask = (method: string, path: string, body?: unknown) =>
+    call(gateway, method, path, { token, ...(body === undefined ? {} : { body }) }).pipe(Effect.timeout(patience))
+  const { json: agent } = yield* ask("POST", "/api/v1/agents", { name: "a" })
+  return { postgres, gateway, token, ask, execute: `/api/v1/agents/${agent["id"]}/execute` }
+})
+
 describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
   it.live(
     "goes away reports it in time, is not ready, and works again once Postgres is back",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const postgres = yield* privatePostgres
-          const gateway = yield* startGateway(postgres.url)
-          const token = yield* tokenFor("alice")
-          const ask = (method: string, path: string, body?: unknown) =>
-            call(gateway, method, path, { token, ...(body === undefined ? {} : { body }) }).pipe(Effect.timeout(HUNG))
-          const { json: agent } = yield* ask("POST", "/api/v1/agents", { name: "a" })
-          const execute = `/api/v1/agents/${agent["id"]}/execute`
+          const { ask, execute, gateway, postgres, token } = yield* setUp(HUNG)
           const { json: before } = yield* ask("POST", execute, { task: "before" })
 
           for (const mode of ["fast", "immediate"] as const) {
@@ -71,13 +76,7 @@ describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const postgres = yield* privatePostgres
-          const gateway = yield* startGateway(postgres.url)
-          const token = yield* tokenFor("alice")
-          const ask = (method: string, path: string, body?: unknown) =>
-            call(gateway, method, path, { token, ...(body === undefined ? {} : { body }) }).pipe(Effect.timeout(SOON))
-          const { json: agent } = yield* ask("POST", "/api/v1/agents", { name: "a" })
-          const execute = `/api/v1/agents/${agent["id"]}/execute`
+          const { ask, execute, postgres } = yield* setUp(SOON)
           yield* postgres.freeze
           const [read, written, ready] = yield* Effect.all(
             [ask("GET", "/api/v1/agents"), ask("POST", execute, { task: "meanwhile" }), ask("GET", "/ready")],

@@ -94,13 +94,6 @@ describe("sealgate gateway", () => {
           assert.notInclude(short, "too short")
           assert.match(short, /DATABASE_URL: expected .*postgres:/)
           assert.match(short, /RATE_LIMIT_READ: /)
-          const both = yield* refused({ JWT_JWKS_URL: "https://issuer.example/keys", JWT_JWKS_FILE: "keys.json" })
-          assert.match(both, /JWT_JWKS_FILE: is set together with JWT_JWKS_URL/)
-          assert.match(yield* refused({ JWT_JWKS_URL: "http://issuer.example/keys" }), /JWT_JWKS_URL: is plain HTTP/)
-          assert.match(
-            yield* refused({ JWT_JWKS_FILE: "absent.json" }),
-            /absent\.json cannot be used: there is no such file/,
-          )
         }),
       ),
     PROCESSES_MS,

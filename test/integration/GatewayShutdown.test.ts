@@ -5,11 +5,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { sqlite } from "../support/databases.ts"
 import {
-  type Answer,
   call,
   callOperator,
   databaseUrl,
-  gatedUpstream,
   hasArrived,
   problemIn,
   startGateway,
@@ -65,49 +63,6 @@ describe("a gateway that stops", () => {
         yield* Fiber.join(stopping)
         const gone = yield* Effect.exit(Effect.tryPromise(() => fetch(`${gateway.url}/health`)))
         assert.strictEqual(gone._tag, "Failure")
-      }),
-    ),
-  )
-})
-
-describe("jobs of a gateway that stops", () => {
-  it.live("keep the result and cost of a finished call, and are requeued while others still run", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const upstream = yield* gatedUpstream
-        const gateway = yield* startGateway(yield* databaseUrl(sqlite), { JOB_WORKERS: "1" }, upstream.layer)
-        const token = yield* tokenFor("alice")
-        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
-        const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
-        const first = yield* execute
-        yield* execute
-        const jobOf = (answer: Answer) =>
-          Effect.map(call(gateway, "GET", `/api/v1/jobs/${answer.json["id"]}`, { token }), ({ json }) => json)
-        const untilStatus = (answer: Answer, status: string) =>
-          jobOf(answer).pipe(
-            Effect.repeat({ until: (job) => job["status"] === status, schedule: Schedule.spaced("10 millis") }),
-            Effect.timeout("10 seconds"),
-          )
-        yield* untilStatus(first, "running")
-        yield* Effect.repeat(Effect.sync(upstream.entered), { until: (calls) => calls === 1 })
-        const slow = beginSlowCreate(gateway.url, token)
-        yield* hasArrived(gateway)
-
-        const stopping = yield* Effect.forkChild(gateway.stop)
-        yield* drains(gateway)
-        assert.strictEqual((yield* jobOf(first))["status"], "running")
-        yield* upstream.open
-        const back = yield* untilStatus(first, "queued")
-        assert.deepInclude(back, { attempt: 1, cost_micro_usd: 0 })
-        assert.deepInclude(back["usage"], { calls: 1 })
-        // As long as an idle worker takes to look for work on its own.
-        yield* Effect.sleep("1200 millis")
-        assert.deepStrictEqual(yield* jobOf(first), back)
-        assert.strictEqual(upstream.entered(), 1)
-
-        slow.finish()
-        assert.match(yield* Effect.promise(() => slow.answer), /^HTTP\/1\.1 201 /)
-        yield* Fiber.join(stopping)
       }),
     ),
   )

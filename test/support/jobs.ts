@@ -92,6 +92,12 @@ export const takeJob = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
 export const ended = (tenant: TenantId, job: Pick<Job, "id">) =>
   Effect.flatMap(Jobs, (jobs) => jobs.wait(tenant, job.id, "20 seconds"))
 
+/** Runs one job of a new tenant to its end. */
+export const runOne = Effect.fnUntraced(function* (limits?: Partial<AgentLimits>) {
+  const { job, tenant } = yield* enqueueOne(limits)
+  return yield* ended(tenant, job)
+})
+
 export const answer = (text: string): JobResult => ({
   mode: "adversarial",
   answer: text,

@@ -20,6 +20,7 @@ import {
   gateway,
   makeAgent,
   type Program,
+  runOne,
   services,
   start,
   stepsOf,
@@ -92,8 +93,7 @@ describeDatabases("job runner", (database) => {
         return answer(draft.text)
       }),
     Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const done = yield* ended(tenant, job)
+      const done = yield* runOne()
       assert.strictEqual(done.status, "completed")
       assert.deepStrictEqual(done.result, answer("a marine mammal"))
       const usage = { input_tokens: 5, output_tokens: 3, cached_tokens: 1 }
@@ -118,8 +118,7 @@ describeDatabases("job runner", (database) => {
   it.live("retries after a retryable failure without repeating finished steps", () => {
     const { call, counts } = counter()
     return Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const done = yield* ended(tenant, job)
+      const done = yield* runOne()
       assert.strictEqual(done.status, "completed")
       assert.strictEqual(done.attempt, 2)
       assert.deepStrictEqual(stepsOf(done), ["first completed", "second failed", "second completed"])
@@ -145,46 +144,13 @@ describeDatabases("job runner", (database) => {
   })
 
   test(
-    "stops retrying after the configured time, and fails with the problem of the last attempt",
-    (context) => Effect.fail(failure(true, `attempt-${context.attempt}`)),
-    Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const done = yield* ended(tenant, job)
-      assert.strictEqual(done.status, "failed")
-      assert.isAbove(done.attempt, 1)
-      assert.strictEqual(done.problem?.code, `attempt-${done.attempt}`)
-    }),
-    { retryFor: Duration.seconds(1) },
-  )
-
-  test(
-    "does not retry failures that are not retryable",
-    () => Effect.fail(failure(true)),
-    Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      assert.deepInclude(yield* ended(tenant, job), { status: "failed", attempt: 1 })
-    }),
-    { retryFor: Duration.zero },
-  )
-
-  test(
     "fails at once if a retry cannot help",
     () => Effect.fail(failure(false)),
     Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const done = yield* ended(tenant, job)
+      const done = yield* runOne()
       assert.strictEqual(done.status, "failed")
       assert.strictEqual(done.attempt, 1)
       assert.strictEqual(done.problem?.code, "scripted")
-    }),
-  )
-
-  test(
-    "retries once after a fault of the program",
-    (context) => (context.attempt === 1 ? Effect.die(new Error("bad luck")) : Effect.succeed(answer("fine"))),
-    Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      assert.deepInclude(yield* ended(tenant, job), { status: "completed", attempt: 2 })
     }),
   )
 
@@ -237,8 +203,7 @@ describeDatabases("job runner", (database) => {
     // Each takes an eighth of the time, so that a stall of the machine does not use it up in the first.
     () => Effect.andThen(Effect.sleep("250 millis"), Effect.fail(failure(true))),
     Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne({ timeout_seconds: 2 })
-      const done = yield* ended(tenant, job)
+      const done = yield* runOne({ timeout_seconds: 2 })
       assert.strictEqual(done.status, "timed_out")
       assert.isAbove(done.attempt, 1)
     }),
@@ -485,8 +450,7 @@ describeDatabases("job runner", (database) => {
         return context.attempt === 1 ? yield* failure(true) : answer(samples.map((sample) => sample.n).join())
       }),
     Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const done = yield* ended(tenant, job)
+      const done = yield* runOne()
       assert.deepStrictEqual(done.result, answer("1,2,3,4,5"))
       assert.strictEqual(done.attempt, 2)
       assert.strictEqual(done.steps.length, 5)
@@ -502,8 +466,7 @@ describeDatabases("job runner", (database) => {
         return answer("never")
       }),
     Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const done = yield* ended(tenant, job)
+      const done = yield* runOne()
       assert.strictEqual(done.problem?.code, "internal")
       assert.deepStrictEqual(stepsOf(done), ["twin completed"])
     }),
@@ -513,8 +476,7 @@ describeDatabases("job runner", (database) => {
     "treats a result that does not fit as a fault",
     () => Effect.succeed({ ...answer("x"), confidence: Number.NaN }),
     Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const done = yield* ended(tenant, job)
+      const done = yield* runOne()
       assert.strictEqual(done.problem?.code, "internal")
     }),
   )
@@ -527,8 +489,7 @@ describeDatabases("job runner", (database) => {
         return failing-- > 0 ? yield* failure(true) : answer("x")
       })
     return Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      yield* ended(tenant, job)
+      yield* runOne()
       const jobs = yield* Jobs
       yield* queueObserved(yield* jobs.queueState)
       const snapshot = yield* Metric.snapshot

@@ -253,19 +253,6 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "do not reveal their keys to other tenants",
-    Effect.gen(function* () {
-      const jobs = yield* Jobs
-      const { agent, tenant } = yield* makeAgent()
-      yield* jobs.enqueue(tenant, agent.id, { task: "x" }, key)
-      for (const task of ["x", "y"]) {
-        const refused = yield* Effect.flip(jobs.enqueue(stranger, agent.id, { task }, key))
-        assert.strictEqual(refused._tag, "AgentNotFound")
-      }
-    }),
-  )
-
-  test(
     "do not reveal to other tenants that a request with their key is running",
     Effect.gen(function* () {
       const jobs = yield* Jobs

@@ -177,25 +177,6 @@ describeDatabases("RoutingStats", (database) => {
   )
 
   test(
-    "shows a tenant its calls, and all tenants' calls without a tenant",
-    Effect.gen(function* () {
-      const ledger = yield* Ledger
-      const stats = yield* RoutingStats
-      yield* ledger.record([
-        callRecord({ at: BASE, tenant: "acme" }),
-        callRecord({ at: BASE, tenant: "umbrella" }),
-        callRecord({ at: BASE + HOUR_MS + 1, tenant: "umbrella" }),
-      ])
-      const calls = (tenant?: string) =>
-        Effect.map(stats.report(span(BASE, BASE + HOUR_MS + 2, tenant)), (report) => report.calls)
-      assert.deepStrictEqual(
-        yield* Effect.all([calls("acme"), calls("umbrella"), calls("nobody"), calls()]),
-        [1, 2, 0, 3],
-      )
-    }),
-  )
-
-  test(
     "divides a span along UTC hours or days, whole in the middle and in part at its ends",
     Effect.gen(function* () {
       const midnight = 20_000 * DAY_MS
@@ -276,31 +257,6 @@ describeDatabases("RoutingStats", (database) => {
       { arbitrary: { runs: 25 } },
     )
   })
-
-  test(
-    "answers a span without calls with zeros and no percentage",
-    Effect.gen(function* () {
-      const report = yield* (yield* RoutingStats).report(span(BASE, BASE + 90_000_000))
-      assert.strictEqual(report.calls, 0)
-      assert.isNull(report.saved_percent)
-      assert.deepStrictEqual(report.by_mode, [])
-    }),
-  )
-
-  test(
-    "counts a cost without a baseline as spent, but not in the comparison",
-    Effect.gen(function* () {
-      yield* (yield* Ledger).record([callRecord({ at: BASE, cost: 50, baseline: null }), callRecord({ at: BASE })])
-      const report = yield* (yield* RoutingStats).report(span(BASE, BASE + HOUR_MS))
-      assert.deepInclude(report, {
-        actual_micro_usd: 51,
-        compared_micro_usd: 1,
-        baseline_micro_usd: 2,
-        saved_micro_usd: 1,
-        unpriced_calls: 1,
-      })
-    }),
-  )
 
   test(
     "enters all rows of a request with their sums, or nothing",

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { JobOptions } from "../../../../src/domain/jobs/modes.ts"
 import { Measured } from "../../../../src/services/jobs/modes/engine/measured.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
-import { ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
+import type { ScriptedUpstream } from "../../routing/ScriptedUpstream.ts"
 import { debating, kindOf } from "./ModeFixture.ts"
 
 const major = (claim: string) => ({ claim, evidence: "see there", severity: "major" as const })
@@ -427,20 +427,6 @@ describe("a debate's participants", () => {
           ["provider1", false],
         ],
       )
-    }),
-  )
-
-  it.effect("can be echo alone, with a note that it cannot judge", () =>
-    Effect.gen(function* () {
-      const upstream = new ScriptedUpstream([status("echo", "echo-1")])
-      const { result, steps } = yield* debating(
-        { propose: "What is 6 × 7?", critique: JSON.stringify(critique()) },
-        { upstream },
-        { targets: [target("echo/echo-1")], baseline: { provider: "echo", model: "echo-1" } },
-      )
-      assert.deepInclude(result, { verdict: "inconclusive", confidence: null, answer: "What is 6 × 7?" })
-      assert.include(result.note, "echo")
-      assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1"])
     }),
   )
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { UpstreamError, type UpstreamRequest } from "../../../../src/domain/upstream/upstream.ts"
+import { UpstreamError } from "../../../../src/domain/upstream/upstream.ts"
 import { type JobFailure, JobProgram } from "../../../../src/services/jobs/JobProgram.ts"
 import * as Modes from "../../../../src/services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../../../../src/services/routing/Ledger.ts"
@@ -9,8 +9,8 @@ import { RoutingConfig } from "../../../../src/services/routing/RoutingConfig.ts
 import { Upstream } from "../../../../src/services/upstream/Upstream.ts"
 import { sqlite } from "../../../support/databases.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
-import { attempt, ScriptedUpstream, status, usage } from "../../routing/ScriptedUpstream.ts"
-import { contextOf, debating, replying, type StoredStep, verifying } from "./ModeFixture.ts"
+import { ScriptedUpstream, status, usage } from "../../routing/ScriptedUpstream.ts"
+import { contextOf, debating, type StoredStep, verifying } from "./ModeFixture.ts"
 
 const critique = { resolved: [], objections: [] }
 const judge = { verdict: "sound", confidence: 0.9, resolved: [] }
@@ -46,18 +46,6 @@ describe("limits", () => {
       assert.strictEqual(problem.code, "token-limit-reached")
       assert.include(problem.detail, "135 tokens in 2 calls")
       assert.strictEqual(upstream.requests.length, 1)
-    }),
-  )
-
-  it.effect("of cost exclude models without a price", () =>
-    Effect.gen(function* () {
-      const input = { targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")] }
-      const { upstream } = yield* debating(debate, { limits: { max_cost_micro_usd: 100_000 } }, input)
-      assert.isTrue(upstream.offered.every((targets) => !targets.includes("provider2/unpriced")))
-      const problem = yield* problemOf(
-        debating(debate, { limits: { max_cost_micro_usd: 100_000 }, policy: { deny: ["large"] } }, input),
-      )
-      assert.strictEqual(problem.code, "no-target")
     }),
   )
 })
@@ -190,43 +178,6 @@ describe("a request to a model", () => {
         assert.notInclude(outside, "CANARY")
         assert.include(text, "CANARY-SYSTEM")
       }
-    }),
-  )
-})
-
-describe("a target without `response_format`", () => {
-  it.effect("is asked without it from then on", () =>
-    Effect.gen(function* () {
-      const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
-      const refuses = ({ completion, targets }: UpstreamRequest) =>
-        completion.response_format !== undefined && targets?.[0]?.model === "small"
-      const attempts = [attempt({ provider: "provider2", model: "small" }, { outcome: "invalid-request" })]
-      const detail = Redacted.make("unknown member: response_format")
-      const answering = replying({ propose: "42", critique, judge })
-      const asked: Array<string> = []
-      const debates = debating(debate, {
-        upstream,
-        script: (request, index) => {
-          asked.push(`${request.targets?.[0]?.model} ${request.completion.response_format?.type ?? "text"}`)
-          if (refuses(request)) return new UpstreamError({ code: "invalid-request", attempts, detail })
-          if (request.completion.response_format !== undefined) return answering(request, index)
-          const said = JSON.stringify(request.completion)
-          if (said.includes("You examine")) return { text: JSON.stringify(critique) }
-          return { text: said.includes("You decide") ? JSON.stringify(judge) : "42" }
-        },
-        times: 2,
-      })
-      const { result } = yield* debates
-      assert.deepInclude(result, { verdict: "upheld" })
-      assert.deepStrictEqual(asked, [
-        "large text",
-        "small json_schema",
-        "small text",
-        "small text",
-        "large text",
-        "small text",
-        "small text",
-      ])
     }),
   )
 })

@@ -1,7 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Latch, Layer, Schedule } from "effect"
 import type { Mode } from "../../../../src/domain/jobs/modes.ts"
-import { UpstreamError } from "../../../../src/domain/upstream/upstream.ts"
 import { layerJobRunner } from "../../../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../../../src/services/jobs/Jobs.ts"
 import * as Modes from "../../../../src/services/jobs/modes/ModePrograms.ts"
@@ -45,19 +44,6 @@ describeDatabases("modes as durable jobs", (database) => {
     }).pipe(Effect.provide(engine(database, upstream)))
   })
 
-  it.live("a job whose judge fails for a while pays for its other steps once", () => {
-    const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
-    const judge = (_: unknown, index: number) =>
-      index === 0 ? new UpstreamError({ code: "overloaded" }) : JSON.stringify(answers.judge)
-    upstream.script = replying({ ...answers, judge })
-    return Effect.gen(function* () {
-      const { agent, tenant } = yield* makeAgent()
-      const job = yield* ended(tenant, yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?" }))
-      assert.deepInclude(job, { status: "completed", attempt: 2, cost_micro_usd: 360 })
-      assert.strictEqual(upstream.requests.length, 4)
-    }).pipe(Effect.provide(engine(database, upstream)))
-  })
-
   it.live("a job that is cancelled during a call counts that call with unknown cost", () => {
     const asked = Latch.makeUnsafe()
     const critique = () => {
@@ -82,42 +68,5 @@ describeDatabases("modes as durable jobs", (database) => {
       assert.isNull(job.cost_micro_usd)
       assert.deepStrictEqual((yield* jobs.list(tenant)).items, [job])
     }).pipe(Effect.provide(engine(database, upstream)), Effect.timeout("4 seconds"))
-  })
-
-  it.live("a job that takes too long counts its interrupted call", () => {
-    const upstream = new ScriptedUpstream(
-      [status("provider1"), status("provider2")],
-      replying({ ...answers, critique: { hangs: true } }),
-    )
-    return Effect.gen(function* () {
-      const { agent, tenant } = yield* makeAgent({ timeout_seconds: 1 })
-      const job = yield* ended(tenant, yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?" }))
-      const usage = { input_tokens: 10, output_tokens: 5, cached_tokens: 0, calls: 2 }
-      assert.deepInclude(job, { status: "timed_out", usage, cost_micro_usd: null })
-    }).pipe(Effect.provide(engine(database, upstream)))
-  })
-
-  it.live("a job with a failed sample counts the calls before it", () => {
-    const propose = (_: unknown, index: number) => {
-      return index === 0 ? "42" : new UpstreamError({ code: "invalid-request" })
-    }
-    const upstream = new ScriptedUpstream([status("provider1"), status("provider2")], replying({ ...answers, propose }))
-    return Effect.gen(function* () {
-      const { agent, tenant } = yield* makeAgent()
-      const queued = yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?", mode: "verified" })
-      const job = yield* ended(tenant, queued)
-      const usage = { input_tokens: 10, output_tokens: 5, cached_tokens: 0, calls: 1 }
-      assert.deepInclude(job, { status: "failed", usage, cost_micro_usd: 300 })
-    }).pipe(Effect.provide(engine(database, upstream)))
-  })
-
-  it.live("a job that reaches its limit fails with its spent cost", () => {
-    const upstream = new ScriptedUpstream([status("provider1"), status("provider2")], replying(answers))
-    return Effect.gen(function* () {
-      const { agent, tenant } = yield* makeAgent({ max_tokens: 20 })
-      const job = yield* ended(tenant, yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?" }))
-      assert.deepInclude(job, { status: "failed", cost_micro_usd: 300 })
-      assert.deepInclude(job.problem, { code: "token-limit-reached", retryable: false })
-    }).pipe(Effect.provide(engine(database, upstream)))
   })
 })
