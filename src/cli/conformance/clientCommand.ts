@@ -98,6 +98,6 @@ Without a command, it serves until stopped: ${"`GET /`"} lists the cases and exp
       2: MISUSED,
       130: INTERRUPTED,
     },
-    next: "See docs/conformance.md. The command may take at most 30 s per case.",
+    next: "See docs/reference/conformance.md. The command may take at most 30 s per case.",
   }),
 )

@@ -78,6 +78,6 @@ provider is called; fewer than twenty reach one. If the server limits its rate, 
   withGuide({
     environment: ENVIRONMENT,
     exits: { 0: "nothing failed", 1: "something failed", 2: MISUSED, 130: INTERRUPTED },
-    next: "docs/conformance.md lists the checks, and the rules that cannot be observed from outside.",
+    next: "docs/reference/conformance.md lists the checks, and the rules that cannot be observed from outside.",
   }),
 )
