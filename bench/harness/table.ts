@@ -41,8 +41,8 @@ export const tableOf = (title: string, unit: string, { figures, measures = [] }:
     "",
   ].join("\n")
 
-/** All results for the page: without medians and spreads of times, and only the missed targets. */
-export const summaryOf = (cases: ReadonlyArray<Case>, results: Results): string => {
+/** Results for the page: figures of the `shown` cases, without medians and spreads of times, and the missed targets of all. */
+export const summaryOf = (cases: ReadonlyArray<Case>, results: Results, shown: ReadonlyArray<string>): string => {
   const known = cases.flatMap(({ name }) => {
     const result = results[name]
     return result === undefined ? [] : [{ name, ...result }]
@@ -59,7 +59,7 @@ export const summaryOf = (cases: ReadonlyArray<Case>, results: Results): string 
     "",
     ...head("", "per second", "CPU, ms", "p99, ms"),
     ...known.flatMap(({ measures = [], name, title, unit }) =>
-      measures.length === 0
+      measures.length === 0 || !shown.includes(name)
         ? []
         : [
             row(`**${title}** (\`${name}\`; per ${unit.replace(/^an? /, "")})`),

@@ -73,6 +73,6 @@ describe("docs/reference/problems.md", () => {
     assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
     const shared = ["internal", "rate-limited", ofStorage, ...documented("## The proxy, under", "## The gateway")]
     const real = new Set([...ofJobs, ...ofRouting].filter((code) => !shared.includes(code)))
-    assert.sameMembers(documented(JOBS, "## Clients"), [...real])
+    assert.sameMembers([...documented(JOBS, "## Clients")], [...real])
   })
 })
