@@ -47,9 +47,9 @@ describe("docs/reference/gateway-api.md", () => {
 
 const problems = readFileSync("docs/reference/problems.md", "utf8")
 
-/** Returns the codes in the tables between two headings, or texts, of the page. */
+/** Returns the codes in the lists between two headings, or texts, of the page. */
 const documented = (from: string, to: string): ReadonlyArray<string> =>
-  [...problems.slice(problems.indexOf(from), problems.indexOf(to)).matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(
+  [...problems.slice(problems.indexOf(from), problems.indexOf(to)).matchAll(/^- (`[^:(]+`)/gm)].flatMap(
     ([, cell = ""]) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code),
   )
 

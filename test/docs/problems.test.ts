@@ -9,7 +9,7 @@ const page = readFileSync("docs/reference/problems.md", "utf8")
 /** The documented statuses of each code. */
 const documented = new Map<string, ReadonlyArray<string>>()
 for (const [, codes = "", status = "", cause = "", cure = ""] of page.matchAll(
-  /^\| (`[^|]+`) \| ?(\d{3})? ?\| ([^|]*) \| ([^|]*) \|$/gm,
+  /^- (`[^:(]+`)(?: \((\d{3})\))?: (.*?)\. \*(.*?)\.\*$/gm,
 )) {
   for (const [, code = ""] of codes.matchAll(/`([\w-]+)`/g)) {
     assert.isAbove(Math.min(cause.length, cure.length), 3, code)
@@ -26,7 +26,7 @@ const CONSTANTS: Readonly<Record<string, string>> = { NOT_SEALED, CALLED_BY_SEAL
 
 const constantOf = (name: string): string => {
   const code = CONSTANTS[name]
-  if (code === undefined) throw new Error(`give the value of ${name} in CONSTANTS, and its row on the page`)
+  if (code === undefined) throw new Error(`give the value of ${name} in CONSTANTS, and its entry on the page`)
   return code
 }
 
@@ -41,7 +41,7 @@ const PAIR =
   /\bcode: (?:"([a-z_-]+)"|([A-Z_]+)),\s*status: (\d{3})|\bstatus: (\d{3}),\s*code: (?:"([a-z_-]+)"|([A-Z_]+))/g
 
 describe("docs/reference/problems.md", () => {
-  it("has a row with cause and cure for every code, and for no others", () => {
+  it("has an entry with cause and cure for every code, and for no others", () => {
     const codes = new Set([...sources.flatMap(codesIn), ...Object.keys(failureCodes)])
     assert.isAbove(codes.size, 60)
     assert.deepStrictEqual([...documented.keys()].toSorted(), [...codes].toSorted())

@@ -28,10 +28,10 @@ const rows = (text: string, title: string, pattern: RegExp): ReadonlyArray<strin
 
 const named = (text: string, title: string) => rows(text, title, /^\| `([^`]+)` \|/gm)
 
-/** Returns status and code of the problems in a column. */
-const problems = (column: string): ReadonlyArray<string> => {
-  const [, body = ""] = new RegExp(`^\\| status \\| ${column} \\|\n(.*?)\n\n`, "ms").exec(registries) ?? []
-  return Array.from(body.matchAll(/^\| (\d{3}) \| (.*) \|$/gm), ([, status, codes = ""]) =>
+/** Returns status and code of the problems in the list that a sentence introduces. */
+const problems = (introduction: string): ReadonlyArray<string> => {
+  const [, body = ""] = new RegExp(`^${introduction}[^]*?\\n\\n((?:- .*\\n)+)`, "m").exec(registries) ?? []
+  return Array.from(body.matchAll(/^- (\d{3}): (.*)$/gm), ([, status, codes = ""]) =>
     Array.from(codes.matchAll(/`([a-z-]+)`/g), ([, code]) => `${status} ${code}`),
   ).flat()
 }
@@ -53,7 +53,7 @@ describe("the registries", () => {
           Array.from(description.matchAll(/`([a-z-]+)`/g), ([, code]) => `${status} ${code}`),
         ),
       )
-      assert.sameMembers([...problems("outside the seal")], [...new Set(declared)])
+      assert.sameMembers([...problems("Outside the seal")], [...new Set(declared)])
     }),
   )
 
@@ -67,14 +67,16 @@ describe("the registries", () => {
     assert.isAtLeast(own.length, 7)
     const ofProviders = Object.entries(failureCodes).map(([code, { status }]) => `${status} ${code}`)
     const ofCallers = [new TokenRefused(), new TokenKeysUnavailable()].map(({ code, status }) => `${status} ${code}`)
-    assert.sameMembers([...problems("under the seal")], [...new Set([...own, ...ofProviders, ...ofCallers])])
+    assert.sameMembers([...problems("Under the seal")], [...new Set([...own, ...ofProviders, ...ofCallers])])
   })
 
   it("list exactly the restart reasons", () => {
     // Other failures are not restarted.
     const reasons = Object.entries(failureRules).filter(([, { failover, retry }]) => failover || retry)
     assert.sameMembers(
-      [...named(registries, "Restart reasons")],
+      Array.from(section(registries, "Restart reasons").matchAll(/`([a-z-]+)`/g), ([, name]) => name).filter(
+        (name) => name !== "reason" && name !== "restart",
+      ),
       reasons.map(([kind]) => kind),
     )
   })

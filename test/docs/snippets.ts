@@ -91,16 +91,6 @@ console.log((await generateText({ model: sealed("echo-1"), prompt: "Hi" })).text
     says: "Hello complete",
   },
   "docs/reference/gateway-api.md ts 1": { shown: "console.log(status)", says: "sample echo-1\ncompleted" },
-  "docs/reference/gateway-api.md ts 2": {
-    shown: 'console.log((await fetch(gateway.url + "/health")).status); process.kill(process.pid, "SIGTERM")',
-    says: "200",
-  },
-  "docs/reference/gateway-api.md ts 3": {
-    shown: `const health = () => fetch("http://127.0.0.1:" + process.env.PORT + "/health").catch(() => new Promise((resume) => setTimeout(resume, 50)).then(health))
-console.log((await health()).status)
-process.exit()`,
-    says: "200",
-  },
 }
 
 /**
