@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: measures the hot paths, each beside a peer or a floor in the same run. Server, upstream and load are
- * separate processes. Writes bench/results.json and docs/performance.md. `-- --list` lists the cases, `-- <case> …` runs
+ * separate processes. Writes bench/results.json and docs/reference/performance.md. `-- --list` lists the cases, `-- <case> …` runs
  * some, `-- --quick` takes seconds for each.
  */
 import { Effect, Exit, Scope } from "effect"

@@ -2,7 +2,7 @@
  * `npm run eval`: compares the modes with simpler strategies.
  *
  *   npm run eval                              runs over recorded and simulated models
- *   npm run eval -- --write                   also writes docs/modes.md and the shipped measurements
+ *   npm run eval -- --write                   also writes docs/explanation/modes.md and the shipped measurements
  *   npm run eval -- --live set.jsonl [n]      runs the first n questions over the configured providers
  *
  * A live run costs money for its calls. It updates the calibration of the judges in the shipped measurements.

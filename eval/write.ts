@@ -1,4 +1,4 @@
-/** Writes the measurements into the source and into docs/modes.md. */
+/** Writes the measurements into the source and into docs/explanation/modes.md. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -8,15 +8,15 @@ const pathOf = (name: string): string => fileURLToPath(new URL(`../${name}`, imp
 
 const formatted = (path: string) => spawnSync("node_modules/.bin/oxfmt", [path], { cwd: pathOf("."), stdio: "inherit" })
 
-/** Replaces the tables of docs/modes.md, each between `<!-- eval:name -->` and `<!-- /eval -->`. */
+/** Replaces the tables of docs/explanation/modes.md, each between `<!-- eval:name -->` and `<!-- /eval -->`. */
 export const writeTables = (tables: ReadonlyMap<string, string>): void => {
-  const path = pathOf("docs/modes.md")
+  const path = pathOf("docs/explanation/modes.md")
   let text = readFileSync(path, "utf8")
   for (const [name, table] of tables) {
     const begin = `<!-- eval:${name} -->`
     const from = text.indexOf(begin)
     const to = text.indexOf("<!-- /eval -->", from)
-    if (from < 0 || to < 0) throw new Error(`docs/modes.md has no place for the table ${name}.`)
+    if (from < 0 || to < 0) throw new Error(`docs/explanation/modes.md has no place for the table ${name}.`)
     text = `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`
   }
   writeFileSync(path, text)

@@ -1,5 +1,5 @@
-/** `node scripts/grafanaDashboard.ts`: writes the Grafana dashboard, docs/deploy/grafana-dashboard.json. */
+/** `node scripts/grafanaDashboard.ts`: writes the Grafana dashboard, deploy/grafana-dashboard.json. */
 import { writeFileSync } from "node:fs"
 import { dashboard } from "./dashboard/dashboard.ts"
 
-writeFileSync("docs/deploy/grafana-dashboard.json", dashboard())
+writeFileSync("deploy/grafana-dashboard.json", dashboard())

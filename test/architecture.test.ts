@@ -1,10 +1,10 @@
-/** The rooms of `src/` and the arrows between them are what docs/architecture.md says. */
+/** The rooms of `src/` and the arrows between them are what docs/explanation/architecture.md says. */
 import { globSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { parseAst } from "rolldown/parseAst"
 
-const PAGE = readFileSync("docs/architecture.md", "utf8")
+const PAGE = readFileSync("docs/explanation/architecture.md", "utf8")
 
 /** Each room of the page's table, and the rooms that it may import. */
 const allowed = new Map(

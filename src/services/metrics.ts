@@ -1,6 +1,6 @@
 /**
  * Declares every metric of both servers. Services update them through `counter`, `gauge` and `histogram`; the table in
- * docs/monitoring.md, the dashboard and the check of the alert rules use the same entries. Labels come from closed lists
+ * docs/reference/metrics.md, the dashboard and the check of the alert rules use the same entries. Labels come from closed lists
  * or the configuration, never from a caller's input.
  */
 import { Effect, Metric } from "effect"

@@ -60,7 +60,8 @@ describe("the checks", () => {
 
   it("of the core profile leave out exactly the rules that the documentation lists", () => {
     const listed =
-      /`--profile core` leaves out .*?\(([^)]*)\)/s.exec(readFileSync("docs/conformance.md", "utf8"))?.[1] ?? ""
+      /`--profile core` leaves out .*?\(([^)]*)\)/s.exec(readFileSync("docs/reference/conformance.md", "utf8"))?.[1] ??
+      ""
     const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => `P${first + i}`)
     const rules = [...listed.matchAll(/P(\d+)(?: to P(\d+))?/g)].flatMap(([, first, last]) =>
       range(Number(first), Number(last ?? first)),

@@ -78,7 +78,7 @@ const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0
 if (!hasSystemd) console.warn("! systemd-analyze is not installed: units are not verified with it")
 
 describe.each(UNITS)("the systemd unit of the $command", ({ command, settings }) => {
-  const name = `docs/deploy/sealgate-${command}.service`
+  const name = `deploy/sealgate-${command}.service`
   const unit = linesOf(name)
   const valuesOf = (key: string) =>
     unit.flatMap((line) => (line.startsWith(`${key}=`) ? [line.slice(key.length + 1)] : []))

@@ -21,9 +21,9 @@ const codesIn = (document: ReturnType<typeof descriptionOf>): ReadonlyArray<stri
   return [...new Set(descriptions.flatMap((text) => [...text.matchAll(/`(.+?)`/g)].map(([, code = ""]) => code)))]
 }
 
-const guide = readFileSync("docs/gateway.md", "utf8")
+const guide = readFileSync("docs/reference/gateway-api.md", "utf8")
 
-describe("docs/gateway.md", () => {
+describe("docs/reference/gateway-api.md", () => {
   it("names every endpoint of the API", () => {
     for (const { endpoints } of [GatewayApi.groups.agents, GatewayApi.groups.jobs, GatewayApi.groups.routing]) {
       for (const { method, path } of Object.values(endpoints)) assert.include(guide, `| ${method} | \`${path}\` |`)

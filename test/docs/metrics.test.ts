@@ -75,8 +75,8 @@ const Dashboard = Schema.fromJsonString(
   }),
 )
 
-describe("docs/deploy/grafana-dashboard.json", () => {
-  const text = readFileSync("docs/deploy/grafana-dashboard.json", "utf8")
+describe("deploy/grafana-dashboard.json", () => {
+  const text = readFileSync("deploy/grafana-dashboard.json", "utf8")
   const { panels } = Schema.decodeSync(Dashboard)(text)
   const targets = panels.flatMap((panel) => panel.targets ?? [])
 
@@ -111,8 +111,8 @@ describe("docs/deploy/grafana-dashboard.json", () => {
   })
 })
 
-describe("docs/deploy/alerts.yml", () => {
-  const text = readFileSync("docs/deploy/alerts.yml", "utf8")
+describe("deploy/alerts.yml", () => {
+  const text = readFileSync("deploy/alerts.yml", "utf8")
   const rules = text
     .split(/^ {6}- alert: /m)
     .slice(1)
@@ -143,8 +143,8 @@ describe("docs/deploy/alerts.yml", () => {
     for (const { expr, name } of circuits) assert.match(expr, /sealgate_upstream_circuit_state\)? >= 1/, name)
   })
 
-  it("is explained in docs/monitoring.md, rule by rule", () => {
-    const page = readFileSync("docs/monitoring.md", "utf8")
+  it("is explained in docs/how-to/monitoring.md, rule by rule", () => {
+    const page = readFileSync("docs/how-to/monitoring.md", "utf8")
     const explained = [...page.matchAll(/^\| `(Sealgate\w+)` \|/gm)].map(([, name]) => name)
     assert.deepStrictEqual(
       explained,

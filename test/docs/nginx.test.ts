@@ -5,7 +5,7 @@ import { checkNginx, hasNginx, NO_NGINX } from "../support/nginx.ts"
 
 if (!hasNginx) console.warn(NO_NGINX)
 
-describe.runIf(hasNginx)("docs/deploy/nginx.conf", () => {
+describe.runIf(hasNginx)("deploy/nginx.conf", () => {
   it.live("passes nginx -t", () =>
     Effect.gen(function* () {
       const { status, stderr } = yield* checkNginx

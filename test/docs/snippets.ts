@@ -2,9 +2,9 @@
 import { globSync, readFileSync } from "node:fs"
 
 export interface Snippet {
-  /** `docs/clients.md:61`. */
+  /** `docs/reference/clients.md:61`. */
   readonly at: string
-  /** `docs/clients.md sh 2`: the second block of its language on its page. */
+  /** `docs/reference/clients.md sh 2`: the second block of its language on its page. */
   readonly name: string
   readonly language: string
   readonly text: string
@@ -61,41 +61,41 @@ console.log(choices[0]?.message.content)`,
   },
   "README.md ts 2": { says: "Hello echo echo-1\nTell me more" },
   "README.md ts 3": { shown: "console.log(result?.verdict, cost_micro_usd)", says: "inconclusive 0" },
-  "docs/agents/ai-sdk.md ts 1": {
+  "docs/how-to/agents/ai-sdk.md ts 1": {
     shown: `const { generateText } = await import("ai")
 for (const model of [openai("echo-1"), anthropic("echo-1")]) console.log((await generateText({ model, prompt: "Hi" })).text)`,
     says: "Hi\nHi",
   },
-  "docs/agents/anthropic-sdk.md ts 1": {
+  "docs/how-to/agents/anthropic-sdk.md ts 1": {
     shown: `const { content } = await anthropic.messages.create({ model: "echo-1", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] })
 console.log(content[0]?.text)`,
     says: "Hi",
   },
-  "docs/agents/openai-sdk.md ts 1": {
+  "docs/how-to/agents/openai-sdk.md ts 1": {
     shown: `console.log((await openai.responses.create({ model: "echo-1", input: "Hi" })).output_text)`,
     says: "Hi",
   },
-  "docs/clients.md ts 1": {
+  "docs/reference/clients.md ts 1": {
     shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
 console.log(choices[0]?.message.content)`,
     says: "Hi",
   },
-  "docs/clients.md ts 2": {
+  "docs/reference/clients.md ts 2": {
     after: [1],
     shown: `const { generateText } = await import("ai")
 console.log((await generateText({ model: sealed("echo-1"), prompt: "Hi" })).text)`,
     says: "Hi",
   },
-  "docs/clients.md ts 3": {
+  "docs/reference/clients.md ts 3": {
     shown: "console.log(completion.choices[0]?.message.content, receipt.status)",
     says: "Hello complete",
   },
-  "docs/gateway.md ts 1": { shown: "console.log(status)", says: "sample echo-1\ncompleted" },
-  "docs/gateway.md ts 2": {
+  "docs/reference/gateway-api.md ts 1": { shown: "console.log(status)", says: "sample echo-1\ncompleted" },
+  "docs/reference/gateway-api.md ts 2": {
     shown: 'console.log((await fetch(gateway.url + "/health")).status); process.kill(process.pid, "SIGTERM")',
     says: "200",
   },
-  "docs/gateway.md ts 3": {
+  "docs/reference/gateway-api.md ts 3": {
     shown: `const health = () => fetch("http://127.0.0.1:" + process.env.PORT + "/health").catch(() => new Promise((resume) => setTimeout(resume, 50)).then(health))
 console.log((await health()).status)
 process.exit()`,
@@ -108,18 +108,18 @@ process.exit()`,
  * against the command's help.
  */
 export const NOT_RUN: Readonly<Record<string, string>> = {
-  "docs/agents/ai-sdk.md sh 1": "program.js stands for the reader's own",
-  "docs/agents/aider.md sh 1": "needs Aider",
-  "docs/agents/anthropic-sdk.md sh 1": "program.js stands for the reader's own",
-  "docs/agents/claude-code.md sh 1": "needs Claude Code, which test:agents runs",
-  "docs/agents/codex.md sh 1": "needs Codex, which test:agents runs",
-  "docs/agents/continue.md sh 1": "needs Continue",
-  "docs/agents/openai-sdk.md sh 1": "program.js stands for the reader's own",
-  "docs/agents/opencode.md sh 1": "needs opencode, which test:agents runs",
-  "docs/clients.md ts 4": "lines of a program that needs providers of two vendors",
-  "docs/conformance.md sh 2": "client.py stands for the reader's own client; CI runs the kit against ours",
-  "docs/conformance.md sh 3": "it serves until it is stopped; CI runs the kit against ours",
-  "docs/operations.md sh 1": "needs Docker",
-  "docs/operations.md sh 2": "needs the shell of SQLite",
-  "docs/operations.md sh 3": "needs the programs of Postgres in the server's version",
+  "docs/how-to/agents/ai-sdk.md sh 1": "program.js stands for the reader's own",
+  "docs/how-to/agents/aider.md sh 1": "needs Aider",
+  "docs/how-to/agents/anthropic-sdk.md sh 1": "program.js stands for the reader's own",
+  "docs/how-to/agents/claude-code.md sh 1": "needs Claude Code, which test:agents runs",
+  "docs/how-to/agents/codex.md sh 1": "needs Codex, which test:agents runs",
+  "docs/how-to/agents/continue.md sh 1": "needs Continue",
+  "docs/how-to/agents/openai-sdk.md sh 1": "program.js stands for the reader's own",
+  "docs/how-to/agents/opencode.md sh 1": "needs opencode, which test:agents runs",
+  "docs/reference/clients.md ts 4": "lines of a program that needs providers of two vendors",
+  "docs/reference/conformance.md sh 2": "client.py stands for the reader's own client; CI runs the kit against ours",
+  "docs/reference/conformance.md sh 3": "it serves until it is stopped; CI runs the kit against ours",
+  "docs/how-to/operations.md sh 1": "needs Docker",
+  "docs/how-to/operations.md sh 2": "needs the shell of SQLite",
+  "docs/how-to/operations.md sh 3": "needs the programs of Postgres in the server's version",
 }

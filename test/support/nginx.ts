@@ -10,7 +10,7 @@ import { freePort } from "./freePort.ts"
 import { temporaryFolder } from "./proxy.ts"
 
 const COMMAND = "/usr/sbin/nginx"
-const DOCUMENTED = readFileSync("docs/deploy/nginx.conf", "utf8")
+const DOCUMENTED = readFileSync("deploy/nginx.conf", "utf8")
 
 /** Ports of the documented configuration: its own, and those of the proxies in the order of their tags. */
 const LISTEN = "listen 8080;"

@@ -148,6 +148,6 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
   .annotateMerge(
     OpenApi.annotations({
       title: "Sealed completions",
-      description: "The sealed exchange. A client library does this for you: see docs/clients.md.",
+      description: "The sealed exchange. A client library does this for you: see docs/reference/clients.md.",
     }),
   ) {}

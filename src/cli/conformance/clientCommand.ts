@@ -82,6 +82,6 @@ Without a command, it serves until stopped: ${"`GET /`"} lists the cases and exp
       0: "the client believed every honest proxy and no hostile one",
       1: "it refused an honest proxy or believed a hostile one",
     },
-    next: "See docs/conformance.md. The command may take at most 30 s per case.",
+    next: "See docs/reference/conformance.md. The command may take at most 30 s per case.",
   }),
 )

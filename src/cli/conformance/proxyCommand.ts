@@ -62,6 +62,6 @@ provider is called; fewer than twenty reach one. If the server limits its rate, 
     ],
     environment: ENVIRONMENT,
     exits: { 0: "nothing failed", 1: "something failed" },
-    next: "docs/conformance.md lists the checks, and the rules that cannot be observed from outside.",
+    next: "docs/reference/conformance.md lists the checks, and the rules that cannot be observed from outside.",
   }),
 )

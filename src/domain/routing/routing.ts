@@ -73,7 +73,9 @@ const Timeouts = Schema.Struct({
 })
 
 const settings = {
-  strategy: Strategy.annotate({ description: "The order in which targets are tried; docs/gateway.md describes each." }),
+  strategy: Strategy.annotate({
+    description: "The order in which targets are tried; docs/reference/gateway-api.md describes each.",
+  }),
   baseline: TargetName.annotate({ description: "The model with whose prices costs are compared." }),
   targets: Schema.Array(Target).check(Schema.isMinLength(1), Schema.isMaxLength(100)),
   roles: Schema.optionalKey(

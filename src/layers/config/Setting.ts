@@ -1,6 +1,6 @@
 /**
  * Settings: each has a variable, a default, a codec and a summary. The same rows decode the environment, print `--help`
- * and generate the table in docs/settings.md.
+ * and generate the table in docs/reference/settings.md.
  */
 import { Config, Context, Effect, Option, Result, Schema, String } from "effect"
 import { ConfigurationMistakes, type Mistake, mistakesOf, type Rule } from "../../domain/problems/configuration.ts"

@@ -33,7 +33,7 @@ describe("refusals of TLS clients", () => {
   })
 
   it("are all explained to operators", () => {
-    const [, section = ""] = /^## TLS\n(.*?)^## /ms.exec(readFileSync("docs/servers.md", "utf8")) ?? []
+    const [, section = ""] = /^## TLS\n(.*?)^## /ms.exec(readFileSync("docs/reference/servers.md", "utf8")) ?? []
     for (const reason of Object.keys(REASONS)) assert.match(section, new RegExp(`^\\|.*\`${reason}\`.*\\|$`, "m"))
   })
 

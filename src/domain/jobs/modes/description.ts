@@ -40,7 +40,7 @@ export const note = Schema.optionalKey(
   Schema.String.annotate({ description: "Anything unusual about how the result came about." }),
 )
 
-export const VERDICT = { description: "docs/modes.md says what each verdict means." }
+export const VERDICT = { description: "docs/explanation/modes.md says what each verdict means." }
 export const CONFIDENCE = {
   description: "Probability that the answer is right; `null` if there is no usable estimate.",
 }

@@ -1,6 +1,6 @@
 /**
  * The built-in provider in the vendors' own APIs. It repeats the last text that it is sent, so that the README's first
- * hour and the snippets of docs/clients.md run without a key.
+ * hour and the snippets of docs/reference/clients.md run without a key.
  */
 import { Clock, Effect, Random, Stream } from "effect"
 import { type ApiName, isApiName } from "../../../../domain/upstream/apis.ts"
