@@ -1,5 +1,4 @@
 /** The kit for clients: ours believes the honest proxies and none of the hostile ones, and a weakened copy of it does not pass. */
-import { readFileSync } from "node:fs"
 import { pathToFileURL } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -10,6 +9,7 @@ import { serveCases } from "../../src/conformance/client/CaseServer.ts"
 import { WATCHED } from "../../src/conformance/client/Conduct.ts"
 import type { Said } from "../../src/conformance/client/judge.ts"
 import { runCases, type Tester } from "../../src/conformance/client/runCases.ts"
+import { specification } from "../support/protocol/pages.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 import { CLIENT_WEAKNESSES } from "./support/clientWeaknesses.ts"
 import { haveCryptography, pythonTester } from "./support/pythonTester.ts"
@@ -52,8 +52,7 @@ const resultsOf = Effect.fnUntraced(function* (cases: ReadonlyArray<Case>, teste
 
 describe("the cases", () => {
   it("cover every rule for clients except the listed ones", () => {
-    const page = readFileSync("docs/protocol/README.md", "utf8")
-    const rules = new Set([...page.matchAll(/\*\*(?:\[P\d+\] )?\[(C\d+)\]/g)].map(([, id]) => id))
+    const rules = new Set([...specification.matchAll(/\*\*(?:\[P\d+\] )?\[(C\d+)\]/g)].map(([, id]) => id))
     assert.isAbove(rules.size, 40)
     const tried = [...CASES.map(({ must }) => must), ...Object.keys(WATCHED), ...UNTRIED]
     assert.deepStrictEqual([...new Set(tried)].sort(), [...rules].sort())

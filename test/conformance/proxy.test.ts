@@ -15,6 +15,7 @@ import type { Provider } from "../../src/services/upstream/Provider.ts"
 import { echo } from "../../src/services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { runProxy } from "../support/processes.ts"
+import { specification } from "../support/protocol/pages.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { KEY_MISTAKES, SERVER_VARIANTS, SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
 import { bundleWeakened } from "./support/weakened.ts"
@@ -51,8 +52,7 @@ const UNSEEN = [
 
 describe("the checks", () => {
   it("cover every rule for proxies on the protocol's page", () => {
-    const page = readFileSync("docs/protocol/README.md", "utf8")
-    const rules = new Set([...page.matchAll(/\*\*(?:\[C\d+\] )?\[(P\d+)\]\*\*/g)].map(([, id]) => id))
+    const rules = new Set([...specification.matchAll(/\*\*(?:\[C\d+\] )?\[(P\d+)\]\*\*/g)].map(([, id]) => id))
     assert.isAbove(rules.size, 40)
     assert.deepStrictEqual([...new Set(CHECKS.map(({ must }) => must))].sort(), [...rules].sort())
     assert.strictEqual(new Set(CHECKS.map(({ name }) => name)).size, CHECKS.length)

@@ -7,7 +7,6 @@ import { operationsIn } from "../../src/http/shared/description/operationsIn.ts"
 import { GATEWAY_EXAMPLES } from "../../src/http/gateway/examples.ts"
 import { TRANSITIONS } from "../../src/domain/jobs/job.ts"
 import { StorageUnavailable } from "../../src/domain/operations/storage.ts"
-import { failureCodes } from "../../src/domain/upstream/failures.ts"
 import { NoTarget } from "../../src/services/routing/RoutingErrors.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
 
@@ -39,11 +38,30 @@ describe("docs/reference/gateway-api.md", () => {
     assert.include(says, `After more than ${maxCrashes} it is \`failed\``)
   })
 
-  it("names exactly the codes of jobs' problems", () => {
-    const table = /A job that failed or timed out says why[^]*?\n\n(\|[^]*?)\n\n/.exec(guide)?.[1] ?? ""
-    const codes = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = ""]) =>
-      [...cell.matchAll(/`(.+?)`/g)].map(([, code]) => code),
-    )
+  it("shows exactly the states and transitions", () => {
+    const drawn = [...guide.matchAll(/^ {2}(\w+) --> (\w+)/gm)].map(([, from, to]) => `${from} → ${to}`)
+    const real = Object.entries(TRANSITIONS).flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`))
+    assert.sameMembers(drawn, real)
+  })
+})
+
+const problems = readFileSync("docs/reference/problems.md", "utf8")
+
+/** Returns the codes in the tables between two headings, or texts, of the page. */
+const documented = (from: string, to: string): ReadonlyArray<string> =>
+  [...problems.slice(problems.indexOf(from), problems.indexOf(to)).matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(
+    ([, cell = ""]) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code),
+  )
+
+const JOBS = "A failed job has"
+
+describe("docs/reference/problems.md", () => {
+  it("has exactly the codes of the gateway's refusals", () => {
+    const codes = [...documented("## Either server", "## The proxy, outside"), ...documented("## The gateway", JOBS)]
+    assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi, GATEWAY_EXAMPLES)), ...OF_NO_OPERATION])
+  })
+
+  it("has exactly the codes of jobs' problems", () => {
     const ofJobs = readdirSync("src/services/jobs", { recursive: true, encoding: "utf8" })
       .filter((path) => path.endsWith(".ts"))
       .flatMap((path) => [
@@ -53,24 +71,8 @@ describe("docs/reference/gateway-api.md", () => {
     const ofRouting = NoTarget.fields.reason.literals.map((reason) => new NoTarget({ reason }).code)
     const { code: ofStorage } = new StorageUnavailable()
     assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
-    // A job's calls may always restart and are chats, so these two cannot occur.
-    const none = new Set(["upstream-interrupted", "unsupported-api"])
-    const ofCalls = Object.keys(failureCodes).filter((code) => !none.has(code))
-    const real = new Set([...ofJobs, ...ofRouting, ofStorage, ...ofCalls])
-    assert.sameMembers(codes, [...real])
-  })
-
-  it("names exactly the codes of problems", () => {
-    const [, table = ""] = /### Problems[^]*?\n\n(\|[^]*?)\n\n/.exec(guide) ?? []
-    const codes = [...table.matchAll(/^\| [\d, ]+ \| (.*) \|$/gm)].flatMap(([, cell = ""]) =>
-      [...cell.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code),
-    )
-    assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi, GATEWAY_EXAMPLES)), ...OF_NO_OPERATION])
-  })
-
-  it("shows exactly the states and transitions", () => {
-    const drawn = [...guide.matchAll(/^ {2}(\w+) --> (\w+)/gm)].map(([, from, to]) => `${from} → ${to}`)
-    const real = Object.entries(TRANSITIONS).flatMap(([from, targets]) => targets.map((to) => `${from} → ${to}`))
-    assert.sameMembers(drawn, real)
+    const shared = ["internal", "rate-limited", ofStorage, ...documented("## The proxy, under", "## The gateway")]
+    const real = new Set([...ofJobs, ...ofRouting].filter((code) => !shared.includes(code)))
+    assert.sameMembers(documented(JOBS, "## Clients"), [...real])
   })
 })

@@ -12,12 +12,10 @@ import { negatives, published, unhex } from "../support/protocol/published.ts"
 import { startProxy } from "../support/proxy.ts"
 import { eventsOf, recording } from "../support/tamper.ts"
 
-const page = readFileSync(new URL("../../docs/protocol/grammar.md", import.meta.url), "utf8")
-const blocks = (language: string): string =>
-  Array.from(page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms")), ([, block = ""]) => block).join("\n")
+const grammar = (name: string): string => readFileSync(`docs/protocol/${name}`, "utf8")
 
-const cddl = readCddl(blocks("cddl"))
-const abnf = readAbnf(blocks("abnf"))
+const cddl = readCddl(grammar("sealed.cddl"))
+const abnf = readAbnf(grammar("sealed.abnf"))
 
 /** Rules that something was held to. */
 const used = { cddl: new Set<string>(), abnf: new Set<string>() }

@@ -11,12 +11,9 @@ import { RESPONSE_TEXTS } from "../../src/domain/chat/eventTexts.ts"
 import { STATEMENT_TYPES } from "../../src/domain/protocol/statement.ts"
 import { SUITES } from "../../src/domain/protocol/suites.ts"
 import { FORM, MEDIA_TYPE } from "../../src/domain/protocol/transcript.ts"
+import { pages, registries, specification } from "../support/protocol/pages.ts"
 import { negatives, published } from "../support/protocol/published.ts"
 import { startProxy } from "../support/proxy.ts"
-
-const FOLDER = "docs/protocol"
-const page = readFileSync(`${FOLDER}/README.md`, "utf8")
-const registries = readFileSync(`${FOLDER}/registries.md`, "utf8")
 
 const section = (text: string, title: string): string => {
   const [, body] = new RegExp(`^## ${title}$(.*?)(?=^## |(?![\\s\\S]))`, "ms").exec(text) ?? []
@@ -29,7 +26,14 @@ const rows = (text: string, title: string, pattern: RegExp): ReadonlyArray<strin
   Array.from(section(text, title).matchAll(pattern), ([, ...cells]) => cells.join(" "))
 
 const named = (text: string, title: string) => rows(text, title, /^\| `([^`]+)` \|/gm)
-const PROBLEM = /^\| (\d{3}) \| `([a-z-]+)` \|/gm
+
+/** Returns status and code of the problems in a column. */
+const problems = (column: string): ReadonlyArray<string> => {
+  const [, body = ""] = new RegExp(`^\\| status \\| ${column} \\|\n(.*?)\n\n`, "ms").exec(registries) ?? []
+  return Array.from(body.matchAll(/^\| (\d{3}) \| (.*) \|$/gm), ([, status, codes = ""]) =>
+    Array.from(codes.matchAll(/`([a-z-]+)`/g), ([, code]) => `${status} ${code}`),
+  ).flat()
+}
 
 interface Described {
   readonly responses: Readonly<Record<string, { readonly description: string }>>
@@ -48,7 +52,7 @@ describe("the registries", () => {
           Array.from(description.matchAll(/`([a-z-]+)`/g), ([, code]) => `${status} ${code}`),
         ),
       )
-      assert.sameMembers([...rows(registries, "Problems outside the seal", PROBLEM)], [...new Set(declared)])
+      assert.sameMembers([...problems("outside the seal")], [...new Set(declared)])
     }),
   )
 
@@ -62,10 +66,7 @@ describe("the registries", () => {
     assert.isAtLeast(own.length, 7)
     const ofProviders = Object.entries(failureCodes).map(([code, { status }]) => `${status} ${code}`)
     const ofCallers = [new TokenRefused(), new TokenKeysUnavailable()].map(({ code, status }) => `${status} ${code}`)
-    assert.sameMembers(
-      [...rows(registries, "Problems under the seal", PROBLEM)],
-      [...new Set([...own, ...ofProviders, ...ofCallers])],
-    )
+    assert.sameMembers([...problems("under the seal")], [...new Set([...own, ...ofProviders, ...ofCallers])])
   })
 
   it("list exactly the restart reasons", () => {
@@ -110,29 +111,34 @@ describe("the registries", () => {
       [...headers],
       (["openai", "anthropic"] as const).flatMap((vendor) => API_HEADERS[vendor].map((name) => header(name, vendor))),
     )
-    assert.deepStrictEqual(named(registries, "Text events"), [...RESPONSE_TEXTS].map(String))
+    const texts = Array.from(section(registries, "Text events").matchAll(/`([a-z_.]+\.delta)`/g), ([, type]) => type)
+    assert.deepStrictEqual(texts, [...RESPONSE_TEXTS].map(String))
   })
 
-  it("of the main page list exactly the suites, statement types, forms and events", () => {
-    const suites = rows(page, "Notation", /^\| `(\{"kem".*\})` \|[^|]*\| (\d+) bytes[^|]*\| (\d+) bytes/gm)
+  it("of the numbered sections list exactly the suites, statement types, forms and events", () => {
+    const suites = rows(specification, "Notation", /^\| `(\{"kem".*\})` \|[^|]*\| (\d+) bytes[^|]*\| (\d+) bytes/gm)
     assert.deepStrictEqual(
       suites,
       SUITES.map(({ encBytes, id, publicKeyBytes }) => `${JSON.stringify(id)} ${encBytes} ${publicKeyBytes}`),
     )
     assert.sameMembers(
-      [...rows(page, "1. Identity and statements", /^\| `(sealgate-[a-z]+\+jwt)` \|/gm)],
+      [...rows(specification, "1. Identity and statements", /^\| `(sealgate-[a-z]+\+jwt)` \|/gm)],
       Object.values(STATEMENT_TYPES),
     )
     const forms = Object.entries(FORM).map(([name, byte]) => `${byte} ${name}`)
-    assert.include(page, `\`form\` is one byte: ${forms.join(", ")}.`)
-    const events = rows(page, "5. Two forms of a response, one outside", /^\| `(open|frame|proof|[a-z]+)` \| `\{/gm)
+    assert.include(specification, `\`form\` is one byte: ${forms.join(", ")}.`)
+    const events = rows(
+      specification,
+      "5. Two forms of a response, one outside",
+      /^\| `(open|frame|proof|[a-z]+)` \| `\{/gm,
+    )
     assert.sameMembers([...new Set(events)], [...SealedStreamEvent.fields.event.literals])
   })
 })
 
 describe("the rules", () => {
   const ids = Array.from(
-    page.matchAll(/\*\*((?:\[[CPV]\d+\] ?)+)\*\*/g),
+    specification.matchAll(/\*\*((?:\[[CPV]\d+\] ?)+)\*\*/g),
     ([, some = ""]) => some.match(/[CPV]\d+/g) ?? [],
   )
     .flat()
@@ -158,7 +164,10 @@ describe("the rules", () => {
   })
 
   it("precede every MUST of the normative sections", () => {
-    const normative = page.slice(page.indexOf("## Notation"), page.indexOf("## 9. State machines"))
+    const normative = specification.slice(
+      specification.indexOf("## Notation"),
+      specification.indexOf("## 9. State machines"),
+    )
     for (const paragraph of normative.split(/\n\n|\n(?=- |\| |\d\. )/)) {
       if (
         !/\bMUST\b/.test(paragraph) ||
@@ -170,8 +179,7 @@ describe("the rules", () => {
   })
 
   it("exist if a page refers to them", () => {
-    for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".md"))) {
-      const text = readFileSync(`${FOLDER}/${file}`, "utf8")
+    for (const [file, text] of pages) {
       for (const [id] of text.matchAll(/(?<=\[)[CPV]\d+(?=\])/g)) assert.include(ids, id, file)
     }
   })
