@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { createSealedFetch } from "../../src/client/sdk/sealedFetch.ts"
 import { requestCommitment, responseCommitment } from "../../src/client/verification/verify.ts"
 import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
 import { run, sealgate } from "../support/cli.ts"
@@ -93,6 +94,25 @@ describe("sealgate verify", () => {
 
       const forged = { ...end.evidence, request: end.evidence.request.replace("ten", "two") }
       yield* expects(1, [write(forged), ...trust], "does not commit to this request")
+    }),
+  )
+
+  it.live("verifies what `onVerified` of a sealed fetch was called with, written as JSON", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const folder = yield* temporaryFolder
+      const file = join(folder, "answer.json")
+      const fetch = createSealedFetch({
+        baseUrl: proxy.url,
+        pins: [proxy.kid],
+        onVerified: (answer) => writeFileSync(file, JSON.stringify(answer)),
+      })
+      const body = JSON.stringify({ stream: true, messages: [{ role: "user", content: PROMPT }] })
+      yield* Effect.promise(async () => {
+        const answer = await fetch("https://sealed.invalid/v1/chat/completions", { method: "POST", body })
+        await answer.text()
+      })
+      yield* expects(0, [file, "--pin", proxy.kid], `answered  "${PROMPT}"`)
     }),
   )
 

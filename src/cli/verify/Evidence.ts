@@ -93,7 +93,11 @@ const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>)
   if ((copies.receipt !== undefined && receipt === undefined) || (copies.proof !== undefined && proof === undefined)) {
     return yield* unusable("It shows claims without a signature: the signed statement is missing.")
   }
-  const keys = all("keys").flatMap((keys) => (Array.isArray(keys) ? keys : []))
+  // A list, or the JWKS that `onVerified` of a sealed fetch passes.
+  const keys = all("keys").flatMap((member) => {
+    const list = isObject(member) ? member["keys"] : member
+    return Array.isArray(list) ? list : []
+  })
   return { receipt, proof, recording, exchange, copies, keys } satisfies Evidence
 })
 
