@@ -1,5 +1,7 @@
 /** Hourly sums over calls: in TypeScript for new calls, and in SQL for partial hours. */
 import type { SqlClient } from "effect/sql"
+import { Record } from "effect"
+import { isInClass, LATENCY_CLASSES, latencyClass } from "../../domain/routing/latency.ts"
 import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
 import type { CallRecord } from "./CallRecord.ts"
 
@@ -20,6 +22,10 @@ export const SUMS_OF_CALLS = {
   cost: "COALESCE(cost, 0)",
   compared: "CASE WHEN baseline IS NULL THEN 0 ELSE COALESCE(cost, 0) END",
   baseline: "CASE WHEN cost IS NULL THEN 0 ELSE COALESCE(baseline, 0) END",
+  ...Record.map(
+    LATENCY_CLASSES,
+    (_, name) => `CASE WHEN outcome = 'success' AND ${isInClass(name, "latency_ms")} THEN 1 ELSE 0 END`,
+  ),
 } as const
 
 /** SQL counterparts of `sumOf`: `total` sums an expression over rows, `sum` adds two. */
@@ -38,12 +44,15 @@ export const cappedSums = (sql: SqlClient.SqlClient) =>
 
 export type Sums = { readonly [Name in keyof typeof SUMS_OF_CALLS]: number }
 
-// Object.keys loses the key type of an object literal.
-export const SUM_COLUMNS = Object.keys(SUMS_OF_CALLS) as ReadonlyArray<keyof Sums>
+export const SUM_COLUMNS = Record.keys(SUMS_OF_CALLS)
+
+export const NO_SUMS: Sums = Record.map(SUMS_OF_CALLS, () => 0)
 
 const sumsOf = (row: CallRecord): Sums => {
   const comparable = row.cost !== null && row.baseline !== null
   return {
+    ...NO_SUMS,
+    ...(row.outcome === "success" ? { [latencyClass(row.latency)]: 1 } : {}),
     requests: row.first ? 1 : 0,
     calls: 1,
     failed: row.outcome === "success" ? 0 : 1,
@@ -57,31 +66,7 @@ const sumsOf = (row: CallRecord): Sums => {
   }
 }
 
-export const addSums = (a: Sums, b: Sums): Sums => ({
-  requests: sumOf(a.requests, b.requests),
-  calls: sumOf(a.calls, b.calls),
-  failed: sumOf(a.failed, b.failed),
-  unpriced: sumOf(a.unpriced, b.unpriced),
-  input_tokens: sumOf(a.input_tokens, b.input_tokens),
-  output_tokens: sumOf(a.output_tokens, b.output_tokens),
-  cached_tokens: sumOf(a.cached_tokens, b.cached_tokens),
-  cost: sumOf(a.cost, b.cost),
-  compared: sumOf(a.compared, b.compared),
-  baseline: sumOf(a.baseline, b.baseline),
-})
-
-export const NO_SUMS: Sums = {
-  requests: 0,
-  calls: 0,
-  failed: 0,
-  unpriced: 0,
-  input_tokens: 0,
-  output_tokens: 0,
-  cached_tokens: 0,
-  cost: 0,
-  compared: 0,
-  baseline: 0,
-}
+export const addSums = (a: Sums, b: Sums): Sums => Record.map(NO_SUMS, (_, name) => sumOf(a[name], b[name]))
 
 /**
  * The rows that `rows` add to `ledger_hours`: for their tenant and for all tenants. They are sorted by key, so that

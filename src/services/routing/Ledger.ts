@@ -2,14 +2,14 @@
  * The ledger: every upstream call, with its cost and its cost at the baseline. The transaction that writes the rows
  * also updates the hourly sums, so both agree at all times, also after a crash.
  */
-import { Array, Context, Effect, Layer, Random, Result, Schema } from "effect"
+import { Array, Context, Effect, Layer, Random, Record, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
-import { cappedSums, hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
+import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
 
 const sums = {
   calls: Schema.Int,
@@ -170,16 +170,7 @@ const HOUR_COLUMNS = {
   provider: "TEXT",
   model: "TEXT",
   writer: "BIGINT",
-  requests: "BIGINT",
-  calls: "BIGINT",
-  failed: "BIGINT",
-  unpriced: "BIGINT",
-  input_tokens: "BIGINT",
-  output_tokens: "BIGINT",
-  cached_tokens: "BIGINT",
-  cost: "BIGINT",
-  compared: "BIGINT",
-  baseline: "BIGINT",
+  ...Record.map(SUMS_OF_CALLS, () => "BIGINT" as const),
 } as const
 
 const columnsOf = (row: CallRecord) => ({

@@ -22,6 +22,8 @@ describe("ranges", () => {
       cached_tokens: 0,
       unpriced_calls: 0,
       compared_micro_usd: 40_000,
+      latency_p50_ms: null,
+      latency_p95_ms: null,
     }
     const stats = (saved: number): RoutingStats => ({
       ...sums,
