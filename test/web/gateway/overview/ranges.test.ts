@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RoutingStats } from "../../../../src/client/gateway/GatewayClient.ts"
-import { beginOf, columnLabel, inWords } from "../../../../src/web/gateway/savings/ranges.ts"
+import { beginOf, columnLabel, inWords } from "../../../../src/web/gateway/overview/ranges.ts"
 
 describe("ranges", () => {
   it("begin at a full UTC hour or day and end with the current one", () => {
