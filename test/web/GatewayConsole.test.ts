@@ -466,8 +466,12 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         await page.getByLabel("Context, tokens").first().fill("400000")
         await page.getByLabel("Input, $ per million", { exact: true }).first().fill("1")
         await page.getByLabel("Output, $ per million").first().fill("2")
+        const changes = page.getByRole("region", { name: "What Save changes" })
+        await says(changes, ["strategy\tcost\tfallback", "input, $ per million\tempty\t1"])
+        await says(page.getByRole("region", { name: "Prices in force" }), ["provider3/claude-haiku-4-5", "as of"])
         await page.getByRole("button", { name: "Save" }).click()
         await page.getByText("Version 1 is in force.").first().waitFor()
+        await says(changes, ["Nothing yet."])
         const after = await client.routing.config()
         assert.deepInclude(after, { version: 1, strategy: "fallback", baseline: before.baseline, retry: before.retry })
         assert.deepInclude(after.targets[0], {
