@@ -151,6 +151,38 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
+  it.live("says why an attempt failed while the job waits, what such a job costs, and which providers fail", () =>
+    scene(
+      async ({ client, enter, fake, page }) => {
+        await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+        const { id } = await client.agents.create({ name: "a" })
+        const done = await (await client.agents.execute(id, { task: TASK })).wait()
+        fake.when((asked) => asked.text.includes("moody")).always(fault.unauthorized())
+        await (await client.agents.execute(id, { task: "Something moody" })).wait().catch(() => undefined)
+        fake.when((asked) => asked.text.includes("busy")).always(fault.overloaded())
+        const handle = await client.agents.execute(id, { task: "Something busy" })
+        await enter()
+        const providers = page.getByRole("region", { name: "Providers now" })
+        await providers
+          .getByText(/unauthorized for .* since .*check PROVIDER\d_API_KEY/)
+          .first()
+          .waitFor()
+        await providers.getByText("needs its operator").first().waitFor()
+        await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+        await page.getByText("The last attempt failed: ").waitFor()
+        await page.getByText("follows by itself.").waitFor()
+        await says(page.getByRole("region", { name: "Job", exact: true }), [
+          `Usually\n$${((done.cost_micro_usd ?? 0) / 1e6).toFixed(6)}`,
+          "At most",
+        ])
+        await page.getByRole("button", { name: "Copy the job id" }).click()
+        await page.getByRole("button", { name: "Copied the job id" }).waitFor()
+        assert.strictEqual(await page.evaluate("navigator.clipboard.readText()"), handle.id)
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
   it.live("shows the receipts of sealed proxies, to download and verify", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()

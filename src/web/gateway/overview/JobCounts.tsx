@@ -21,7 +21,7 @@ export const JobCounts = ({ label, summary }: { readonly summary: JobSummary; re
     </ul>
     <p class="small muted">
       {summary.retrying > 0 && `${count(summary.retrying)} of the queued wait for a retry. `}
-      Of your tenant. Running and queued are now, the others created in {label}.
+      Of your tenant: running and queued now, the others if created in the last {label}.
     </p>
   </section>
 )
