@@ -33,7 +33,8 @@ for (const page of ["proxy", "gateway"]) {
   place(`${target}/main.js`, output[0].code)
   place(`${target}/licences.txt`, licencesOf(output[0].moduleIds))
   place(`${target}/index.html`, source(`${page}/index.html`))
-  place(`${target}/style.css`, `${source("shared/base.css")}\n${source(`${page}/${page}.css`)}`)
+  const chart = page === "gateway" ? `${readFileSync(pathOf("node_modules/uplot/dist/uPlot.min.css"), "utf8")}\n` : ""
+  place(`${target}/style.css`, `${chart}${source("shared/base.css")}\n${source(`${page}/${page}.css`)}`)
   place(`${target}/icon.svg`, source("shared/icon.svg"))
 }
 

@@ -101,7 +101,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByLabel("Token").fill(`Bearer ${token}`)
       await page.getByLabel("Stay signed in when the page reloads").check()
       await page.getByRole("button", { name: "Sign in" }).click()
-      await page.getByText("No agents yet.").waitFor()
+      await page.getByText("No calls in 24 hours.").waitFor()
       assert.strictEqual(await kept(), token)
       assert.strictEqual(await page.evaluate("localStorage.length"), 0)
       await page.evaluate(`location.hash = "#/jobs"`)
@@ -149,6 +149,38 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       assert.notStrictEqual(again?.id, handle.id)
       assert.deepStrictEqual([again?.task, again?.options], ["Something moody", { rounds: 1 }])
     }),
+  )
+
+  it.live("says why an attempt failed while the job waits, what such a job costs, and which providers fail", () =>
+    scene(
+      async ({ client, enter, fake, page }) => {
+        await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+        const { id } = await client.agents.create({ name: "a" })
+        const done = await (await client.agents.execute(id, { task: TASK })).wait()
+        fake.when((asked) => asked.text.includes("moody")).always(fault.unauthorized())
+        await (await client.agents.execute(id, { task: "Something moody" })).wait().catch(() => undefined)
+        fake.when((asked) => asked.text.includes("busy")).always(fault.overloaded())
+        const handle = await client.agents.execute(id, { task: "Something busy" })
+        await enter()
+        const providers = page.getByRole("region", { name: "Providers now" })
+        await providers
+          .getByText(/unauthorized for .* since .*check PROVIDER\d_API_KEY/)
+          .first()
+          .waitFor()
+        await providers.getByText("needs its operator").first().waitFor()
+        await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+        await page.getByText("The last attempt failed: ").waitFor()
+        await page.getByText("follows by itself.").waitFor()
+        await says(page.getByRole("region", { name: "Job", exact: true }), [
+          `Usually\n$${((done.cost_micro_usd ?? 0) / 1e6).toFixed(6)}`,
+          "At most",
+        ])
+        await page.getByRole("button", { name: "Copy the job id" }).click()
+        await page.getByRole("button", { name: "Copied the job id" }).waitFor()
+        assert.strictEqual(await page.evaluate("navigator.clipboard.readText()"), handle.id)
+      },
+      { roles: ["admin"] },
+    ),
   )
 
   it.live("shows the receipts of sealed proxies, to download and verify", () =>
@@ -203,6 +235,10 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.goto(consoleUrl)
       await page.getByLabel("Token").waitFor()
       await page.keyboard.insertText(token)
+      await page.keyboard.press("Enter")
+      await page.getByText("No calls in 24 hours.").waitFor()
+      await hasFocus(page, "Overview")
+      await tabTo(page, "link", "Agents")
       await page.keyboard.press("Enter")
       await page.getByText("No agents yet.").waitFor()
       await hasFocus(page, "Agents")
@@ -311,6 +347,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await client.agents.create({ name: "First" })
       await client.agents.create({ name: "Second" })
       await enter()
+      await page.getByRole("link", { name: "Agents" }).click()
       await tabTo(page, "button", "Delete Second")
       await page.keyboard.press("Enter")
       const dialog = page.getByRole("dialog", { name: "Delete Second?" })
@@ -353,8 +390,19 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByLabel("Status").selectOption("completed")
       await page.getByText("1 job shown").waitFor()
       await page.getByLabel("Status").selectOption("failed")
-      await page.getByText("No failed jobs.").waitFor()
+      await page.getByText("No such jobs.").waitFor()
       await page.getByLabel("Status").selectOption("")
+      await page.getByLabel("Search").fill("ONE THAT")
+      await page.getByLabel("Search").press("Enter")
+      await page.getByText("1 job shown").waitFor()
+      await page.getByLabel("Mode").selectOption("verified")
+      await page.getByText("No such jobs.").waitFor()
+      await page.getByLabel("Mode").selectOption("adversarial")
+      await page.getByLabel("Agent").selectOption("Reviewer")
+      await page.getByLabel("Created").selectOption("in the last hour")
+      await page.getByRole("link", { name: "one that is done" }).waitFor()
+      await page.getByLabel("Search").fill("")
+      await page.getByLabel("Search").press("Enter")
       await page.getByRole("link", { name: "open 20" }).waitFor()
 
       await client.agents.execute(id, { task: "made elsewhere" })
@@ -387,23 +435,22 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     callRecord({ at: NOW - 2 * HOUR, cost: 11, baseline: 12, tenant: "umbrella" }),
   ]
 
-  it.live("shows the API's savings in a chart, in figures and in words", () =>
+  it.live("opens with calls, latencies and savings, in a chart, in figures and in words", () =>
     scene(
       async ({ client, enter, page }) => {
         // Page and test use the same time, also if an hour ends in between.
         await page.clock.setFixedTime(NOW)
         await enter()
-        await page.getByRole("link", { name: "Savings" }).click()
         for (const [button, interval, hours] of [
           ["7 days", "day", 8 * 24],
           ["24 hours", "hour", 24],
         ] as const) {
           await page.getByRole("button", { name: button }).click()
           await page.getByRole("heading", { name: `Cost per ${interval}, ${button}` }).waitFor()
-          const chart = page.getByRole("img", { name: `Actual and baseline cost per ${interval}` })
-          await chart.waitFor()
+          const chart = page.getByRole("img", { name: new RegExp(`^Cost per ${interval}`) })
+          await chart.locator("canvas").waitFor()
           await page.getByText("The same as a table").click()
-          const table = page.locator("figure tbody tr")
+          const table = page.getByRole("region", { name: "Table of figures over time" }).locator("tbody tr")
           await table.first().waitFor()
           const shown = (await table.allInnerTexts()).map((row) => row.split("\t"))
           const from = shown[0]?.[0]?.replace(" UTC", "Z").replace(" ", "T") ?? ""
@@ -413,23 +460,25 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
             shown.map(([, ...figures]) => figures),
             (stats.over_time ?? []).map((part) => [
               ...[part.calls, part.failed_calls, part.unpriced_calls].map(String),
+              ...[part.latency_p50_ms, part.latency_p95_ms].map((ms) => (ms === null ? "–" : `${ms} ms`)),
               ...[part.actual_micro_usd, part.baseline_micro_usd, part.saved_micro_usd].map(
                 (amount) => `${amount < 0 ? "−" : ""}$${(Math.abs(amount) / 1e6).toFixed(6)}`,
               ),
             ]),
           )
-          await counts(chart.locator(".bar.actual"), shown.length)
-          await page
-            .locator("#chart-words")
-            .filter({ hasText: `${stats.calls} calls` })
-            .waitFor({ state: "attached" })
+          await soon(async () =>
+            assert.include(await chart.getAttribute("aria-label"), `${stats.calls} calls cost`, interval),
+          )
           await page.getByText("The same as a table").click()
         }
         // 1,234 and 9,000 against 5,000 and 1,000.
-        await says(page.locator(".figures"), ["−$0.004234", "$0.0102", "$0.006000", "3 calls"])
+        await says(page.locator(".figures"), ["−$0.004234", "$0.0102", "$0.006000", "33.3 % of all", "50 ms"])
+        await page.getByRole("button", { name: "Latency" }).click()
+        await page.getByRole("heading", { name: "Latency per hour, 24 hours" }).waitFor()
+        await page.getByText("How this is calculated").click()
         await page.getByText("Baseline: the same input").waitFor()
-        await page.getByLabel("Whose calls").selectOption("all")
-        await page.getByText("4 calls").first().waitFor()
+        await page.getByRole("button", { name: "all tenants" }).click()
+        await page.getByText("25.0 % of all").waitFor()
       },
       { calls, roles: ["admin"] },
     ),
@@ -449,8 +498,12 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         await page.getByLabel("Context, tokens").first().fill("400000")
         await page.getByLabel("Input, $ per million", { exact: true }).first().fill("1")
         await page.getByLabel("Output, $ per million").first().fill("2")
+        const changes = page.getByRole("region", { name: "What Save changes" })
+        await says(changes, ["strategy\tcost\tfallback", "input, $ per million\tempty\t1"])
+        await says(page.getByRole("region", { name: "Prices in force" }), ["provider3/claude-haiku-4-5", "as of"])
         await page.getByRole("button", { name: "Save" }).click()
         await page.getByText("Version 1 is in force.").first().waitFor()
+        await says(changes, ["Nothing yet."])
         const after = await client.routing.config()
         assert.deepInclude(after, { version: 1, strategy: "fallback", baseline: before.baseline, retry: before.retry })
         assert.deepInclude(after.targets[0], {
@@ -472,13 +525,13 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
   it.live("explains empty views, and shows problems with their trace", () =>
     scene(async ({ enter, page }) => {
       await enter()
+      await page.getByText("No calls in 24 hours.").waitFor()
+      // Only administrators may ask for all tenants.
+      await counts(page.getByRole("button", { name: "all tenants" }), 0)
+      await page.getByRole("link", { name: "Agents" }).click()
       await page.getByText("No agents yet.").waitFor()
       await page.getByRole("link", { name: "Jobs" }).click()
       await page.getByText("No jobs yet.").waitFor()
-      await page.getByRole("link", { name: "Savings" }).click()
-      await page.getByText("No calls in 24 hours.").waitFor()
-      // Only administrators may ask for all tenants.
-      await counts(page.getByLabel("Whose calls"), 0)
       await page.evaluate(`location.hash = "#/jobs/01890a5d-ac96-774b-bcce-b302099a8057"`)
       const alert = page.getByRole("alert")
       await alert.filter({ hasText: "There is no such job." }).waitFor()
@@ -582,7 +635,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
                 [`#/jobs/${debate.id}`, "The job as JSON"],
                 [`#/jobs/${check.id}`, "Reconciliation"],
                 [`#/jobs/${open.id}`, "is running:"],
-                ["#/savings", "Failed calls"],
+                ["#/overview", "By model"],
               ] as const) {
                 await page.evaluate(`location.hash = "${hash}"`)
                 await page.getByText(shown).first().waitFor()

@@ -67,11 +67,13 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
         }).observe(document.body, { childList: true, subtree: true })`)
       await page.getByLabel("Token").fill(token)
       await page.keyboard.press("Enter")
+      await page.getByRole("link", { name: "Agents" }).click()
       await page.getByRole("link", { name: "New agent" }).click()
       await page.getByRole("heading", { name: "New agent" }).waitFor()
       await page.getByRole("button", { name: "Sign out" }).click()
       await page.getByLabel("Token").waitFor()
       assert.deepStrictEqual(await page.evaluate("seen"), [
+        ["Overview", "Overview · sealgate gateway", "Overview"],
         ["Agents", "Agents · sealgate gateway", "Agents"],
         ["New agent", "New agent · sealgate gateway", "New agent"],
         ["Sign in", "Sign in · sealgate gateway", "token"],
@@ -83,6 +85,7 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
     scene(async ({ client, enter, page }) => {
       for (let i = 0; i < 41; i++) await client.agents.create({ name: `agent ${i}` })
       await enter()
+      await page.getByRole("link", { name: "Agents" }).click()
       await page.getByRole("link", { name: "agent 40", exact: true }).waitFor()
       const held = new Held()
       await page.route(LISTS, held.hold)
@@ -130,7 +133,7 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
       await filtered.one()
       await page.getByRole("button", { name: "Older" }).press("Enter")
       filtered.releaseBytes()
-      await page.getByText("No completed jobs.").waitFor()
+      await page.getByText("No such jobs.").waitFor()
       assert.deepStrictEqual(
         asked.filter((url) => url.includes("status=") && url.includes("cursor=")),
         [],

@@ -1,14 +1,16 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JobNotFound, JobReceipt, JobStatus, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusals } from "../problems.ts"
 import { Authorization } from "./Authorization.ts"
-import { LIST, pageOf, pageQuery } from "./lists.ts"
-import { Job } from "./resources.ts"
+import { LIST, pageOf, pageQuery, time } from "./lists.ts"
+import { Job, JobSummary } from "./resources.ts"
 
 const MAX_WAIT_SECONDS = 60
+const MAX_QUERY = 200
 
 const params = { id: Schema.String.annotate({ description: "The job's id." }) }
 
@@ -44,10 +46,31 @@ export class JobsApi extends HttpApiGroup.make("jobs")
           Schema.String.check(Schema.isUUID(7)).annotate({ description: "Only jobs of this agent." }),
         ),
         status: Schema.optionalKey(JobStatus.annotate({ description: "Only jobs with this status." })),
+        mode: Schema.optionalKey(Mode.annotate({ description: "Only jobs of this mode." })),
+        from: Schema.optionalKey(time("An RFC 3339 time: only jobs created then or later.")),
+        to: Schema.optionalKey(time("An RFC 3339 time: only jobs created before.")),
+        q: Schema.optionalKey(
+          Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(MAX_QUERY)).annotate({
+            description:
+              "Only jobs with this text in their task, id or trace id; ASCII letters in any case. A page searches up to 1000 jobs, so it may be empty although more follow.",
+          }),
+        ),
       },
       success: JobPage,
       error: [CursorInvalid, StorageUnavailable],
     }).annotateMerge(OpenApi.annotations({ summary: "List jobs", description: LIST })),
+    HttpApiEndpoint.get("summary", "/summary", {
+      query: {
+        from: Schema.optionalKey(time("An RFC 3339 time from which ended jobs count; default: 24 hours ago.")),
+      },
+      success: JobSummary,
+      error: StorageUnavailable,
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Count jobs",
+        description: "Open jobs, jobs that ended, and the typical cost of a job by mode and effort.",
+      }),
+    ),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       query: {

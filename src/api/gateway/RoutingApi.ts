@@ -7,13 +7,14 @@ import { RoutingSettingsInvalid, RoutingSettingsStale } from "../../domain/routi
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { AdminOnly, Authorization } from "./Authorization.ts"
-import { RoutingSettings, RoutingStats } from "./resources.ts"
+import { time } from "./lists.ts"
+import { ProviderHealthReport, RoutingSettings, RoutingStats } from "./resources.ts"
 
-const MAX_TIME = 64
-const time = (description: string) =>
-  Schema.String.check(Schema.isMaxLength(MAX_TIME))
-    .annotate({ description })
-    .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+const scope = Schema.optionalKey(
+  Schema.Literals(["tenant", "all"]).annotate({
+    description: "`all` (administrators only): calls of every tenant.",
+  }),
+)
 
 const SettingsWithTag = HttpApiSchema.WithHeaders(RoutingSettings, { etag: Schema.String })
 
@@ -23,11 +24,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       query: {
         from: Schema.optionalKey(time("An RFC 3339 time, inclusive; default: 24 hours before `to`.")),
         to: Schema.optionalKey(time("An RFC 3339 time, exclusive; default: now.")),
-        scope: Schema.optionalKey(
-          Schema.Literals(["tenant", "all"]).annotate({
-            description: "`all` (administrators only): calls of every tenant.",
-          }),
-        ),
+        scope,
         interval: Schema.optionalKey(Interval.annotate({ description: "Adds the sums of every UTC hour or day." })),
       },
       success: RoutingStats,
@@ -37,6 +34,17 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         summary: "What routing saved",
         description:
           "For the caller's tenant; administrators may ask for `scope=all`. With `interval`, `over_time` has the sums per UTC hour or day, for a period of at most 31 days of hours, or as many days.",
+      }),
+    ),
+    HttpApiEndpoint.get("providers", "/providers", {
+      query: { scope },
+      success: ProviderHealthReport,
+      error: [AccessDenied, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Whether the providers can be called",
+        description:
+          "The circuit of each configured provider as this process knows it, and the caller's latest failure.",
       }),
     ),
     HttpApiEndpoint.get("config", "/config", {

@@ -10,6 +10,12 @@ export const pageQuery = {
   ),
 }
 
+const MAX_TIME = 64
+export const time = (description: string) =>
+  Schema.String.check(Schema.isMaxLength(MAX_TIME))
+    .annotate({ description })
+    .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+
 /** Description of every list endpoint. */
 export const LIST = "Newest first. A page may be shorter than its `limit`; `next_cursor` is present if more follow."
 

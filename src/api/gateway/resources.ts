@@ -1,10 +1,14 @@
 /** The resources, with their names in the OpenAPI document. */
 import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
 import { Job as JobSchema } from "../../domain/jobs/job.ts"
+import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
+import { ProviderHealthReport as ProviderHealthSchema } from "../../domain/routing/health.ts"
 import { PricedRoutingSettings } from "../../domain/routing/routing.ts"
 import { RoutingStatsReport } from "../../domain/routing/savings.ts"
 
 export const Agent = AgentSchema.annotate({ identifier: "Agent" })
 export const Job = JobSchema.annotate({ identifier: "Job" })
+export const JobSummary = JobSummarySchema.annotate({ identifier: "JobSummary" })
+export const ProviderHealthReport = ProviderHealthSchema.annotate({ identifier: "ProviderHealthReport" })
 export const RoutingSettings = PricedRoutingSettings.annotate({ identifier: "RoutingSettings" })
 export const RoutingStats = RoutingStatsReport.annotate({ identifier: "RoutingStats" })

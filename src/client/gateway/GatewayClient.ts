@@ -2,12 +2,13 @@
  * The client of the agent gateway, for Node and browsers: promises over the client derived from the gateway's API. Inputs and
  * results have the form of the wire: members in snake_case, times as RFC 3339 text.
  */
-import { DateTime, Schema } from "effect"
+import { Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Agent as AgentSchema, agentETag, type CreateAgent, type UpdateAgent } from "../../domain/jobs/agent.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { Interval } from "../../domain/routing/intervals.ts"
 import { type ExecuteRequest, IdempotencyKey } from "../../domain/jobs/job.ts"
+import { ProviderHealthReport } from "../../domain/routing/health.ts"
 import { PricedRoutingSettings, type RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { routingETag } from "../../domain/routing/routingChecks.ts"
 import { RoutingStatsReport } from "../../domain/routing/savings.ts"
@@ -21,6 +22,7 @@ import {
   type PageOptions,
   type Precondition,
   run,
+  toTime,
   untilNotInFlight,
 } from "./gatewayCalls.ts"
 import type { GatewayClientOptions } from "./GatewayClientService.ts"
@@ -28,13 +30,14 @@ import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 
 export type Agent = typeof AgentSchema.Encoded
 export type RoutingSettings = typeof PricedRoutingSettings.Encoded
+export type ProviderHealth = (typeof ProviderHealthReport.Encoded)["items"][number]
 export type RoutingStats = typeof RoutingStatsReport.Encoded
 
 const encodeAgent = Schema.encodeSync(AgentSchema)
 const encodeSettings = Schema.encodeSync(PricedRoutingSettings)
 const encodeStats = Schema.encodeSync(RoutingStatsReport)
 
-const toTime = (time: string | Date | undefined) => (time === undefined ? undefined : DateTime.makeUnsafe(time))
+const encodeHealth = Schema.encodeSync(ProviderHealthReport)
 
 class AgentsClient {
   private readonly connection: Connection
@@ -117,6 +120,15 @@ class RoutingClient {
   } = {}): Promise<RoutingStats> {
     const query = withoutUndefined({ from: toTime(from), to: toTime(to), scope, interval })
     return encodeStats(await run(this.connection.repeatable.routing.stats({ query }), withoutUndefined({ signal })))
+  }
+
+  /** Returns the state of each provider; `scope: "all"` looks for the latest failures of every tenant. */
+  async providers({ scope, signal }: CallOptions & { readonly scope?: "tenant" | "all" } = {}): Promise<
+    ReadonlyArray<ProviderHealth>
+  > {
+    const query = withoutUndefined({ scope })
+    const report = await run(this.connection.repeatable.routing.providers({ query }), withoutUndefined({ signal }))
+    return encodeHealth(report).items
   }
 
   async config(options?: CallOptions): Promise<RoutingSettings> {

@@ -8,11 +8,14 @@ import {
   JobStep,
   JobStepBegun,
 } from "../../domain/jobs/job.ts"
-import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+import type { Mode } from "../../domain/jobs/modes.ts"
+import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run, toTime } from "./gatewayCalls.ts"
 import { makePoller } from "./poller.ts"
 
 export type Job = typeof JobSchema.Encoded
+export type JobSummary = typeof JobSummarySchema.Encoded
 export type Step = typeof JobStep.Encoded
 export type BegunStep = typeof JobStepBegun.Encoded
 export type { JobReceipt }
@@ -27,6 +30,7 @@ export type JobEvent =
 const POLL = Duration.seconds(25)
 
 export const encodeJob = Schema.encodeSync(JobSchema)
+const encodeSummary = Schema.encodeSync(JobSummarySchema)
 const encodeStep = Schema.encodeSync(JobStep)
 const encodeBegun = Schema.encodeSync(JobStepBegun)
 
@@ -50,6 +54,15 @@ export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: 
   }
 })
 
+export interface JobFilter {
+  readonly agent_id?: string
+  readonly status?: JobStatus
+  readonly mode?: Mode
+  readonly from?: string | Date
+  readonly to?: string | Date
+  readonly q?: string
+}
+
 export class JobsClient {
   private readonly connection: Connection
   constructor(connection: Connection) {
@@ -60,16 +73,16 @@ export class JobsClient {
     return encodeJob(await run(this.connection.repeatable.jobs.get({ params: { id }, query: {} }), options))
   }
 
-  /** Newest first. */
-  async list({
-    signal,
-    ...query
-  }: PageOptions & { readonly agent_id?: string; readonly status?: JobStatus } = {}): Promise<Page<Job>> {
-    const page = await run(
-      this.connection.repeatable.jobs.list({ query: withoutUndefined(query) }),
-      withoutUndefined({ signal }),
-    )
-    return mapPage(page, encodeJob)
+  /** Newest first. `q` looks for a text in task, id and trace id. */
+  async list({ from, signal, to, ...filter }: PageOptions & JobFilter = {}): Promise<Page<Job>> {
+    const query = withoutUndefined({ ...filter, from: toTime(from), to: toTime(to) })
+    return mapPage(await run(this.connection.repeatable.jobs.list({ query }), withoutUndefined({ signal })), encodeJob)
+  }
+
+  /** Counts the open jobs and those that ended since `from` (default: 24 hours ago), and says what recent ones cost. */
+  async summary({ from, signal }: CallOptions & { readonly from?: string | Date } = {}): Promise<JobSummary> {
+    const query = withoutUndefined({ from: toTime(from) })
+    return encodeSummary(await run(this.connection.repeatable.jobs.summary({ query }), withoutUndefined({ signal })))
   }
 
   /**

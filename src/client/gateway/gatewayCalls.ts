@@ -1,5 +1,5 @@
 /** Calls of the gateway's client: retries, errors, pages and preconditions. */
-import { Cause, Clock, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
+import { Cause, Clock, DateTime, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
 import { Headers, HttpClient, HttpClientError, type HttpClientResponse } from "effect/http"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { problemFrom } from "../verification/decode.ts"
@@ -25,6 +25,8 @@ export interface PageOptions extends CallOptions {
   readonly limit?: number
   readonly cursor?: string
 }
+
+export const toTime = (time: string | Date | undefined) => (time === undefined ? undefined : DateTime.makeUnsafe(time))
 
 export interface Page<A> {
   readonly items: ReadonlyArray<A>

@@ -112,6 +112,7 @@ export const JobStep = Schema.Struct({
   status: Schema.Literals(["completed", "failed"]).annotate({
     description: "After a retry, a failed step may be followed by one of the same name.",
   }),
+  problem: Schema.optionalKey(Problem),
   provider: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
   model: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
   usage: UsageOrNull,

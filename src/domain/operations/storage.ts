@@ -59,6 +59,12 @@ export const pageBounds = (
   return UUID_V7.test(before) ? Effect.succeed({ before, limit }) : Effect.fail(new CursorInvalid())
 }
 
+/** The smallest id of this moment, in milliseconds since the epoch. */
+export const firstIdAt = (moment: number): string => {
+  const hex = Math.max(0, moment).toString(16).padStart(12, "0").slice(-12)
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
+}
+
 /** Id and approximate size of a row. */
 export interface PageRow {
   readonly id: string
@@ -66,12 +72,12 @@ export interface PageRow {
 }
 
 /** The page of rows read with {@link pageBounds}. A row above the size limit gets a page of its own. */
-export const pageOf = (rows: ReadonlyArray<PageRow>, limit: number): Page<string> => {
+export const pageOf = (rows: ReadonlyArray<PageRow>, limit: number, maxBytes = MAX_PAGE_BYTES): Page<string> => {
   const items: Array<string> = []
   let bytes = 0
   for (const row of rows.slice(0, limit)) {
     bytes += row.bytes
-    if (items.length > 0 && bytes > MAX_PAGE_BYTES) break
+    if (items.length > 0 && bytes > maxBytes) break
     items.push(row.id)
   }
   const last = items.at(-1)

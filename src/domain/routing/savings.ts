@@ -5,6 +5,11 @@ import { Strategy } from "./routing.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
+const Latency = (share: string) =>
+  Schema.NullOr(Count).annotate({
+    description: `Milliseconds within which ${share} of the successful calls ended, estimated from a histogram; \`null\` without one.`,
+  })
+
 const sums = {
   requests: Count.annotate({
     description: "Requests to the router: one for each step of a job, however many calls it took.",
@@ -28,6 +33,8 @@ const sums = {
   unpriced_calls: Count.annotate({
     description: "Calls whose cost or baseline is unknown. A known cost is in `actual_micro_usd` only.",
   }),
+  latency_p50_ms: Latency("half"),
+  latency_p95_ms: Latency("95 %"),
 }
 
 export const Savings = Schema.Struct(sums)

@@ -1,4 +1,4 @@
-import { Duration, Effect, Schema, Stream } from "effect"
+import { DateTime, Duration, Effect, Schema, Stream } from "effect"
 import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
@@ -64,8 +64,12 @@ export const JobsHandlers = layerHandlers(
     })
 
     return handlers.handleAll({
-      list: ({ query: { agent_id, cursor, limit, status } }) =>
-        Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, { agent_id, status }, { cursor, limit })),
+      list: ({ query: { cursor, limit, ...filter } }) =>
+        Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, filter, { cursor, limit })),
+      summary: Effect.fnUntraced(function* ({ query }) {
+        const { tenant } = yield* CurrentUser
+        return yield* jobs.summary(tenant, query.from ?? DateTime.subtract(yield* DateTime.now, { hours: 24 }))
+      }),
       get: ({ params, query }) => get(params.id, query.wait ?? 0),
       events: ({ headers, params }) => events(params.id, headers["last-event-id"] ?? 0),
       receipts: ({ params }) =>

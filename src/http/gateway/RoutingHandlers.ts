@@ -6,7 +6,9 @@ import type { RoutingSettings } from "../../domain/routing/routing.ts"
 import { routingETag } from "../../domain/routing/routingChecks.ts"
 import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
-import { RoutingStats } from "../../services/routing/RoutingStats.ts"
+import { type LastFailure, RoutingStats } from "../../services/routing/RoutingStats.ts"
+import { type ProviderStatus, Upstream } from "../../services/upstream/Upstream.ts"
+import type { ProviderHealth } from "../../domain/routing/health.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentAdmin, CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
@@ -18,6 +20,29 @@ const withTag = (settings: RoutingSettings) =>
       headers: { etag: routingETag(settings) },
     }),
   )
+
+/** A provider's state. Only administrators see what concerns the operator's account, or calls of other tenants. */
+const healthOf =
+  (failures: ReadonlyArray<LastFailure>, isAdmin: boolean) =>
+  ({ circuit, fault, model, provider, targets }: ProviderStatus): ProviderHealth => {
+    const failure = failures.find((failure) => failure.provider === provider)
+    return {
+      provider,
+      model,
+      circuit,
+      fault:
+        fault === undefined
+          ? null
+          : {
+              since: DateTime.makeUnsafe(fault.since),
+              model: fault.model,
+              outcome: fault.outcome,
+              ...(isAdmin ? { reason: fault.reason ?? null, fix: fault.fix } : {}),
+            },
+      last_failure: failure === undefined ? null : { at: failure.at, model: failure.model, outcome: failure.outcome },
+      ...(isAdmin ? { models: targets.map(({ circuit, model }) => ({ model, circuit })) } : {}),
+    }
+  }
 
 interface StatsRequest {
   readonly from?: DateTime.Utc
@@ -33,9 +58,24 @@ export const RoutingHandlers = layerHandlers(
     const routing = yield* RoutingConfig
     const stats = yield* RoutingStats
 
-    const report = Effect.fnUntraced(function* (query: StatsRequest) {
+    const upstream = yield* Upstream
+
+    /** The tenant whose calls are asked for; `undefined` for all tenants. */
+    const tenantIn = Effect.fnUntraced(function* (scope: "tenant" | "all" = "tenant") {
       const { roles, tenant } = yield* CurrentUser
-      if (query.scope === "all" && !roles.includes(ADMIN_ROLE)) return yield* new AccessDenied()
+      const isAdmin = roles.includes(ADMIN_ROLE)
+      if (scope === "all" && !isAdmin) return yield* new AccessDenied()
+      return { isAdmin, tenant: scope === "all" ? undefined : tenant }
+    })
+
+    const providers = Effect.fnUntraced(function* (scope?: "tenant" | "all") {
+      const { isAdmin, tenant } = yield* tenantIn(scope)
+      const failures = yield* stats.lastFailures(tenant)
+      return { items: (yield* upstream.status).map(healthOf(failures, isAdmin)) }
+    })
+
+    const report = Effect.fnUntraced(function* (query: StatsRequest) {
+      const { tenant } = yield* tenantIn(query.scope)
       const to = query.to ?? (yield* DateTime.now)
       const from = query.from ?? DateTime.subtract(to, { hours: 24 })
       if (!DateTime.isLessThan(from, to)) {
@@ -49,11 +89,12 @@ export const RoutingHandlers = layerHandlers(
           return yield* new RequestInvalid({ errors: [{ path: "query.interval", message }] })
         }
       }
-      return yield* stats.report({ from, to, interval, tenant: query.scope === "all" ? undefined : tenant })
+      return yield* stats.report({ from, to, interval, tenant })
     })
 
     return handlers.handleAll({
       stats: ({ query }) => report(query),
+      providers: ({ query }) => providers(query.scope),
       config: () => Effect.andThen(CurrentAdmin, Effect.flatMap(routing.current, withTag)),
       putConfig: Effect.fnUntraced(function* ({ headers, payload }) {
         const { subject } = yield* CurrentAdmin

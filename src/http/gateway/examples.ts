@@ -1,6 +1,8 @@
 /** One exchange with every operation of the gateway, for its OpenAPI document. */
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
+import type { JobSummary } from "../../domain/jobs/summary.ts"
+import type { ProviderHealth } from "../../domain/routing/health.ts"
 import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { METHOD, type RoutingStatsReport } from "../../domain/routing/savings.ts"
 import type { Examples } from "../shared/description/showExample.ts"
@@ -113,6 +115,26 @@ const pricedRouting = {
   ],
 } satisfies typeof PricedRoutingSettings.Encoded
 
+const health = {
+  provider: "provider1",
+  model: "gpt-5-mini",
+  circuit: "open",
+  fault: null,
+  last_failure: { at: TIME, model: "gpt-5-mini", outcome: "timeout" },
+} satisfies typeof ProviderHealth.Encoded
+
+const summary = {
+  from: "2026-11-19T09:30:00.000Z",
+  running: 2,
+  queued: 1,
+  retrying: 1,
+  completed: 40,
+  failed: 1,
+  cancelled: 0,
+  timed_out: 0,
+  typical_costs: [{ mode: "verified", effort: "medium", cost_micro_usd: 312, jobs: 40 }],
+} satisfies typeof JobSummary.Encoded
+
 const sums = {
   requests: 40,
   calls: 42,
@@ -126,6 +148,8 @@ const sums = {
   saved_micro_usd: 11_360,
   saved_percent: 80,
   unpriced_calls: 0,
+  latency_p50_ms: 2400,
+  latency_p95_ms: 8100,
 }
 
 const stats = {
@@ -173,11 +197,13 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     answer: queued,
   },
   "jobs.list": { parameters: { status: "completed" }, answer: { items: [completed], next_cursor: CURSOR } },
+  "jobs.summary": { answer: summary },
   "jobs.get": { parameters: { ...jobId, wait: 30 }, answer: completed },
   "jobs.events": { parameters: jobId, stream: { id: "1", event: "step", data: JSON.stringify(step) } },
   "jobs.receipts": { parameters: jobId, answer: { items: [receipt] } },
   "jobs.cancel": { parameters: jobId, answer: { ...queued, status: "cancelled", finished_at: LATER } },
   "routing.stats": { parameters: { interval: "hour" }, answer: stats },
+  "routing.providers": { answer: { items: [health] } },
   "routing.config": { answer: pricedRouting },
   "routing.putConfig": {
     parameters: { "if-match": '"1"' },

@@ -8,8 +8,10 @@ import { Effect, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { jobs } from "./migrations/jobs.ts"
+import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
+import { stepProblems } from "./migrations/stepProblems.ts"
 
 /** A version with a different schema made the database. */
 export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
@@ -32,6 +34,8 @@ const STEPS = [
   ["jobs", jobs],
   ["routing_configs", routingConfigs],
   ["ledger_calls", ledgerCalls],
+  ["latencies", latencies],
+  ["step_problems", stepProblems],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

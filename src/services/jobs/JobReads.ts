@@ -1,9 +1,11 @@
 /** Queries for jobs. Each is restricted to one tenant. */
-import { Effect, Option, Schema } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import { DateTime, Effect, Option, Schema } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/jobs/job.ts"
+import type { Mode } from "../../domain/jobs/modes.ts"
 import {
+  firstIdAt,
   type Page,
   type PageRequest,
   type PageRow,
@@ -32,13 +34,32 @@ import {
 export interface JobFilter {
   readonly agent_id?: string | undefined
   readonly status?: JobStatus | undefined
+  readonly mode?: Mode | undefined
+  /** Created at `from` or later, and before `to`. */
+  readonly from?: DateTime.Utc | undefined
+  readonly to?: DateTime.Utc | undefined
+  /** A part of the task, the id or the trace id. */
+  readonly q?: string | undefined
 }
+
+/** The most jobs, and bytes of their tasks, that a search reads for one page. */
+const SEARCHED = { jobs: 1000, bytes: 8 * 1024 * 1024 }
+
+/** An id is made after its job's `created_at` was read, and ids do not go back with the clock. */
+const SKEW_MS = 60_000
+
+const msOf = (time: DateTime.Utc): number => DateTime.toEpochMillis(time)
+
+/** The LIKE pattern for a text within JSON. */
+const patternOf = (text: string): string => `%${JSON.stringify(text).slice(1, -1).replaceAll(/[!%_]/g, "!$&")}%`
 
 export type JobReads = Effect.Success<ReturnType<typeof makeJobReads>>
 
 export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) {
   const shownColumns = sql.literal(SHOWN_COLUMNS)
   const shownBytes = sql.literal(SHOWN_BYTES)
+  // SQLite's LIKE ignores the case of ASCII letters.
+  const like = sql.onDialectOrElse({ pg: () => sql`ILIKE`, orElse: () => sql`LIKE` })
 
   /** Steps with an event id above `after`, in order. */
   const steps = Effect.fnUntraced(function* (jobs: ReadonlyArray<string>, after = 0) {
@@ -58,18 +79,46 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
 
   const { read, state } = yield* makeLookups(sql, completed)
 
+  /**
+   * Ids of a page whose jobs contain a text. Reads a bounded number of tasks, so a page may be empty although more
+   * follow.
+   */
+  const search = Effect.fnUntraced(function* (wanted: Statement.Fragment, text: string, before: string, limit: number) {
+    const rows = yield* sql<PageRow>`SELECT id, octet_length(task) AS bytes FROM jobs
+      WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${SEARCHED.jobs + 1}`
+    const { items, ...next } = pageOf(rows, SEARCHED.jobs, SEARCHED.bytes)
+    if (items.length === 0) return { items: [] }
+    const pattern = patternOf(text)
+    const has = sql.or(
+      ["task", "id", "traceparent"].map((column) => sql`${sql.literal(column)} ${like} ${pattern} ESCAPE '!'`),
+    )
+    const found = yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
+      WHERE id IN ${sql.in(items)} AND ${has} ORDER BY id DESC LIMIT ${limit + 1}`
+    return { ...next, ...pageOf(found, limit) }
+  })
+
   const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {
     const { before, limit } = yield* pageBounds(page)
+    const { agent_id, from, mode, q, status, to } = filter
+    // Ids sort by time, so that the index finds the jobs of a span.
     const wanted = sql.and([
       sql`tenant = ${tenant}`,
-      ...(filter.agent_id === undefined ? [] : [sql`agent_id = ${filter.agent_id}`]),
-      ...(filter.status === undefined ? [] : [sql`status = ${filter.status}`]),
+      ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
+      ...(status === undefined ? [] : [sql`status = ${status}`]),
+      ...(mode === undefined ? [] : [sql`mode = ${mode}`]),
+      ...(from === undefined ? [] : [sql`created_at >= ${msOf(from)}`, sql`id >= ${firstIdAt(msOf(from))}`]),
+      ...(to === undefined ? [] : [sql`created_at < ${msOf(to)}`, sql`id < ${firstIdAt(msOf(to) + SKEW_MS)}`]),
     ])
     // Chooses the rows of the page by size before reading them: together they may exceed memory.
-    const rows = yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
-      WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-    const { items, ...next } = pageOf(rows, limit)
-    if (items.length === 0) return { items: [] }
+    const { items, ...next } =
+      q === undefined
+        ? pageOf(
+            yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
+              WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`,
+            limit,
+          )
+        : yield* search(wanted, q, before, limit)
+    if (items.length === 0) return { items: [], ...next }
     const found =
       yield* sql`SELECT ${shownColumns} FROM jobs WHERE ${wanted} AND id IN ${sql.in(items)} ORDER BY id DESC`
     const jobs: Page<Job> = { ...next, items: yield* completed(yield* decodeShown(found)) }

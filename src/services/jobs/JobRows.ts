@@ -158,20 +158,32 @@ const StepRow = Schema.Struct({
   step: storedJson(Step),
   status: Schema.Literals(["completed", "failed"]),
   call: Schema.NullOr(storedJson(StepCall)),
+  problem: Schema.NullOr(storedJson(Problem)),
   started_at: Time,
   finished_at: Time,
 })
 export type StepRow = typeof StepRow.Type
 export const decodeSteps = decodeRows("job_steps", StepRow)
-export const STEP_COLUMNS = ["job_id", "event", "name", "step", "status", "call", "started_at", "finished_at"]
+export const STEP_COLUMNS = [
+  "job_id",
+  "event",
+  "name",
+  "step",
+  "status",
+  "call",
+  "problem",
+  "started_at",
+  "finished_at",
+]
 
 const Receipt = Schema.fromJsonString(KeptReceipt)
 export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))
 
-export const toStep = ({ call, finished_at, name, started_at, status, step }: StepRow): JobStep => ({
+export const toStep = ({ call, finished_at, name, problem, started_at, status, step }: StepRow): JobStep => ({
   name,
   ...step,
   status,
+  ...(problem === null ? {} : { problem }),
   provider: call?.provider ?? null,
   model: call?.model ?? null,
   usage: call?.usage ?? null,

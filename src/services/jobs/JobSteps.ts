@@ -89,7 +89,8 @@ export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions
 const keptOf = <A, I, E>(schema: Schema.Codec<A, I>, exit: Exit.Exit<StepOutcome<A>, E>) => {
   if (Exit.isFailure(exit)) {
     const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-    return { outcome: null, call: (error instanceof JobFailure ? error.call : undefined) ?? null }
+    const known = error instanceof JobFailure ? error : undefined
+    return { outcome: null, call: known?.call ?? null, problem: known?.problem }
   }
   const { call = null, receipt, value } = exit.value
   const encoded = Schema.encodeExit(schema)(value)

@@ -1,5 +1,5 @@
 /** Jobs for their owners: enqueue, read, wait, follow, cancel. Each call sees only its tenant's jobs. */
-import { Clock, Context, Duration, Effect, Layer, type Stream } from "effect"
+import { Clock, Context, type DateTime, Duration, Effect, Layer, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { AgentNotFound, TenantId } from "../../domain/jobs/agent.ts"
@@ -14,6 +14,7 @@ import type {
   JobReceipt,
   JobStatus,
 } from "../../domain/jobs/job.ts"
+import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Ledger } from "../routing/Ledger.ts"
 import { spanned } from "../spans.ts"
@@ -24,6 +25,7 @@ import { jobEnded, type QueueState } from "./JobMetrics.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { ended, JobSignals, stopped } from "./JobSignals.ts"
+import { makeSummary } from "./summary.ts"
 
 export class Jobs extends Context.Service<
   Jobs,
@@ -45,6 +47,8 @@ export class Jobs extends Context.Service<
       filter?: JobFilter,
       page?: PageRequest,
     ) => Effect.Effect<Page<Job>, CursorInvalid | StorageUnavailable>
+    /** How many jobs there are, those that ended counted from `from`, and what recent ones cost. */
+    readonly summary: (tenant: TenantId, from: DateTime.Utc) => Effect.Effect<JobSummary, StorageUnavailable>
     /** Waits until the job ends, `patience` runs out, or `enough` returns, and returns the job as it is then. */
     readonly wait: (
       tenant: TenantId,
@@ -78,7 +82,8 @@ export class Jobs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const signals = yield* JobSignals
       const { retention } = yield* JobSettings
-      const reads = yield* makeJobReads(sql, yield* Ledger)
+      const ledger = yield* Ledger
+      const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
 
       return Jobs.of({
@@ -86,6 +91,8 @@ export class Jobs extends Context.Service<
         get: (tenant, id) => spanned("Jobs.get")(unavailableUnlimited(read(tenant, id))),
 
         list: Effect.fn("Jobs.list")(list, unavailable),
+
+        summary: Effect.fn("Jobs.summary")(makeSummary(sql, ledger), unavailable),
 
         receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
 

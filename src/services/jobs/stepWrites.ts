@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { JobId, StepCall } from "../../domain/jobs/job.ts"
 import { type Step, stepName } from "../../domain/jobs/step.ts"
+import type { Problem } from "../../domain/problems/problem.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
@@ -16,6 +17,8 @@ export interface FinishedStep {
   readonly outcome: string | null
   readonly call: StepCall | null
   readonly receipt?: KeptReceipt | undefined
+  /** Why it failed, if known. */
+  readonly problem?: Problem | undefined
   readonly startedAt: number
   readonly finishedAt: number
 }
@@ -36,7 +39,8 @@ export const makeRecordStep = Effect.gen(function* () {
   })
 
   const recordFailed = Effect.fnUntraced(function* (lease: Lease, step: FinishedStep) {
-    const { lease: _, ...columns } = columnsOf(lease, step)
+    const { lease: _, ...known } = columnsOf(lease, step)
+    const columns = { ...known, problem: step.problem === undefined ? null : JSON.stringify(step.problem) }
     const rows = yield* sql<{ last_event: number }>`
       UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)}
       WHERE ${heldBy(sql, lease)} RETURNING last_event`

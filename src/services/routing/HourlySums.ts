@@ -1,6 +1,7 @@
 /** Hourly sums over calls: in TypeScript for new calls, and in SQL for partial hours. */
 import { Record } from "effect"
 import type { SqlClient } from "effect/sql"
+import { isInClass, LATENCY_CLASSES, latencyClass } from "../../domain/routing/latency.ts"
 import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
 import type { CallRecord } from "./CallRecord.ts"
 
@@ -21,6 +22,10 @@ export const SUMS_OF_CALLS = {
   cost: "COALESCE(cost, 0)",
   compared: "CASE WHEN baseline IS NULL THEN 0 ELSE COALESCE(cost, 0) END",
   baseline: "CASE WHEN cost IS NULL THEN 0 ELSE COALESCE(baseline, 0) END",
+  ...Record.map(
+    LATENCY_CLASSES,
+    (_, name) => `CASE WHEN outcome = 'success' AND ${isInClass(name, "latency_ms")} THEN 1 ELSE 0 END`,
+  ),
 } as const
 
 /** SQL counterparts of `sumOf`: `total` sums an expression over rows, `sum` adds two. */
@@ -41,9 +46,13 @@ export type Sums = { readonly [Name in keyof typeof SUMS_OF_CALLS]: number }
 
 export const SUM_COLUMNS = Record.keys(SUMS_OF_CALLS)
 
+export const NO_SUMS: Sums = Record.map(SUMS_OF_CALLS, () => 0)
+
 const sumsOf = (row: CallRecord): Sums => {
   const comparable = row.cost !== null && row.baseline !== null
   return {
+    ...NO_SUMS,
+    ...(row.outcome === "success" ? { [latencyClass(row.latency)]: 1 } : {}),
     requests: row.first ? 1 : 0,
     calls: 1,
     failed: row.outcome === "success" ? 0 : 1,
@@ -56,8 +65,6 @@ const sumsOf = (row: CallRecord): Sums => {
     baseline: comparable ? (row.baseline ?? 0) : 0,
   }
 }
-
-export const NO_SUMS: Sums = Record.map(SUMS_OF_CALLS, () => 0)
 
 export const addSums = (a: Sums, b: Sums): Sums => Record.map(NO_SUMS, (_, name) => sumOf(a[name], b[name]))
 

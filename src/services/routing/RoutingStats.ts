@@ -2,10 +2,11 @@
  * Savings by routing in a time span. Whole hours come from the hourly sums, partial hours at both ends from the ledger
  * rows, so every span is exact and reads at most two hours of rows.
  */
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Record, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { type Interval, intervalsOf } from "../../domain/routing/intervals.ts"
+import { latencyAt } from "../../domain/routing/latency.ts"
 import { percentOf } from "../../domain/routing/money.ts"
 import { Strategy } from "../../domain/routing/routing.ts"
 import { METHOD, type RoutingStatsReport, type Savings } from "../../domain/routing/savings.ts"
@@ -32,18 +33,7 @@ export interface StatsQuery {
   readonly interval?: Interval | undefined
 }
 
-const sums = {
-  requests: Schema.Int,
-  calls: Schema.Int,
-  failed: Schema.Int,
-  unpriced: Schema.Int,
-  input_tokens: Schema.Int,
-  output_tokens: Schema.Int,
-  cached_tokens: Schema.Int,
-  cost: Schema.Int,
-  compared: Schema.Int,
-  baseline: Schema.Int,
-}
+const sums = Record.map(SUMS_OF_CALLS, () => Schema.Int)
 /** Sums of one kind of calls. */
 const Group = Schema.Struct({
   slot: Schema.Null,
@@ -59,6 +49,18 @@ const OfInterval = Schema.Struct({ slot: Schema.Int, ...sums })
 type OfInterval = typeof OfInterval.Type
 const decodeSums = decodeRows("ledger", Schema.Union([Group, OfInterval]))
 
+/** The calls among which {@link RoutingStats.lastFailures} looks. */
+const LATEST = 500
+
+const LastFailure = Schema.Struct({
+  provider: Schema.String,
+  model: Schema.String,
+  at: Schema.DateTimeUtcFromMillis,
+  outcome: Schema.String,
+})
+export type LastFailure = typeof LastFailure.Type
+const decodeFailures = decodeRows("ledger_calls", LastFailure)
+
 const GROUPS = "mode, strategy, provider, model"
 const NO_GROUP = "'' AS mode, '' AS strategy, '' AS provider, '' AS model"
 
@@ -73,6 +75,8 @@ export class RoutingStats extends Context.Service<
   RoutingStats,
   {
     readonly report: (query: StatsQuery) => Effect.Effect<RoutingStatsReport, StorageUnavailable>
+    /** The latest failures among the latest calls, newest first; without a tenant, of all tenants. */
+    readonly lastFailures: (tenant?: string) => Effect.Effect<ReadonlyArray<LastFailure>, StorageUnavailable>
   }
 >()("sealgate/services/routing/RoutingStats") {
   static readonly layer = Layer.effect(
@@ -123,7 +127,16 @@ export class RoutingStats extends Context.Service<
         return yield* toReport(query, (yield* Effect.all(parts)).flat())
       }, unavailable)
 
-      return RoutingStats.of({ report })
+      const lastFailures = Effect.fn("RoutingStats.lastFailures")(function* (tenant?: string) {
+        const ofTenant = tenant === undefined ? sql`` : sql`WHERE tenant = ${tenant}`
+        return yield* decodeFailures(
+          yield* sql`SELECT provider, model, at, outcome FROM (SELECT provider, model, at, outcome FROM ledger_calls
+            ${ofTenant} ORDER BY at DESC LIMIT ${LATEST}) AS latest
+            WHERE outcome NOT IN ('success', 'interrupted') ORDER BY at DESC`,
+        )
+      }, unavailable)
+
+      return RoutingStats.of({ report, lastFailures })
     }),
   )
 }
@@ -185,4 +198,6 @@ const savings = (sums: Sums): Savings => ({
   saved_micro_usd: sums.baseline - sums.compared,
   saved_percent: percentOf(sums.baseline - sums.compared, sums.baseline),
   unpriced_calls: sums.unpriced,
+  latency_p50_ms: latencyAt(0.5, sums),
+  latency_p95_ms: latencyAt(0.95, sums),
 })

@@ -9,8 +9,8 @@ import { JobsView } from "./jobs/JobsView.tsx"
 import { JobView } from "./jobs/JobView.tsx"
 import { Navigation } from "./Navigation.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
+import { OverviewView } from "./overview/OverviewView.tsx"
 import { RoutingView } from "./routing/RoutingView.tsx"
-import { SavingsView } from "./savings/SavingsView.tsx"
 import { forgetToken, keptToken, type SignedIn, signIn, whyEnded, whyForgotten } from "./session/signedIn.ts"
 import { SessionContext } from "./session/SessionContext.ts"
 import { SignIn } from "./session/SignIn.tsx"
@@ -25,11 +25,11 @@ const ViewOf = ({ route }: { readonly route: Route }) => {
     case "agent":
       return <AgentView id={route.id} />
     case "jobs":
-      return <JobsView />
+      return <JobsView status={route.status} />
     case "job":
       return <JobView id={route.id} />
-    case "savings":
-      return <SavingsView />
+    case "overview":
+      return <OverviewView />
     case "routing":
       return <RoutingView />
   }

@@ -3,9 +3,9 @@ import { hrefOf, type Route, sectionOf } from "./route.ts"
 import type { Owner } from "./session/token.ts"
 
 const SECTIONS = [
+  { section: "overview", label: "Overview" },
   { section: "agents", label: "Agents" },
   { section: "jobs", label: "Jobs" },
-  { section: "savings", label: "Savings" },
   { section: "routing", label: "Routing" },
 ] as const
 

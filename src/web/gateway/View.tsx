@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
+import { CopyableId } from "../shared/Copy.tsx"
 import type { Failure } from "./failure.ts"
 
 /** A view. Its heading takes the focus when shown, so that keyboard and screen reader start there. */
@@ -69,7 +70,7 @@ export const Problem = ({
     <p>{failure.advice}</p>
     {failure.traceId !== undefined && (
       <p class="small">
-        Trace id <code>{failure.traceId}</code>
+        Trace id <CopyableId id={failure.traceId} what="trace id" />
       </p>
     )}
     {onRetry !== undefined && failure.final !== true && (

@@ -18,7 +18,7 @@ export interface Failure {
 
 const FINAL: ReadonlySet<number> = new Set([401, 403, 404])
 
-const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryable" | "status">): string => {
+const adviceFor = ({ code, errors = [], retryable, status }: Problem): string => {
   if (status === 401) return "Sign in again with a token that is valid now."
   if (status === 403) return "Sign in with a token whose roles contain admin."
   if (status === 404) return "It may have been deleted, or belong to another tenant. Go back to the list."
@@ -26,7 +26,10 @@ const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryabl
   if (status === 413) return "Make the text shorter."
   if (status === 429) return "Wait a little: the gateway limits requests per minute."
   if (code === "cursor-invalid") return "Start again from the first page."
-  if (status === 400 || status === 422) return "Correct the fields named above and send it again."
+  if (status === 400 || status === 422)
+    return errors.length > 0
+      ? "Correct the fields named above and send it again."
+      : "Change what you asked for, and send it again."
   return retryable ? "Try again in a moment." : "If it happens again, look for the trace id in the gateway's log."
 }
 

@@ -1,16 +1,18 @@
-/** Routes in the URL fragment: a view and at most an id. */
+/** Routes in the URL fragment: a view, and an id or a filter. */
+import { Schema } from "effect"
 import { useEffect, useState } from "preact/hooks"
+import { JobStatus } from "../../domain/jobs/job.ts"
 
 export type Route =
+  | { readonly view: "overview" }
   | { readonly view: "agents" }
   | { readonly view: "new-agent" }
   | { readonly view: "agent"; readonly id: string }
-  | { readonly view: "jobs" }
+  | { readonly view: "jobs"; readonly status?: JobStatus | undefined }
   | { readonly view: "job"; readonly id: string }
-  | { readonly view: "savings" }
   | { readonly view: "routing" }
 
-export const HOME: Route = { view: "agents" }
+export const HOME: Route = { view: "overview" }
 
 const decoded = (text: string): string => {
   try {
@@ -21,20 +23,26 @@ const decoded = (text: string): string => {
   }
 }
 
+const isStatus = Schema.is(JobStatus)
+
+const statusIn = (query: string): JobStatus | undefined => {
+  const status = new URLSearchParams(query).get("status")
+  return isStatus(status) ? status : undefined
+}
+
 /** Parses a hash; `undefined` for an anchor within the page, such as `#main`. */
 export const routeOf = (hash: string): Route | undefined => {
   if (hash === "" || hash === "#") return HOME
   if (!hash.startsWith("#/")) return undefined
-  const [section = "", id = "", ...rest] = hash.slice(2).split("/").map(decoded)
+  const [path = "", query = ""] = hash.slice(2).split("?")
+  const [section = "", id = "", ...rest] = path.split("/").map(decoded)
   if (rest.length > 0) return HOME
   switch (section) {
     case "agents":
       if (id === "new") return { view: "new-agent" }
       return id === "" ? { view: "agents" } : { view: "agent", id }
     case "jobs":
-      return id === "" ? { view: "jobs" } : { view: "job", id }
-    case "savings":
-      return { view: "savings" }
+      return id === "" ? { view: "jobs", status: statusIn(query) } : { view: "job", id }
     case "routing":
       return { view: "routing" }
     default:
@@ -50,13 +58,15 @@ export const hrefOf = (route: Route): string => {
       return `#/agents/${encodeURIComponent(route.id)}`
     case "job":
       return `#/jobs/${encodeURIComponent(route.id)}`
+    case "jobs":
+      return route.status === undefined ? "#/jobs" : `#/jobs?status=${route.status}`
     default:
       return `#/${route.view}`
   }
 }
 
 /** Returns the section of a view. */
-export const sectionOf = (route: Route): "agents" | "jobs" | "savings" | "routing" => {
+export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "routing" => {
   switch (route.view) {
     case "agent":
     case "new-agent":

@@ -62,7 +62,7 @@ describe("a step", () => {
       assert.strictEqual(yield* Effect.flip(failed), broken)
       assert.deepStrictEqual(stored, [
         { step: { kind: "slow" }, outcome: '"x"', call: null, startedAt: 1000, finishedAt: 3000 },
-        { step: { kind: "failed" }, outcome: null, call, startedAt: 3000, finishedAt: 3000 },
+        { step: { kind: "failed" }, outcome: null, call, problem: broken.problem, startedAt: 3000, finishedAt: 3000 },
       ])
       assert.isFalse(yield* Deferred.isDone(left))
     }),

@@ -25,6 +25,7 @@ const Call = Schema.Struct({
   tokens: Schema.NullOr(Schema.Struct({ input: Count, output: Count, cached: Count })),
   cost: Schema.NullOr(Count),
   baseline: Schema.NullOr(Count),
+  latency: Schema.Literals([0, 100, 101, 400, 119_999, 120_001]),
   outcome: Schema.Literals(["success", "timeout", "interrupted"]),
 })
 const Calls = Schema.Array(Schema.Array(Call).check(Schema.isMaxLength(4))).check(Schema.isMaxLength(12))

@@ -131,6 +131,9 @@ describeDatabases("RoutingStats", (database) => {
         // 420 / 24,800
         saved_percent: 1.69,
         unpriced_calls: 1,
+        // Four successful calls in the class of 0 to 100 ms.
+        latency_p50_ms: 50,
+        latency_p95_ms: 95,
       }
       const { by_mode, by_provider_model, by_strategy, ...rest } = report
       assert.deepStrictEqual(rest, {

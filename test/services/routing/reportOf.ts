@@ -1,5 +1,6 @@
 /** Savings summed call by call, as a reference for reports from the hourly sums. */
-import { DateTime } from "effect"
+import { DateTime, Record } from "effect"
+import { LATENCY_CLASSES, latencyAt, type LatencyClass, latencyClass } from "../../../src/domain/routing/latency.ts"
 import { percentOf } from "../../../src/domain/routing/money.ts"
 import { METHOD, type RoutingStatsReport, type Savings } from "../../../src/domain/routing/savings.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
@@ -10,6 +11,13 @@ type Calls = ReadonlyArray<CallRecord>
 
 const sum = (calls: Calls, of: (call: CallRecord) => number | null | undefined): number =>
   calls.reduce((total, call) => total + (of(call) ?? 0), 0)
+
+/** The estimate that `latencyAt` makes for the classes of these calls. */
+const latencyOf = (calls: Calls, share: number): number | null => {
+  const counts: Record<LatencyClass, number> = Record.map(LATENCY_CLASSES, () => 0)
+  for (const { latency, outcome } of calls) if (outcome === "success") counts[latencyClass(latency)]++
+  return latencyAt(share, counts)
+}
 
 const savingsOf = (calls: Calls): Savings => {
   const comparable = calls.filter(({ baseline, cost }) => cost !== null && baseline !== null)
@@ -28,6 +36,8 @@ const savingsOf = (calls: Calls): Savings => {
     saved_micro_usd: baseline - compared,
     saved_percent: percentOf(baseline - compared, baseline),
     unpriced_calls: calls.length - comparable.length,
+    latency_p50_ms: latencyOf(calls, 0.5),
+    latency_p95_ms: latencyOf(calls, 0.95),
   }
 }
 

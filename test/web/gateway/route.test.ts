@@ -2,13 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { HOME, hrefOf, type Route, routeOf, sectionOf } from "../../../src/web/gateway/route.ts"
 
 const routes: ReadonlyArray<readonly [Route, string]> = [
+  [{ view: "overview" }, "overview"],
   [{ view: "agents" }, "agents"],
   [{ view: "new-agent" }, "agents"],
   [{ view: "agent", id: "01890a5d-ac96-774b-bcce-b302099a8057" }, "agents"],
   [{ view: "agent", id: "a/b c%" }, "agents"],
-  [{ view: "jobs" }, "jobs"],
+  [{ view: "jobs", status: undefined }, "jobs"],
   [{ view: "job", id: "1" }, "jobs"],
-  [{ view: "savings" }, "savings"],
+  [{ view: "jobs", status: "failed" }, "jobs"],
 ]
 
 describe("routes", () => {
@@ -22,6 +23,10 @@ describe("routes", () => {
   it("default to home, and ignore anchors within the page", () => {
     for (const hash of ["", "#", "#/", "#/nowhere", "#/jobs/1/2"]) assert.deepStrictEqual(routeOf(hash), HOME, hash)
     assert.isUndefined(routeOf("#main"))
+  })
+
+  it("ignore an unknown status", () => {
+    assert.deepStrictEqual(routeOf("#/jobs?status=lost"), { view: "jobs", status: undefined })
   })
 
   it("keep a broken escape as text", () => {

@@ -41,7 +41,7 @@ export const scene = (
         await page.goto(stage.consoleUrl)
         await page.getByLabel("Token").fill(own)
         await page.keyboard.press("Enter")
-        await page.getByRole("heading", { name: "Agents", exact: true }).waitFor()
+        await page.getByRole("heading", { name: "Overview", exact: true }).waitFor()
       }
       const client = new GatewayClient({ baseUrl: stage.gateway.url, token })
       yield* Effect.promise(() => play({ ...stage, page, token, client, enter }))

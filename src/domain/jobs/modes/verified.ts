@@ -64,7 +64,7 @@ export const verified = {
   depth: { low: 2, medium: 3, high: 5 },
   verdicts: {
     verified: { tone: "good", meaning: "Enough answers say the same, of two models or more." },
-    corrected: { tone: "good", meaning: "The first draft was outvoted or found wrong; this is the better answer." },
+    corrected: { tone: "warn", meaning: "The first draft was outvoted or found wrong; this is the better answer." },
     refuted: { tone: "bad", meaning: "The draft was found wrong, and nothing better is sure. Do not rely on it." },
     inconclusive: INCONCLUSIVE,
   },

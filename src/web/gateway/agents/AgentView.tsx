@@ -1,6 +1,7 @@
 import { DEFAULT_EFFORT } from "../../../domain/jobs/modes/description.ts"
 import { useNow } from "../../shared/Ago.tsx"
-import { moment, shortId } from "../../shared/format.ts"
+import { CopyableId } from "../../shared/Copy.tsx"
+import { moment } from "../../shared/format.ts"
 import { JobTable } from "../jobs/JobTable.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
@@ -70,7 +71,7 @@ export const AgentView = ({ id }: { readonly id: string }) => {
             </dd>
             <dt>Id</dt>
             <dd>
-              <code title={agent.id}>{shortId(agent.id)}</code>
+              <CopyableId id={agent.id} what="agent id" />
             </dd>
           </dl>
         </section>

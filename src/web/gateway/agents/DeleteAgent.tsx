@@ -39,7 +39,7 @@ export const DeleteAgent = ({
           <button type="button" onClick={() => dialog.current?.close()}>
             Keep it
           </button>
-          <button type="button" class="danger" aria-disabled={busy} onClick={remove}>
+          <button type="button" class="bad" aria-disabled={busy} onClick={remove}>
             {busy ? "Deleting…" : "Delete"}
           </button>
         </div>

@@ -3,6 +3,8 @@ import { useRef, useState } from "preact/hooks"
 import type { Agent } from "../../../client/gateway/GatewayClient.ts"
 import { DEFAULT_EFFORT } from "../../../domain/jobs/modes/description.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
+import { usd } from "../../../domain/routing/dollars.ts"
+import { useTypicalCost } from "../jobs/useTypicalCost.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
@@ -19,6 +21,7 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
     mode: agent.default_mode,
     effort: agent.default_effort ?? DEFAULT_EFFORT,
   })
+  const typical = useTypicalCost(fields.mode, fields.effort, agent.id)
   const [mistakes, setMistakes] = useState<Partial<Record<keyof TaskFields, string>>>({})
   const { busy, failure, run } = useAction()
   // Sent again after a lost answer, a task reuses its idempotency key, so no second job is created.
@@ -67,6 +70,7 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
         value={fields.effort}
         onChange={(effort) => setFields((known) => ({ ...known, effort }))}
       />
+      {typical !== undefined && <p class="small muted">Such a job usually costs {usd(typical)}.</p>}
       {failure !== undefined && <Problem failure={failure} />}
       <div>
         <button type="submit" class="primary" aria-disabled={busy}>

@@ -5,7 +5,9 @@ import { useNow } from "../../shared/Ago.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { between, count, duration, moment, plural } from "../../shared/format.ts"
 import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
+import { CopyableId } from "../../shared/Copy.tsx"
 import { hrefOf } from "../route.ts"
+import { useTypicalCost } from "./useTypicalCost.ts"
 
 /** Facts about a job: task, cost, times and ids. */
 export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: string }) => {
@@ -15,6 +17,7 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
   const names = useAgentNames([agent_id])
   const ran = started_at === undefined ? undefined : between(started_at, finished_at ?? new Date(now).toISOString())
   const { option } = modeOf(job.mode)
+  const typical = useTypicalCost(job.mode, job.options.effort, agent_id)
   const depth = job.options[option.name]
   return (
     <section class="card stack" aria-labelledby="facts-title">
@@ -35,6 +38,12 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
         </dd>
         <dt>Cost</dt>
         <dd class="figure">{usd(job.cost_micro_usd)}</dd>
+        {typical !== undefined && (
+          <>
+            <dt>Usually</dt>
+            <dd>{usd(typical)}</dd>
+          </>
+        )}
         {job.at_most !== undefined && (
           <>
             <dt>At most</dt>
@@ -64,11 +73,11 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
         <dd>{moment(job.expires_at)}</dd>
         <dt>Id</dt>
         <dd>
-          <code>{job.id}</code>
+          <CopyableId id={job.id} what="job id" />
         </dd>
         <dt>Trace</dt>
         <dd>
-          <code>{job.trace_id}</code>
+          <CopyableId id={job.trace_id} what="trace id" />
         </dd>
       </dl>
     </section>

@@ -7,7 +7,7 @@ import { Scroll } from "../../shared/Scroll.tsx"
 import { agentName } from "../agents/useAgentNames.ts"
 import { hrefOf } from "../route.ts"
 import { taskText } from "./jobState.ts"
-import { Badge, STATUS } from "./badges.tsx"
+import { Badge, STATUS, verdictBadge } from "./badges.tsx"
 
 export const JobTable = ({
   jobs,
@@ -35,8 +35,11 @@ export const JobTable = ({
       <tbody>
         {jobs.map((job) => (
           <tr key={job.id}>
-            <td>
-              <Badge look={STATUS[job.status]} />
+            <td class="states">
+              <span class="row tight">
+                <Badge look={STATUS[job.status]} />
+                {job.result !== undefined && <Badge look={verdictBadge(job.result)} what="Verdict" />}
+              </span>
             </td>
             <td class="task">
               <a href={hrefOf({ view: "job", id: job.id })}>{excerpt(taskText(job.task), 90)}</a>

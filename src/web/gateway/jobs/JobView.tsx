@@ -15,6 +15,7 @@ import { Badge, STATUS, verdictBadge } from "./badges.tsx"
 import { Receipts } from "./Receipts.tsx"
 import { endOf } from "./steps.ts"
 import { StepTable } from "./StepTable.tsx"
+import { comparedFor } from "./verdict.ts"
 import { useJob } from "./useJob.ts"
 import { Verification } from "./verified/Verification.tsx"
 
@@ -45,8 +46,9 @@ const Answer = ({ result }: { readonly result: JobResult }) => (
       <Badge look={verdictBadge(result)} what="Verdict" />
     </div>
     <p class="plain final">{result.answer}</p>
+    <p class="small">{verdictMeaning(result).meaning}</p>
     <p class="small muted">
-      {verdictMeaning(result).meaning} Confidence: <strong>{fraction(result.confidence)}</strong>.
+      {comparedFor(result)} Confidence: <strong>{fraction(result.confidence)}</strong>.
     </p>
     {result.note !== undefined && <p class="note warn small">{result.note}</p>}
   </section>
@@ -85,6 +87,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
     )
   }
   const ended = isEnded(job.status)
+  const last = steps.at(-1)
   const task = taskText(job.task)
   const cancel = () =>
     run(
@@ -124,6 +127,15 @@ export const JobView = ({ id }: { readonly id: string }) => {
       {failure !== undefined && <Problem failure={failure} onRetry={retry} />}
       {refused !== undefined && <Problem failure={refused} />}
       {job.problem !== undefined && <Problem failure={failureOf(job.problem)} />}
+      {!ended && last?.problem !== undefined && (
+        <div class="note warn">
+          <p>
+            <strong>The last attempt failed: {last.problem.title}</strong>{" "}
+            {job.status === "queued" ? `Attempt ${job.attempt} follows by itself.` : `This is attempt ${job.attempt}.`}
+          </p>
+          {last.problem.detail !== undefined && <p>{last.problem.detail}</p>}
+        </div>
+      )}
       <div class="with-aside">
         <div class="stack">
           {job.result !== undefined && <Answer result={job.result} />}
@@ -132,7 +144,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
             mode={job.mode}
             steps={steps}
             begun={state === undefined ? [] : underWay(state)}
-            running={!ended}
+            status={job.status}
           />
           {ended && <Receipts job={job} />}
         </div>

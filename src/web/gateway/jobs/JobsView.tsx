@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { JobStatus } from "../../../domain/jobs/job.ts"
+import type { JobStatus } from "../../../domain/jobs/job.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { plural } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
@@ -8,66 +8,50 @@ import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 import { Empty, Loading, Problem, View } from "../View.tsx"
+import { filterOf, type JobFilterFields, JobFilters } from "./JobFilters.tsx"
 import { JobTable } from "./JobTable.tsx"
-import { STATUS } from "./badges.tsx"
 
 const PAGE = 20
 const EVERY_MS = 3000
 
-const isStatus = (value: string): value is JobStatus => value in STATUS
-
-export const JobsView = () => {
+export const JobsView = ({ status = "" }: { readonly status: JobStatus | "" | undefined }) => {
   const { announce, gateway } = useSession()
-  const [status, setStatus] = useState<JobStatus>()
+  const [fields, setFields] = useState<JobFilterFields>({ q: "", agent: "", mode: "", status, span: "" })
   const pages = useCursors()
   const { cursor } = pages
   const now = useNow(1000)
   const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.jobs.list({ limit: PAGE, signal, ...(status && { status }), ...(cursor && { cursor }) }),
-    [gateway, status, cursor],
+    (signal) => gateway.jobs.list({ limit: PAGE, signal, ...filterOf(fields, Date.now()), ...(cursor && { cursor }) }),
+    [gateway, fields, cursor],
     { every: EVERY_MS },
   )
   const jobs = value?.items ?? []
   const names = useAgentNames(jobs.map((job) => job.agent_id))
+  const isFiltered = Object.values(fields).some((text) => text !== "")
+  const more = value?.next_cursor !== undefined
 
-  const choose = (chosen: string) => {
-    setStatus(isStatus(chosen) ? chosen : undefined)
-    pages.reset()
-    announce(chosen === "" ? "All jobs" : `Jobs that are ${chosen.replace("_", " ")}`)
-  }
   return (
-    <View
-      title="Jobs"
-      actions={
-        <>
-          <label for="status">Status</label>
-          <select
-            id="status"
-            class="short"
-            value={status ?? ""}
-            onChange={(event) => choose(event.currentTarget.value)}
-          >
-            <option value="">all</option>
-            {JobStatus.literals.map((status) => (
-              <option key={status} value={status}>
-                {STATUS[status].word}
-              </option>
-            ))}
-          </select>
-        </>
-      }
-    >
+    <View title="Jobs">
+      <JobFilters
+        fields={fields}
+        agents={names}
+        onChange={(changed) => {
+          setFields({ ...fields, ...changed })
+          pages.reset()
+          announce("The list was filtered.")
+        }}
+      />
       {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
       {value === undefined && failure === undefined && <Loading what="jobs" />}
       {value !== undefined && jobs.length === 0 && !busy && (
-        <Empty title={status === undefined ? "No jobs yet." : `No ${STATUS[status].word} jobs.`}>
-          {status === undefined ? (
+        <Empty title={isFiltered || more ? "No such jobs." : "No jobs yet."}>
+          {more && "There are older ones that were not searched yet. "}
+          {isFiltered && !more && "Change the search or the filters to see other jobs."}
+          {!isFiltered && (
             <>
               Every task that an agent is given becomes a job. <a href={hrefOf({ view: "agents" })}>Choose an agent</a>{" "}
               and run one.
             </>
-          ) : (
-            "Choose another status to see other jobs."
           )}
         </Empty>
       )}

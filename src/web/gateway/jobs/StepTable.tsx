@@ -1,4 +1,5 @@
 import type { BegunStep, Step } from "../../../client/gateway/GatewayJobs.ts"
+import { isEnded, type JobStatus } from "../../../domain/jobs/job.ts"
 import { type Mode, stepLabel } from "../../../domain/jobs/modes.ts"
 import { Columns } from "../../shared/Columns.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
@@ -7,7 +8,7 @@ import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./badges.tsx"
 import { timeline } from "./steps.ts"
 
-const BAR = { width: 120, height: 10 }
+const BAR = { width: 72, height: 10 }
 
 /** Draws a step on the job's time line. Hidden from screen readers, because the table has the figures. */
 const Span = ({ length, offset }: { readonly offset: number; readonly length: number }) => (
@@ -27,13 +28,13 @@ const Span = ({ length, offset }: { readonly offset: number; readonly length: nu
 export const StepTable = ({
   begun,
   mode,
-  running,
+  status,
   steps,
 }: {
   readonly begun: ReadonlyArray<BegunStep>
   readonly mode: Mode
   readonly steps: ReadonlyArray<Step>
-  readonly running: boolean
+  readonly status: JobStatus
 }) => {
   const spans = timeline(steps)
   return (
@@ -54,18 +55,19 @@ export const StepTable = ({
               {steps.map((step, i) => (
                 // Keyed by index, because a failed step and its repetition have the same name.
                 <tr key={i} class="arriving">
-                  <td class="nowrap">
+                  <td>
                     {stepLabel(mode, step)}
                     {step.status === "failed" && (
                       <>
                         {" "}
                         <Badge look={STATUS.failed} />
+                        {step.problem !== undefined && <p class="small why">{step.problem.title}</p>}
                       </>
                     )}
                   </td>
                   <td class="nowrap">
                     {step.model ?? "none"}
-                    {step.provider !== null && <span class="muted"> {step.provider}</span>}
+                    {step.provider !== null && <span class="small muted block">{step.provider}</span>}
                   </td>
                   <td>
                     <Span {...(spans[i] ?? { offset: 0, length: 1 })} />
@@ -80,10 +82,10 @@ export const StepTable = ({
           </table>
         </Scroll>
       )}
-      {running &&
+      {!isEnded(status) &&
         (begun.length === 0 ? (
           <p class="muted pulse">
-            {steps.length === 0 ? "The first step is running or waiting for a worker…" : "The next step is running…"}
+            {status === "running" ? "The next step is running…" : "The next step waits for a worker…"}
           </p>
         ) : (
           begun.map((step) => (
@@ -92,7 +94,7 @@ export const StepTable = ({
             </p>
           ))
         ))}
-      {!running && steps.length === 0 && <p class="muted">It ended before its first step.</p>}
+      {isEnded(status) && steps.length === 0 && <p class="muted">It ended before its first step.</p>}
     </section>
   )
 }

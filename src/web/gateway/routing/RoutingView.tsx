@@ -6,7 +6,9 @@ import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { useLoad } from "../useLoad.ts"
 import { Loading, Problem, View } from "../View.tsx"
+import { changesOf } from "./changes.ts"
 import { emptyTarget, fieldsOf, type Mistakes, nameOf, type RoutingFields, settingsOf } from "./routingForm.ts"
+import { Changes, PricesInForce } from "./RoutingTables.tsx"
 import { TargetRow } from "./TargetRow.tsx"
 
 const STRATEGIES: Readonly<Record<Strategy, string>> = {
@@ -143,6 +145,8 @@ const Form = ({ onSaved, settings }: { readonly settings: RoutingSettings; reado
     <form ref={form} class="stack" noValidate onSubmit={save}>
       <StrategyFields {...part} />
       <Targets {...part} />
+      <PricesInForce prices={settings.effective_prices} />
+      <Changes changes={changesOf(fieldsOf(settings), fields)} />
       {failure !== undefined && <Problem failure={failure} />}
       <div class="row">
         <button type="submit" class="primary" aria-disabled={busy}>

@@ -30,7 +30,8 @@ export interface RoutingFields {
 const MICRO = 1_000_000
 
 const text = (value: number | undefined): string => (value === undefined ? "" : String(value))
-const dollars = (price: number | undefined): string => (price === undefined ? "" : String(price / MICRO))
+/** A price in US dollars per million tokens; empty if unknown. */
+export const dollars = (price: number | undefined): string => (price === undefined ? "" : String(price / MICRO))
 
 export const nameOf = ({ model, provider }: { readonly provider: string; readonly model: string }): string =>
   `${provider}/${model}`

@@ -67,8 +67,8 @@ export const SignIn = ({ onEnd, onSignedIn, reason }: SignInProps) => {
     <main id="main" class="sign-in stack" tabIndex={-1}>
       <h2>Sign in</h2>
       <p class="muted">
-        Shows the agents, jobs and savings of your token's tenant. The token stays in this page's memory unless you
-        choose to keep it.
+        Shows the agents, jobs and costs of your token's tenant. The token stays in this page's memory unless you choose
+        to keep it.
       </p>
       {failure !== undefined && <Problem failure={failure} />}
       <form class="card stack" onSubmit={(event) => void submit(event)}>

@@ -3,13 +3,16 @@ import { Columns } from "../../shared/Columns.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { count, percent } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
+import { latency } from "./Totals.tsx"
 
-export const SavingsByModel = ({ stats }: { readonly stats: RoutingStats }) => (
+const FIGURES = ["Calls", "Failed", "Latency p50", "p95", "Cost", "Baseline", "Saved"]
+
+export const ModelTable = ({ stats }: { readonly stats: RoutingStats }) => (
   <section class="card stack tight" aria-labelledby="models-title">
     <h3 id="models-title">By model</h3>
     <Scroll label="Table of models">
       <table>
-        <Columns of={["Model", ...["Calls", "Actual", "Baseline", "Saved"].map((name) => [name, "number"] as const)]} />
+        <Columns of={["Model", ...FIGURES.map((name) => [name, "number"] as const)]} />
         <tbody>
           {stats.by_provider_model.map((entry) => (
             <tr key={`${entry.provider} ${entry.model}`}>
@@ -17,6 +20,9 @@ export const SavingsByModel = ({ stats }: { readonly stats: RoutingStats }) => (
                 {entry.model} <span class="muted">{entry.provider}</span>
               </th>
               <td class="number">{count(entry.calls)}</td>
+              <td class="number">{count(entry.failed_calls)}</td>
+              <td class="number">{latency(entry.latency_p50_ms)}</td>
+              <td class="number">{latency(entry.latency_p95_ms)}</td>
               <td class="number">{usd(entry.actual_micro_usd)}</td>
               <td class="number">{usd(entry.baseline_micro_usd)}</td>
               <td class="number">

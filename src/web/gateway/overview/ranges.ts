@@ -1,4 +1,4 @@
-/** Time ranges of the savings view. They begin at a full UTC hour or day, so that columns are comparable. */
+/** Time ranges of the overview. They begin at a full UTC hour or day, so that columns are comparable. */
 import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
 import type { Interval } from "../../../domain/routing/intervals.ts"
 import { usd } from "../../../domain/routing/dollars.ts"

@@ -4,18 +4,19 @@ import { Columns } from "../../shared/Columns.tsx"
 import { usdExact } from "../../../domain/routing/dollars.ts"
 import { count, moment } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
+import { latency } from "./Totals.tsx"
 
-const FIGURES = ["Calls", "Failed", "Unpriced", "Actual", "Baseline", "Saved"]
+const FIGURES = ["Calls", "Failed", "Unpriced", "Latency p50", "p95", "Cost", "Baseline", "Saved"]
 
 /** The figures of the chart, to the micro-USD. */
-export const SavingsTable = ({
+export const TimeTable = ({
   interval,
   parts,
 }: {
   readonly parts: NonNullable<RoutingStats["over_time"]>
   readonly interval: Interval
 }) => (
-  <Scroll label="Table of cost over time">
+  <Scroll label="Table of figures over time">
     <table>
       <Columns
         of={[interval === "hour" ? "Hour from" : "Day from", ...FIGURES.map((name) => [name, "number"] as const)]}
@@ -27,6 +28,8 @@ export const SavingsTable = ({
             <td class="number">{count(part.calls)}</td>
             <td class="number">{count(part.failed_calls)}</td>
             <td class="number">{count(part.unpriced_calls)}</td>
+            <td class="number">{latency(part.latency_p50_ms)}</td>
+            <td class="number">{latency(part.latency_p95_ms)}</td>
             <td class="number">{usdExact(part.actual_micro_usd)}</td>
             <td class="number">{usdExact(part.baseline_micro_usd)}</td>
             <td class="number">{usdExact(part.saved_micro_usd)}</td>

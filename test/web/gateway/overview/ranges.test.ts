@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RoutingStats } from "../../../../src/client/gateway/GatewayClient.ts"
-import { beginOf, columnLabel, inWords } from "../../../../src/web/gateway/savings/ranges.ts"
+import { beginOf, columnLabel, inWords } from "../../../../src/web/gateway/overview/ranges.ts"
 
 describe("ranges", () => {
   it("begin at a full UTC hour or day and end with the current one", () => {
@@ -22,6 +22,8 @@ describe("ranges", () => {
       cached_tokens: 0,
       unpriced_calls: 0,
       compared_micro_usd: 40_000,
+      latency_p50_ms: null,
+      latency_p95_ms: null,
     }
     const stats = (saved: number): RoutingStats => ({
       ...sums,

@@ -1,0 +1,31 @@
+/** The report of `/api/v1/jobs/summary`. */
+import { Schema } from "effect"
+import { Mode } from "./modes.ts"
+import { Effort } from "./modes/description.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+const SinceFrom = Count.annotate({ description: "Of the jobs created since `from`." })
+
+export const JobSummary = Schema.Struct({
+  from: Schema.DateTimeUtcFromString,
+  running: Count.annotate({ description: "Jobs that a worker has." }),
+  queued: Count.annotate({ description: "Jobs that wait for a worker or a retry." }),
+  retrying: Count.annotate({ description: "The part of `queued` that waits for a retry after a failure." }),
+  completed: SinceFrom,
+  failed: SinceFrom,
+  cancelled: SinceFrom,
+  timed_out: SinceFrom,
+  typical_costs: Schema.Array(
+    Schema.Struct({
+      mode: Mode,
+      effort: Effort.annotate({ description: "The job's, or its agent's." }),
+      cost_micro_usd: Count.annotate({ description: "Half of the jobs cost no more." }),
+      jobs: Count.annotate({ description: "The jobs that the median is of." }),
+    }),
+  ).annotate({
+    description:
+      "Median cost of the latest 100 completed jobs, by mode and effort. Leaves out jobs of unknown cost, and those with `rounds` or `samples` of their own.",
+  }),
+})
+export type JobSummary = typeof JobSummary.Type

@@ -1,0 +1,86 @@
+import type { ComponentChildren } from "preact"
+import { JobStatus } from "../../../domain/jobs/job.ts"
+import { Mode, modeOf } from "../../../domain/jobs/modes.ts"
+import { STATUS } from "./badges.tsx"
+
+const HOUR = 3_600_000
+const SPANS = { "": "at any time", hour: "in the last hour", day: "in 24 hours", week: "in 7 days" }
+const SPAN_MS = { hour: HOUR, day: 24 * HOUR, week: 168 * HOUR } as const
+type Span = keyof typeof SPAN_MS
+
+/** Which jobs are listed; empty texts choose all. */
+export interface JobFilterFields {
+  readonly q: string
+  readonly agent: string
+  readonly mode: string
+  readonly status: string
+  readonly span: string
+}
+
+const isIn = <Name extends string>(known: Readonly<Record<Name, unknown>>, name: string): name is Name =>
+  Object.hasOwn(known, name)
+const isMode = (name: string): name is Mode => Mode.literals.some((mode) => mode === name)
+
+/** The fields as the API's filter. */
+export const filterOf = ({ agent, mode, q, span, status }: JobFilterFields, now: number) => ({
+  ...(q.trim() !== "" && { q: q.trim() }),
+  ...(agent !== "" && { agent_id: agent }),
+  ...(isMode(mode) && { mode }),
+  ...(isIn(STATUS, status) && { status }),
+  ...(isIn<Span>(SPAN_MS, span) && { from: new Date(now - SPAN_MS[span]) }),
+})
+
+/** A search field and a choice for each filter. */
+export const JobFilters = ({
+  agents,
+  fields,
+  onChange,
+}: {
+  readonly fields: JobFilterFields
+  readonly agents: ReadonlyMap<string, string> | undefined
+  readonly onChange: (changed: Partial<JobFilterFields>) => void
+}) => {
+  const choice = (name: keyof JobFilterFields, label: string, options: ReadonlyArray<readonly [string, string]>) => (
+    <Labelled id={`filter-${name}`} label={label}>
+      <select
+        id={`filter-${name}`}
+        value={fields[name]}
+        onChange={({ currentTarget: { value } }) => onChange({ [name]: value })}
+      >
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Labelled>
+  )
+  return (
+    <search class="card columns thin">
+      <Labelled id="filter-q" label="Search">
+        <input
+          id="filter-q"
+          type="search"
+          maxLength={200}
+          placeholder="task, id or trace id"
+          defaultValue={fields.q}
+          onChange={({ currentTarget: { value } }) => onChange({ q: value })}
+        />
+      </Labelled>
+      {choice("agent", "Agent", [["", "all"], ...(agents ?? [])])}
+      {choice("mode", "Mode", [["", "all"], ...Mode.literals.map((mode) => [mode, modeOf(mode).label] as const)])}
+      {choice("status", "Status", [
+        ["", "all"],
+        ...JobStatus.literals.map((status) => [status, STATUS[status].word] as const),
+      ])}
+      {choice("span", "Created", Object.entries(SPANS))}
+    </search>
+  )
+}
+
+const Labelled = ({ children, id, label }: { id: string; label: string; children: ComponentChildren }) => (
+  <div class="field">
+    <label for={id}>{label}</label>
+    {children}
+  </div>
+)

@@ -1,0 +1,33 @@
+/** Says what a verdict compared. */
+import type { JobResult } from "../../../domain/jobs/modes.ts"
+import type { AdversarialResult } from "../../../domain/jobs/modes/adversarial.ts"
+import type { VerifiedResult } from "../../../domain/jobs/modes/verified.ts"
+import { plural } from "../../shared/format.ts"
+
+const ofDebate = ({ objections, participants, rounds }: AdversarialResult): string => {
+  const open = objections.filter(({ status }) => status === "open").length
+  const judge = participants.find(({ role }) => role === "judge")
+  const raised =
+    objections.length === 0
+      ? "A critic raised no objection"
+      : `A critic raised ${plural(objections.length, "objection")}, ${open === 0 ? "all resolved" : `${open} still open`}`
+  const by = judge === undefined ? "; nobody judged the answer" : `; ${judge.model} judged the answer`
+  return `${raised}, in ${plural(rounds.length, "round")}${by}.`
+}
+
+const ofAnswers = ({ answer, answers, checks }: VerifiedResult): string => {
+  const given = answers.flatMap(({ said_by }) => said_by.filter(({ role }) => role === "proposer"))
+  const same = (answers.find((candidate) => candidate.answer === answer)?.said_by ?? []).filter(
+    ({ role }) => role === "proposer",
+  )
+  const models = new Set(given.map(({ model, provider }) => `${provider}/${model}`)).size
+  const compared = `${plural(given.length, "answer")} of ${plural(models, "model")} compared; ${same.length} say this`
+  const fitting = checks.filter(({ consistent }) => consistent === true).length
+  return checks.length === 0
+    ? `${compared}.`
+    : `${compared}. ${fitting} of ${plural(checks.length, "check question")} agree with it.`
+}
+
+/** What was compared for the verdict, in a sentence. */
+export const comparedFor = (result: JobResult): string =>
+  result.mode === "adversarial" ? ofDebate(result) : ofAnswers(result)

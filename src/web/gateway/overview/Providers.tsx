@@ -1,0 +1,64 @@
+import type { ProviderHealth } from "../../../client/gateway/GatewayClient.ts"
+import { Ago } from "../../shared/Ago.tsx"
+import { Badge } from "../jobs/badges.tsx"
+
+const CIRCUITS = {
+  closed: { word: "working", mark: "✓", tone: "good" },
+  "half-open": { word: "being tried again", mark: "◐", tone: "warn" },
+  open: { word: "not called", mark: "✕", tone: "bad" },
+} as const
+const FAULT = { word: "needs its operator", mark: "✕", tone: "bad" } as const
+
+const words = (outcome: string): string => outcome.replaceAll("-", " ")
+
+const Provider = ({ health, now }: { readonly health: ProviderHealth; readonly now: number }) => {
+  const { circuit, fault, last_failure, model, models = [], provider } = health
+  return (
+    <li class="item">
+      <div class="item-main small">
+        <h4>
+          {provider} <span class="muted">{model}</span>
+        </h4>
+        {fault !== null && (
+          <p>
+            {words(fault.outcome)} for {fault.model} since <Ago time={fault.since} now={now} />
+            {fault.reason != null && ` (${fault.reason})`}
+            {fault.fix !== undefined && `: ${fault.fix}`}
+          </p>
+        )}
+        {fault === null && last_failure !== null && (
+          <p class={circuit === "closed" ? "muted" : ""}>
+            {circuit === "closed" ? "Last failure" : "Because of failures; yours was"}: {words(last_failure.outcome)},{" "}
+            {last_failure.model}, <Ago time={last_failure.at} now={now} />
+          </p>
+        )}
+        {models
+          .filter((entry) => entry.circuit !== "closed")
+          .map((entry) => (
+            <p key={entry.model}>
+              {entry.model}: {CIRCUITS[entry.circuit].word}
+            </p>
+          ))}
+      </div>
+      <Badge look={fault === null ? CIRCUITS[circuit] : FAULT} what="State" />
+    </li>
+  )
+}
+
+/** Whether each provider can be called, and why not. */
+export const Providers = ({
+  now,
+  providers,
+}: {
+  readonly providers: ReadonlyArray<ProviderHealth>
+  readonly now: number
+}) => (
+  <section class="card stack tight" aria-labelledby="providers-title">
+    <h3 id="providers-title">Providers now</h3>
+    <ul class="stack tight">
+      {providers.map((health) => (
+        <Provider key={health.provider} health={health} now={now} />
+      ))}
+    </ul>
+  </section>
+)
