@@ -70,10 +70,12 @@ export const summarize = (name: string, outcomes: ReadonlyArray<Outcome>): Summa
   }
 }
 
+const UNKNOWN = "–"
+
 const percent = (value: number): string => (value * 100).toFixed(1)
 const range = ([low, high]: readonly [number, number]): string => `${percent(low)}–${percent(high)}`
 const known = <A>(value: A | undefined, written: (value: A) => string): string =>
-  value === undefined ? "–" : written(value)
+  value === undefined ? UNKNOWN : written(value)
 
 const HEAD = [
   "strategy",
@@ -87,22 +89,19 @@ const HEAD = [
   "calibration error",
 ]
 
-/** Formats summaries as a Markdown table; figures are per question. */
-export const table = (summaries: ReadonlyArray<Summary>): string =>
-  [
-    HEAD,
-    HEAD.map(() => "---"),
-    ...summaries.map((each) => [
-      each.name,
-      `${percent(each.accuracy)} (${range(each.accuracyInterval)})`,
-      percent(each.coverage),
-      known(each.precision, (precision) => `${percent(precision)} (${range(each.precisionInterval)})`),
-      percent(each.wrongAndSure),
-      each.calls.toFixed(2),
-      known(each.tokens, (tokens) => tokens.toFixed(0)),
-      known(each.cost, (cost) => cost.toFixed(0)),
-      known(each.calibrationError, (error) => error.toFixed(3)),
-    ]),
-  ]
-    .map((cells) => `| ${cells.join(" | ")} |`)
-    .join("\n")
+/** Formats summaries as a Markdown table without columns that have no values; figures are per question. */
+export const table = (summaries: ReadonlyArray<Summary>): string => {
+  const rows = summaries.map((each) => [
+    each.name,
+    `${percent(each.accuracy)} (${range(each.accuracyInterval)})`,
+    percent(each.coverage),
+    known(each.precision, (precision) => `${percent(precision)} (${range(each.precisionInterval)})`),
+    percent(each.wrongAndSure),
+    each.calls.toFixed(2),
+    known(each.tokens, (tokens) => tokens.toFixed(0)),
+    known(each.cost, (cost) => cost.toFixed(0)),
+    known(each.calibrationError, (error) => error.toFixed(3)),
+  ])
+  const hasValues = (_: string, column: number) => rows.some((cells) => cells[column] !== UNKNOWN)
+  return [HEAD, HEAD.map(() => "---"), ...rows].map((cells) => `| ${cells.filter(hasValues).join(" | ")} |`).join("\n")
+}

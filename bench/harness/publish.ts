@@ -10,17 +10,7 @@ const CHART = new URL("../../docs/images/performance.svg", import.meta.url)
 const BEGIN = "<!-- measured: begin -->"
 const END = "<!-- measured: end -->"
 /** Cases whose figures the page has; bench/results.json has all. */
-const SHOWN = [
-  "completion",
-  "latency",
-  "stream",
-  "stream-paced",
-  "open-streams",
-  "client",
-  "sessions",
-  "jobs",
-  "accept",
-]
+const SHOWN = ["completion", "stream", "stream-paced", "open-streams", "client", "jobs"]
 const CHARTED = ["completion", "stream", "stream-paced", "jobs"]
 
 export const publish = (cases: ReadonlyArray<Case>, results: Results): void => {

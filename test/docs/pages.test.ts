@@ -1,4 +1,4 @@
-/** Every page states its purpose, and its links lead to files and headings. */
+/** Every page states its purpose, is short, and its links lead to files and headings. */
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -26,7 +26,24 @@ const linksOf = (page: string): ReadonlyArray<string> =>
     .map(([, link = ""]) => link)
     .filter((link) => !/^[a-z]+:/.test(link))
 
+/** As `wc -w` counts. */
+const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
+
+const MAX_WORDS = { page: 2000, all: 30_000 }
+
 describe("every page of the documentation", () => {
+  it("has at most 2,000 words, and all together at most 30,000", () => {
+    const counted = [...pages].map(([path, text]) => ({ path, words: wordsOf(text) }))
+    assert.deepStrictEqual(
+      counted.filter(({ words }) => words > MAX_WORDS.page),
+      [],
+    )
+    assert.isAtMost(
+      counted.filter(({ path }) => path !== "SECURITY.md").reduce((sum, { words }) => sum + words, 0),
+      MAX_WORDS.all,
+    )
+  })
+
   for (const path of globSync("docs/{explanation,how-to,reference}/*.md")) {
     it(`${path} states in its first lines what its reader can do afterwards`, () => {
       const [, , first = ""] = (pages.get(path) ?? "").split("\n")
