@@ -66,3 +66,15 @@ describe("every page of the documentation", () => {
     assert.deepStrictEqual(broken, [])
   })
 })
+
+describe("docs/faq.md", () => {
+  it("quotes messages as the programs print them", () => {
+    const sources = globSync("src/**/*.ts")
+      .map((path) => readFileSync(path, "utf8"))
+      .join("\n")
+    const quoted = [...(pages.get("docs/faq.md") ?? "").matchAll(/^\*\*"(.*?)"/gm)].map(([, quote = ""]) => quote)
+    assert.isAbove(quoted.length, 4)
+    // An ellipsis stands for a value.
+    for (const part of quoted.flatMap((quote) => quote.split(" … "))) assert.include(sources, part)
+  })
+})

@@ -90,6 +90,7 @@ const layerServers = Layer.effect(
         JOB: job,
         SEALGATE_PROXY: proxy.url,
         SEALGATE_PIN: proxy.kid,
+        SEALGATE_GATEWAY: gateway.url,
         SEALGATE_TOKEN: token,
       },
     }
@@ -157,6 +158,9 @@ layer(layerServers, { excludeTestServices: true, timeout: "1 minute" })("the doc
         const env = {
           ...COMPILED,
           PATH: process.env["PATH"] ?? "",
+          SEALGATE_PROXY: servers.env["SEALGATE_PROXY"] ?? "",
+          SEALGATE_PIN: servers.env["SEALGATE_PIN"] ?? "",
+          SEALGATE_GATEWAY: servers.env["SEALGATE_GATEWAY"] ?? "",
           SEALGATE_TOKEN: servers.env["SEALGATE_TOKEN"] ?? "",
           HOST: "127.0.0.1",
           PORT: String(yield* Effect.promise(freePort)),

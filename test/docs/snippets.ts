@@ -60,7 +60,6 @@ console.log(choices[0]?.message.content)`,
     says: "Hi",
   },
   "README.md ts 2": { says: "Hello echo echo-1\nTell me more" },
-  "README.md ts 3": { shown: "console.log(result?.verdict, cost_micro_usd)", says: "inconclusive 0" },
   "docs/how-to/agents/ai-sdk.md ts 1": {
     shown: `const { generateText } = await import("ai")
 for (const model of [openai("echo-1"), anthropic("echo-1")]) console.log((await generateText({ model, prompt: "Hi" })).text)`,
@@ -75,6 +74,13 @@ console.log(content[0]?.text)`,
     shown: `console.log((await openai.responses.create({ model: "echo-1", input: "Hi" })).output_text)`,
     says: "Hi",
   },
+  "docs/how-to/app.md ts 1": {
+    shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
+console.log(choices[0]?.message.content)`,
+    says: "Hi",
+  },
+  "docs/how-to/browser.md ts 1": { says: "Hello from a page" },
+  "docs/how-to/embed.md ts 1": { says: "http://127.0.0.1:" },
   "docs/reference/clients.md ts 1": {
     shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
 console.log(choices[0]?.message.content)`,
@@ -91,6 +97,7 @@ console.log((await generateText({ model: sealed("echo-1"), prompt: "Hi" })).text
     says: "Hello complete",
   },
   "docs/reference/gateway-api.md ts 1": { shown: "console.log(status)", says: "sample echo-1\ncompleted" },
+  "docs/tutorial.md ts 2": { says: "refused as tampered" },
 }
 
 /**
@@ -109,7 +116,25 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/reference/clients.md ts 4": "lines of a program that needs providers of two vendors",
   "docs/reference/conformance.md sh 2": "client.py stands for the reader's own client; CI runs the kit against ours",
   "docs/reference/conformance.md sh 3": "it serves until it is stopped; CI runs the kit against ours",
-  "docs/how-to/operations.md sh 1": "needs Docker",
-  "docs/how-to/operations.md sh 2": "needs the shell of SQLite",
-  "docs/how-to/operations.md sh 3": "needs the programs of Postgres in the server's version",
+  "docs/how-to/app.md sh 1": "npm run test:docs installs the packed packages",
+  "docs/how-to/backup.md sh 1": "needs the shell of SQLite; the tests of back-ups run it",
+  "docs/how-to/backup.md sh 2": "needs the programs of Postgres in the server's version; the tests of back-ups run it",
+  "docs/how-to/compose.md sh 1": "needs Docker",
+  "docs/how-to/compose.md sh 2": "needs Docker",
+  "docs/how-to/kubernetes.md sh 1": "needs a cluster",
+  "docs/how-to/nginx.md sh 1": "changes the machine; a test runs nginx with this file",
+  "docs/how-to/systemd.md sh 1": "changes the machine; a test verifies the unit",
+  "docs/how-to/systemd.md sh 2": "changes the machine; a test verifies the unit",
+  "docs/how-to/systemd.md sh 3": "changes the machine; a test verifies the unit",
+  "docs/tutorial.md ts 1": "it writes a file; npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 1": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 2": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 3": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 4": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 5": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 6": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 7": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 8": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 9": "npm run test:docs follows the tutorial",
+  "docs/tutorial.md sh 10": "npm run test:docs follows the tutorial",
 }

@@ -1,0 +1,49 @@
+/** Packs both packages and installs them into empty folders, as a user would. */
+import { execFileSync, spawnSync } from "node:child_process"
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathOf } from "./paths.ts"
+
+export const check = (what: string, holds: boolean, why = ""): void => {
+  if (!holds) throw new Error(`failed: ${what}\n${why}`)
+  console.log(`✓ ${what}`)
+}
+
+export const emptyFolder = (): string => mkdtempSync(join(tmpdir(), "sealgate-docs-"))
+
+/** Packs both packages and returns the paths of the archives. */
+export const packAll = (): Readonly<Record<"sealgate" | "sealgate-client", string>> => {
+  const folder = emptyFolder()
+  execFileSync(process.execPath, [pathOf("scripts/buildClient.ts"), "--types"], { cwd: pathOf("."), stdio: "inherit" })
+  for (const path of [".", "packages/client"]) {
+    execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: pathOf(path), stdio: "pipe" })
+  }
+  const archive = (pattern: RegExp): string =>
+    join(folder, readdirSync(folder).find((name) => pattern.test(name)) ?? "missing")
+  return { sealgate: archive(/^sealgate-\d/), "sealgate-client": archive(/^sealgate-client-/) }
+}
+
+/** Runs `npm install` in a folder and returns what it warned about. */
+export const install = (folder: string, packages: ReadonlyArray<string>): string => {
+  const args = ["install", "--no-audit", "--no-fund", "--loglevel=warn", ...packages]
+  const { status, stderr, stdout } = spawnSync("npm", args, { cwd: folder, encoding: "utf8" })
+  if (status !== 0) throw new Error(`npm ${args.join(" ")} failed\n${stdout}${stderr}`)
+  return stderr
+}
+
+/** Oldest version of Node for the servers and the gateway's client, and versions for the sealed client. */
+export const SERVER_NODES = ["24.7.0", "26"] as const
+export const CLIENT_NODES = ["20.16.0", "20", "22"] as const
+
+/** Installs versions of Node from the registry, and returns the path of each. */
+export const installNodes = (): ReadonlyMap<string, string> => {
+  const folder = emptyFolder()
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true }))
+  const versions = [...CLIENT_NODES, ...SERVER_NODES]
+  install(
+    folder,
+    versions.map((version) => `node-${version}@npm:node@${version}`),
+  )
+  return new Map(versions.map((version) => [version, join(folder, `node_modules/node-${version}/bin/node`)]))
+}
