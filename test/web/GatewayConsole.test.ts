@@ -555,7 +555,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       ] as const) {
         await page.evaluate(`location.hash = "${hash}"`)
         await page.getByText(own).waitFor()
-        await page.getByText("<b>bold</b>").first().waitFor()
+        await page.getByText("<b>bold</b>").filter({ visible: true }).first().waitFor()
         await counts(page.locator("main img, main b"), 0)
       }
     }),
