@@ -10,7 +10,7 @@ import { pathOf } from "./paths.ts"
 
 /** Blocks of the tutorial that show something, with the output that a reader must see. */
 const EXPECTED: ReadonlyArray<readonly [command: string, shows: string]> = [
-  ["npx sealgate chat", "Hello"],
+  ['npx sealgate chat "Hello"\n', "Hello"],
   ["node app.mjs", "Nobody between us can read this"],
   ["npx sealgate verify answer.json", "This revealed exchange is genuine"],
   ["npx sealgate verify forged.json", "not genuine"],
@@ -29,7 +29,8 @@ const blocks = [...text.matchAll(/^```(sh|ts)\n([^]*?)^```$/gm)].map(([, languag
 const root = emptyFolder()
 const folder = join(root, "sealed-app")
 mkdirSync(folder)
-const env: Record<string, string | undefined> = { PATH: process.env["PATH"], HOME: root, PORT: port }
+const others = Object.entries(process.env).filter(([name]) => !/^(PROVIDER|SEALGATE)/.test(name))
+const env: Record<string, string | undefined> = { ...Object.fromEntries(others), PORT: port }
 
 let server: ChildProcess | undefined
 const stop = async (): Promise<void> => {
