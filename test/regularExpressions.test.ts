@@ -51,7 +51,8 @@ describe("regular expressions in src", () => {
     assert.isAbove(literals.length, 50)
     const slow: Array<string> = []
     for (const { at, flags, source } of literals) {
-      const found = await check(source, flags)
+      // Its own limit of ten seconds a pattern leaves patterns unknown on a busy machine.
+      const found = await check(source, flags, { timeout: null })
       if (found.status === "safe") continue
       slow.push(`${at} /${source}/${flags}: ${found.status === "vulnerable" ? found.complexity.summary : "not known"}`)
     }
