@@ -5,8 +5,9 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
 
-const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+const COMMAND = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 const ENDS_WITH_PARENT = new URL("./endsWithParent.ts", import.meta.url).href
 
 interface Started {
