@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { startGateway, startProxy } from "../examples/demo/serverProcess.ts"
 import { PROGRAMS, snippets } from "../test/docs/snippets.ts"
+import { freePort } from "../test/support/freePort.ts"
 import { check, CLIENT_NODES, emptyFolder, install, installNodes, packAll, SERVER_NODES } from "./packed.ts"
 import { pathOf } from "./paths.ts"
 
@@ -35,7 +36,8 @@ const warnings = install(folder, [
 check("npm install warns of nothing", warnings === "", warnings)
 const nodes = installNodes()
 
-const proxy = await startProxy()
+// Each run begins a session, and there are more than 60 runs a minute.
+const proxy = await startProxy({ RATE_LIMIT_INIT: "0" })
 const gateway = await startGateway({})
 const env = {
   PATH: process.env["PATH"],
@@ -56,7 +58,7 @@ try {
     ] as const) {
       for (const version of versions) {
         // A port for programs that start a server.
-        const PORT = String(20_000 + Math.floor(Math.random() * 20_000))
+        const PORT = String(await freePort())
         const own = { ...env, PORT, DATABASE_URL: join(emptyFolder(), "gateway.db") }
         const command = nodes.get(version) ?? ""
         const { status, stderr, stdout } = spawnSync(command, ["--input-type=module", "--eval", text], {
