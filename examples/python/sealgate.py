@@ -231,7 +231,7 @@ def verify_statement(statement, typ, identity):
     except InvalidSignature as error:
         raise Tampered("a statement with a wrong signature") from error
     value = from_json(claims)
-    if value.get("iss") != kid or value.get("version") != VERSION:
+    if not isinstance(value, dict) or value.get("iss") != kid or value.get("version") != VERSION:
         raise Tampered("a statement of somebody else, or of another version")
     return value
 
@@ -345,6 +345,8 @@ class Response:
         must_follow(self.request.claims["iat"], *(claims.get(name) for name in ("received_at", "completed_at", "iat")))
         self.must_be_timely(claims, claims["iat"])
         self.must_fit(claims)
+        if "usage" not in end:
+            raise Tampered("an end record without usage")
         if end["status"] not in STATUSES:
             raise Tampered("a status that nobody knows")
         if end["status"] != "complete" and not isinstance(end.get("problem"), dict):
@@ -434,6 +436,11 @@ def check_sealed(status, content_type, body, form):
         if status != 200 or media_type_of(content_type) != MEDIA_TYPES[form]:
             raise Tampered("an answer that is not sealed")
         return
+    refuse(status, content_type, body)
+
+
+def refuse(status, content_type, body):
+    """Tells a refusal of the proxy from an error of something between."""
     try:
         problem = from_json(body.read())
     except Tampered:
@@ -553,7 +560,7 @@ def begin_session(base_url, pin):
     asked_at = time.time()
     answer = http("POST", f"{base_url}/v1/init", asked)
     if answer.status != 200:
-        raise Refused(f"no session: {answer.status}")
+        refuse(answer.status, answer.headers.get("content-type", ""), answer)
     attestation, claims, identity = verify_offer(answer.read(), asked, [SUITE], pin)
     # The proxy truncates its clock to seconds, which half a second evens out.
     return attestation, claims, identity, claims["iat"] + 0.5 - asked_at
@@ -684,7 +691,7 @@ def judge(vectors, case):
     body = bytes.fromhex(case["body_hex"]) if "body_hex" in case else case["body"].encode("utf-8")
     if "exchange" not in case:
         if case["status"] != 200:
-            raise Refused(str(case["status"]))
+            refuse(case["status"], case["content_type"], io.BytesIO(body))
         verify_offer(body, session["request_body"].encode("utf-8"), [SUITE], vectors["identity"]["kid"])
         return
     identity = bytes.fromhex(vectors["identity"]["public_key"])
