@@ -1,11 +1,14 @@
 /** `POST /v1/evidence` over HTTP, with a stand-in for each source. */
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer, Logger, Redacted } from "effect"
+import { ConfigProvider, Duration, Effect, Layer, Logger, Redacted } from "effect"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
 import { bindingInput, leafInput } from "../../src/domain/protocol/evidence.ts"
 import { parseStatement } from "../../src/domain/protocol/statement.ts"
 import { sessionClaimsFrom } from "../../src/client/verification/claims.ts"
+import { evidenceChecks } from "../../src/conformance/proxy/checks/evidence.ts"
+import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
 import { EvidenceProcess } from "../../src/layers/evidence/EvidenceMode.ts"
 import { mustBeMeasured } from "../../src/layers/evidence/evidenceRefusals.ts"
 import { proxyRules, proxySettings } from "../../src/layers/config/proxySettings.ts"
@@ -13,21 +16,29 @@ import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import { EvidencePlaces } from "../../src/services/evidence/EvidenceSource.ts"
 import { sha256 } from "../../src/services/sealing/sha256.ts"
 import {
+  configfs,
   confidentialSpaceAnswers,
   dstackAnswers,
   quoteFor,
   socketServer,
   tokenFor,
 } from "../support/evidence/standIns.ts"
+import { readCddl } from "../support/grammar/cddl.ts"
 import { type ProxyOptions, startProxy, temporaryFolder } from "../support/proxy.ts"
 import { INIT, jsonOf, post } from "../support/sealing.ts"
+
+const bytesIn = (text: unknown): Buffer<ArrayBuffer> => Buffer.from(String(text), "base64url")
 
 const NONCE = encodeBase64Url(sha256(utf8("a nonce")))
 
 const MEASURED = { env: {}, execArgv: ["--disable-sigusr1"] }
 
 /** Starts a proxy in evidence mode whose sources are below `folder`. */
-const startIn = (folder: string, settings: ProxyOptions["settings"]) =>
+const startIn = (
+  folder: string,
+  settings: ProxyOptions["settings"],
+  files: ReturnType<typeof configfs> = configfs("none", 0),
+) =>
   startProxy({
     ...(settings === undefined ? {} : { settings }),
     services: Layer.mergeAll(
@@ -35,6 +46,8 @@ const startIn = (folder: string, settings: ProxyOptions["settings"]) =>
       Layer.succeed(EvidencePlaces, {
         dstackSocket: join(folder, "dstack.sock"),
         tsmFolder: join(folder, "tsm"),
+        // Of each function's forms, the source uses the one that the stand-in has.
+        files: files as unknown as (typeof EvidencePlaces.Service)["files"],
         confidentialSpaceSocket: join(folder, "tee.sock"),
       }),
       Layer.succeed(EvidenceProcess, MEASURED),
@@ -52,7 +65,7 @@ const bindingOf = (kid: string, configuration: unknown) =>
   sha256(
     bindingInput(
       decodeBase64Url(kid) ?? new Uint8Array(0),
-      sha256(utf8(String(configuration))),
+      sha256(bytesIn(configuration)),
       sha256(leafInput(decodeBase64Url(NONCE) ?? new Uint8Array(0))),
     ),
   )
@@ -87,7 +100,7 @@ describe("evidence mode", () => {
       const collateral = JSON.parse(Buffer.from(String(body["collateral"]), "base64url").toString()) as unknown
       assert.deepStrictEqual(collateral, { event_log: "[]", app_compose: "{}" })
       const { configuration } = yield* sessionClaims(url)
-      assert.strictEqual(configuration, encodeBase64Url(sha256(utf8(String(body["configuration"])))))
+      assert.strictEqual(configuration, encodeBase64Url(sha256(bytesIn(body["configuration"]))))
       assert.strictEqual((yield* startIn(folder, { attest: "dstack" })).kid, kid)
     }),
   )
@@ -130,8 +143,60 @@ describe("evidence mode", () => {
       const folder = yield* temporaryFolder
       const { url } = yield* startIn(folder, { attest: "confidential-space" })
       assert.strictEqual((yield* evidenceOf(url)).status, 503)
-      yield* socketServer(join(folder, "tee.sock"), { "/v1/token": () => tokenFor("another") })
+      let nonces: unknown = "another"
+      yield* socketServer(join(folder, "tee.sock"), {
+        "/v1/token": ({ nonces: [asked] = [] }) => tokenFor(nonces === 2 ? [asked, asked] : "another"),
+      })
       assert.strictEqual((yield* evidenceOf(url)).status, 503)
+      nonces = 2
+      assert.strictEqual((yield* evidenceOf(url)).status, 503)
+    }),
+  )
+
+  for (const [provider, format, at] of [
+    ["tdx_guest", "tdx", 568],
+    ["sev_guest", "sev-snp", 80],
+  ] as const) {
+    it.live(`binds the report of ${provider}, and passes the kit's checks of evidence`, () =>
+      Effect.gen(function* () {
+        const files = configfs(provider, at)
+        const { kid, url } = yield* startIn(yield* temporaryFolder, { attest: "tsm" }, files)
+        const { body } = yield* evidenceOf(url)
+        assert.strictEqual(body["format"], format)
+        const report = Buffer.from(String(body["report"]), "base64url")
+        assert.deepStrictEqual(report.subarray(at, at + 32), Buffer.from(bindingOf(kid, body["configuration"])))
+        assert.strictEqual(files.entries.size, 0)
+        const { results } = yield* runChecks({ url: new URL(url), pins: [kid], credential: "" }, evidenceChecks, {
+          limit: Duration.seconds(20),
+        })
+        assert.deepStrictEqual(
+          results.map(({ outcome }) => outcome),
+          ["pass", "pass", "pass", "pass"],
+        )
+      }),
+    )
+  }
+
+  for (const [what, files] of [
+    ["the entry of another process, whose generation jumped", configfs("tdx_guest", 568, 1)],
+    ["a report for other data", configfs("tdx_guest", 500)],
+    ["the report of an unknown provider", configfs("cca_guest", 568)],
+  ] as const) {
+    it.live(`answers 503 when the kernel gives ${what}`, () =>
+      Effect.gen(function* () {
+        const { url } = yield* startIn(yield* temporaryFolder, { attest: "tsm" }, files)
+        assert.strictEqual((yield* evidenceOf(url)).status, 503)
+        assert.strictEqual(files.entries.size, 0)
+      }),
+    )
+  }
+
+  it.live("answers as the grammar says", () =>
+    Effect.gen(function* () {
+      const { url } = yield* startIn(yield* temporaryFolder, { attest: "tsm" }, configfs("tdx_guest", 568))
+      const cddl = readCddl(readFileSync("docs/protocol/sealed.cddl", "utf8"))
+      assert.isUndefined(cddl.fault("evidence-request", { nonce: NONCE }))
+      assert.isUndefined(cddl.fault("evidence-answer", (yield* evidenceOf(url)).body))
     }),
   )
 
@@ -156,7 +221,7 @@ describe("evidence mode", () => {
         otlpEndpoint: new URL("https://otel.example"),
       } as const
       const { url } = yield* startIn(folder, settings)
-      const text = String((yield* evidenceOf(url)).body["configuration"])
+      const text = bytesIn((yield* evidenceOf(url)).body["configuration"]).toString()
       assert.notInclude(text, "canary")
       const configuration = JSON.parse(text) as Record<string, unknown>
       assert.deepInclude(configuration, { telemetry: ["https://otel.example/"], asks_for_credentials: false })

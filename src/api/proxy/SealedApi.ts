@@ -110,7 +110,7 @@ export const EvidenceResponse = Schema.Struct({
   format: Schema.Literals(EVIDENCE_FORMATS).annotate({ description: "Determines how `report` is verified." }),
   kid: Schema.String.annotate({ description: "Thumbprint of the attestation key that the report covers." }),
   configuration: Schema.String.annotate({
-    description: "The proxy's configuration as JSON text; the report covers the hash of these bytes.",
+    description: "The proxy's configuration: base64url of I-JSON, whose hash the report covers.",
   }),
   report: Schema.String.annotate({ description: "The quote, report or token of the hardware, base64url." }),
   collateral: Schema.optionalKey(

@@ -25,6 +25,12 @@ export const nodeInput = (left: Uint8Array, right: Uint8Array): Bytes => concat(
 export const EVIDENCE_FORMATS = ["dstack", "tdx", "sev-snp", "confidential-space"] as const
 export type EvidenceFormat = (typeof EVIDENCE_FORMATS)[number]
 
+/** Position of the 64 bytes of report data: Intel's TDX quote with its header of 48 bytes; AMD 56860, table 23. */
+export const REPORT_DATA_AT = { tdx: 568, dstack: 568, "sev-snp": 80 } as const
+
+/** Report data of TDX and SEV-SNP: D and 32 zero bytes. */
+export const reportData = (binding: Uint8Array): Bytes => concat(binding, new Uint8Array(32))
+
 /** The way from one nonce to the root (RFC 6962 §2.1.1). */
 export interface EvidencePath {
   /** Position of the nonce, from 0. */
@@ -40,7 +46,7 @@ export interface EvidenceAnswer {
   readonly format: EvidenceFormat
   /** The proxy's attestation key. */
   readonly kid: string
-  /** JSON text. Its UTF-8 bytes are hashed. */
+  /** base64url of I-JSON. Its bytes are hashed. */
   readonly configuration: string
   /** base64url of the report, the quote or the token. */
   readonly report: string

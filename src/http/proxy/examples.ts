@@ -58,7 +58,7 @@ export const PROXY_EXAMPLES: Readonly<Record<string, Examples>> = {
     answer: {
       format: "tdx",
       kid: KEYS.keys[0]?.kid ?? "",
-      configuration: '{"software":"sealgate/0.1.0"}',
+      configuration: "eyJzb2Z0d2FyZSI6InNlYWxnYXRlLzAuMS4wIn0",
       report: "BAACAIEAAAA",
       path: { index: 0, size: 1, hashes: [] },
     } satisfies typeof EvidenceResponse.Encoded,

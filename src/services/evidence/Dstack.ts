@@ -1,7 +1,8 @@
 /** Evidence and keys of dstack's guest agent (dstack `sdk/curl/api.md`). */
 import { Effect, Layer, Schema } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
-import { contains, EvidencePlaces, EvidenceSource, reportData, SourceFailed } from "./EvidenceSource.ts"
+import { reportData } from "../../domain/protocol/evidence.ts"
+import { contains, EvidencePlaces, EvidenceSource, SourceFailed } from "./EvidenceSource.ts"
 import { socketCall } from "./socketPost.ts"
 
 const Hex = Schema.String.check(Schema.isPattern(/^([0-9a-f]{2})+$/i))
@@ -23,7 +24,7 @@ export const layerDstack = Layer.effect(
     const { dstackSocket } = yield* EvidencePlaces
     return EvidenceSource.of({
       report: Effect.fnUntraced(function* (binding) {
-        const asked = { report_data: reportData(binding).toString("hex") }
+        const asked = { report_data: Buffer.from(reportData(binding)).toString("hex") }
         const { event_log, quote } = yield* socketCall(dstackSocket, "/GetQuote", asked, Quote)
         const report = Buffer.from(quote, "hex")
         if (!contains("dstack", report, binding)) {

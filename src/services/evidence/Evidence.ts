@@ -74,7 +74,7 @@ const make = Effect.fnUntraced(function* (configuration: string) {
           const common = {
             format,
             kid,
-            configuration,
+            configuration: encodeBase64Url(utf8(configuration)),
             report: Buffer.from(report).toString("base64url"),
             ...(collateral === undefined ? {} : { collateral: Buffer.from(collateral).toString("base64url") }),
           }

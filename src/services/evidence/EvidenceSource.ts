@@ -1,7 +1,8 @@
 /** The machine's way to hand out evidence: one interface for all kinds of machines. */
+import * as fs from "node:fs/promises"
 import { Context, type Effect, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
-import type { EvidenceFormat } from "../../domain/protocol/evidence.ts"
+import { type EvidenceFormat, REPORT_DATA_AT, reportData } from "../../domain/protocol/evidence.ts"
 
 /** Evidence as the machine handed it out. */
 export interface Report {
@@ -18,11 +19,25 @@ export class SourceFailed extends Schema.TaggedError<SourceFailed>()("SourceFail
   }
 }
 
+/** The operations on configfs. */
+type Files = Pick<typeof fs, "mkdir" | "rmdir"> & {
+  readonly readFile: (path: string) => Promise<Buffer>
+  readonly writeFile: (path: string, data: Uint8Array) => Promise<void>
+}
+
+interface Places {
+  readonly dstackSocket: string
+  readonly tsmFolder: string
+  readonly files: Files
+  readonly confidentialSpaceSocket: string
+}
+
 /** Fixed places of the sources. No setting changes them; tests replace them with stand-ins. */
-export const EvidencePlaces = Context.Reference("sealgate/services/evidence/EvidencePlaces", {
+export const EvidencePlaces = Context.Reference<Places>("sealgate/services/evidence/EvidencePlaces", {
   defaultValue: () => ({
     dstackSocket: "/var/run/dstack.sock",
     tsmFolder: "/sys/kernel/config/tsm/report",
+    files: fs,
     confidentialSpaceSocket: "/run/container_launcher/teeserver.sock",
   }),
 })
@@ -34,16 +49,6 @@ export class EvidenceSource extends Context.Service<
     readonly report: (binding: Bytes) => Effect.Effect<Report, SourceFailed>
   }
 >()("sealgate/services/evidence/EvidenceSource") {}
-
-/** TDX and SEV-SNP sign 64 bytes: the binding and 32 zero bytes. */
-export const reportData = (binding: Bytes): Buffer => Buffer.concat([binding, Buffer.alloc(32)])
-
-/** Position of the 64 bytes in a report: AMD 56860 table 23, and Intel's TDX quote with a header of 48 bytes. */
-const REPORT_DATA_AT: Readonly<Record<"tdx" | "dstack" | "sev-snp", number>> = {
-  tdx: 568,
-  dstack: 568,
-  "sev-snp": 0x50,
-}
 
 /** Whether a TDX quote or a SEV-SNP report contains `binding`. */
 export const contains = (format: keyof typeof REPORT_DATA_AT, report: Buffer, binding: Bytes): boolean => {

@@ -1,4 +1,5 @@
 /** Stand-ins for services of confidential machines that hand out evidence. Reports have the right layout and no signature. */
+import { basename, dirname } from "node:path"
 import { createServer, type IncomingMessage } from "node:http"
 import { Effect } from "effect"
 
@@ -45,7 +46,37 @@ export const dstackAnswers: Answers = {
 
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-export const tokenFor = (nonce: string | undefined): string =>
-  `${part({ alg: "RS256" })}.${part({ eat_nonce: nonce })}.AAAA`
+export const tokenFor = (nonce: unknown): string => `${part({ alg: "RS256" })}.${part({ eat_nonce: nonce })}.AAAA`
 
 export const confidentialSpaceAnswers: Answers = { "/v1/token": ({ nonces = [] }) => tokenFor(nonces[0]) }
+
+/** configfs-tsm in memory. `writesBy` others happen to an entry after each write to it. */
+export const configfs = (provider: string, at: number, writesByOthers = 0) => {
+  const entries = new Map<string, { generation: number; data: Buffer }>()
+  const entryOf = (path: string) => {
+    const entry = entries.get(dirname(path))
+    if (entry === undefined) throw Object.assign(new Error("missing"), { code: "ENOENT" })
+    return entry
+  }
+  return {
+    entries,
+    mkdir: async (path: string) => void entries.set(path, { generation: 0, data: Buffer.alloc(0) }),
+    rmdir: async (path: string) => void entries.delete(path),
+    writeFile: async (path: string, data: Uint8Array) => {
+      const entry = entryOf(path)
+      entry.data = Buffer.from(data)
+      entry.generation += 1 + writesByOthers
+    },
+    readFile: async (path: string): Promise<Buffer> => {
+      const { data, generation } = entryOf(path)
+      const files: Readonly<Record<string, Buffer>> = {
+        generation: Buffer.from(`${generation}\n`),
+        provider: Buffer.from(`${provider}\n`),
+        outblob: Buffer.concat([Buffer.alloc(at), data]),
+      }
+      const file = files[basename(path)]
+      if (file === undefined) throw Object.assign(new Error("missing"), { code: "ENOENT" })
+      return file
+    },
+  }
+}
