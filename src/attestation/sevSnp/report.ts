@@ -73,7 +73,7 @@ export const checkSignature = ({ bytes }: SnpReport, key: KeyObject): void => {
     "The signature exceeds P-384.",
   )
   must(key.asymmetricKeyDetails?.namedCurve === "secp384r1", "signature-wrong", "The leaf's key is not of P-384.")
-  const signature = Buffer.concat(scalars.map((scalar) => Buffer.from(scalar.subarray(0, P384)).reverse()))
+  const signature = Buffer.concat(scalars.map((scalar) => scalar.subarray(0, P384).toReversed()))
   const valid = verify("sha384", bytes.subarray(0, SIGNATURE), { key, dsaEncoding: "ieee-p1363" }, signature)
   must(valid, "signature-wrong", "The report's signature is wrong.")
 }

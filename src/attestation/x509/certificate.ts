@@ -25,7 +25,7 @@ const EXTENSIONS = 0xa3
 const VERSION = 0xa0
 
 /** Critical extensions that the chain check, or Node, understands. */
-const UNDERSTOOD = ["2.5.29.19", "2.5.29.15"]
+const UNDERSTOOD = new Set(["2.5.29.19", "2.5.29.15"])
 
 export const serialOf = (content: Uint8Array): string => Buffer.from(content).toString("hex").replace(/^0+/, "")
 
@@ -53,7 +53,7 @@ export const certificateOf = (der: Uint8Array): Certificate => {
     const name = oidOf(oid.content)
     must(!extensions.has(name), MALFORMED, `A certificate has the extension ${name} twice.`)
     const critical = parts.length === 3 && integerOf(parts[1]?.content ?? new Uint8Array()) !== 0
-    must(!critical || UNDERSTOOD.includes(name), "chain-unknown-extension", `Critical extension ${name} is unknown.`)
+    must(!critical || UNDERSTOOD.has(name), "chain-unknown-extension", `Critical extension ${name} is unknown.`)
     extensions.set(name, value.content)
   }
   return {
