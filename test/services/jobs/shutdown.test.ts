@@ -111,7 +111,8 @@ describeDatabases("workers during a shutdown", (database) => {
     return Effect.scoped(
       Effect.gen(function* () {
         const layer = yield* database.create
-        const { context } = yield* start(gateway(layer, program, { workers: 2 }))
+        // Without polls, no claim is under way when the drain begins; such a claim could take the late job.
+        const { context } = yield* start(gateway(layer, program, { workers: 2, poll: Duration.hours(1) }))
         const { agent, tenant } = yield* use(context, makeAgent())
         const jobs = yield* use(context, Jobs)
         const under = yield* jobs.enqueue(tenant, agent.id, { task: "under way" })
@@ -123,7 +124,7 @@ describeDatabases("workers during a shutdown", (database) => {
         )
         const late = yield* jobs.enqueue(tenant, agent.id, { task: "late" })
         yield* gate("late").open
-        // Several times as long as an idle worker takes to look for work on its own.
+        // Several times as long as a worker that the late job woke would take to claim it.
         yield* Effect.sleep("300 millis")
         yield* gate("under way").open
         yield* Fiber.join(draining)
