@@ -1,6 +1,7 @@
 /** Readiness and gauges of a gateway, for operators. */
 import { statfs } from "node:fs/promises"
 import { Duration, Effect, Layer, Option } from "effect"
+import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { measure } from "../services/lifecycle/MeasuredGauges.ts"
@@ -17,11 +18,31 @@ const FRESH = Duration.seconds(1)
 /** Least free disk space in bytes. A job with its task and steps may not fit in less. */
 const ROOM = 8 * 1024 * 1024
 
-/** Whether the disk of an embedded database has room. A full disk can still be read, so queries do not reveal it. */
-const hasRoom = (database: GatewaySettings["databaseUrl"]): Effect.Effect<boolean> => {
-  if (database.kind !== "sqlite" || database.filename === ":memory:") return Effect.succeed(true)
-  const space = Effect.tryPromise(() => statfs(database.filename))
-  return Effect.match(space, { onFailure: () => true, onSuccess: ({ bavail, bsize }) => bavail * bsize >= ROOM })
+/** How often the disk is looked at, for the log. */
+const LOOK_EVERY = Duration.seconds(10)
+
+/**
+ * Returns why the disk of an embedded database is too full, if it is. A full disk can still be read, so queries do not
+ * reveal it. Logs when it fills up and when there is room again, each once.
+ */
+const makeFullness = (database: GatewaySettings["databaseUrl"]): Effect.Effect<string | undefined> => {
+  if (database.kind !== "sqlite" || database.filename === ":memory:") return Effect.undefined
+  const { filename } = database
+  const full = `less than ${ROOM / 1024 / 1024} MiB are free on the disk of ${filename}`
+  let wasFull = false
+  const log = (isFull: boolean) => {
+    if (isFull === wasFull) return Effect.void
+    wasFull = isFull
+    return isFull
+      ? Effect.logError(`The database cannot grow: ${full}. Free space there; until then this gateway is not ready`)
+      : Effect.logInfo(`The disk of ${filename} has room again`)
+  }
+  return Effect.tryPromise(() => statfs(filename)).pipe(
+    // A disk that cannot be measured says nothing about its room.
+    Effect.match({ onFailure: () => false, onSuccess: ({ bavail, bsize }) => bavail * bsize < ROOM }),
+    Effect.tap(log),
+    Effect.map((isFull) => (isFull ? full : undefined)),
+  )
 }
 
 /** Readiness, which depends on the database, and the gauges of process and queue. */
@@ -30,6 +51,8 @@ export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =
     ReadinessProbe,
     Effect.gen(function* () {
       const jobs = yield* Jobs
+      const fullness = makeFullness(settings.databaseUrl)
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_EVERY), fullness)))
       /** Counts of open jobs, if the database answers in time. */
       const queueState = yield* Effect.option(jobs.queueState).pipe(
         Effect.timeoutOption(DATABASE_PATIENCE),
@@ -38,12 +61,13 @@ export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =
       )
       yield* measure(Effect.flatMap(queueState, Option.match({ onNone: () => Effect.void, onSome: queueObserved })))
       return yield* ReadinessProbe.make(
-        Effect.map(Effect.all([queueState, hasRoom(settings.databaseUrl)]), ([queue, isRoomy]) => {
-          const ok = Option.isSome(queue) && isRoomy
+        Effect.map(Effect.all([queueState, fullness]), ([queue, full]) => {
+          const reason = Option.isNone(queue) ? "it does not answer; the log has the reason" : full
+          const ok = reason === undefined
           return {
             ok,
             members: {
-              database: { kind: settings.databaseUrl.kind, ok },
+              database: { kind: settings.databaseUrl.kind, ok, ...withoutUndefined({ reason }) },
               ...(Option.isSome(queue) ? { queue: { depth: queue.value.queued } } : {}),
             },
           }

@@ -156,7 +156,7 @@ it.live("/health and the operator's /ready report the proxy's state without call
           },
           ...SLOTS.slice(1).map((provider) => ({ provider, configured: false as const })),
         ],
-        tls: { mode: "off", expires_at: null, last_reload_error: null },
+        tls: { mode: "off", expires_at: null, last_reload_error: null, invalid: null },
         redis: "off",
         key_storage: "guarded",
         sessions: { live: 1, max: 7 },

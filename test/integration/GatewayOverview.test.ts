@@ -156,7 +156,7 @@ describeDatabases("the gateway's overview", (database) => {
       await (await alice.agents.execute(id, { task: "x" })).wait().catch(() => undefined)
       const [seen] = await alice.routing.providers()
       assert.deepInclude(seen?.last_failure, { model: "gpt-6-sol", outcome: "unauthorized" })
-      assert.hasAllKeys(seen?.fault, ["since", "model", "outcome"])
+      assert.hasAllKeys(seen?.fault, ["since", "model", "outcome", "lasting"])
       assert.notProperty(seen, "models")
       const [theirs] = await mallory.routing.providers()
       assert.isNull(theirs?.last_failure)

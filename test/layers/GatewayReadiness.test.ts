@@ -1,7 +1,8 @@
 /** What asking the gateway for its state costs the database. */
 import { existsSync } from "node:fs"
+import { statfs } from "node:fs/promises"
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Layer } from "effect"
+import { Duration, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { layerReadiness } from "../../src/layers/GatewayReadiness.ts"
 import { StorageUnavailable } from "../../src/domain/operations/storage.ts"
@@ -10,6 +11,8 @@ import { Drain } from "../../src/services/lifecycle/Drain.ts"
 import { measureAll } from "../../src/services/lifecycle/MeasuredGauges.ts"
 import { ReadinessProbe } from "../../src/services/lifecycle/ReadinessProbe.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
+
+const AWAY = "it does not answer; the log has the reason"
 
 it.effect("readiness and metrics share one query of the jobs, cached for a second", () => {
   const database = { looked: 0, away: false }
@@ -40,7 +43,7 @@ it.effect("readiness and metrics share one query of the jobs, cached for a secon
     yield* TestClock.adjust("1 millis")
     database.away = true
     for (const said of yield* askAtOnce) {
-      assert.deepInclude(said, { status: "unavailable", database: { kind: "sqlite", ok: false } })
+      assert.deepInclude(said, { status: "unavailable", database: { kind: "sqlite", ok: false, reason: AWAY } })
     }
     assert.strictEqual(database.looked, 2)
   }).pipe(Effect.provide(layer))
@@ -50,7 +53,8 @@ it.effect("readiness and metrics share one query of the jobs, cached for a secon
 it.effect.runIf(existsSync("/proc/version"))("a gateway whose database's disk is full is not ready", () =>
   Effect.gen(function* () {
     const { report } = yield* ReadinessProbe
-    assert.deepInclude(yield* report, { status: "unavailable", database: { kind: "sqlite", ok: false } })
+    const reason = "less than 8 MiB are free on the disk of /proc/version"
+    assert.deepInclude(yield* report, { status: "unavailable", database: { kind: "sqlite", ok: false, reason } })
   }).pipe(
     Effect.provide(
       layerReadiness({ databaseUrl: { kind: "sqlite", filename: "/proc/version" } }).pipe(
@@ -62,4 +66,28 @@ it.effect.runIf(existsSync("/proc/version"))("a gateway whose database's disk is
       ),
     ),
   ),
+)
+
+it.effect.runIf(existsSync("/proc/version"))("a disk that is full is logged once, although nobody asks", () =>
+  Effect.gen(function* () {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
+    const layer = layerReadiness({ databaseUrl: { kind: "sqlite", filename: "/proc/version" } }).pipe(
+      Layer.provide([Layer.mock(Jobs, {}), Upstream.layerEcho, Drain.layer({ grace: Duration.seconds(1) })]),
+      Layer.provide(Logger.layer([logger])),
+    )
+    yield* Layer.build(layer)
+    for (let i = 0; i < 3; i++) {
+      yield* TestClock.adjust("10 seconds")
+      // The disk is measured in real time.
+      yield* Effect.promise(() => statfs("/proc/version"))
+    }
+    assert.deepStrictEqual(
+      lines.filter((line) => line.includes("disk")),
+      [
+        "Error: The database cannot grow: less than 8 MiB are free on the disk of /proc/version. " +
+          "Free space there; until then this gateway is not ready",
+      ],
+    )
+  }).pipe(Effect.scoped),
 )

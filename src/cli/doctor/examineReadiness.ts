@@ -6,7 +6,12 @@ import { probe, reasonOf } from "./probe.ts"
 import { seen } from "./seen.ts"
 
 const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
-  providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")
+  providers
+    .map(({ fault, model, provider }) => {
+      const why = fault === null ? "" : `: ${fault.reason ?? fault.outcome}`
+      return `${provider} (${model})${why}`
+    })
+    .join(", ")
 
 const PROVIDER_FIX =
   "Check the provider's status page, and the proxy's log for the reason: key, quota, address or model."
@@ -20,9 +25,9 @@ const ONLY_ECHO = warning(
 const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
   const configured = readiness.providers.filter((provider) => provider.configured)
   const failing = configured.filter(({ circuit }) => circuit !== "closed")
-  const rest = configured.filter(({ circuit, fault }) => circuit === "closed" && fault === null)
+  const rest = configured.filter(({ circuit, fault }) => circuit === "closed" && fault?.lasting !== true)
   const findings: Array<Finding> = configured.flatMap(({ fault, provider }) => {
-    if (fault === null) return []
+    if (fault?.lasting !== true) return []
     const { fix, model, outcome, reason } = fault
     return [error("providers", `Calls to ${provider} (${model}) fail: ${reason ?? outcome}.`, `At the proxy, ${fix}.`)]
   })
@@ -48,12 +53,18 @@ const keys = ({ key_storage }: Readiness): Finding =>
 /** Share of the maximum of sessions above which to warn. */
 const NEARLY_FULL = 0.9
 
-const state = ({ draining, sessions, status, tls }: Readiness): ReadonlyArray<Finding> => {
+const state = ({ draining, redis, sessions, status, tls }: Readiness): ReadonlyArray<Finding> => {
   const findings: Array<Finding> = []
+  if (redis === "down") {
+    findings.push(warning("limits", "Redis does not answer: each process counts its limits alone.", "Check REDIS_URL."))
+  }
   if (draining) findings.push(error("ready", "The proxy is shutting down.", "Wait for it to start again."))
   else if (status === "ready") findings.push(ok("ready", "The proxy is ready."))
   else if (status === "degraded") findings.push(ok("ready", "The proxy is ready, but degraded."))
   else findings.push(error("ready", "The proxy is not ready.", "See the other findings."))
+  if (tls.invalid !== null) {
+    findings.push(error("certificate", `Clients refuse the server: ${tls.invalid}`, "Replace the certificate's files."))
+  }
   if (tls.last_reload_error !== null) {
     const says = `The proxy could not load changed certificate files: ${tls.last_reload_error}`
     findings.push(warning("certificate", says, "Fix the files; the proxy reloads them when they change."))

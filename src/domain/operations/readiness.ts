@@ -12,17 +12,21 @@ const ConfiguredProvider = Schema.Struct({
   circuit: Schema.Literals(["closed", "open", "half-open"]),
   /** When a call last succeeded, as an RFC 3339 time. */
   last_success: Schema.NullOr(Schema.String),
-  /** A failure that the operator must fix, such as a refused key; cleared when a call succeeds. */
+  /** Why its calls fail; cleared when one succeeds. */
   fault: Schema.NullOr(
     Schema.Struct({
       /** As an RFC 3339 time. */
       since: Schema.String,
       /** The model that was called. */
       model: Schema.String,
+      /** The server that was called, with its port. */
+      host: Schema.NullOr(Schema.String),
       /** The same value as in metrics. */
       outcome: FailureKind,
       /** HTTP status or connection error, if there was one. */
       reason: Schema.NullOr(Schema.String),
+      /** Whether only the operator can fix it, such as a refused key. Other faults may pass. */
+      lasting: Schema.Boolean,
       fix: Schema.String,
     }),
   ),
@@ -42,6 +46,8 @@ export const TlsReadiness = Schema.Struct({
   expires_at: Schema.NullOr(Schema.String),
   /** Why the last reload of changed certificate files failed. */
   last_reload_error: Schema.NullOr(Schema.String),
+  /** Why clients refuse the certificate in use, such as its expiry. */
+  invalid: Schema.NullOr(Schema.String),
 })
 export type TlsReadiness = typeof TlsReadiness.Type
 
@@ -59,7 +65,14 @@ export const Readiness = Schema.Struct({
   redis: Schema.optionalKey(Schema.Literals(["up", "down", "off"])),
   key_storage: Schema.optionalKey(Schema.Literals(["guarded", "plain"])),
   sessions: Schema.optionalKey(Schema.Struct({ live: Schema.Int, max: Schema.Int })),
-  database: Schema.optionalKey(Schema.Struct({ kind: Schema.Literals(["sqlite", "postgres"]), ok: Schema.Boolean })),
+  /** `reason`: why it is not `ok`. */
+  database: Schema.optionalKey(
+    Schema.Struct({
+      kind: Schema.Literals(["sqlite", "postgres"]),
+      ok: Schema.Boolean,
+      reason: Schema.optionalKey(Schema.String),
+    }),
+  ),
   queue: Schema.optionalKey(Schema.Struct({ depth: Schema.Int })),
 })
 export type Readiness = typeof Readiness.Type
@@ -75,9 +88,9 @@ export const PublicReadiness = Schema.Struct({
 })
 export type PublicReadiness = typeof PublicReadiness.Type
 
-/** Whether a provider's circuit is not closed, or its calls fail until the operator fixes something. */
+/** Whether a provider's circuit is not closed, or its calls fail until the operator fixes something. One failure is no sign. */
 export const isFailing = (provider: ProviderReadiness): boolean =>
-  provider.configured && (provider.circuit !== "closed" || provider.fault !== null)
+  provider.configured && (provider.circuit !== "closed" || provider.fault?.lasting === true)
 
 /** The part of a report that is public. */
 export const publicReadiness = ({ providers, status, tls }: Readiness): PublicReadiness => {

@@ -19,11 +19,14 @@ export const ProviderHealth = Schema.Struct({
       reason: Schema.optionalKey(
         Schema.NullOr(Schema.String.annotate({ description: "HTTP status or connection error, if there was one." })),
       ),
-      fix: Schema.optionalKey(Schema.String.annotate({ description: "The setting to check." })),
+      host: Schema.optionalKey(
+        Schema.NullOr(Schema.String.annotate({ description: "The server that was called, with its port." })),
+      ),
+      lasting: Schema.Boolean.annotate({ description: "Whether only the operator can fix it. Others may pass." }),
+      fix: Schema.optionalKey(Schema.String.annotate({ description: "What to check." })),
     }),
   ).annotate({
-    description:
-      "A failure that only the operator can fix, until a call succeeds. Administrators see `reason` and `fix`.",
+    description: "Why its calls fail, until one succeeds. Administrators see `host`, `reason` and `fix`.",
   }),
   last_failure: Schema.NullOr(
     Schema.Struct({

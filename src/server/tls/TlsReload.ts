@@ -65,6 +65,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
   const asked = yield* hangups
   let inUse = first
   let error: string | null = null
+  let invalid: string | undefined
 
   const takeOver = Effect.fnUntraced(function* (loaded: LoadedTls) {
     const { clientCa } = inUse.contents
@@ -72,6 +73,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
     if (clientCa !== undefined && loaded.contents.clientCa?.equals(clientCa) !== true) connections.retire()
     inUse = loaded
     error = null
+    invalid = undefined
     yield* Metric.update(certificateExpiry, DateTime.toEpochMillis(loaded.expiresAt) / 1000)
     yield* Metric.update(reloads({ outcome: "success" }), 1)
     yield* Effect.logInfo("TLS certificate reloaded").pipe(
@@ -87,6 +89,13 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
     yield* Effect.logError(`TLS certificate not reloaded, the old one stays in use: ${problem}`)
   })
 
+  /** Logs when the certificate in use ceases to be valid, once. */
+  const checkValidity = Effect.gen(function* () {
+    const problem = outsideValidity(inUse, yield* DateTime.now)
+    if (problem !== undefined && problem !== invalid) yield* Effect.logError(`clients refuse this server: ${problem}`)
+    invalid = problem
+  })
+
   const watch = Effect.gen(function* () {
     let seen = first.contents.digest
     let patience = INTERVAL
@@ -97,6 +106,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
       const isSettled = id === seen
       seen = id
       patience = isSettled ? INTERVAL : SETTLE
+      yield* checkValidity
       const isNew = error !== null || id !== inUse.contents.digest
       if (!isAsked && !(isSettled && isNew)) continue
       yield* checkNow(look, minVersion).pipe(
@@ -105,8 +115,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
     }
   })
 
-  const problem = outsideValidity(first, yield* DateTime.now)
-  if (problem !== undefined) yield* Effect.logWarning(`clients will refuse this server: ${problem}`)
+  yield* checkValidity
   yield* Metric.update(certificateExpiry, DateTime.toEpochMillis(first.expiresAt) / 1000)
   // Both series exist from the start: one that began with its first failure would show no increase.
   for (const outcome of ["success", "failure"]) yield* Metric.update(reloads({ outcome }), 0)
@@ -115,5 +124,6 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
     mode: files.clientCa === undefined ? "tls" : "mtls",
     expires_at: DateTime.formatIso(inUse.expiresAt),
     last_reload_error: error,
+    invalid: invalid ?? null,
   }))
 })

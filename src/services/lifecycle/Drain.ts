@@ -85,7 +85,7 @@ export class Drain extends Context.Service<
           drain: Effect.gen(function* () {
             draining = true
             yield* Deferred.succeed(begun, undefined)
-            if (inFlight.size === 0) return
+            if (inFlight.size === 0) return yield* Effect.logInfo("shutting down; nothing is in flight")
             const grace = Duration.format(settings.grace)
             yield* counted(Effect.logInfo(`shutting down; waiting up to ${grace} for what is in flight`))
             const [waited, finished] = yield* Effect.timed(Effect.timeoutOption(Deferred.await(idle), settings.grace))

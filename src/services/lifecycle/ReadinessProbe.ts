@@ -53,7 +53,12 @@ const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
   fault:
     status.fault === undefined
       ? null
-      : { ...status.fault, since: timeOf(status.fault.since), reason: status.fault.reason ?? null },
+      : {
+          ...status.fault,
+          since: timeOf(status.fault.since),
+          host: status.fault.host ?? null,
+          reason: status.fault.reason ?? null,
+        },
 })
 
 const timeOf = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))

@@ -47,7 +47,7 @@ const outcomeOf = (error: ProviderFailure | OutOfTime | undefined): AttemptOutco
   return error._tag === "OutOfTime" ? "timeout" : error.kind
 }
 
-/** Logs a failed call, once per fault of a model so that the log is not flooded. */
+/** Logs a failed call when it begins a fault, or one that changes; others are for debugging. */
 export const logFailure = (
   faults: Faults,
   target: Target,
@@ -60,3 +60,19 @@ export const logFailure = (
       Effect.annotateLogs({ provider, model, outcome, cause, ...annotations }),
     )
   })
+
+/** Logs the end of the faults of a provider's model that a successful call ends. */
+export const logRecovery = (faults: Faults, { provider }: Target, model: string, now: number): Effect.Effect<void> => {
+  const ended = faults.succeeded(provider.id, model)
+  if (ended.length === 0) return Effect.void
+  return Effect.forEach(
+    ended,
+    ({ host, model, outcome, since }) =>
+      Effect.logInfo("Provider works again").pipe(
+        Effect.annotateLogs(
+          withoutUndefined({ provider: provider.id, model, outcome, host, after_s: Math.round((now - since) / 1000) }),
+        ),
+      ),
+    { discard: true },
+  )
+}

@@ -1,4 +1,4 @@
-/** Lasting faults of providers: logged once, and shown in `/ready` until they are fixed. */
+/** Faults of providers: logged when they begin and when they end, and shown in `/ready` meanwhile. */
 import { Duration } from "effect"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { type FailureKind, failureRules } from "../../domain/upstream/failures.ts"
@@ -6,16 +6,20 @@ import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 
-/** How long the same fault of the same model is not logged again. */
+/** How long the same fault of the same model is not logged again, so that one that comes and goes does not fill the log. */
 export const REPEAT = Duration.minutes(10)
 
-/** A fault that only the operator can fix. `since` is in milliseconds since the epoch. */
+/** The latest failure of a model since its last success. `since` is in milliseconds since the epoch. */
 export interface Fault {
   readonly since: number
   /** The label of the model that was called. */
   readonly model: string
+  /** The server that was called, with its port. */
+  readonly host: string | undefined
   readonly outcome: FailureKind
   readonly reason: string | undefined
+  /** Whether only the operator can fix it: neither waiting nor the caller can. */
+  readonly lasting: boolean
   readonly fix: string
 }
 
@@ -28,23 +32,39 @@ interface FaultLine {
 export interface Faults {
   /** Notes a failed call. `now` is in milliseconds since the epoch; `model` is the label of the target's model. */
   readonly failed: (target: Target, model: string, failure: ProviderFailure, now: number) => FaultLine
-  readonly succeeded: (provider: ProviderId, model: string) => void
+  /** Notes a call that succeeded. Returns the faults that this ends and whose beginning was logged. */
+  readonly succeeded: (provider: ProviderId, model: string) => ReadonlyArray<Fault>
+  /** The fault to show of a provider: the latest one, but first those that only the operator can fix. */
   readonly of: (provider: ProviderId) => Fault | undefined
 }
 
-const fixOf = (provider: ProviderId, kind: FailureKind): string => {
+const fixOf = (provider: ProviderId, kind: FailureKind, lasting: boolean): string => {
   const slot = provider.toUpperCase()
   if (kind === "unauthorized") return `check ${slot}_API_KEY, and the account that it belongs to`
   if (kind === "unknown-model") return `check ${slot}_MODEL, or the targets of the routing`
-  return `check ${slot}_BASE_URL`
+  if (kind === "rate-limited") return "lower the load, or raise the limit of the account"
+  if (failureRules[kind].against === "provider") return `check ${slot}_BASE_URL, DNS and the firewall`
+  if (lasting) return `check ${slot}_BASE_URL`
+  return "check the provider's status page"
 }
 
-/** Whether only the operator can fix it: neither waiting nor the caller can. */
 const isLasting = ({ named }: Target, { kind, lasting }: ProviderFailure): boolean =>
   failureRules[kind].operator || lasting === true || (kind === "unknown-model" && named !== true)
 
+/** Whether a success of another model leaves the fault as it is. */
+const isOfModel = ({ outcome }: Fault): boolean =>
+  outcome === "unknown-model" || ["target", "pace"].includes(failureRules[outcome].against ?? "")
+
+interface Open {
+  readonly fault: Fault
+  readonly isLogged: boolean
+}
+
+const NONE: ReadonlyArray<Fault> = []
+
 export const makeFaults = (): Faults => {
-  const faults = new Map<ProviderId, Fault>()
+  /** By provider and label, in the order in which they began. Bounded: both are from short lists. */
+  const open = new Map<ProviderId, Map<string, Open>>()
   /** When each fault was last logged. Bounded: providers, labels, kinds and reasons are from short lists. */
   const logged = new Map<string, number>()
 
@@ -54,24 +74,35 @@ export const makeFaults = (): Faults => {
       const { id, server } = target.provider
       const host = server === undefined ? undefined : `${server.address}:${server.port}`
       const lasting = isLasting(target, failure)
-      const fix = lasting ? fixOf(id, kind) : undefined
-      if (fix !== undefined) {
-        const known = faults.get(id)
-        const isSame = known?.outcome === kind && known.model === model && known.reason === reason
-        if (!isSame) faults.set(id, { since: now, model, outcome: kind, reason, fix })
-      }
-      const annotations = withoutUndefined({ host, reason, fix })
       // A failure that concerns the request says nothing about the provider.
-      if (!lasting && failureRules[kind].against === undefined) return { level: "Debug", annotations }
+      if (!lasting && failureRules[kind].against === undefined) {
+        return { level: "Debug", annotations: withoutUndefined({ host, reason }) }
+      }
+      const ofProvider = open.get(id) ?? new Map<string, Open>()
+      open.set(id, ofProvider)
+      const known = ofProvider.get(model)
+      const isSame = known?.fault.outcome === kind && known.fault.reason === reason
+      const fix = fixOf(id, kind, lasting)
+      const annotations = withoutUndefined({ host, reason, fix })
+      if (isSame) return { level: "Debug", annotations }
       const key = JSON.stringify([id, model, kind, reason])
-      if (now - (logged.get(key) ?? -Infinity) < Duration.toMillis(REPEAT)) return { level: "Debug", annotations }
-      logged.set(key, now)
-      return { level: lasting ? "Warn" : "Info", annotations }
+      const isDue = now - (logged.get(key) ?? -Infinity) >= Duration.toMillis(REPEAT)
+      if (isDue) logged.set(key, now)
+      const fault = { since: known?.fault.since ?? now, model, host, outcome: kind, reason, lasting, fix }
+      ofProvider.delete(model)
+      ofProvider.set(model, { fault, isLogged: isDue || known?.isLogged === true })
+      return { level: isDue ? (lasting ? "Warn" : "Info") : "Debug", annotations }
     },
     succeeded: (provider, model) => {
-      const known = faults.get(provider)
-      if (known !== undefined && (known.outcome !== "unknown-model" || known.model === model)) faults.delete(provider)
+      const ofProvider = open.get(provider)
+      if (ofProvider === undefined || ofProvider.size === 0) return NONE
+      const ended = [...ofProvider.values()].filter(({ fault }) => fault.model === model || !isOfModel(fault))
+      for (const { fault } of ended) ofProvider.delete(fault.model)
+      return ended.filter(({ isLogged }) => isLogged).map(({ fault }) => fault)
     },
-    of: (provider) => faults.get(provider),
+    of: (provider) => {
+      const faults = [...(open.get(provider)?.values() ?? [])].map(({ fault }) => fault)
+      return faults.findLast(({ lasting }) => lasting) ?? faults.at(-1)
+    },
   }
 }

@@ -8,7 +8,7 @@ import { failureRules } from "../../domain/upstream/failures.ts"
 import type { Attempt, UpstreamError, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import type { Timer } from "../Timer.ts"
 import type { Turn } from "./Affinity.ts"
-import { logFailure, record } from "./Attempts.ts"
+import { logFailure, logRecovery, record } from "./Attempts.ts"
 import { backoff } from "./Backoff.ts"
 import type { Bulkhead } from "./Bulkhead.ts"
 import type { AnswerForm, Call, CallLimits } from "./Calls.ts"
@@ -171,8 +171,7 @@ export class RequestHandling<A> {
           if (failure !== undefined) return logFailure(faults, target, recorded, failure)
           if (attempt.outcome !== "success") return Effect.void
           book.succeeded(target, finishedAt)
-          faults.succeeded(id, model)
-          return Effect.void
+          return logRecovery(faults, target, model, finishedAt)
         })
       })
     })

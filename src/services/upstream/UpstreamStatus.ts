@@ -21,7 +21,7 @@ export interface ProviderStatus {
   /** Open only if nothing of the provider can be called. */
   readonly circuit: CircuitState
   readonly lastSuccess: Option.Option<number>
-  /** The fault that only the operator can fix, until a call succeeds. */
+  /** The reason why its calls fail, until one succeeds. */
   readonly fault: Fault | undefined
   /** The known targets that were called so far. */
   readonly targets: ReadonlyArray<TargetStatus>

@@ -42,7 +42,12 @@ describe.runIf(hasOpenssl)("TLS", () => {
         assert.strictEqual(completion.choices[0]?.message.content, "hello")
         assert.strictEqual(await (await client.stream({ prompt: "one two" })).text(), "one two")
         const { tls } = await jsonOf(await globalThis.fetch(`${proxy.operatorUrl}/ready`))
-        assert.deepStrictEqual(tls, { mode: "tls", expires_at: expiryOf(server), last_reload_error: null })
+        assert.deepStrictEqual(tls, {
+          mode: "tls",
+          expires_at: expiryOf(server),
+          last_reload_error: null,
+          invalid: null,
+        })
         // Somebody else's certificate, an old protocol version, and no TLS at all get nowhere.
         const other = makeCertificate(join(server.cert, ".."), "other")
         for (const refused of [

@@ -124,6 +124,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
             mode: "tls",
             expires_at: expiryOf(next),
             last_reload_error: null,
+            invalid: null,
           })
         }
       }),
@@ -307,6 +308,22 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
       // Alerts see increases, which need a first value.
       const outcomes = before.get("sealgate_tls_reloads_total")?.samples.map(({ labels }) => labels["outcome"])
       assert.sameMembers([...(outcomes ?? [])], ["success", "failure"])
+    }),
+  )
+
+  today("are reported as refused once the one in use expires, until another replaces it", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const short = { from: new Date(Date.now() - DAY_MS), to: new Date(Date.now() + 600_000) }
+      const first = makeCertificateFor(folder, "first", short)
+      const used: Certificate = { cert: join(folder, "used.crt"), key: join(folder, "used.key") }
+      install(first, used)
+      const server = yield* startTls("proxy", { server: used })
+      assert.isNull((yield* Effect.promise(() => readiness(server))).invalid)
+      yield* TestClock.adjust("10 minutes")
+      yield* passUntil(async () => /expired at/.test((await readiness(server)).invalid ?? ""))
+      install(makeCertificate(folder, "second"), used)
+      yield* passUntil(async () => (await readiness(server)).invalid === null)
     }),
   )
 

@@ -359,8 +359,10 @@ describe("the log", () => {
     ["unauthorized", "WARN", "check PROVIDER1_API_KEY, and the account that it belongs to"],
     ["redirected", "WARN", "check PROVIDER1_BASE_URL"],
     ["unknown-model", "WARN", "check PROVIDER1_MODEL, or the targets of the routing"],
-    ["unavailable", "INFO", undefined],
-    ["slow", "INFO", undefined],
+    ["unavailable", "INFO", "check the provider's status page"],
+    ["rate-limited", "INFO", "lower the load, or raise the limit of the account"],
+    ["unreachable", "INFO", "check PROVIDER1_BASE_URL, DNS and the firewall"],
+    ["slow", "INFO", "check the provider's status page"],
     ["invalid-request", "DEBUG", undefined],
   ] as const)("says of a call that ended %s with %s what there is to mend", ([kind, level, fix]) =>
     Effect.gen(function* () {

@@ -19,7 +19,9 @@ const setUp = Effect.fnUntraced(function* (script: Script) {
   const lines: Array<Readonly<Record<string, unknown>>> = []
   const logger = Logger.make((options) => {
     const { annotations, level, message } = Logger.formatStructured.log(options)
-    if (message === "Provider call failed" && level !== "DEBUG") lines.push({ level, ...annotations })
+    if (level === "DEBUG") return
+    if (message === "Provider call failed") lines.push({ level, ...annotations })
+    if (message === "Provider works again") lines.push({ level, message, ...annotations })
   })
   const complete = (request: UpstreamRequest = ask()) =>
     passingTime(Effect.provide(Effect.exit(upstream.complete(request)), Logger.layer([logger])), "1 second")
@@ -28,29 +30,42 @@ const setUp = Effect.fnUntraced(function* (script: Script) {
 })
 
 describe("a fault hidden by failover", () => {
-  it.effect("is logged once with host and reason, and again after 10 minutes", () =>
+  it.effect("is logged once when it begins and once when it ends, and is in the status meanwhile", () =>
     Effect.gen(function* () {
-      const { complete, lines } = yield* setUp([fails("unavailable", { reason: "status 500" })])
+      const { complete, fault, first, lines } = yield* setUp([fails("unavailable", { reason: "status 500" })])
       for (let i = 0; i < 3; i++) yield* complete()
-      const line = {
-        level: "INFO",
-        provider: "provider1",
-        model: "provider1-model",
-        outcome: "unavailable",
-        cause: "first",
-        host: "api.example.com:443",
-        reason: "status 500",
-      }
-      assert.deepStrictEqual(lines, [line])
-      // Each time, however long it lasts.
-      for (let times = 2; times <= 4; times++) {
-        yield* TestClock.adjust(REPEAT)
-        for (let i = 0; i < 3; i++) yield* complete()
-        assert.deepStrictEqual(
-          lines,
-          Array.from({ length: times }, () => line),
-        )
-      }
+      yield* TestClock.adjust(REPEAT)
+      yield* complete()
+      const about = { provider: "provider1", model: "provider1-model", outcome: "unavailable" }
+      const host = "api.example.com:443"
+      const fix = "check the provider's status page"
+      const begun = { level: "INFO", ...about, cause: "first", host, reason: "status 500", fix }
+      assert.deepStrictEqual(lines, [begun])
+      assert.deepInclude(yield* fault, { host, reason: "status 500", lasting: false, fix })
+      first.always(says("ok"))
+      for (let i = 0; i < 2; i++) yield* complete()
+      assert.isUndefined(yield* fault)
+      assert.lengthOf(lines, 2)
+      const { after_s: after, ...ended } = lines[1] ?? {}
+      assert.deepStrictEqual(ended, { level: "INFO", message: "Provider works again", ...about, host })
+      assert.isAtLeast(Number(after), 600)
+    }),
+  )
+
+  it.effect("that comes and goes is logged once in 10 minutes", () =>
+    Effect.gen(function* () {
+      const { complete, first, lines } = yield* setUp([fails("unavailable", { reason: "status 500" })])
+      const comeAndGo = Effect.gen(function* () {
+        first.always([fails("unavailable", { reason: "status 500" })])
+        yield* complete()
+        first.always(says("ok"))
+        yield* complete()
+      })
+      for (let i = 0; i < 3; i++) yield* comeAndGo
+      assert.lengthOf(lines, 2)
+      yield* TestClock.adjust(REPEAT)
+      yield* comeAndGo
+      assert.lengthOf(lines, 4)
     }),
   )
 
@@ -61,11 +76,13 @@ describe("a fault hidden by failover", () => {
       yield* complete()
       const { since, ...rest } = (yield* fault) ?? { since: undefined }
       assert.isDefined(since)
-      const fix = "check PROVIDER1_BASE_URL"
+      const fix = "check PROVIDER1_BASE_URL, DNS and the firewall"
       const about = {
         model: "provider1-model",
         outcome: "unreachable",
+        host: "api.example.com:443",
         reason: "nobody knows a host of that name",
+        lasting: true,
         fix,
       }
       assert.deepStrictEqual(rest, about)

@@ -7,7 +7,13 @@ const CIRCUITS = {
   "half-open": { word: "being tried again", mark: "◐", tone: "warn" },
   open: { word: "not called", mark: "✕", tone: "bad" },
 } as const
-const FAULT = { word: "needs its operator", mark: "✕", tone: "bad" } as const
+const NEEDS_OPERATOR = { word: "needs its operator", mark: "✕", tone: "bad" } as const
+const FAILING = { word: "its last call failed", mark: "!", tone: "warn" } as const
+
+const lookOf = ({ circuit, fault }: ProviderHealth) => {
+  if (fault?.lasting === true) return NEEDS_OPERATOR
+  return fault !== null && circuit === "closed" ? FAILING : CIRCUITS[circuit]
+}
 
 const words = (outcome: string): string => outcome.replaceAll("-", " ")
 
@@ -22,7 +28,8 @@ const Provider = ({ health, now }: { readonly health: ProviderHealth; readonly n
         {fault !== null && (
           <p>
             {words(fault.outcome)} for {fault.model} since <Ago time={fault.since} now={now} />
-            {fault.reason != null && ` (${fault.reason})`}
+            {fault.reason != null && `, ${fault.reason}`}
+            {fault.host != null && `, at ${fault.host}`}
             {fault.fix !== undefined && `: ${fault.fix}`}
           </p>
         )}
@@ -40,7 +47,7 @@ const Provider = ({ health, now }: { readonly health: ProviderHealth; readonly n
             </p>
           ))}
       </div>
-      <Badge look={fault === null ? CIRCUITS[circuit] : FAULT} what="State" />
+      <Badge look={lookOf(health)} what="State" />
     </li>
   )
 }
