@@ -41,7 +41,7 @@ describe.skipIf(!postgresIsThere)("signals of another process", () => {
     Effect.gen(function* () {
       const { one, receiver, sender } = yield* setUp
       const topics = Array.from({ length: 400 }, (_, index) => begun(newId(), `${index}-${"x".repeat(200)}`))
-      const sent = new Set(topics)
+      const sent = new Set<string>(topics)
       const heard = new Set<string>()
       // Other tests' processes send on the channel of the same database.
       yield* receiver.listen((topic) => {
