@@ -1,6 +1,6 @@
 /** `sealgate gateway`, loaded on demand because it imports the whole server. */
 import { Console, Duration, Effect, Layer, Redacted } from "effect"
-import { ADMIN_ROLE } from "../domain/access/identity.ts"
+import { ADMIN_ROLE } from "../domain/access/roles.ts"
 import { type GatewaySettings, gatewaySettings } from "../layers/config/gatewaySettings.ts"
 import { Gateway } from "../layers/Gateway.ts"
 import { forDevelopment } from "../layers/GatewayAccess.ts"

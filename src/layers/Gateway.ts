@@ -5,7 +5,9 @@ import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts
 import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
 import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gateway/GatewayLimits.ts"
+import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
+import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
@@ -13,6 +15,8 @@ import { layerSystem } from "../http/shared/Operations.ts"
 import { GATEWAY_EXAMPLES } from "../http/gateway/examples.ts"
 import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
+import { Audit } from "../services/access/Audit.ts"
+import { GatewayKeys } from "../services/access/GatewayKeys.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
 import { JobWrites } from "../services/jobs/JobWrites.ts"
@@ -53,7 +57,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provideMerge(
       Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerCostBound), JobWrites.layer, RoutingStats.layer),
     ),
-    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
+    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provide(layerStepsBegun),
     Layer.provideMerge(layerDatabase(settings)),
@@ -85,7 +89,14 @@ const layerRoutes = (settings: GatewaySettings) => {
     malformed: (why) => new RequestInvalid(why),
     namesRequest: true,
   }).pipe(
-    Layer.provide([AgentsHandlers, JobsHandlers, RoutingHandlers, layerSystem(GatewayApi)]),
+    Layer.provide([
+      AgentsHandlers,
+      JobsHandlers,
+      RoutingHandlers,
+      KeysHandlers,
+      AuditHandlers,
+      layerSystem(GatewayApi),
+    ]),
     Layer.provide([layerAuthorization, layerAdminOnly, layerRefusals]),
     Layer.provide(Layer.succeed(GatewayLimits, limits)),
   )

@@ -1,7 +1,9 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { SystemApi } from "../SystemApi.ts"
 import { AgentsApi } from "./AgentsApi.ts"
+import { AuditApi } from "./AuditApi.ts"
 import { JobsApi } from "./JobsApi.ts"
+import { KeysApi } from "./KeysApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
 
 /** All endpoints of the agent gateway. */
@@ -9,6 +11,8 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AgentsApi)
   .add(JobsApi)
   .add(RoutingApi)
+  .add(KeysApi)
+  .add(AuditApi)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

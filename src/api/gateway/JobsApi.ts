@@ -5,7 +5,7 @@ import { Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusals } from "../problems.ts"
-import { Authorization } from "./Authorization.ts"
+import { Authorization, NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery, time } from "./lists.ts"
 import { Job, JobSummary } from "./resources.ts"
 
@@ -117,12 +117,14 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       params,
       success: Job.pipe(HttpApiSchema.status(202)),
       error: [JobNotFound, StorageUnavailable],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Cancel a job",
-        description: "Interrupts a call in flight. An ended job stays as it is.",
-      }),
-    ),
+    })
+      .annotate(NeededRole, "run")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Cancel a job",
+          description: "Interrupts a call in flight. An ended job stays as it is.",
+        }),
+      ),
   )
   .middleware(Authorization)
   .middleware(Refusals)

@@ -1,4 +1,6 @@
 /** The resources, with their names in the OpenAPI document. */
+import { AuditEntry as AuditEntrySchema } from "../../domain/access/audit.ts"
+import { GatewayKey as GatewayKeySchema, NewKey as NewKeySchema } from "../../domain/access/keys.ts"
 import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
 import { Job as JobSchema } from "../../domain/jobs/job.ts"
 import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
@@ -7,6 +9,9 @@ import { PricedRoutingSettings } from "../../domain/routing/routing.ts"
 import { RoutingStatsReport } from "../../domain/routing/savings.ts"
 
 export const Agent = AgentSchema.annotate({ identifier: "Agent" })
+export const AuditEntry = AuditEntrySchema.annotate({ identifier: "AuditEntry" })
+export const GatewayKey = GatewayKeySchema.annotate({ identifier: "Key" })
+export const NewKey = NewKeySchema.annotate({ identifier: "NewKey" })
 export const Job = JobSchema.annotate({ identifier: "Job" })
 export const JobSummary = JobSummarySchema.annotate({ identifier: "JobSummary" })
 export const ProviderHealthReport = ProviderHealthSchema.annotate({ identifier: "ProviderHealthReport" })

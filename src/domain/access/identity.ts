@@ -2,9 +2,9 @@
 import { Schema } from "effect"
 import { TenantId } from "../jobs/agent.ts"
 import { Refusal } from "../problems/refusal.ts"
-
-/** The role that may access the routing configuration. */
-export const ADMIN_ROLE = "admin"
+import type { TargetFilter } from "../upstream/targets.ts"
+import type { KeyId } from "./keys.ts"
+import type { Role } from "./roles.ts"
 
 const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,255}$/u, { expected: "1 to 255 characters without control characters" }),
@@ -27,13 +27,31 @@ export const ClaimedTenant = Name.check(
 /** The tenant of a user, if users are tenants. */
 export const tenantOfUser = (subject: string): TenantId => TenantId.make(USER_TENANT_PREFIX + subject)
 
+/** The limits of the key that a caller holds. */
+export interface KeyLimits {
+  readonly id: KeyId
+  /** The targets that its calls may use; `undefined` means all, as below. */
+  readonly models?: TargetFilter
+  /** The only agents that it may see and use. */
+  readonly agents?: ReadonlyArray<string>
+  /** Requests per minute. */
+  readonly perMinute?: number
+}
+
+/** A caller: the bearer of a token, or the holder of a key. */
 export interface Identity {
-  /** The token's `sub`. */
+  /** The token's `sub`, or the key's name. */
   readonly subject: string
-  /** Owner of the rows that the caller sees: the token's `tenant` or, if users are tenants, that of the user. */
+  /** Owner of the rows that the caller sees: the key's tenant, the token's `tenant` or, if users are tenants, that of the user. */
   readonly tenant: TenantId
   readonly roles: ReadonlyArray<string>
+  /** Absent if the caller has a token. */
+  readonly key?: KeyLimits
 }
+
+/** Whether the caller's key lets it see and use this agent. */
+export const permitsAgent = ({ key }: Identity, agent: string): boolean =>
+  key?.agents === undefined || key.agents.includes(agent)
 
 /** The `WWW-Authenticate` of a refusal (RFC 6750 §3). Without a token, it names no error. */
 const challenge = (error?: string) => ({
@@ -62,6 +80,8 @@ export class TokenKeysUnavailable extends Refusal<TokenKeysUnavailable>()("Token
 export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
   code: "forbidden",
   status: 403,
-  title: `This needs the role "${ADMIN_ROLE}" in the token's roles.`,
+  title: "The key or token lacks the role that this needs.",
   headers: challenge("insufficient_scope"),
-}) {}
+}) {
+  static readonly lacking = (role: Role) => new AccessDenied({ detail: `This needs the role "${role}".` })
+}

@@ -1,21 +1,26 @@
 /**
- * Checks the token of a request and counts the request for its tenant, before the body is read. Edge has already counted
+ * Checks the key or token of a request and its role, and counts the request for its tenant and key, before the body is read. Edge has already counted
  * it for its client, which limits guessing of tokens.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { ADMIN_ROLE, AccessDenied } from "../../domain/access/identity.ts"
+import { AccessDenied } from "../../domain/access/identity.ts"
+import { ADMIN_ROLE } from "../../domain/access/roles.ts"
+import { hasRole } from "../../domain/access/roles.ts"
+import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
+import { isGatewayKey } from "../../services/access/keySecret.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { makeTake, tooMany } from "../shared/ClientLimits.ts"
 import { Draining } from "../../api/problems.ts"
 import { AdminOnly, Authorization, CurrentAdmin, CurrentUser } from "../../api/gateway/Authorization.ts"
-import { GatewayLimits, rateClassOf } from "./GatewayLimits.ts"
+import { GatewayLimits, neededRole, rateClassOf } from "./GatewayLimits.ts"
 
 export const layerAuthorization = Layer.effect(
   Authorization,
   Effect.gen(function* () {
     const tokens = yield* Tokens
+    const keys = yield* GatewayKeys
     const limits = yield* GatewayLimits
     const drain = yield* Drain
     const take = yield* makeTake
@@ -24,10 +29,20 @@ export const layerAuthorization = Layer.effect(
       bearer: Effect.fnUntraced(function* (app, { credential, endpoint }) {
         yield* drain.inFlight("request")
         const rateClass = rateClassOf(endpoint.method, endpoint.annotations)
-        const user = yield* tokens.verify(credential)
+        const user = yield* isGatewayKey(Redacted.value(credential))
+          ? keys.identify(credential)
+          : tokens.verify(credential)
         yield* Effect.mapError(take(`${rateClass}-per-tenant`, user.tenant, limits[rateClass]), (error) =>
           tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one tenant.`),
         )
+        const { key } = user
+        if (key?.perMinute !== undefined) {
+          yield* Effect.mapError(take("requests-per-key", key.id, key.perMinute), (error) =>
+            tooMany(error, `At most ${error.limit} requests per minute are accepted from this key.`),
+          )
+        }
+        const needed = neededRole(endpoint.method, endpoint.annotations)
+        if (!hasRole(user, needed)) return yield* AccessDenied.lacking(needed)
         if (rateClass === "execute" && (yield* drain.draining)) return yield* new Draining()
         const answer = yield* Effect.provideService(app, CurrentUser, user)
         return HttpServerResponse.setHeader(answer, "cache-control", "no-store")
@@ -42,6 +57,6 @@ export const layerAdminOnly = Layer.succeed(
     const user = yield* CurrentUser
     return user.roles.includes(ADMIN_ROLE)
       ? yield* Effect.provideService(app, CurrentAdmin, user)
-      : yield* new AccessDenied()
+      : yield* AccessDenied.lacking(ADMIN_ROLE)
   }),
 )

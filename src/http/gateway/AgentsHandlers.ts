@@ -1,11 +1,19 @@
 import { Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { type Agent, agentETag } from "../../domain/jobs/agent.ts"
+import { permitsAgent } from "../../domain/access/identity.ts"
+import { type Agent, AgentNotFound, agentETag } from "../../domain/jobs/agent.ts"
+import { Audit } from "../../services/access/Audit.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
+
+/** The caller, if its key permits the agent: others are answered like missing ones. */
+const userOf = (agent: string) =>
+  Effect.flatMap(CurrentUser, (user) =>
+    permitsAgent(user, agent) ? Effect.succeed(user) : Effect.fail(new AgentNotFound()),
+  )
 
 /** `Retry-After` of a new job. */
 const POLL_AFTER_SECONDS = 1
@@ -18,10 +26,12 @@ export const AgentsHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const agents = yield* Agents
     const jobs = yield* Jobs
+    const audit = yield* Audit
 
     const create = Effect.fnUntraced(function* (payload: Parameters<typeof agents.create>[1]) {
-      const { tenant } = yield* CurrentUser
-      const agent = yield* agents.create(tenant, payload)
+      const user = yield* CurrentUser
+      const agent = yield* agents.create(user.tenant, payload)
+      yield* audit.note(user, "agent.create", agent.id)
       return HttpApiSchema.withHeaders({
         body: agent,
         headers: { location: `/api/v1/agents/${agent.id}`, etag: agentETag(agent) },
@@ -33,8 +43,8 @@ export const AgentsHandlers = layerHandlers(
       payload: Parameters<typeof jobs.enqueue>[2],
       key: Parameters<typeof jobs.enqueue>[3],
     ) {
-      const { tenant } = yield* CurrentUser
-      const job = yield* jobs.enqueue(tenant, id, payload, key)
+      const user = yield* userOf(id)
+      const job = yield* jobs.enqueue(user.tenant, id, payload, key, user.key)
       return HttpApiSchema.withHeaders({
         body: job,
         headers: { location: `/api/v1/jobs/${job.id}`, "retry-after": POLL_AFTER_SECONDS },
@@ -43,18 +53,27 @@ export const AgentsHandlers = layerHandlers(
 
     return handlers.handleAll({
       create: ({ payload }) => create(payload),
-      list: ({ query }) => Effect.flatMap(CurrentUser, ({ tenant }) => agents.list(tenant, query)),
+      list: ({ query }) =>
+        Effect.flatMap(CurrentUser, (user) =>
+          Effect.map(agents.list(user.tenant, query), (page) => ({
+            ...page,
+            items: page.items.filter(({ id }) => permitsAgent(user, id)),
+          })),
+        ),
       get: Effect.fnUntraced(function* ({ params }) {
-        const { tenant } = yield* CurrentUser
+        const { tenant } = yield* userOf(params.id)
         return withTag(yield* agents.get(tenant, params.id))
       }),
       update: Effect.fnUntraced(function* ({ headers, params, payload }) {
-        const { tenant } = yield* CurrentUser
-        return withTag(yield* agents.update(tenant, params.id, payload, headers["if-match"]))
+        const user = yield* userOf(params.id)
+        const agent = yield* agents.update(user.tenant, params.id, payload, headers["if-match"])
+        yield* audit.note(user, "agent.update", agent.id)
+        return withTag(agent)
       }),
       remove: Effect.fnUntraced(function* ({ headers, params }) {
-        const { tenant } = yield* CurrentUser
-        yield* agents.remove(tenant, params.id, headers["if-match"])
+        const user = yield* userOf(params.id)
+        yield* agents.remove(user.tenant, params.id, headers["if-match"])
+        yield* audit.note(user, "agent.remove", params.id)
       }),
       execute: ({ headers, params, payload }) => execute(params.id, payload, headers["idempotency-key"]),
     })

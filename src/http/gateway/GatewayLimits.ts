@@ -1,7 +1,8 @@
 import { Context } from "effect"
 import { JSON_LIMITS, type JsonLimits } from "../../domain/json/iJson.ts"
 import type { KindOf } from "../shared/ClientLimits.ts"
-import { RateClass } from "../../api/gateway/Authorization.ts"
+import type { Role } from "../../domain/access/roles.ts"
+import { NeededRole, RateClass } from "../../api/gateway/Authorization.ts"
 
 /** Request limits of one tenant and of one client at the gateway. 0 is no limit. */
 interface GatewayLimitSettings {
@@ -26,6 +27,16 @@ export class GatewayLimits extends Context.Service<GatewayLimits, GatewayLimitSe
 /** The rate class of a request. `annotations` are those of its endpoint, if there is one. */
 export const rateClassOf = (method: string, annotations: Context.Context<never> = Context.empty()) =>
   Context.get(annotations, RateClass) ?? (method === "GET" || method === "HEAD" ? "read" : "write")
+
+const ROLE_OF: Readonly<Record<ReturnType<typeof rateClassOf>, Role>> = {
+  read: "read",
+  execute: "run",
+  write: "manage",
+}
+
+/** The role that a request needs. */
+export const neededRole = (method: string, annotations: Context.Context<never>): Role =>
+  Context.get(annotations, NeededRole) ?? ROLE_OF[rateClassOf(method, annotations)]
 
 export const gatewayKindOf =
   (limits: GatewayLimitSettings): KindOf =>

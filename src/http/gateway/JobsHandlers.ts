@@ -1,5 +1,7 @@
 import { DateTime, Duration, Effect, Schema, Stream } from "effect"
-import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { permitsAgent } from "../../domain/access/identity.ts"
+import { Job, type JobEvent, JobNotFound, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { Audit } from "../../services/access/Audit.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
@@ -33,6 +35,16 @@ export const JobsHandlers = layerHandlers(
   "jobs",
   Effect.fn(function* (handlers) {
     const jobs = yield* Jobs
+    const audit = yield* Audit
+
+    /** The caller, if its key permits the job's agent: other jobs are answered like missing ones. */
+    const userOf = Effect.fnUntraced(function* (id: string) {
+      const user = yield* CurrentUser
+      if (user.key?.agents === undefined) return user
+      const { agent_id } = yield* jobs.get(user.tenant, id)
+      return permitsAgent(user, agent_id) ? user : yield* new JobNotFound()
+    })
+
     const drain = yield* Drain
     const concurrency = yield* ConcurrencyLimits
     const limits = yield* GatewayLimits
@@ -44,14 +56,14 @@ export const JobsHandlers = layerHandlers(
       )
 
     const get = Effect.fnUntraced(function* (id: string, seconds: number) {
-      const { tenant } = yield* CurrentUser
+      const { tenant } = yield* userOf(id)
       if (seconds === 0) return yield* jobs.get(tenant, id)
       yield* place(tenant)
       return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.begun)
     })
 
     const events = Effect.fnUntraced(function* (id: string, after: number) {
-      const { tenant } = yield* CurrentUser
+      const { tenant } = yield* userOf(id)
       // Answers 404 while there is still a status to send.
       yield* jobs.get(tenant, id)
       yield* place(tenant)
@@ -65,7 +77,12 @@ export const JobsHandlers = layerHandlers(
 
     return handlers.handleAll({
       list: ({ query: { cursor, limit, ...filter } }) =>
-        Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, filter, { cursor, limit })),
+        Effect.flatMap(CurrentUser, (user) =>
+          Effect.map(jobs.list(user.tenant, filter, { cursor, limit }), (page) => ({
+            ...page,
+            items: page.items.filter(({ agent_id }) => permitsAgent(user, agent_id)),
+          })),
+        ),
       summary: Effect.fnUntraced(function* ({ query }) {
         const { tenant } = yield* CurrentUser
         return yield* jobs.summary(tenant, query.from ?? DateTime.subtract(yield* DateTime.now, { hours: 24 }))
@@ -73,10 +90,15 @@ export const JobsHandlers = layerHandlers(
       get: ({ params, query }) => get(params.id, query.wait ?? 0),
       events: ({ headers, params }) => events(params.id, headers["last-event-id"] ?? 0),
       receipts: ({ params }) =>
-        Effect.flatMap(CurrentUser, ({ tenant }) =>
+        Effect.flatMap(userOf(params.id), ({ tenant }) =>
           Effect.map(jobs.receipts(tenant, params.id), (items) => ({ items })),
         ),
-      cancel: ({ params }) => Effect.flatMap(CurrentUser, ({ tenant }) => jobs.cancel(tenant, params.id)),
+      cancel: Effect.fnUntraced(function* ({ params }) {
+        const user = yield* userOf(params.id)
+        const job = yield* jobs.cancel(user.tenant, params.id)
+        yield* audit.note(user, "job.cancel", job.id)
+        return job
+      }),
     })
   }),
 )

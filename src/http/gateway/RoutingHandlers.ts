@@ -1,9 +1,11 @@
 import { Clock, DateTime, Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { ADMIN_ROLE, AccessDenied } from "../../domain/access/identity.ts"
+import { AccessDenied } from "../../domain/access/identity.ts"
+import { ADMIN_ROLE } from "../../domain/access/roles.ts"
 import { countIntervals, type Interval, MAX_INTERVALS } from "../../domain/routing/intervals.ts"
 import type { RoutingSettings } from "../../domain/routing/routing.ts"
 import { routingETag } from "../../domain/routing/routingChecks.ts"
+import { Audit } from "../../services/access/Audit.ts"
 import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
 import { type LastFailure, RoutingStats } from "../../services/routing/RoutingStats.ts"
@@ -58,6 +60,7 @@ export const RoutingHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const routing = yield* RoutingConfig
     const stats = yield* RoutingStats
+    const audit = yield* Audit
 
     const upstream = yield* Upstream
 
@@ -65,7 +68,7 @@ export const RoutingHandlers = layerHandlers(
     const tenantIn = Effect.fnUntraced(function* (scope: "tenant" | "all" = "tenant") {
       const { roles, tenant } = yield* CurrentUser
       const isAdmin = roles.includes(ADMIN_ROLE)
-      if (scope === "all" && !isAdmin) return yield* new AccessDenied()
+      if (scope === "all" && !isAdmin) return yield* AccessDenied.lacking(ADMIN_ROLE)
       return { isAdmin, tenant: scope === "all" ? undefined : tenant }
     })
 
@@ -98,8 +101,10 @@ export const RoutingHandlers = layerHandlers(
       providers: ({ query }) => providers(query.scope),
       config: () => Effect.andThen(CurrentAdmin, Effect.flatMap(routing.current, withTag)),
       putConfig: Effect.fnUntraced(function* ({ headers, payload }) {
-        const { subject } = yield* CurrentAdmin
-        return yield* withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
+        const admin = yield* CurrentAdmin
+        const stored = yield* routing.put(payload, { by: admin.subject, ifMatch: headers["if-match"] })
+        yield* audit.note(admin, "routing.put", String(stored.version))
+        return yield* withTag(stored)
       }),
     })
   }),

@@ -1,4 +1,6 @@
 /** One exchange with every operation of the gateway, for its OpenAPI document. */
+import type { AuditEntry } from "../../domain/access/audit.ts"
+import type { CreateKey, GatewayKey, UpdateKey } from "../../domain/access/keys.ts"
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
@@ -170,6 +172,31 @@ const receipt = {
   keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }],
 } satisfies typeof JobReceipt.Encoded
 
+const newKey = {
+  name: "ci",
+  roles: ["run"],
+  models: { allow: ["*mini*"] },
+  requests_per_minute: 60,
+} satisfies typeof CreateKey.Encoded
+
+const key = {
+  id: "01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a",
+  ...newKey,
+  created_at: TIME,
+  created_by: "alice",
+} satisfies typeof GatewayKey.Encoded
+
+const auditEntry = {
+  id: "01a2018b-0c12-7e55-8a3f-2b1f6f0cbd1a",
+  at: TIME,
+  tenant: "acme",
+  subject: "alice",
+  key_id: null,
+  action: "key.create",
+  target: key.id,
+} satisfies typeof AuditEntry.Encoded
+
+const keyId = { id: key.id }
 const agentId = { id: AGENT_ID }
 const jobId = { id: JOB_ID }
 
@@ -210,4 +237,17 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     body: routing,
     answer: { ...pricedRouting, version: 2 },
   },
+  "keys.create": {
+    body: newKey,
+    answer: { ...key, key: "sgk_example-of-a-key-that-no-gateway-has-0000000000000000" },
+  },
+  "keys.list": { parameters: { limit: 20 }, answer: { items: [{ ...key, last_used_at: LATER }] } },
+  "keys.get": { parameters: keyId, answer: key },
+  "keys.update": {
+    parameters: keyId,
+    body: { requests_per_minute: null } satisfies typeof UpdateKey.Encoded,
+    answer: { ...key, requests_per_minute: undefined },
+  },
+  "keys.revoke": { parameters: keyId },
+  "audit.list": { parameters: { limit: 20 }, answer: { items: [auditEntry] } },
 }

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
+import { gatewayKeys } from "./migrations/gatewayKeys.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
@@ -36,6 +37,7 @@ const STEPS = [
   ["ledger_calls", ledgerCalls],
   ["latencies", latencies],
   ["step_problems", stepProblems],
+  ["gateway_keys", gatewayKeys],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

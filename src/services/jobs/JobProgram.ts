@@ -8,6 +8,7 @@ import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { type JobId, type JobTask, StepCall } from "../../domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
+import type { TargetFilter } from "../../domain/upstream/targets.ts"
 import type { Step } from "../../domain/jobs/step.ts"
 
 /**
@@ -42,6 +43,8 @@ export interface JobContext {
   readonly task: JobTask
   readonly mode: Mode
   readonly options: JobOptions
+  /** The targets that the key of its caller permits; `undefined` permits all. */
+  readonly models?: TargetFilter | undefined
   /** From 1; grows with retries after failures, not with crashes. */
   readonly attempt: number
   /** W3C trace id of the request that enqueued the job. */

@@ -1,4 +1,6 @@
 /** Rows of jobs and steps, and their public form. */
+import type { KeyLimits } from "../../domain/access/identity.ts"
+import { TargetFilter } from "../../domain/upstream/targets.ts"
 import { Schema } from "effect"
 import { AgentId, Metadata, TenantId } from "../../domain/jobs/agent.ts"
 import { AtMost, type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/jobs/job.ts"
@@ -70,6 +72,8 @@ const WorkRow = Schema.Struct({
   attempt: Schema.Int,
   task: storedJson(JobTask),
   options: storedJson(JobOptions),
+  /** The targets that the key of its caller permits. */
+  key_models: Schema.NullOr(storedJson(TargetFilter)),
   traceparent: Schema.String,
   /** In milliseconds since the epoch. */
   created_at: Schema.Int,
@@ -98,7 +102,10 @@ export type NewJob = Pick<
   | "traceparent"
   | "created_at"
   | "expires_at"
->
+> & {
+  /** The key that the job was enqueued with. */
+  readonly key: KeyLimits | undefined
+}
 
 /** A new job's own columns, except its agent. */
 export const newJobColumns = (job: NewJob) => ({
@@ -112,6 +119,8 @@ export const newJobColumns = (job: NewJob) => ({
   metadata: JSON.stringify(job.metadata),
   at_most: job.at_most === null ? null : JSON.stringify(job.at_most),
   traceparent: job.traceparent,
+  key_id: job.key?.id ?? null,
+  key_models: job.key?.models === undefined ? null : JSON.stringify(job.key.models),
   created_at: job.created_at.epochMilliseconds,
   expires_at: job.expires_at.epochMilliseconds,
 })
@@ -129,6 +138,8 @@ export const NEW_JOB_COLUMNS = {
   metadata: "TEXT",
   at_most: "TEXT",
   traceparent: "TEXT",
+  key_id: "TEXT",
+  key_models: "TEXT",
   created_at: "BIGINT",
   expires_at: "BIGINT",
 } as const

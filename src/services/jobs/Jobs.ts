@@ -2,6 +2,7 @@
 import { Clock, Context, type DateTime, Duration, Effect, Layer, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { KeyLimits } from "../../domain/access/identity.ts"
 import type { AgentNotFound, TenantId } from "../../domain/jobs/agent.ts"
 import type {
   ExecuteRequest,
@@ -32,13 +33,14 @@ export class Jobs extends Context.Service<
   {
     /**
      * Makes a job of the request. When it returns, the job is on disk: the job, its place in the queue and its
-     * idempotency key are one transaction.
+     * idempotency key are one transaction. `by` is the key of the caller, whose limits bind the job.
      */
     readonly enqueue: (
       tenant: TenantId,
       agentId: string,
       request: ExecuteRequest,
       key?: IdempotencyKey,
+      by?: KeyLimits,
     ) => Effect.Effect<Job, AgentNotFound | IdempotencyMismatch | IdempotencyInFlight | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** Newest first. */

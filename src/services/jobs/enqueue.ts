@@ -2,6 +2,7 @@
 import { Clock, DateTime, Effect, Schema, type Tracer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
+import type { KeyLimits } from "../../domain/access/identity.ts"
 import { AgentId, AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
 import { ExecuteRequest, type IdempotencyKey, JobId, taskOf } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -56,12 +57,13 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
     agentId: string,
     request: ExecuteRequest,
     key?: IdempotencyKey,
+    by?: KeyLimits,
   ) {
     // A database may refuse to store text that is no valid id.
     if (!isAgentId(agentId)) return yield* new AgentNotFound()
     // The job's parent span: that of the transaction ends before the job begins.
     const span = yield* Effect.orDie(Effect.currentSpan)
-    const prepared = prepare(tenant, agentId, request, span)
+    const prepared = prepare({ tenant, agentId, request, span, by })
     if (key === undefined) return yield* create(yield* prepared, insertTogether)
     const body = yield* encodeRequest(request)
     const done = yield* inTime(
@@ -73,6 +75,14 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   }, unavailableUnlimited)
 })
 
+interface Prepared {
+  readonly tenant: TenantId
+  readonly agentId: string
+  readonly request: ExecuteRequest
+  readonly span: Tracer.Span
+  readonly by: KeyLimits | undefined
+}
+
 /** Returns a function that makes a request's new row. */
 const makePrepare = Effect.gen(function* () {
   const agents = yield* Agents
@@ -80,7 +90,7 @@ const makePrepare = Effect.gen(function* () {
   const { retention } = yield* JobSettings
   const costBound = yield* CostBound
 
-  return Effect.fnUntraced(function* (tenant: TenantId, agentId: string, request: ExecuteRequest, span: Tracer.Span) {
+  return Effect.fnUntraced(function* ({ agentId, by, request, span, tenant }: Prepared) {
     const agent = yield* agents.get(tenant, agentId)
     const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
     const mode = request.mode ?? agent.default_mode
@@ -98,6 +108,7 @@ const makePrepare = Effect.gen(function* () {
       traceparent: storeTrace(span),
       created_at,
       expires_at: DateTime.addDuration(created_at, retention),
+      key: by,
     }
     return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent) }, span }
   })

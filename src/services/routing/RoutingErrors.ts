@@ -6,7 +6,7 @@ import { UpstreamError } from "../../domain/upstream/upstream.ts"
 
 const NO_TARGET = {
   configured: "None of the configured targets has a provider here; correct the routing configuration.",
-  policy: "The agent's model policy and the role's filter leave no target; widen one of them.",
+  policy: "The agent's model policy, the key's models and the role's filter leave no target; widen one of them.",
   context: "The task is longer than the context of every target that may be used.",
   tokens: "The job has fewer tokens left than another call takes.",
   cost: "The job has less of its budget left than another call costs.",

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
 import { costOf } from "../../domain/routing/money.ts"
 import type { Role, RoutingSettings, Target } from "../../domain/routing/routing.ts"
-import { permits, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
+import { permits, sameModel, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { type Allowance, longestOutput, UNLIMITED } from "./Allowance.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -17,6 +17,8 @@ export interface TargetRequirements {
   readonly role: Role
   readonly completion: ChatRequest
   readonly policy?: TargetFilter | undefined
+  /** The targets that the caller's key permits. */
+  readonly keyPolicy?: TargetFilter | undefined
   /** The limits of its calls. A cost limit excludes targets without a price. */
   readonly allowance?: Allowance | undefined
 }
@@ -35,7 +37,7 @@ interface TargetConditions {
  */
 export const chooseTargets = (
   settings: RoutingSettings,
-  { allowance = UNLIMITED, completion, policy, role }: TargetRequirements,
+  { allowance = UNLIMITED, completion, keyPolicy, policy, role }: TargetRequirements,
   { now, times, upstream }: TargetConditions,
 ): Effect.Effect<ReadonlyArray<Target>, NoTarget> =>
   Effect.flatMap(upstream.configured, (configured) => {
@@ -47,7 +49,7 @@ export const chooseTargets = (
 
     const rules: ReadonlyArray<readonly [NoTarget["reason"], (target: Target) => boolean]> = [
       ["configured", (target) => configured.has(target.provider)],
-      ["policy", (target) => permits(policy, target) && permits(roleFilter, target)],
+      ["policy", (target) => [policy, keyPolicy, roleFilter].every((filter) => permits(filter, target))],
       ["context", (target) => input + output <= target.max_context_tokens],
       ["price", (target) => allowance.cost === Infinity || estimateOf(target) !== null],
       ["tokens", () => input + 1 <= allowance.tokens],
@@ -79,7 +81,7 @@ export const chooseTargets = (
 /** From 0 (nothing in common) to 3 (the same target). */
 const kinship = (target: TargetName, other: TargetName): number => {
   if (sameTarget(target, other)) return 3
-  if (target.model === other.model) return 2
+  if (sameModel(target, other)) return 2
   return target.provider === other.provider ? 1 : 0
 }
 

@@ -1,6 +1,6 @@
 /** Reads the claims of a token for display. Only the gateway verifies it. */
 import { Option, Schema } from "effect"
-import { ADMIN_ROLE } from "../../../domain/access/identity.ts"
+import { ADMIN_ROLE } from "../../../domain/access/roles.ts"
 
 const Claims = Schema.Struct({
   sub: Schema.String,

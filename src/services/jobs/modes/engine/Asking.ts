@@ -92,7 +92,7 @@ interface Services {
 }
 
 export const makeAsking = (context: JobContext, { begun, ledger, router }: Services): Asking => {
-  const { agent, jobId, mode, tenant } = context
+  const { agent, jobId, mode, models, tenant } = context
   const withinLimits = makeWithinLimits(context, ledger)
 
   const ask = (
@@ -109,6 +109,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
         mode,
         role,
         policy: agent.model_policy,
+        keyPolicy: models,
         allowance,
         completion: { messages, ...withoutUndefined({ response_format }) },
         independentOf,

@@ -1,0 +1,21 @@
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { Refusals } from "../problems.ts"
+import { AdminOnly, Authorization } from "./Authorization.ts"
+import { LIST, pageOf, pageQuery } from "./lists.ts"
+import { AuditEntry } from "./resources.ts"
+
+export class AuditApi extends HttpApiGroup.make("audit")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      query: pageQuery,
+      success: pageOf(AuditEntry),
+      error: [CursorInvalid, StorageUnavailable],
+    })
+      .middleware(AdminOnly)
+      .annotateMerge(OpenApi.annotations({ summary: "Read the audit trail", description: `Of every tenant. ${LIST}` })),
+  )
+  .middleware(Authorization)
+  .middleware(Refusals)
+  .prefix("/api/v1/audit")
+  .annotateMerge(OpenApi.annotations({ title: "Audit", description: "Who changed what." })) {}

@@ -1,0 +1,89 @@
+/** The policy file: which code, configuration and hardware a client accepts. */
+import type { AmdProduct } from "./roots.ts"
+
+/** Minimum security versions of AMD's firmware; `fmc` exists only on Turin (AMD 56860, table TCB_VERSION). */
+export interface SnpTcb {
+  readonly bootloader: number
+  readonly tee: number
+  readonly snp: number
+  readonly microcode: number
+  readonly fmc?: number
+}
+
+export interface AcceptedSnp {
+  readonly format: "sev-snp"
+  /** Launch measurements, 48 bytes as lower-case hexadecimal. */
+  readonly measurements?: ReadonlyArray<string>
+  /** HOST_DATA, 32 bytes as lower-case hexadecimal. At least one of both lists is present. */
+  readonly host_data?: ReadonlyArray<string>
+  readonly products: ReadonlyArray<AmdProduct>
+  readonly minimum_tcb: SnpTcb
+}
+
+/** Registers of a TDX guest, 48 bytes each as lower-case hexadecimal. */
+export interface TdxMeasurement {
+  readonly mrtd: string
+  readonly rtmr0: string
+  readonly rtmr1: string
+  readonly rtmr2: string
+}
+
+interface AcceptedIntel {
+  /** `UpToDate`, and whichever other TCB status of Intel is accepted by name. `Revoked` never is. */
+  readonly statuses: ReadonlyArray<string>
+  /** Advisories (INTEL-SA-…) that an accepted status may carry. */
+  readonly advisories: ReadonlyArray<string>
+}
+
+export interface AcceptedTdx extends AcceptedIntel {
+  readonly format: "tdx"
+  readonly measurements: ReadonlyArray<TdxMeasurement & { readonly rtmr3: string }>
+}
+
+export interface AcceptedDstack extends AcceptedIntel {
+  readonly format: "dstack"
+  /** Of the operating system's image and the virtual hardware. RTMR3 is replayed from the event log. */
+  readonly measurements: ReadonlyArray<TdxMeasurement>
+  /** SHA-256 of the app-compose bytes, lower-case hexadecimal. */
+  readonly compose_hashes: ReadonlyArray<string>
+}
+
+export interface AcceptedSpace {
+  readonly format: "confidential-space"
+  /** `sha256:…` of the container image. */
+  readonly image_digests: ReadonlyArray<string>
+  /** `hwmodel` values; plain SEV is not among the permitted ones. */
+  readonly hardware: ReadonlyArray<"GCP_INTEL_TDX">
+  readonly audience: string
+  /** Project ids of Google Cloud; any if absent. */
+  readonly projects?: ReadonlyArray<string>
+  /** Names of environment variables that an operator may override. */
+  readonly environment: ReadonlyArray<string>
+}
+
+export type Accepted = AcceptedSnp | AcceptedTdx | AcceptedDstack | AcceptedSpace
+
+export interface EvidencePolicy {
+  readonly accept: ReadonlyArray<Accepted>
+  readonly configuration: {
+    /** Allowed origins of base URLs, such as `https://api.openai.com`. */
+    readonly origins: ReadonlyArray<string>
+    readonly vendors: ReadonlyArray<string>
+    /** `none`, or the allowed origins of the telemetry endpoint. */
+    readonly telemetry: "none" | ReadonlyArray<string>
+  }
+  readonly deny: {
+    /** Chip ids (SEV-SNP, 64 bytes) and PPIDs (TDX), lower-case hexadecimal. */
+    readonly chips: ReadonlyArray<string>
+    /** Base64url of 32 bytes. */
+    readonly kids: ReadonlyArray<string>
+  }
+  /** Seconds since the epoch. */
+  readonly expires: number
+}
+
+/** `typ` of a signed policy, a compact JWS by the rules of statements. */
+export const POLICY_TYPE = "sealgate-policy+jwt"
+
+/** Largest policy file, in bytes. */
+export const MAX_POLICY_BYTES = 64 * 1024

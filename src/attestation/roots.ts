@@ -1,0 +1,26 @@
+/** Roots that evidence must lead to. No setting can add one; only a caller's own code passes others. */
+
+export const AMD_PRODUCTS = ["Milan", "Genoa", "Turin"] as const
+export type AmdProduct = (typeof AMD_PRODUCTS)[number]
+
+/** SHA-256 of the DER of root certificates, in lower-case hexadecimal. */
+export interface EvidenceRoots {
+  readonly amd: Readonly<Record<AmdProduct, string>>
+  readonly intel: string
+  /** `undefined`: every Confidential Space token is refused. */
+  readonly confidentialSpace: string | undefined
+}
+
+/**
+ * AMD's ARKs (kdsintf.amd.com, `/vcek/v1/<product>/cert_chain`) and Intel's SGX Root CA. The root of Confidential Space is
+ * unpinned until someone has compared Google's published certificate.
+ */
+export const PINNED_ROOTS: EvidenceRoots = {
+  amd: {
+    Milan: "69d063b45344d26a2e94e1f4210de49ef555308287d4c174445c95639a540bcd",
+    Genoa: "4c6598d19c18719c5dfd4a7d335f674e5bfe1d8f800cea2cf270c10d103db2f1",
+    Turin: "1f084161a44bb6d93778a904877d4819cafa5d05ef4193b2ded9dd9c73dd3f6a",
+  },
+  intel: "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3",
+  confidentialSpace: undefined,
+}

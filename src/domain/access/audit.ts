@@ -1,0 +1,26 @@
+/** The audit trail: who changed what. */
+import { Schema } from "effect"
+
+/** Changes that are recorded; the part before the dot names the kind of object. */
+export const AuditAction = Schema.Literals([
+  "key.create",
+  "key.update",
+  "key.revoke",
+  "agent.create",
+  "agent.update",
+  "agent.remove",
+  "job.cancel",
+  "routing.put",
+])
+export type AuditAction = typeof AuditAction.Type
+
+export const AuditEntry = Schema.Struct({
+  id: Schema.String,
+  at: Schema.DateTimeUtcFromString.annotate({ description: "When the change was made." }),
+  tenant: Schema.String.annotate({ description: "The tenant of the caller." }),
+  subject: Schema.String.annotate({ description: "Subject of the caller's token, or name of its key." }),
+  key_id: Schema.NullOr(Schema.String).annotate({ description: "The caller's key; `null` if it had a token." }),
+  action: AuditAction.annotate({ description: "The change that was made." }),
+  target: Schema.String.annotate({ description: "Id of the changed key, agent or job; version of the routing." }),
+})
+export type AuditEntry = typeof AuditEntry.Type

@@ -1,0 +1,96 @@
+/** Keys of the gateway: a tenant's managers give them to programs and people. A key is shown once. */
+import { Schema } from "effect"
+import { AgentId } from "../jobs/agent.ts"
+import { Refusal } from "../problems/refusal.ts"
+import { TargetFilter } from "../upstream/targets.ts"
+import { Role } from "./roles.ts"
+
+/** UUIDv7, so ids sort by creation. */
+export const KeyId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("KeyId"))
+export type KeyId = typeof KeyId.Type
+
+const MAX_NAME = 200
+const MAX_AGENTS = 100
+const MAX_PER_MINUTE = 1_000_000
+/** Longer than any RFC 3339 time. */
+const MAX_TIME = 64
+
+const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_NAME))
+const Roles = Schema.Array(Role)
+  .check(Schema.isMinLength(1), Schema.isMaxLength(Role.literals.length))
+  .annotate({ description: "What its holder may do; each role includes those before it." })
+const Models = TargetFilter.annotate({
+  description: "Targets that its calls may use, beside the agent's policy; without it, every target.",
+})
+const AgentIds = Schema.Array(AgentId)
+  .check(Schema.isMinLength(1), Schema.isMaxLength(MAX_AGENTS))
+  .annotate({ description: "Ids of the only agents that it may see and use; without it, all agents." })
+const PerMinute = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_PER_MINUTE })).annotate({
+  description: "Requests per minute, beside the limits of tenant and client.",
+})
+const Expiry = Schema.String.check(Schema.isMaxLength(MAX_TIME))
+  .annotate({ description: "RFC 3339 time from which the key is refused." })
+  .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+
+const limits = {
+  models: Schema.optionalKey(Models),
+  agents: Schema.optionalKey(AgentIds),
+  requests_per_minute: Schema.optionalKey(PerMinute),
+  expires_at: Schema.optionalKey(Expiry),
+}
+
+/** A new key. */
+export const CreateKey = Schema.Struct({ name: Name, roles: Roles, ...limits })
+export type CreateKey = typeof CreateKey.Type
+
+/** A change: given members replace the key's, `null` removes an optional one. */
+export const UpdateKey = Schema.Struct({
+  name: Schema.optionalKey(Name),
+  roles: Schema.optionalKey(Roles),
+  models: Schema.optionalKey(Schema.NullOr(Models)),
+  agents: Schema.optionalKey(Schema.NullOr(AgentIds)),
+  requests_per_minute: Schema.optionalKey(Schema.NullOr(PerMinute)),
+  expires_at: Schema.optionalKey(Schema.NullOr(Expiry)),
+})
+export type UpdateKey = typeof UpdateKey.Type
+
+/** The stored part of a key, without its secret. */
+export const StoredKey = Schema.Struct({
+  id: KeyId,
+  ...CreateKey.fields,
+  created_at: Schema.DateTimeUtcFromString,
+  created_by: Schema.String.annotate({ description: "Subject of the token, or name of the key, that made it." }),
+})
+export type StoredKey = typeof StoredKey.Type
+
+export const GatewayKey = Schema.Struct({
+  ...StoredKey.fields,
+  last_used_at: Schema.optionalKey(
+    Schema.String.annotate({ description: "Up to 10 s behind; absent if the key was never used." }).pipe(
+      Schema.decodeTo(Schema.DateTimeUtcFromString),
+    ),
+  ),
+})
+export type GatewayKey = typeof GatewayKey.Type
+
+/** A key just made, with its secret. */
+export const NewKey = Schema.Struct({
+  ...StoredKey.fields,
+  key: Schema.String.annotate({ description: "The key itself, shown only here; the gateway keeps its hash." }),
+})
+export type NewKey = typeof NewKey.Type
+
+/** The key does not exist or belongs to another tenant. */
+export class KeyNotFound extends Refusal<KeyNotFound>()("KeyNotFound", {
+  code: "key-not-found",
+  status: 404,
+  title: "There is no such key.",
+}) {}
+
+/**
+ * Mistakes of a key. A key that makes keys or agents could make itself unlimited ones, so it cannot be limited.
+ */
+export const keyIssues = ({ agents, models, roles }: Pick<StoredKey, "agents" | "models" | "roles">, path: string) =>
+  roles.some((role) => role === "manage" || role === "admin") && (agents !== undefined || models !== undefined)
+    ? [{ path: `${path}.roles`, message: "must be read or run if the key is limited to agents or models" }]
+    : []

@@ -1,0 +1,193 @@
+/** Keys of the gateway's tenants. A call sees only the keys of its tenant. */
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import { type Identity, TokenRefused } from "../../domain/access/identity.ts"
+import {
+  type CreateKey,
+  type GatewayKey,
+  KeyId,
+  KeyNotFound,
+  type NewKey,
+  StoredKey,
+  type UpdateKey,
+} from "../../domain/access/keys.ts"
+import { TenantId } from "../../domain/jobs/agent.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import {
+  type CursorInvalid,
+  type Page,
+  type PageRequest,
+  pageBounds,
+  pageOf,
+  type PageRow,
+  type StorageUnavailable,
+} from "../../domain/operations/storage.ts"
+import { makeBatched } from "../batched.ts"
+import { decodeRows, encodeRow, givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { hasChecksum, hashOfKey, makeKeySecret } from "./keySecret.ts"
+
+/** How often last uses are written. */
+const WRITE_USES_EVERY = Duration.seconds(10)
+
+const Row = Schema.Struct({
+  tenant: TenantId,
+  document: Schema.fromJsonString(StoredKey),
+  used_at: Schema.NullOr(Schema.Int),
+})
+const decode = decodeRows("gateway_keys", Row)
+const encode = encodeRow("gateway_keys", Schema.Struct({ document: Schema.fromJsonString(StoredKey) }))
+const isKeyId = Schema.is(KeyId)
+
+export class GatewayKeys extends Context.Service<
+  GatewayKeys,
+  {
+    /** Makes a key; the result is the only place that has its secret. `by` names the caller. */
+    readonly create: (tenant: TenantId, by: string, input: CreateKey) => Effect.Effect<NewKey, StorageUnavailable>
+    readonly get: (tenant: TenantId, id: string) => Effect.Effect<GatewayKey, KeyNotFound | StorageUnavailable>
+    /** Newest first. */
+    readonly list: (
+      tenant: TenantId,
+      page?: PageRequest,
+    ) => Effect.Effect<Page<GatewayKey>, CursorInvalid | StorageUnavailable>
+    /** Applies a change if `check` accepts the key before and after it. */
+    readonly update: <E>(
+      tenant: TenantId,
+      id: string,
+      change: UpdateKey,
+      check: (before: StoredKey, after: StoredKey) => Effect.Effect<void, E>,
+    ) => Effect.Effect<GatewayKey, E | KeyNotFound | StorageUnavailable>
+    /** Revokes the key in every process: each request looks its key up. */
+    readonly revoke: (tenant: TenantId, id: string) => Effect.Effect<void, KeyNotFound | StorageUnavailable>
+    /** The caller that holds the key. */
+    readonly identify: (key: Redacted.Redacted) => Effect.Effect<Identity, TokenRefused | StorageUnavailable>
+  }
+>()("sealgate/services/access/GatewayKeys") {
+  static readonly layer = Layer.effect(
+    GatewayKeys,
+    Effect.suspend(() => make),
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const random = yield* SecureRandom.SecureRandom
+  const noteUse = yield* makeNoteUse(sql)
+
+  const hashes = givenRows(sql, { hash: "TEXT" })
+  /** Rows by hashes of keys. Concurrent requests share one query. */
+  const rowOf = yield* makeBatched<string, Option.Option<unknown>>({
+    run: (asked) =>
+      Effect.map(
+        sql<{ hash: string }>`SELECT gateway_keys.hash, tenant, document, used_at
+          FROM ${hashes(asked.map((hash) => ({ hash })))} JOIN gateway_keys ON gateway_keys.hash = given.hash`,
+        (rows) => asked.map((hash) => Option.fromUndefinedOr(rows.find((row) => row.hash === hash))),
+      ),
+  })
+
+  const forUpdate = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE`, orElse: () => sql`` })
+  const read = Effect.fnUntraced(function* (tenant: TenantId, id: string, lock = sql``) {
+    // A database may refuse to look for a malformed id.
+    if (!isKeyId(id)) return yield* new KeyNotFound()
+    const [row] = yield* decode(
+      yield* sql`SELECT tenant, document, used_at FROM gateway_keys WHERE tenant = ${tenant} AND id = ${id} ${lock}`,
+    )
+    return row ?? (yield* new KeyNotFound())
+  })
+
+  return GatewayKeys.of({
+    create: Effect.fnUntraced(function* (tenant, by, input) {
+      const { hash, key } = makeKeySecret()
+      const stored: StoredKey = {
+        ...input,
+        id: KeyId.make(yield* random.uuidV7()),
+        created_at: yield* DateTime.now,
+        created_by: by,
+      }
+      const { document } = yield* encode({ document: stored })
+      yield* sql`INSERT INTO gateway_keys ${sql.insert({ id: stored.id, tenant, hash, document, used_at: null })}`
+      return { ...stored, key: Redacted.value(key) }
+    }, unavailable),
+
+    get: (tenant, id) => unavailable(Effect.map(read(tenant, id), shown)),
+
+    list: Effect.fnUntraced(function* (tenant, page) {
+      const { before, limit } = yield* pageBounds(page)
+      const found = yield* sql<PageRow>`SELECT id, octet_length(document) AS bytes FROM gateway_keys
+        WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+      const { items, ...next } = pageOf(found, limit)
+      if (items.length === 0) return { items: [] }
+      const rows = yield* sql`SELECT tenant, document, used_at FROM gateway_keys
+        WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
+      return { ...next, items: (yield* decode(rows)).map(shown) }
+    }, unavailable),
+
+    update: (tenant, id, change, check) =>
+      Effect.gen(function* () {
+        const row = yield* read(tenant, id, forUpdate)
+        const after = changed(row.document, change)
+        yield* check(row.document, after)
+        const { document } = yield* encode({ document: after })
+        yield* sql`UPDATE gateway_keys SET document = ${document} WHERE tenant = ${tenant} AND id = ${id}`
+        return shown({ ...row, document: after })
+      }).pipe(sql.withTransaction, unavailable),
+
+    revoke: Effect.fnUntraced(function* (tenant, id) {
+      if (!isKeyId(id)) return yield* new KeyNotFound()
+      const gone = yield* sql`DELETE FROM gateway_keys WHERE tenant = ${tenant} AND id = ${id} RETURNING id`
+      if (gone.length === 0) return yield* new KeyNotFound()
+    }, unavailable),
+
+    identify: Effect.fnUntraced(function* (given) {
+      const key = Redacted.value(given)
+      if (!hasChecksum(key)) return yield* new TokenRefused()
+      const found = yield* rowOf(hashOfKey(key))
+      const [row] = yield* decode(Option.toArray(found))
+      const now = yield* Clock.currentTimeMillis
+      if (row === undefined) return yield* new TokenRefused()
+      const { agents, expires_at, id, models, name, requests_per_minute, roles } = row.document
+      if (expires_at !== undefined && expires_at.epochMilliseconds <= now) return yield* new TokenRefused()
+      noteUse(id, now)
+      const limits = withoutUndefined({ agents, models, perMinute: requests_per_minute })
+      return { subject: name, tenant: row.tenant, roles, key: { id, ...limits } }
+    }, unavailableUnlimited),
+  })
+})
+
+const shown = ({ document, used_at }: typeof Row.Type): GatewayKey => ({
+  ...document,
+  ...(used_at === null ? {} : { last_used_at: DateTime.makeUnsafe(used_at) }),
+})
+
+/** Replaces what the change gives, and removes what it sets to `null`. */
+const changed = (key: StoredKey, change: UpdateKey): StoredKey => {
+  const { agents, expires_at, models, requests_per_minute, ...rest } = { ...key, ...change }
+  return {
+    ...rest,
+    ...(agents == null ? {} : { agents }),
+    ...(models == null ? {} : { models }),
+    ...(requests_per_minute == null ? {} : { requests_per_minute }),
+    ...(expires_at == null ? {} : { expires_at }),
+  }
+}
+
+/** Returns a function that notes a use at `now` (milliseconds since the epoch). Uses are written together, also at the end. */
+const makeNoteUse = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const uses = givenRows(sql, { key_id: "TEXT", at: "BIGINT" })
+  const pending = new Map<KeyId, number>()
+  const write = Effect.suspend(() => {
+    const rows = [...pending].map(([key_id, at]) => ({ key_id, at }))
+    pending.clear()
+    return rows.length === 0
+      ? Effect.void
+      : Effect.asVoid(
+          sql`UPDATE gateway_keys SET used_at = given.at FROM ${uses(rows)} WHERE gateway_keys.id = given.key_id`,
+        )
+    // A failure is logged; a last use is only information.
+  }).pipe(unavailable, Effect.ignore)
+  yield* Effect.addFinalizer(() => write)
+  yield* Effect.forkScoped(Effect.repeat(write, Schedule.spaced(WRITE_USES_EVERY)))
+  return (id: KeyId, now: number): void => {
+    pending.set(id, now)
+  }
+})

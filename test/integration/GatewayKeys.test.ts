@@ -1,0 +1,236 @@
+/** Keys of the gateway over HTTP: roles, limits, revocation in another process, and the audit trail. */
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
+import { describeDatabases } from "../support/databases.ts"
+import {
+  type Answer,
+  call,
+  databaseUrl,
+  problemIn,
+  startGateway,
+  type TestGateway,
+  tokenFor,
+} from "../support/gateway.ts"
+
+type Members = Readonly<Record<string, unknown>>
+
+const idOf = ({ json }: Answer): string => String(json["id"])
+
+/** Makes a key with an administrator's token, and returns its secret. */
+const makeKey = Effect.fnUntraced(function* (gateway: TestGateway, members: Members, tenant = "acme") {
+  const token = yield* tokenFor("boss", { tenant, roles: ["admin"] })
+  const made = yield* call(gateway, "POST", "/api/v1/keys", { token, body: { name: "k", roles: ["run"], ...members } })
+  assert.strictEqual(made.status, 201, made.text)
+  return { id: idOf(made), key: String(made.json["key"]) }
+})
+
+const makeAgent = Effect.fnUntraced(function* (gateway: TestGateway, tenant = "acme") {
+  const token = yield* tokenFor("boss", { tenant, roles: ["manage"] })
+  return idOf(yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "reviewer" } }))
+})
+
+const ROLES = ["read", "run", "manage", "admin"] as const
+
+/** Requests, and the least role that each needs. `:agent`, `:job` and `:key` stand for ids. */
+const REQUESTS = [
+  ["read", "GET", "/api/v1/agents"],
+  ["read", "GET", "/api/v1/agents/:agent"],
+  ["read", "GET", "/api/v1/jobs"],
+  ["read", "GET", "/api/v1/jobs/:job"],
+  ["read", "GET", "/api/v1/jobs/:job/receipts"],
+  ["read", "GET", "/api/v1/routing/stats"],
+  ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi" }],
+  ["run", "POST", "/api/v1/jobs/:job/cancel"],
+  ["manage", "POST", "/api/v1/agents", { name: "another" }],
+  ["manage", "PATCH", "/api/v1/agents/:agent", { name: "renamed" }],
+  ["manage", "GET", "/api/v1/keys"],
+  ["manage", "POST", "/api/v1/keys", { name: "k", roles: ["read"] }],
+  ["manage", "GET", "/api/v1/keys/:key"],
+  ["manage", "PATCH", "/api/v1/keys/:key", { name: "renamed" }],
+  ["admin", "POST", "/api/v1/keys", { name: "k", roles: ["admin"] }],
+  ["admin", "GET", "/api/v1/routing/config"],
+  ["admin", "GET", "/api/v1/routing/stats?scope=all"],
+  ["admin", "GET", "/api/v1/audit"],
+] as const
+
+describeDatabases("keys of the gateway", (database) => {
+  it.effect("open to each role what it includes, and nothing above it", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const agent = yield* makeAgent(gateway)
+      const victim = yield* makeKey(gateway, {})
+      for (const role of ROLES) {
+        const { key } = yield* makeKey(gateway, { roles: [role] })
+        for (const [needed, method, path, body] of REQUESTS) {
+          const boss = yield* tokenFor("boss", { tenant: "acme" })
+          const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, {
+            token: boss,
+            body: { task: "x" },
+          })
+          const url = path.replace(":agent", agent).replace(":job", idOf(queued)).replace(":key", victim.id)
+          const answer = yield* call(gateway, method, url, { token: key, ...(body === undefined ? {} : { body }) })
+          const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(needed)
+          assert.strictEqual(answer.status < 300, isAllowed, `${role}: ${method} ${path} gave ${answer.status}`)
+          if (!isAllowed) assert.strictEqual(problemIn(answer).code, "forbidden")
+        }
+      }
+    }),
+  )
+
+  it.effect("answer another tenant's agents, jobs and keys with 404", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const agent = yield* makeAgent(gateway)
+      const token = yield* tokenFor("boss", { tenant: "acme" })
+      const job = idOf(yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } }))
+      const theirs = yield* makeKey(gateway, {})
+      const { key } = yield* makeKey(gateway, { roles: ["admin"] }, "other")
+      const requests = [
+        ["GET", `/api/v1/agents/${agent}`],
+        ["PATCH", `/api/v1/agents/${agent}`],
+        ["DELETE", `/api/v1/agents/${agent}`],
+        ["POST", `/api/v1/agents/${agent}/execute`],
+        ["GET", `/api/v1/jobs/${job}`],
+        ["GET", `/api/v1/jobs/${job}/events`],
+        ["POST", `/api/v1/jobs/${job}/cancel`],
+        ["GET", `/api/v1/keys/${theirs.id}`],
+        ["PATCH", `/api/v1/keys/${theirs.id}`],
+        ["DELETE", `/api/v1/keys/${theirs.id}`],
+      ] as const
+      for (const [method, path] of requests) {
+        const body = path.endsWith("execute") ? { task: "x" } : method === "PATCH" ? { name: "mine" } : undefined
+        const answer = yield* call(gateway, method, path, { token: key, ...(body === undefined ? {} : { body }) })
+        assert.strictEqual(answer.status, 404, `${method} ${path}`)
+      }
+    }),
+  )
+
+  it.effect("show and run only the agents that the key permits", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const [mine, other] = [yield* makeAgent(gateway), yield* makeAgent(gateway)]
+      const token = yield* tokenFor("boss", { tenant: "acme" })
+      const run = (agent: string, token: string) =>
+        call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } })
+      const hidden = idOf(yield* run(other, token))
+      const { key } = yield* makeKey(gateway, { agents: [mine] })
+      assert.strictEqual((yield* run(mine, key)).status, 202)
+      assert.strictEqual((yield* run(other, key)).status, 404)
+      assert.strictEqual((yield* call(gateway, "GET", `/api/v1/jobs/${hidden}`, { token: key })).status, 404)
+      assert.strictEqual((yield* call(gateway, "POST", `/api/v1/jobs/${hidden}/cancel`, { token: key })).status, 404)
+      const jobs = yield* call(gateway, "GET", "/api/v1/jobs", { token: key })
+      assert.isFalse(jobs.text.includes(hidden))
+      const agents = yield* call(gateway, "GET", "/api/v1/agents", { token: key })
+      assert.isFalse(agents.text.includes(other))
+    }),
+  )
+
+  it.effect("fail jobs whose models the key does not permit", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const agent = yield* makeAgent(gateway)
+      const { key } = yield* makeKey(gateway, { models: { deny: ["*"] } })
+      const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, {
+        token: key,
+        body: { task: "x" },
+      })
+      const job = yield* call(gateway, "GET", `/api/v1/jobs/${idOf(queued)}?wait=30`, { token: key })
+      assert.strictEqual((job.json["problem"] as Members | undefined)?.["code"], "no-target", job.text)
+    }),
+  )
+
+  it.effect("are refused when mistyped, expired, unknown or over their rate", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const list = (token: string) => call(gateway, "GET", "/api/v1/agents", { token })
+      const { key } = yield* makeKey(gateway, { requests_per_minute: 1 })
+      const mistyped = `${key.slice(0, -1)}${key.endsWith("A") ? "B" : "A"}`
+      assert.strictEqual(problemIn(yield* list(mistyped)).code, "unauthorized")
+      const expired = yield* makeKey(gateway, { expires_at: "1970-01-01T00:00:00Z" })
+      assert.strictEqual(problemIn(yield* list(expired.key)).code, "unauthorized")
+      assert.strictEqual((yield* list(key)).status, 200)
+      assert.strictEqual(problemIn(yield* list(key)).code, "rate-limited")
+    }),
+  )
+
+  it.effect("limit no key that could make an unlimited one", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
+      const body = { name: "k", roles: ["manage"], models: { allow: ["echo"] } }
+      const answer = yield* call(gateway, "POST", "/api/v1/keys", { token, body })
+      assert.deepStrictEqual(
+        problemIn(answer).errors?.map(({ path }) => path),
+        ["payload.roles"],
+      )
+    }),
+  )
+
+  it.effect("are not made by a token that names no role", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const token = yield* tokenFor("alice", { tenant: "acme" })
+      const answer = yield* call(gateway, "POST", "/api/v1/keys", { token, body: { name: "k", roles: ["read"] } })
+      assert.strictEqual(problemIn(answer).code, "forbidden")
+    }),
+  )
+
+  it.effect("leave no manager an administrator's key to change or revoke", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const admin = yield* makeKey(gateway, { roles: ["admin"] })
+      const manager = yield* makeKey(gateway, { roles: ["manage"] })
+      const path = `/api/v1/keys/${admin.id}`
+      for (const [method, body] of [
+        ["PATCH", { roles: ["read"] }],
+        ["DELETE", undefined],
+      ] as const) {
+        const answer = yield* call(gateway, method, path, {
+          token: manager.key,
+          ...(body === undefined ? {} : { body }),
+        })
+        assert.strictEqual(problemIn(answer).code, "forbidden")
+      }
+    }),
+  )
+
+  it.effect("are written into the audit trail, without their secrets", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const { id, key } = yield* makeKey(gateway, { name: "robot", roles: ["admin"] })
+      const agent = idOf(yield* call(gateway, "POST", "/api/v1/agents", { token: key, body: { name: "reviewer" } }))
+      yield* call(gateway, "DELETE", `/api/v1/keys/${id}`, { token: key })
+      const token = yield* tokenFor("boss", { roles: ["admin"] })
+      const trail = yield* call(gateway, "GET", "/api/v1/audit", { token })
+      const items = trail.json["items"] as ReadonlyArray<Members>
+      assert.deepStrictEqual(
+        items.map(({ action, key_id, subject, target }) => [subject, key_id, action, target]),
+        [
+          ["robot", id, "key.revoke", id],
+          ["robot", id, "agent.create", agent],
+          ["boss", null, "key.create", id],
+        ],
+      )
+      assert.isFalse(trail.text.includes(key))
+    }),
+  )
+
+  if (database.kind === "postgres")
+    it.effect("are refused by another gateway from the request after their revocation", () =>
+      Effect.gen(function* () {
+        const url = yield* databaseUrl(database)
+        const [first, second] = [yield* startGateway(url), yield* startGateway(url)]
+        const { id, key } = yield* makeKey(first, {})
+        const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
+        assert.strictEqual((yield* call(second, "GET", "/api/v1/agents", { token: key })).status, 200)
+        assert.strictEqual((yield* call(first, "DELETE", `/api/v1/keys/${id}`, { token })).status, 204)
+        assert.strictEqual((yield* call(second, "GET", "/api/v1/agents", { token: key })).status, 401)
+        const stored = yield* SqlClient.SqlClient.use((sql) => sql`SELECT * FROM gateway_keys`).pipe(
+          Effect.provide(layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })),
+        )
+        assert.isFalse(JSON.stringify(stored).includes(key.slice(4, 20)))
+      }),
+    )
+})
