@@ -25,5 +25,6 @@ STOPSIGNAL SIGTERM
 # Ignores the certificate with TLS, because it names the public host. If clients need certificates, probe from outside instead.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s \
   CMD ["node", "--no-warnings", "-e", "const { PORT, TLS_CERT_FILE } = process.env; process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; const ask = (port) => fetch(`${TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${port}/health`).then(({ ok }) => ok || Promise.reject()); Promise.any((PORT ? [PORT] : [3001, 3000]).map(ask)).then(() => process.exit(0), () => process.exit(1))"]
-ENTRYPOINT ["node", "/app/dist/cli/main.js"]
+# Without --disable-sigusr1, a signal opens an inspector that reads every prompt.
+ENTRYPOINT ["node", "--disable-sigusr1", "/app/dist/cli/main.js"]
 CMD ["proxy"]

@@ -16,7 +16,6 @@ import { Callers } from "../services/access/Callers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
-import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { OpenedMemory } from "../services/sealing/OpenedMemory.ts"
 import { RequestIds } from "../services/sealing/RequestIds.ts"
@@ -27,6 +26,7 @@ import { proxyRules, proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
 import { checksTokens, tokenSettingsOf } from "./config/tokenSettings.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
+import { withEvidence } from "./evidence/EvidenceMode.ts"
 import { layerOperatorListener } from "./OperatorListener.ts"
 import { embeddable, serve } from "./serve.ts"
 
@@ -88,16 +88,18 @@ const layerServices = (settings: ProxySettings) => {
     Layer.provideMerge(OpenedMemory.layer({ maxBytes: settings.maxBodyMemory })),
     Layer.provideMerge(RequestIds.layer({ sessionTtl: settings.sessionTtl, max: MAX_CLAIMS })),
     Layer.provideMerge(
-      Sessions.layer({
-        ttl: settings.sessionTtl,
-        maxRequests: settings.sessionMaxRequests,
-        maxLive: settings.sessionMaxLive,
-        maxClaims: MAX_CLAIMS,
-        maxRequestBytes,
-        routingTag: settings.routingTag,
-      }),
+      withEvidence(settings, (configuration) =>
+        Sessions.layer({
+          ttl: settings.sessionTtl,
+          maxRequests: settings.sessionMaxRequests,
+          maxLive: settings.sessionMaxLive,
+          maxClaims: MAX_CLAIMS,
+          maxRequestBytes,
+          routingTag: settings.routingTag,
+          configuration,
+        }),
+      ),
     ),
-    Layer.provideMerge(Attestation.layer({ keyFile: settings.attestationKeyFile })),
     Layer.provideMerge(KeyVault.layer),
     Layer.provideMerge(layerCallers(settings)),
     Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),

@@ -48,6 +48,8 @@ const UNSEEN = [
   "not-asked",
   "events-as-they-came",
   "missed-ticks",
+  "evidence-binding",
+  "evidence-configuration",
 ]
 
 describe("the checks", () => {

@@ -41,7 +41,7 @@ describe("Dockerfile", () => {
     const { bin } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
     assert.deepStrictEqual(
       argumentsOf("ENTRYPOINT").map((text) => JSON.parse(text)),
-      [["node", join("/app", bin.sealgate)]],
+      [["node", "--disable-sigusr1", join("/app", bin.sealgate)]],
     )
     assert.deepStrictEqual(argumentsOf("USER"), ["node"])
     assert.deepStrictEqual(argumentsOf("STOPSIGNAL"), ["SIGTERM"])

@@ -175,6 +175,10 @@ it.live("a running proxy and client send what the grammar allows", () =>
         body: "{}",
       })
       isA("refusal", await refused.json())
+      const nonce = { nonce: Buffer.alloc(32, 1).toString("base64url") }
+      isA("evidence-request", nonce)
+      const path = { index: 0, size: 1, hashes: [] }
+      isA("evidence-answer", { format: "tdx", kid: proxy.kid, configuration: "e30", report: "", path })
 
       for (const [index, { body, path }] of requests.entries()) {
         const answer = answers[index] ?? ""

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { sealRequest } from "../../src/client/sealed/sealRequest.ts"
+import { DEFAULT_PACE, UNPACED } from "../../src/domain/protocol/pace.ts"
 import { valueOf } from "../support/prometheus.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { beginSession } from "../support/sealing.ts"
@@ -20,8 +21,8 @@ const PER_ADDRESS = 50
 const limitOf = (name: "tcp_wmem" | "tcp_rmem"): number =>
   Number(readFileSync(`/proc/sys/net/ipv4/${name}`, "utf8").trim().split(/\s+/)[2])
 
-/** Sends sealed requests to provider 2, each on a separate connection that reads nothing. */
-const askAndPause = async (proxy: ProxyProcess, count: number, completion: object) => {
+/** Requests streams of provider 2 at a pace, each on a separate connection that reads nothing. */
+const askAndPause = async (proxy: ProxyProcess, count: number, pace: number) => {
   const sessions = await inParallel(Math.ceil(count / PER_ADDRESS), () => beginSession(proxy))
   return inParallel(count, async (index) => {
     const address = Math.floor(index / PER_ADDRESS)
@@ -35,7 +36,8 @@ const askAndPause = async (proxy: ProxyProcess, count: number, completion: objec
       issued_at: issuedAt,
       provider: "provider2",
       api,
-      body: completion,
+      pace,
+      body: { prompt: "x", stream: true },
     })
     const { body } = await sealRequest(session, { requestId: id, payload, credential: "" })
     const socket = await connectFrom(proxy.port, addressOf(address))
@@ -59,13 +61,30 @@ const started = Effect.gen(function* () {
   return { provider, proxy }
 })
 
-it.live("unread streams pause their provider, cost bounded memory, and end with their readers", () =>
+/** Ways in which unread streams end. */
+const ENDINGS = [
+  {
+    title: "unread unpaced streams pause their provider, cost bounded memory, and are cut by the write time-out",
+    name: "stalled readers",
+    pace: UNPACED,
+    leave: () => undefined,
+  },
+  {
+    // One block a tick takes minutes to fill a connection's buffers; the write time-out counts only from then on.
+    title: "unread paced streams pause their provider, cost bounded memory, and end with their readers",
+    name: "stalled readers of paced streams",
+    pace: DEFAULT_PACE,
+    leave: destroyAll,
+  },
+] as const
+
+it.live.each(ENDINGS)("$title", ({ leave, name, pace }) =>
   Effect.gen(function* () {
     const { provider, proxy } = yield* started
     const count = 60
     yield* Effect.promise(() =>
       underAttack({
-        name: "stalled readers",
+        name,
         server: proxy,
         round: sealedRound(proxy),
         count,
@@ -73,12 +92,12 @@ it.live("unread streams pause their provider, cost bounded memory, and end with 
         // provider brings up to 128 KiB, which exist as bytes, as text and as chunks; 64 KiB wait sealed, and as much at the
         // socket, as text and as bytes, a third longer when encoded. That makes less than a megabyte, and as much
         // becomes garbage until the streams stall. In a paced stream 1 MiB more may wait for its tick before the
-        // provider is paused, as chunks and as their text.
+        // provider is paused, as chunks and as their text. Frames of an unpaced one have up to 256 KiB.
         allowed: count * (2 * MB + 2 * MIB),
         // Up to 9 MB passed through each before it stalled, as text, chunks and sealed.
         litter: 300 * MB,
         attack: async (atHeight) => {
-          const sockets = await askAndPause(proxy, count, { prompt: "x", stream: true })
+          const sockets = await askAndPause(proxy, count, pace)
           // Paced streams continue at about 10 kB a second, up to 1 MiB.
           let last = -Infinity
           await until("all streams stand still", async () => {
@@ -99,13 +118,13 @@ it.live("unread streams pause their provider, cost bounded memory, and end with 
           console.info(
             `a stalled stream has taken at most ${(Math.max(...taken) / MB).toFixed(1)} MB from its provider`,
           )
-          // One block a tick takes minutes to fill a connection's buffers, and only then the write time-out counts. Here the
-          // readers leave instead, which ends the calls to the provider.
-          destroyAll(sockets)
+          leave(sockets)
           await until("the server has dropped them", () => attackersAt(proxy) === 0)
+          // With them end the calls to the provider.
           await until("the provider is rid of them", () => provider.taken().length === 0)
           const calls = valueOf(await metricsOf(proxy), "sealgate_upstream_calls_in_flight", { provider: "provider2" })
           assert.strictEqual(calls, 0)
+          destroyAll(sockets)
         },
       }),
     )

@@ -2,6 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { decodeBase64Url } from "../../domain/bytes/bytes.ts"
+import { EvidenceUnavailable, NoEvidence } from "../../domain/problems/evidenceProblems.ts"
+import { EVIDENCE_FORMATS, EVIDENCE_NONCE_BYTES } from "../../domain/protocol/evidence.ts"
 import { MAX_SUITES, SUITES } from "../../domain/protocol/suites.ts"
 import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/protocol/transcript.ts"
 import { MaxBodyBytes } from "../MaxBodyBytes.ts"
@@ -97,6 +99,30 @@ export const InitResponse = Schema.Struct({
   ...PublicKeys.fields,
 })
 
+export const EvidenceRequest = Schema.Struct({
+  nonce: text(base64Url(EVIDENCE_NONCE_BYTES), "32 fresh random bytes, base64url; the evidence covers them."),
+})
+
+/** Many times the size of a nonce. */
+const MAX_EVIDENCE_BYTES = 1024
+
+export const EvidenceResponse = Schema.Struct({
+  format: Schema.Literals(EVIDENCE_FORMATS).annotate({ description: "Determines how `report` is verified." }),
+  kid: Schema.String.annotate({ description: "Thumbprint of the attestation key that the report covers." }),
+  configuration: Schema.String.annotate({
+    description: "The proxy's configuration: base64url of I-JSON, whose hash the report covers.",
+  }),
+  report: Schema.String.annotate({ description: "The quote, report or token of the hardware, base64url." }),
+  collateral: Schema.optionalKey(
+    Schema.String.annotate({ description: "What the machine hands out to verify the report with, base64url." }),
+  ),
+  path: Schema.Struct({
+    index: Schema.Int.annotate({ description: "Position of your nonce in the tree, from 0." }),
+    size: Schema.Int.annotate({ description: "Number of nonces in the tree." }),
+    hashes: Schema.Array(Schema.String).annotate({ description: "Siblings from the leaf upwards, base64url." }),
+  }).annotate({ description: "Leads from your nonce to the root that the report covers (RFC 6962)." }),
+})
+
 export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
   .add(
     HttpApiEndpoint.post("init", "/v1/init", {
@@ -135,6 +161,20 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
             "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Once the request is opened, the status is 200 even for a failure, because only the sender may read the outcome. Behind a load balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself ignores it.",
         }),
       )
+      .annotate(NeedsLength, true),
+    HttpApiEndpoint.post("evidence", "/v1/evidence", {
+      payload: EvidenceRequest,
+      success: EvidenceResponse,
+      error: [NoEvidence, EvidenceUnavailable, TimedOut, LengthRequired, ...BODY_PROBLEMS, Internal, Draining],
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Ask for evidence",
+          description:
+            "Returns evidence of the hardware for the code, the configuration and the key of this proxy. At most one report a second is made, and shared by all who wait. A proxy without evidence mode answers `no-evidence`.",
+        }),
+      )
+      .annotate(MaxBodyBytes, MAX_EVIDENCE_BYTES)
       .annotate(NeedsLength, true),
     HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys }).annotateMerge(
       OpenApi.annotations({

@@ -32,6 +32,7 @@ export const sessionClaimsFrom = (object: JsonObject): SessionClaims => {
     max_requests: integer(object, "max_requests"),
     max_request_bytes: integer(object, "max_request_bytes"),
     init_hash: hash(object, "init_hash"),
+    ...(object["configuration"] === undefined ? {} : { configuration: hash(object, "configuration") }),
   }
 }
 

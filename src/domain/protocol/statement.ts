@@ -50,6 +50,8 @@ export interface SessionClaims extends SessionLimits, Issued {
   readonly expires_at: number
   /** Hash of the init request's body. */
   readonly init_hash: string
+  /** Hash of the configuration that evidence covers; only with evidence mode. */
+  readonly configuration?: string
 }
 
 /** Token counts as the provider reported them (OpenAI's `usage`), passed through unchanged. */

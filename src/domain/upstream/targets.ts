@@ -20,6 +20,12 @@ export type TargetName = typeof TargetName.Type
 /** Whether two names mean the same model at the same provider. */
 export const sameTarget = (a: TargetName, b: TargetName): boolean => a.provider === b.provider && a.model === b.model
 
+/** The model without the vendor that resellers put before it: `gpt-5` for `openai/gpt-5`. */
+export const modelOf = ({ model }: TargetName): string => model.slice(model.lastIndexOf("/") + 1)
+
+/** Whether two targets have the same model, possibly at two providers: its answers to one question depend on each other. */
+export const sameModel = (a: TargetName, b: TargetName): boolean => modelOf(a) === modelOf(b)
+
 const Patterns = Schema.Array(Schema.String.check(Schema.isBetweenLength(1, MAX_PATTERN))).check(
   Schema.isMaxLength(MAX_PATTERNS),
 )

@@ -50,7 +50,7 @@ const queued = {
   mode: "verified",
   status: "queued",
   attempt: 1,
-  task: "Which port does HTTPS use unless told otherwise?",
+  task: "Which port does HTTPS use by default?",
   options: { effort: "low" },
   usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, calls: 0 },
   cost_micro_usd: 0,

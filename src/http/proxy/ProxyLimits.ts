@@ -12,7 +12,7 @@ interface ProxyLimits {
   readonly concurrent: number
 }
 
-/** Requests that neither read nor begin a session count as completions. */
+/** Requests for evidence count as beginning a session; others that do not read count as completions. */
 export const proxyKindOf = (limits: ProxyLimits): KindOf => {
   const read: RequestKind = { name: "read", perMinute: limits.read }
   const init: RequestKind = { name: "init", perMinute: limits.init }
@@ -23,6 +23,6 @@ export const proxyKindOf = (limits: ProxyLimits): KindOf => {
   }
   return (method, route) => {
     if (method === "GET" || method === "HEAD") return read
-    return route?.path === "/v1/init" ? init : completions
+    return route?.path === "/v1/init" || route?.path === "/v1/evidence" ? init : completions
   }
 }

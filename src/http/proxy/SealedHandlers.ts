@@ -1,9 +1,10 @@
 import { Effect, Schema } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiError } from "effect/http-api"
-import { encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { suiteWith } from "../../domain/protocol/suites.ts"
 import { Callers, Source } from "../../services/access/Callers.ts"
+import { Evidence } from "../../services/evidence/Evidence.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { OpenedMemory } from "../../services/sealing/OpenedMemory.ts"
@@ -60,6 +61,7 @@ export const SealedHandlers = layerHandlers(
     const attestation = yield* Attestation
     const callers = yield* Callers
     const drain = yield* Drain
+    const evidence = yield* Evidence
     const completeResponse = yield* makeCompleteResponse
     const keys = { keys: [attestation.jwk] }
 
@@ -104,6 +106,15 @@ export const SealedHandlers = layerHandlers(
     return handlers
       .handleRaw("init", ({ request }) => init(request))
       .handleRaw("completions", ({ request }) => Effect.provideService(complete(request), Source, sourceOf(request)))
+      .handle("evidence", ({ payload }) =>
+        Effect.gen(function* () {
+          yield* drain.inFlight("request")
+          if (yield* drain.draining) return yield* new Draining()
+          // The schema accepts only base64url.
+          const answer = yield* evidence.ask(decodeBase64Url(payload.nonce) ?? new Uint8Array(0))
+          return HttpServerResponse.jsonUnsafe(answer, { headers: NO_STORE })
+        }),
+      )
       .handle("keys", () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })))
   }),
 )

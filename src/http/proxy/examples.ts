@@ -2,6 +2,8 @@
 import type { Models } from "../../api/proxy/ModelsApi.ts"
 import type {
   CompletionRequest,
+  EvidenceRequest,
+  EvidenceResponse,
   InitRequest,
   InitResponse,
   PublicKeys,
@@ -50,6 +52,16 @@ export const PROXY_EXAMPLES: Readonly<Record<string, Examples>> = {
       event: "open",
       data: '{"response_nonce":"qD0m8QxU2pJmZ6bO0sUuGfXk3r1nN1o7zWg5cJk2b3A"}',
     },
+  },
+  evidence: {
+    body: { nonce: "qD0m8QxU2pJmZ6bO0sUuGfXk3r1nN1o7zWg5cJk2b3A" } satisfies typeof EvidenceRequest.Encoded,
+    answer: {
+      format: "tdx",
+      kid: KEYS.keys[0]?.kid ?? "",
+      configuration: "eyJzb2Z0d2FyZSI6InNlYWxnYXRlLzAuMS4wIn0",
+      report: "BAACAIEAAAA",
+      path: { index: 0, size: 1, hashes: [] },
+    } satisfies typeof EvidenceResponse.Encoded,
   },
   keys: { answer: KEYS },
   models: {

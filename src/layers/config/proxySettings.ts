@@ -1,9 +1,10 @@
 /** Settings of the sealed proxy. */
 import { Schema } from "effect"
+import type { Rule } from "../../domain/problems/configuration.ts"
 import { ROUTING_TAG } from "../../domain/protocol/routingTag.ts"
-import { intText, parsed, PlainText, RateText, SessionText } from "./codecs.ts"
+import { intText, literalText, parsed, PlainText, RateText, SessionText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
-import { optionalSetting, setting } from "./Setting.ts"
+import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
 import { sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
@@ -22,6 +23,11 @@ export const proxySettings = {
     PlainText,
     "./.sealgate/attestation.pem",
     "Ed25519 key that signs every statement; refused if other users can read it. The default file is created, a file named here must exist",
+  ),
+  attest: optionalSetting(
+    "ATTEST",
+    literalText("dstack", "tsm", "confidential-space"),
+    "Source of hardware evidence of this proxy's code, key and configuration; starts only if the guest alone can hold the key",
   ),
   sessionTtl: setting("SESSION_TTL", SessionText, "300s", "How long a session's key lives; at most a day"),
   sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
@@ -76,4 +82,15 @@ export const proxySettings = {
   ),
 }
 
-export const proxyRules = [...serverRules, tokenSourceRule, ...sealedRules, ...timeLimitRules]
+/** Rejects an identity from outside: who wrote the file could use it without the code that evidence is about. */
+const bornInside: Rule<Pick<Decoded<typeof proxySettings>, "attest" | "attestationKeyFile">> = {
+  of: ["attest", "attestationKeyFile"],
+  problems: ({ attest, attestationKeyFile }) => ({
+    ATTESTATION_KEY_FILE:
+      attest !== undefined &&
+      attestationKeyFile !== proxySettings.attestationKeyFile.fallback &&
+      "is set together with ATTEST; remove it: the key is made in the guest, or derived by dstack",
+  }),
+}
+
+export const proxyRules = [...serverRules, tokenSourceRule, bornInside, ...sealedRules, ...timeLimitRules]

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
 import { costOf } from "../../domain/routing/money.ts"
 import type { Role, RoutingSettings, Target } from "../../domain/routing/routing.ts"
-import { permits, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
+import { permits, sameModel, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { type Allowance, longestOutput, UNLIMITED } from "./Allowance.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -81,7 +81,7 @@ export const chooseTargets = (
 /** From 0 (nothing in common) to 3 (the same target). */
 const kinship = (target: TargetName, other: TargetName): number => {
   if (sameTarget(target, other)) return 3
-  if (target.model === other.model) return 2
+  if (sameModel(target, other)) return 2
   return target.provider === other.provider ? 1 : 0
 }
 

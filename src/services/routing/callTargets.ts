@@ -6,7 +6,7 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
-import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
+import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
@@ -45,7 +45,7 @@ export interface RouterRequest extends TargetRequirements {
 export interface Routed extends Answer {
   /** The target that served, as configured. */
   readonly target: TargetName
-  /** Whether it differs in provider or model from each of `independentOf`. */
+  /** Whether its model differs from those of `independentOf`. */
   readonly independent: boolean
   /** The sum of all calls, failed ones included; `model` is the one that answered. */
   readonly call: StepCall
@@ -127,7 +127,7 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
         const routed: Routed = {
           ...draft.finished(exit.value),
           target: { provider: served.provider, model: served.model },
-          independent: !others.some((other) => sameTarget(other, served)),
+          independent: !others.some((other) => sameModel(other, served)),
           call,
           receipt: served.receipt,
           escalateBelow,

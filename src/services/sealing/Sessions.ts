@@ -6,6 +6,7 @@
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { routingTagBytes } from "../../domain/protocol/routingTag.ts"
 import type { Suite } from "../../domain/protocol/suites.ts"
 import { SESSION_ID_BYTES } from "../../domain/protocol/transcript.ts"
@@ -30,6 +31,8 @@ export interface SessionSettings extends SessionLimits {
   readonly maxRequestBytes: number
   /** First bytes of the ids of this process's sessions, by which a balancer routes their requests. */
   readonly routingTag?: string | undefined
+  /** base64url SHA-256 of the configuration that evidence covers; only with evidence mode. */
+  readonly configuration?: string | undefined
 }
 
 /** How often the keys of expired sessions are destroyed. Their requests are refused at once. */
@@ -126,6 +129,7 @@ const makeBeginSession = Effect.fnUntraced(function* (settings: SessionSettings)
       max_requests: settings.maxRequests,
       max_request_bytes: settings.maxRequestBytes,
       init_hash: initHash,
+      ...withoutUndefined({ configuration: settings.configuration }),
     })
     const session: Session = {
       id,

@@ -1,6 +1,7 @@
 /** Stores circuits: in bounded memory, or in a shared store while that works. */
-import { Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
+import { momentOf } from "../moments.ts"
 import { isUnknownTarget } from "./TargetRegistry.ts"
 
 type Store = CircuitBreaker.CircuitBreakerStore["Service"]
@@ -23,20 +24,46 @@ const letsThrough = (state: CircuitBreaker.State): boolean => {
   }
 }
 
-const newCircuit: Effect.Effect<Store> = Effect.suspend(() =>
-  Effect.map(Effect.scoped(Layer.build(CircuitBreaker.layerStoreMemory())), (services) =>
-    Context.get(services, CircuitBreaker.CircuitBreakerStore),
-  ),
-)
+/** A clock whose time of day is the monotonic time, in whole milliseconds. */
+const monotonic = (clock: Clock.Clock): Clock.Clock => {
+  const currentTimeMillisUnsafe = () => Math.floor(momentOf(clock))
+  const currentTimeNanosUnsafe = () => clock.monotonicTimeNanosUnsafe()
+  return {
+    currentTimeMillisUnsafe,
+    currentTimeMillis: Effect.sync(currentTimeMillisUnsafe),
+    currentTimeNanosUnsafe,
+    currentTimeNanos: Effect.sync(currentTimeNanosUnsafe),
+    monotonicTimeNanosUnsafe: currentTimeNanosUnsafe,
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    sleep: (duration) => clock.sleep(duration),
+  }
+}
+
+/**
+ * The library measures open times by the time of day: setting the clock back would leave a circuit open for as long
+ * again, setting it forward would close it early.
+ */
+const newCircuit = (clock: Clock.Clock): Effect.Effect<Store> => {
+  const measured = Effect.provideService(Clock.Clock, clock)
+  return Effect.map(Effect.scoped(Layer.build(CircuitBreaker.layerStoreMemory())), (services) => {
+    const store = Context.get(services, CircuitBreaker.CircuitBreakerStore)
+    return {
+      admit: (key) => measured(store.admit(key)),
+      record: (outcome) => measured(store.record(outcome)),
+      state: (key) => measured(store.state(key)),
+    }
+  })
+}
 
 /**
  * Keeps circuits in memory. The library's store forgets a key after an hour without use, and callers who invent model
  * names could fill the memory until then. So each key has a store here that can be forgotten. If there are too many,
  * the least recently used circuit that blocks no calls goes, or the oldest if all block.
  */
-export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerStore> = Layer.sync(
+export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerStore> = Layer.effect(
   CircuitBreaker.CircuitBreakerStore,
-  () => {
+  Effect.clockWith((clock) => {
+    const time = monotonic(clock)
     // In the order of last use.
     const circuits = new Map<string, Store>()
 
@@ -50,13 +77,13 @@ export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerSto
     })
 
     const begin = Effect.fnUntraced(function* (key: string) {
-      const circuit = yield* newCircuit
+      const circuit = yield* newCircuit(time)
       if (circuits.size >= MAX_CIRCUITS) yield* forgetOne()
       circuits.set(key, circuit)
       return yield* circuit.admit(key)
     })
 
-    return CircuitBreaker.CircuitBreakerStore.of({
+    const store = CircuitBreaker.CircuitBreakerStore.of({
       admit: (key) =>
         Effect.suspend(() => {
           const circuit = circuits.get(key)
@@ -68,7 +95,8 @@ export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerSto
       record: (outcome) => circuits.get(outcome.key)?.record(outcome) ?? Effect.undefined,
       state: (key) => circuits.get(key)?.state(key) ?? Effect.succeed({ _tag: "Closed", key }),
     })
-  },
+    return Effect.succeed(store)
+  }),
 )
 
 /** Generations below zero mark calls that the local store admitted, because no store issues negative ones. */

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Layer } from "effect"
+import { Clock, Duration, Effect, Fiber, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { TestClock } from "effect/testing"
+import { settableClock } from "../../support/settableClock.ts"
 import { layerCircuitsInMemory, MAX_CIRCUITS, withLocalFallback } from "../../../src/services/upstream/CircuitStore.ts"
 
 const FAILURES = 3
@@ -65,6 +66,23 @@ describe("circuits in memory", () => {
       yield* Effect.forEach(names(MAX_CIRCUITS), succeed)
       assert.strictEqual(yield* stateOf("down"), "Closed")
     }).pipe(withMemory),
+  )
+
+  it.effect.each(["-1 day", "1 day"] as const)("stay open for their time although the clock is set by %s", (by) =>
+    Effect.gen(function* () {
+      const { clock, set } = yield* settableClock
+      yield* Effect.gen(function* () {
+        const { fail, stateOf, succeed } = yield* setUp
+        yield* fail("down", FAILURES)
+        set.forward = Duration.toMillis(by)
+        yield* TestClock.adjust(Duration.subtract(OPEN, Duration.millis(1)))
+        yield* Effect.flip(succeed("down"))
+        assert.strictEqual(yield* stateOf("down"), "Open")
+        yield* TestClock.adjust(Duration.millis(1))
+        yield* succeed("down")
+        assert.strictEqual(yield* stateOf("down"), "Closed")
+      }).pipe(withMemory, Effect.provideService(Clock.Clock, clock))
+    }),
   )
 
   it.effect("keep one that is being probed", () =>

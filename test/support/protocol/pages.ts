@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs"
 const FOLDER = "docs/protocol"
 
 /** Pages whose sections are normative, in the order of their sections. */
-const NORMATIVE = ["README.md", "session.md", "sealing.md", "responses.md", "receipts.md", "errors.md"]
+const NORMATIVE = ["README.md", "session.md", "evidence.md", "sealing.md", "responses.md", "receipts.md", "errors.md"]
 
 const read = (name: string): string => readFileSync(`${FOLDER}/${name}`, "utf8")
 

@@ -2,6 +2,7 @@ import type { Check } from "../Check.ts"
 import { claimChecks } from "./claims.ts"
 import { completeChecks } from "./complete.ts"
 import { envelopeChecks } from "./envelope.ts"
+import { evidenceChecks } from "./evidence.ts"
 import { initChecks } from "./init.ts"
 import { openingChecks } from "./opening.ts"
 import { payloadChecks } from "./payload.ts"
@@ -20,6 +21,7 @@ export const CHECKS: ReadonlyArray<Check> = [
   ...claimChecks,
   ...payloadChecks,
   ...unseenChecks,
+  ...evidenceChecks,
 ]
 
 /** Rules about the meaning of bodies, models and providers. The other rules form the `core` profile. */

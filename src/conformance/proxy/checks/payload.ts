@@ -169,6 +169,8 @@ export const payloadChecks: ReadonlyArray<Check> = [
   check("P47", "payload-known-members", "members that concern the proxy are checked in any body", (probe) =>
     failing(probe, "invalid-request", [
       ["a model that is a number", { body: { messages: MESSAGES, model: 1 } }],
+      ["a model without a name", { body: { messages: MESSAGES, model: "" } }],
+      ["a model of 257 characters", { body: { messages: MESSAGES, model: "m".repeat(257) } }],
       ["a stream that is text", { body: { messages: MESSAGES, stream: "true" } }],
     ]),
   ),

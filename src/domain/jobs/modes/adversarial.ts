@@ -52,7 +52,7 @@ export const AdversarialResult = Schema.Struct({
   confidence: Schema.NullOr(Fraction).annotate(CONFIDENCE),
   independent: Schema.Boolean.annotate({
     description:
-      "Whether a target other than the author's judged the answer, or criticised it without being contradicted. Otherwise the best verdict is `inconclusive`.",
+      "Whether a model other than the author's judged the answer, or criticised it without being contradicted. Otherwise the best verdict is `inconclusive`.",
   }),
   calibrated: Schema.Boolean.annotate({
     description:

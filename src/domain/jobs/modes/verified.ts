@@ -46,7 +46,7 @@ export const VerifiedResult = Schema.Struct({
   confidence: Schema.NullOr(Fraction).annotate(CONFIDENCE),
   independent: Schema.Boolean.annotate({
     description:
-      "Whether at least two targets gave or chose the answer, or a target other than its author found all others wrong. Otherwise the best verdict is `inconclusive`.",
+      "Whether at least two models gave or chose the answer, or a model other than its author found all others wrong. Otherwise the best verdict is `inconclusive`.",
   }),
   agreement: Fraction.annotate({
     description: "Share of all answers, refusals included, that are the same as this one.",

@@ -320,7 +320,7 @@ describe("one model", () => {
       const answers = { propose: "42", critique: said, respond: rebut("No.", 1), judge: judge("sound", 0.9, [1]) }
       const { result } = yield* debating(answers, { ...alone, options: { rounds: 1 } })
       assert.deepInclude(result, { verdict: "inconclusive", independent: false, answer: "42" })
-      assert.include(result.note, "second target")
+      assert.include(result.note, "second model")
       const { result: both } = yield* debating(answers, { options: { rounds: 1 } })
       assert.deepInclude(both, { verdict: "upheld", independent: true })
     }),

@@ -235,10 +235,22 @@ describe("one model", () => {
     Effect.gen(function* () {
       const { result, upstream } = yield* verifying({ propose: "42" }, alone)
       assert.deepInclude(result, { verdict: "inconclusive", independent: false, agreement: 1, answer: "42" })
-      assert.include(result.note, "second target")
+      assert.include(result.note, "second model")
       const { result: both } = yield* verifying({ propose: "42" })
       assert.deepInclude(both, { verdict: "verified", independent: true })
       assert.strictEqual(upstream.requests.length, 2)
+    }),
+  )
+
+  it.effect.each(["large", "vendor/large"])("does not verify itself at a second provider, as %s", (model) =>
+    Effect.gen(function* () {
+      const targets = [
+        target("provider1/large", { prices: prices(1, 4) }),
+        target("provider2/large", { model, prices: prices(1, 4) }),
+      ]
+      const { result } = yield* verifying({ propose: "42" }, {}, { targets })
+      assert.strictEqual(new Set(result.answers[0]?.said_by.map(({ provider }) => provider)).size, 2)
+      assert.deepInclude(result, { verdict: "inconclusive", independent: false, answer: "42" })
     }),
   )
 

@@ -206,6 +206,13 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
     ),
     await inside("P46", "headers that are a list", { api: "messages", headers: ["a"], body: message }, invalid),
     await inside("P47", "a model that is a number", { api: "messages", body: { ...message, model: 1 } }, invalid),
+    await inside("P47", "a model without a name", { api: "messages", body: { ...message, model: "" } }, invalid),
+    await inside(
+      "P47",
+      "a model of 257 characters",
+      { api: "messages", body: { ...message, model: "m".repeat(257) } },
+      invalid,
+    ),
     await inside("P47", "a stream that is text", { api: "messages", body: { ...message, stream: "true" } }, invalid),
     await inside("P47", "a body that is a list", { api: "messages", body: [message] }, invalid),
     await inside(

@@ -1,7 +1,7 @@
 /** The participants of a debate, each once. */
 import type { Participant } from "../../../../domain/jobs/modes/adversarial.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
-import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
+import { sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
 import { isEcho, type ModelAnswer } from "../engine/Asking.ts"
 
 export class Participants {
@@ -27,14 +27,14 @@ export class Participants {
   }
 
   /**
-   * Whether the judgement comes from targets other than the author's: every judge, or every critic if critic and
+   * Whether the judgement comes from other models than the author's: every judge, or every critic if critic and
    * author agree.
    */
   isIndependent(contested: boolean): boolean {
     const authors = this.of("proposer")
     const areOthers = (role: Role) => {
       const targets = this.of(role)
-      return targets.length > 0 && !targets.some((target) => authors.some((author) => sameTarget(author, target)))
+      return targets.length > 0 && !targets.some((target) => authors.some((author) => sameModel(author, target)))
     }
     return areOthers("judge") || (!contested && areOthers("critic"))
   }

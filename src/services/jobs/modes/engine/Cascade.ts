@@ -41,7 +41,7 @@ export const notesOf = (facts: {
       : "",
     facts.cut ? "The answer was cut off at the longest output of its model." : "",
     facts.alone
-      ? "One model examined its own work, so nothing independent stands behind the answer; allow the agent a second target."
+      ? "One model examined its own work, so nothing independent stands behind the answer; allow the agent a second model."
       : "",
     facts.more ?? "",
   ].filter((note) => note !== "")

@@ -7,7 +7,7 @@
  * with probability Φ(a + b·z + d·u); all models share b, and the answers of one model share d. A wrong answer repeats
  * an earlier wrong one as often as measured for the two models, or with `SAME_WRONG_ITSELF` for one model.
  */
-import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
+import { modelOf, sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
 import type { Measurements } from "./errorModel.ts"
 import { errorsOf, sameWrongOf } from "./measured.ts"
 
@@ -34,7 +34,7 @@ const NODES = Array.from({ length: 16 }, (_, i) => inverseNormal((i + 0.5) / 16)
  */
 export const posterior = (measured: Measurements, votes: ReadonlyArray<Vote>): ReadonlyArray<number> => {
   const groups = Math.max(-1, ...votes.map(({ group }) => group)) + 1
-  const models = [...Map.groupBy(votes, ({ target }) => `${target.provider}/${target.model}`).values()]
+  const models = [...Map.groupBy(votes, ({ target }) => modelOf(target)).values()]
   // The last hypothesis has no group: all answers are wrong.
   const joint = Array.from({ length: groups + 1 }, (_, right) => {
     const likelihoods = models.map((own) => ofModel(measured, own, right))
@@ -73,7 +73,7 @@ const ofModel = (measured: Measurements, own: ReadonlyArray<Vote>, right: number
 /** The likelihood that wrong answers fall into these groups, each given those before it. */
 const ofErrors = (measured: Measurements, wrong: ReadonlyArray<Vote>): number => {
   const alike = (a: Vote, b: Vote): number =>
-    sameTarget(a.target, b.target) ? SAME_WRONG_ITSELF : sameWrongOf(measured, a.target.model, b.target.model)
+    sameModel(a.target, b.target) ? SAME_WRONG_ITSELF : sameWrongOf(measured, a.target.model, b.target.model)
   return product(
     wrong.slice(1).map((vote, i) => {
       const before = wrong.slice(0, i + 1)

@@ -1,7 +1,7 @@
 /** All answers to one task: groups of equal answers, their authors, and their probabilities. */
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import type { Candidate, Speaker } from "../../../../domain/jobs/modes/verified.ts"
-import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
+import { sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
 import type { ModelAnswer } from "../engine/Asking.ts"
 import type { Measurements } from "../engine/errorModel.ts"
 import { posterior, type Vote } from "../engine/posterior.ts"
@@ -54,7 +54,7 @@ export class Ballot {
    * before has no second vote, which would only repeat the first; its choice breaks ties.
    */
   choose(said: ModelAnswer, group: number): void {
-    if (this.asked.some((target) => sameTarget(target, said.target))) this.preferred = group
+    if (this.asked.some((target) => sameModel(target, said.target))) this.preferred = group
     else this.vote(said, group, "judge")
   }
 
@@ -77,9 +77,9 @@ export class Ballot {
     return this.groups.map(({ said }) => said.text)
   }
 
-  /** The targets that answered most often: the next target should have the least in common with them. */
+  /** The targets whose models answered most often: the next target should have the least in common with them. */
   get heard(): ReadonlyArray<TargetName> {
-    const times = (target: TargetName) => this.asked.filter((other) => sameTarget(other, target)).length
+    const times = (target: TargetName) => this.asked.filter((other) => sameModel(other, target)).length
     const most = Math.max(0, ...this.asked.map(times))
     return this.asked.filter((target) => times(target) === most)
   }
@@ -97,10 +97,10 @@ export class Ballot {
       : { group, said, probability: posterior(this.measured, this.votes)[group] ?? 0 }
   }
 
-  /** The targets that gave or chose this answer, each once. */
+  /** Targets that gave or chose this answer, one for each model. */
   behind(group: number): ReadonlyArray<TargetName> {
     const targets = this.votes.filter((vote) => vote.group === group).map(({ target }) => target)
-    return targets.filter((target, i) => targets.findIndex((other) => sameTarget(other, target)) === i)
+    return targets.filter((target, i) => targets.findIndex((other) => sameModel(other, target)) === i)
   }
 
   private leaderOf(votes: ReadonlyArray<Vote>): Leader | undefined {

@@ -14,7 +14,7 @@ import {
   type VerifiedResult,
 } from "../../../../domain/jobs/modes/verified.ts"
 import { atTier } from "../../../../domain/jobs/step.ts"
-import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
+import { sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
 import { spanned } from "../../../spans.ts"
 import type { JobContext } from "../../JobProgram.ts"
 import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"
@@ -72,7 +72,7 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
   const probability = leader !== undefined && ballot.isCompared ? leader.probability : null
   const replaced = final !== draft
   const independent = corrected
-    ? !sameTarget(correction.judge, final.target)
+    ? !sameModel(correction.judge, final.target)
     : leader !== undefined && ballot.behind(leader.group).length > 1
   const found = verdictOf({ probability, replaced, refuted, corrected })
   // One model that agrees with itself, or corrects itself, has settled nothing.

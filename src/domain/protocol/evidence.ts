@@ -1,0 +1,56 @@
+/**
+ * Layouts of evidence (docs/protocol/evidence.md): which bytes are hashed to bind hardware evidence to a proxy's key, its
+ * configuration and the nonces of clients. The caller hashes.
+ */
+import { type Bytes, concat, utf8 } from "../bytes/bytes.ts"
+
+/** Length of a nonce, in bytes. */
+export const EVIDENCE_NONCE_BYTES = 32
+
+const LABEL = utf8("sealgate evidence 1")
+const LEAF = Uint8Array.of(0)
+const NODE = Uint8Array.of(1)
+
+/** SHA-256 of this is D: the value that the hardware signs. Each of the three has 32 bytes. */
+export const bindingInput = (kid: Uint8Array, configurationHash: Uint8Array, root: Uint8Array): Bytes =>
+  concat(LABEL, kid, configurationHash, root)
+
+/** SHA-256 of this is a leaf of the tree of nonces (RFC 6962 §2.1). */
+export const leafInput = (nonce: Uint8Array): Bytes => concat(LEAF, nonce)
+
+/** SHA-256 of this is an inner node (RFC 6962 §2.1). */
+export const nodeInput = (left: Uint8Array, right: Uint8Array): Bytes => concat(NODE, left, right)
+
+/** Formats of evidence. `dstack` is TDX with the event log of dstack. */
+export const EVIDENCE_FORMATS = ["dstack", "tdx", "sev-snp", "confidential-space"] as const
+export type EvidenceFormat = (typeof EVIDENCE_FORMATS)[number]
+
+/** Position of the 64 bytes of report data: Intel's TDX quote with its header of 48 bytes; AMD 56860, table 23. */
+export const REPORT_DATA_AT = { tdx: 568, dstack: 568, "sev-snp": 80 } as const
+
+/** Report data of TDX and SEV-SNP: D and 32 zero bytes. */
+export const reportData = (binding: Uint8Array): Bytes => concat(binding, new Uint8Array(32))
+
+/** The way from one nonce to the root (RFC 6962 §2.1.1). */
+export interface EvidencePath {
+  /** Position of the nonce, from 0. */
+  readonly index: number
+  /** Number of nonces in the tree. */
+  readonly size: number
+  /** base64url of 32 bytes each, from the leaf upwards. */
+  readonly hashes: ReadonlyArray<string>
+}
+
+/** The answer to `POST /v1/evidence`. */
+export interface EvidenceAnswer {
+  readonly format: EvidenceFormat
+  /** The proxy's attestation key. */
+  readonly kid: string
+  /** base64url of I-JSON. Its bytes are hashed. */
+  readonly configuration: string
+  /** base64url of the report, the quote or the token. */
+  readonly report: string
+  /** base64url of what the report is verified with, if the machine hands it out. */
+  readonly collateral?: string
+  readonly path: EvidencePath
+}

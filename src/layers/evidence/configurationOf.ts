@@ -1,0 +1,87 @@
+/** The configuration that evidence covers: everything that decides where prompts go and what holds the keys. */
+import { createHash } from "node:crypto"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative, sep } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Redacted } from "effect"
+import { SOFTWARE } from "../../domain/operations/software.ts"
+import { iJsonOf } from "../../domain/json/surrogates.ts"
+import { PROVIDERS, SLOTS } from "../../services/upstream/Slots.ts"
+import type { proxySettings } from "../config/proxySettings.ts"
+import type { Decoded } from "../config/Setting.ts"
+import { checksTokens } from "../config/tokenSettings.ts"
+
+/** Parts of the process that the document describes. */
+export interface ProcessFacts {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Options of Node. */
+  readonly execArgv: ReadonlyArray<string>
+}
+
+const b64uHash = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("base64url")
+
+/** Folder of the running package. */
+const packageFolder = (): string => {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, "package.json")) && dirname(folder) !== folder) folder = dirname(folder)
+  return folder
+}
+
+/** base64url SHA-256 over one line for each file of the running code: its path, a NUL and its hash. Sorted by path. */
+const digestOfSoftware = (): string => {
+  const root = packageFolder()
+  const [top = ""] = relative(root, fileURLToPath(import.meta.url)).split(sep)
+  const files = readdirSync(join(root, top), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
+  const lines = ["package.json", ...files]
+    .toSorted()
+    .map((path) => `${path}\0${b64uHash(readFileSync(join(root, path)))}\n`)
+  return b64uHash(Buffer.from(lines.join("")))
+}
+
+/** A URL without user, password and query, which may hold secrets. */
+const place = (url: string): string => {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
+}
+
+const proxyPlace = (proxy: Redacted.Redacted | undefined) => (proxy === undefined ? null : place(Redacted.value(proxy)))
+
+type Settings = Decoded<typeof proxySettings>
+
+const providersOf = (settings: Settings) =>
+  SLOTS.filter((slot) => settings[`${slot}ApiKey`] !== undefined || settings[`${slot}SealedPin`] !== undefined).map(
+    (slot) => ({
+      slot,
+      vendor: PROVIDERS[slot].format.title,
+      base_url: place(settings[`${slot}BaseUrl`].href),
+      sealed_pins: settings[`${slot}SealedPin`] ?? null,
+    }),
+  )
+
+const telemetryOf = (settings: Settings) =>
+  [settings.otlpEndpoint, settings.otlpTracesEndpoint, settings.otlpMetricsEndpoint, settings.otlpLogsEndpoint].flatMap(
+    (url) => (url === undefined ? [] : [place(url.href)]),
+  )
+
+/** Returns the document as I-JSON text. It holds no secret: keys are absent, and URLs lack users and queries. */
+export const configurationOf = (settings: Settings, keyStorage: string, { env, execArgv }: ProcessFacts): string => {
+  const { NODE_EXTRA_CA_CERTS: extraCa } = env
+  return iJsonOf({
+    software: SOFTWARE,
+    software_digest: digestOfSoftware(),
+    providers: providersOf(settings),
+    extra_ca: extraCa === undefined || extraCa === "" ? null : b64uHash(readFileSync(extraCa)),
+    outgoing_proxies: {
+      http: proxyPlace(settings.httpProxy),
+      https: proxyPlace(settings.httpsProxy),
+      except: settings.noProxy ?? null,
+    },
+    telemetry: telemetryOf(settings),
+    asks_for_credentials: settings.callerKeysFile !== undefined || checksTokens(settings),
+    redis: settings.redisUrl !== undefined,
+    node: { version: process.version, flags: execArgv },
+    key_storage: keyStorage,
+  })
+}

@@ -1,0 +1,57 @@
+/** The machine's way to hand out evidence: one interface for all kinds of machines. */
+import * as fs from "node:fs/promises"
+import { Context, type Effect, Schema } from "effect"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { type EvidenceFormat, REPORT_DATA_AT, reportData } from "../../domain/protocol/evidence.ts"
+
+/** Evidence as the machine handed it out. */
+export interface Report {
+  readonly format: EvidenceFormat
+  readonly report: Uint8Array
+  /** For dstack, the event log and the app-compose text as JSON. For configfs-tsm, the certificates of `auxblob`. */
+  readonly collateral?: Uint8Array | undefined
+}
+
+/** The machine handed out no evidence, or evidence of something else. `problem` has no secrets. */
+export class SourceFailed extends Schema.TaggedError<SourceFailed>()("SourceFailed", { problem: Schema.String }) {
+  override get message(): string {
+    return this.problem
+  }
+}
+
+/** The operations on configfs. */
+type Files = Pick<typeof fs, "mkdir" | "rmdir"> & {
+  readonly readFile: (path: string) => Promise<Buffer>
+  readonly writeFile: (path: string, data: Uint8Array) => Promise<void>
+}
+
+interface Places {
+  readonly dstackSocket: string
+  readonly tsmFolder: string
+  readonly files: Files
+  readonly confidentialSpaceSocket: string
+}
+
+/** Fixed places of the sources. No setting changes them; tests replace them with stand-ins. */
+export const EvidencePlaces = Context.Reference<Places>("sealgate/services/evidence/EvidencePlaces", {
+  defaultValue: () => ({
+    dstackSocket: "/var/run/dstack.sock",
+    tsmFolder: "/sys/kernel/config/tsm/report",
+    files: fs,
+    confidentialSpaceSocket: "/run/container_launcher/teeserver.sock",
+  }),
+})
+
+export class EvidenceSource extends Context.Service<
+  EvidenceSource,
+  {
+    /** Returns evidence that contains `binding`, which has 32 bytes. Fails if the machine answers with another one's. */
+    readonly report: (binding: Bytes) => Effect.Effect<Report, SourceFailed>
+  }
+>()("sealgate/services/evidence/EvidenceSource") {}
+
+/** Whether a TDX quote or a SEV-SNP report contains `binding`. */
+export const contains = (format: keyof typeof REPORT_DATA_AT, report: Buffer, binding: Bytes): boolean => {
+  const at = REPORT_DATA_AT[format]
+  return report.subarray(at, at + 64).equals(reportData(binding))
+}

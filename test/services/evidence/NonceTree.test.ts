@@ -1,0 +1,50 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { leafInput, nodeInput } from "../../../src/domain/protocol/evidence.ts"
+import { NonceTree } from "../../../src/services/evidence/NonceTree.ts"
+import { sha256 } from "../../../src/services/sealing/sha256.ts"
+
+const nonceOf = (index: number) => sha256(Buffer.from(String(index)))
+
+/** RFC 6962 §2.1, as written there: splits at the largest power of two below the size. */
+const treeHash = (nonces: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const [first] = nonces
+  if (first === undefined) return sha256()
+  if (nonces.length === 1) return sha256(leafInput(first))
+  let half = 1
+  while (half * 2 < nonces.length) half *= 2
+  return sha256(nodeInput(treeHash(nonces.slice(0, half)), treeHash(nonces.slice(half))))
+}
+
+/** RFC 9162 §2.1.3.2: the root that a path leads to. */
+const rootFrom = (nonce: Uint8Array, index: number, size: number, path: ReadonlyArray<Uint8Array>) => {
+  let [at, last, hash] = [index, size - 1, sha256(leafInput(nonce))]
+  for (const sibling of path) {
+    if (at % 2 === 1 || at === last) {
+      hash = sha256(nodeInput(sibling, hash))
+      while (at % 2 === 0 && at !== 0) [at, last] = [at >> 1, last >> 1]
+    } else hash = sha256(nodeInput(hash, sibling))
+    ;[at, last] = [at >> 1, last >> 1]
+  }
+  return last === 0 ? hash : undefined
+}
+
+describe("the tree of nonces", () => {
+  it.prop(
+    "has RFC 6962's root, and each path leads to it",
+    [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 70 }))],
+    ([size]) => {
+      const nonces = Array.from({ length: size }, (_, index) => nonceOf(index))
+      const tree = new NonceTree(nonces)
+      assert.deepStrictEqual(tree.root, treeHash(nonces))
+      for (const [index, nonce] of nonces.entries()) {
+        assert.deepStrictEqual(rootFrom(nonce, index, size, tree.pathFor(index)), tree.root)
+      }
+    },
+  )
+
+  it("leads nowhere from a nonce that was not asked", () => {
+    const tree = new NonceTree([0, 1, 2, 3, 4].map(nonceOf))
+    assert.notDeepEqual(rootFrom(nonceOf(9), 2, 5, tree.pathFor(2)), tree.root)
+  })
+})
