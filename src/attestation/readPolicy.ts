@@ -1,0 +1,184 @@
+/** Reads policy files: a compact JWS by the rules of statements, whose claims are an {@link EvidencePolicy}. */
+import { type Bytes, utf8 } from "../domain/bytes/bytes.ts"
+import { isObject, type JsonObject } from "../domain/json/json.ts"
+import { parseStatement } from "../domain/protocol/statement.ts"
+import { EVIDENCE_FORMATS } from "./evidence.ts"
+import { EvidenceFailure, must } from "./failure.ts"
+import { type Accepted, type EvidencePolicy, MAX_POLICY_BYTES, POLICY_TYPE } from "./policy.ts"
+import { AMD_PRODUCTS } from "./roots.ts"
+
+const CODE = "policy-malformed"
+
+const knows = (object: JsonObject, names: ReadonlyArray<string>, where: string): void => {
+  const unknown = Object.keys(object).find((name) => !names.includes(name))
+  must(unknown === undefined, CODE, `The policy's ${where} has the unknown member ${JSON.stringify(unknown)}.`)
+}
+
+const objectIn = (value: unknown, where: string): JsonObject => {
+  must(isObject(value), CODE, `The policy's ${where} must be an object.`)
+  return value
+}
+
+const textsIn = (value: unknown, where: string, form = /^/): ReadonlyArray<string> => {
+  const isText = (each: unknown): each is string => typeof each === "string" && form.test(each)
+  must(
+    Array.isArray(value) && value.every(isText),
+    CODE,
+    `The policy's ${where} must be a list of well-formed strings.`,
+  )
+  return value
+}
+
+const hex = (bytes: number): RegExp => new RegExp(`^[0-9a-f]{${2 * bytes}}$`)
+
+const oneOf = <Name extends string>(names: ReadonlyArray<Name>, value: unknown, where: string): ReadonlyArray<Name> =>
+  textsIn(value, where).map((text) => {
+    const name = names.find((each) => each === text)
+    must(name !== undefined, CODE, `The policy's ${where} has the unknown value ${JSON.stringify(text)}.`)
+    return name
+  })
+
+const TCB_PARTS = ["bootloader", "tee", "snp", "microcode"] as const
+
+const tcbIn = (value: unknown) => {
+  const tcb = objectIn(value, "minimum_tcb")
+  knows(tcb, [...TCB_PARTS, "fmc"], "minimum_tcb")
+  const part = (name: string, absent?: number): number => {
+    const version = tcb[name] ?? absent
+    const fits = typeof version === "number" && Number.isInteger(version) && version >= 0 && version < 256
+    must(fits, CODE, `The policy's minimum_tcb needs ${name}, from 0 to 255.`)
+    return version
+  }
+  const [bootloader, tee, snp, microcode] = [part("bootloader"), part("tee"), part("snp"), part("microcode")]
+  return { bootloader, tee, snp, microcode, fmc: part("fmc", 0) }
+}
+
+const REGISTERS = ["mrtd", "rtmr0", "rtmr1", "rtmr2"] as const
+
+const registersIn = (value: unknown, names: ReadonlyArray<string>) => {
+  const object = objectIn(value, "measurements")
+  knows(object, names, "measurements")
+  const values = textsIn(
+    names.map((name) => object[name]),
+    "measurements",
+    hex(48),
+  )
+  const [mrtd = "", rtmr0 = "", rtmr1 = "", rtmr2 = "", rtmr3 = ""] = values
+  return { mrtd, rtmr0, rtmr1, rtmr2, rtmr3 }
+}
+
+const listIn = (value: unknown, where: string): ReadonlyArray<unknown> => {
+  must(Array.isArray(value), CODE, `The policy's ${where} must be a list.`)
+  return value
+}
+
+const readers: {
+  readonly [F in Accepted["format"]]: (entry: JsonObject) => Extract<Accepted, { readonly format: F }>
+} = {
+  "sev-snp": (entry) => {
+    knows(entry, ["format", "measurements", "host_data", "products", "minimum_tcb"], "entry of sev-snp")
+    const { measurements, host_data: data } = entry
+    must(
+      measurements !== undefined || data !== undefined,
+      CODE,
+      "The policy's entry of sev-snp needs measurements or host_data.",
+    )
+    return {
+      format: "sev-snp",
+      ...(measurements === undefined ? {} : { measurements: textsIn(measurements, "measurements", hex(48)) }),
+      ...(data === undefined ? {} : { host_data: textsIn(data, "host_data", hex(32)) }),
+      products: oneOf(AMD_PRODUCTS, entry["products"], "products"),
+      minimum_tcb: tcbIn(entry["minimum_tcb"]),
+    }
+  },
+  tdx: (entry) => {
+    knows(entry, ["format", "measurements", "statuses", "advisories"], "entry of tdx")
+    return {
+      format: "tdx",
+      measurements: listIn(entry["measurements"], "measurements").map((each) =>
+        registersIn(each, [...REGISTERS, "rtmr3"]),
+      ),
+      statuses: textsIn(entry["statuses"], "statuses"),
+      advisories: textsIn(entry["advisories"], "advisories"),
+    }
+  },
+  dstack: (entry) => {
+    knows(entry, ["format", "measurements", "compose_hashes", "statuses", "advisories"], "entry of dstack")
+    return {
+      format: "dstack",
+      measurements: listIn(entry["measurements"], "measurements").map((each) => registersIn(each, REGISTERS)),
+      compose_hashes: textsIn(entry["compose_hashes"], "compose_hashes", hex(32)),
+      statuses: textsIn(entry["statuses"], "statuses"),
+      advisories: textsIn(entry["advisories"], "advisories"),
+    }
+  },
+  "confidential-space": (entry) => {
+    knows(
+      entry,
+      ["format", "image_digests", "hardware", "audience", "projects", "environment"],
+      "entry of confidential-space",
+    )
+    const { audience, projects } = entry
+    must(typeof audience === "string", CODE, "The policy's entry of confidential-space needs an audience.")
+    return {
+      format: "confidential-space",
+      image_digests: textsIn(entry["image_digests"], "image_digests", /^sha256:[0-9a-f]{64}$/),
+      hardware: oneOf(["GCP_INTEL_TDX"] as const, entry["hardware"], "hardware"),
+      audience,
+      ...(projects === undefined ? {} : { projects: textsIn(projects, "projects") }),
+      environment: textsIn(entry["environment"], "environment"),
+    }
+  },
+}
+
+const entryIn = (value: unknown): Accepted => {
+  const entry = objectIn(value, "accept")
+  const format = EVIDENCE_FORMATS.find((each) => each === entry["format"])
+  must(format !== undefined, CODE, "The policy's accept has an entry of unknown format.")
+  return readers[format](entry)
+}
+
+/** Decodes the claims of a policy. Throws `policy-malformed` at unknown members, too: a misspelt rule must not be lost. */
+export const decodePolicy = (claims: unknown): EvidencePolicy => {
+  const policy = objectIn(claims, "claims")
+  knows(policy, ["accept", "configuration", "deny", "expires"], "claims")
+  const configuration = objectIn(policy["configuration"], "configuration")
+  knows(configuration, ["origins", "vendors", "telemetry"], "configuration")
+  const deny = objectIn(policy["deny"], "deny")
+  knows(deny, ["chips", "kids"], "deny")
+  const { expires } = policy
+  must(typeof expires === "number" && Number.isSafeInteger(expires), CODE, "The policy needs expires, in seconds.")
+  const { telemetry } = configuration
+  return {
+    accept: listIn(policy["accept"], "accept").map(entryIn),
+    configuration: {
+      origins: textsIn(configuration["origins"], "origins"),
+      vendors: textsIn(configuration["vendors"], "vendors"),
+      telemetry: telemetry === "none" ? telemetry : textsIn(telemetry, "telemetry"),
+    },
+    deny: { chips: textsIn(deny["chips"], "chips", /^[0-9a-f]+$/), kids: textsIn(deny["kids"], "kids", /^[\w-]{43}$/) },
+    expires,
+  }
+}
+
+/**
+ * Reads a signed policy. `kid` is the thumbprint of the signer's key, and `verify` checks a signature of that key. Fails with
+ * an `EvidenceFailure`.
+ */
+export const openPolicy = async (
+  text: string,
+  kid: string,
+  verify: (signature: Bytes, message: Bytes) => Promise<boolean>,
+): Promise<EvidencePolicy> => {
+  must(utf8(text).length <= MAX_POLICY_BYTES, CODE, `A policy has at most ${MAX_POLICY_BYTES} bytes.`)
+  const statement = parseStatement(text.trim())
+  if (statement === undefined) throw new EvidenceFailure(CODE, "The policy is not a compact JWS of I-JSON.")
+  must(
+    statement.typ === POLICY_TYPE && statement.kid === kid,
+    "policy-signature",
+    "The policy has another signer or type.",
+  )
+  const valid = await verify(statement.signature, statement.signed)
+  must(valid, "policy-signature", "The policy's signature is wrong.")
+  return decodePolicy(statement.claims)
+}
