@@ -7,6 +7,7 @@ import { parseIJson } from "../domain/json/iJson.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, optionalFlag, pinsFlag } from "./flags.ts"
 import { readInput } from "./inputFile.ts"
+import { folderPin } from "./settings/proxyAddress.ts"
 import { withHelp } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { red } from "./terminal.ts"
@@ -87,7 +88,8 @@ export const verifyCommand = Command.make(
     // Keys from a URL may have been replaced, so they count only if they are pinned.
     const fromUrl = Option.exists(input.keys, isUrl)
     const evidence = fromUrl ? { ...found, keys: [...found.keys, ...given] } : found
-    const trust = yield* trustFor(evidence, input.pin, fromUrl ? [] : given)
+    const pins = input.pin.length > 0 || (given.length > 0 && !fromUrl) ? input.pin : yield* folderPin
+    const trust = yield* trustFor(evidence, pins, fromUrl ? [] : given)
     const verified = yield* check(evidence, trust).pipe(orNotGenuine(input.json))
     yield* Console.log(
       input.json ? printableJson({ valid: true, kind: kindOf(verified), ...verified }) : explain(verified),
@@ -100,7 +102,7 @@ export const verifyCommand = Command.make(
 offline against the pins, and says what it proves and what it does not.
 
 Public keys come with the file or from --keys and count only if they are pinned. Without --pin, a local file of keys
-given with --keys is trusted.`,
+given with --keys is trusted, or else the key of the proxy in this folder.`,
     examples: [
       ["sealgate verify answer.json --pin <pin>", "Output of `chat --json > answer.json`"],
       ["sealgate verify receipts/0b9e….json --pin <pin>", "A receipt kept by `connect`"],

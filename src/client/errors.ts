@@ -44,7 +44,7 @@ const unfitPin = (pins: ReadonlyArray<string>): string => {
   const unfit = pins.find((pin) => !/^[\w-]{43}$/.test(pin))
   if (unfit === undefined) return ""
   const what = unfit === "" ? "One of the pins is empty" : `One of the pins has ${unfit.length} characters`
-  return `${what}; a pin has 43, as the proxy prints it and \`sealgate pin\` does. `
+  return `${what}; a pin has 43 characters, as the proxy prints it and \`sealgate pin\` does. `
 }
 
 /** The session offer is signed by a key that is not pinned. Nothing was sealed. */

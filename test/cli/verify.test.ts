@@ -53,6 +53,24 @@ const expects = Effect.fnUntraced(function* (
 const flipped = (text: string): string => text.slice(0, -2) + (text.at(-2) === "A" ? "B" : "A") + text.slice(-1)
 
 describe("sealgate verify", () => {
+  it.live("trusts the key in the proxy's folder if neither pins nor keys are given", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const keyFile = join(folder, "attestation.pem")
+      const proxy = yield* startProxy({ settings: { attestationKeyFile: keyFile } })
+      const client = proxy.client()
+      const { statements } = yield* Effect.promise(() => client.complete({ prompt: PROMPT }))
+      const path = join(folder, "receipt.txt")
+      writeFileSync(path, statements.receipt)
+      const env = { ATTESTATION_KEY_FILE: keyFile }
+      const trusted = yield* sealgate(["verify", path, "--keys", `${proxy.url}/v1/keys`], "", env)
+      assert.strictEqual(trusted.code, 0, trusted.stderr)
+      const elsewhere = yield* sealgate(["verify", path, "--keys", `${proxy.url}/v1/keys`])
+      assert.strictEqual(elsewhere.code, 2)
+      assert.include(elsewhere.stderr, "give it with --pin")
+    }),
+  )
+
   it.live("verifies a receipt, alone or with its proof and keys", () =>
     Effect.gen(function* () {
       const { end, keys, keySet, proxy, write } = yield* answered

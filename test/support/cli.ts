@@ -42,9 +42,14 @@ export const run = Effect.fnUntraced(function* <const Name extends string, Input
 })
 
 /** Runs `sealgate` in a separate process without a terminal, with `input` on its standard input. */
-export const sealgate = (args: ReadonlyArray<string>, input = ""): Effect.Effect<CommandResult> =>
+export const sealgate = (
+  args: ReadonlyArray<string>,
+  input = "",
+  env: Readonly<Record<string, string>> = {},
+): Effect.Effect<CommandResult> =>
   Effect.callback((resume) => {
-    const child = execFile(process.execPath, [COMMAND, ...args], (error, stdout, stderr) => {
+    const options = { env: { ...process.env, ...env } }
+    const child = execFile(process.execPath, [COMMAND, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1
       resume(Effect.succeed({ code, stdout, stderr }))
     })

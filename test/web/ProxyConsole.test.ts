@@ -7,6 +7,7 @@ import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { accessibilityViolations, focused, hasBrowser, Held, openPage, PHONE, soon } from "../support/browser.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
+import { ATTACKS } from "../../src/web/proxy/intruder.ts"
 import { X25519 } from "../../src/domain/protocol/suites.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { INIT } from "../support/sealing.ts"
@@ -234,14 +235,15 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           ["key", "signature"],
           ["suite", "answers another request"],
         ] as const) {
-          await page.getByLabel("On the way to you, there is").selectOption(intrusion)
+          await page.getByRole("switch", { name: "Play the attacker" }).check()
+          await page.getByRole("radio", { name: ATTACKS[intrusion] }).check()
           const question = `some words to ${intrusion}`
           await ask(page, question)
           await refused(page, question).waitFor()
           await says(exchangeOf(page, question).locator(".note p"), reason)
           await page.getByText("✕ Somebody interfered", { exact: true }).waitFor()
         }
-        await page.getByLabel("On the way to you, there is").selectOption("none")
+        await page.getByRole("switch", { name: "Play the attacker" }).uncheck()
         await ask(page, "alone again")
         await page.getByText(ANSWER_VERIFIED).waitFor()
         assert.deepStrictEqual(complaints, [])
@@ -491,7 +493,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await ask(page, "hello from a phone, with a rather long word: ".concat("w".repeat(120)))
           await page.getByText(ANSWER_VERIFIED).waitFor()
           await look()
-          await page.getByLabel("On the way to you, there is").selectOption("flip")
+          await page.getByRole("switch", { name: "Play the attacker" }).check()
           await ask(page, "hello again")
           await refused(page, "hello again").waitFor()
           await look()

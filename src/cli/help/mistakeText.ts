@@ -15,7 +15,7 @@ const withDescription = (description: Option.Option<string> | undefined): string
 const expectation = (expected: string): string =>
   (expected.replace(/^Schema validation failed: /, "").split("\n")[0] ?? "").replace(/^expected:? /i, "")
 
-/** What users of Node take for the name of `--config`. */
+/** Flag of Node that is often tried instead of `--config`. */
 const ENV_FILE = "--env-file"
 
 const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): string => {

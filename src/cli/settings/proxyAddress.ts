@@ -37,15 +37,17 @@ interface TrustInput {
   readonly trustOnFirstUse?: boolean
 }
 
-/** Returns the pin of this folder's key if the proxy is on this machine. */
-const ownPin = Effect.fnUntraced(function* (proxy: URL) {
-  if (!isLoopback(hostName(proxy.host))) return []
+/** Returns the pin of the key in this folder, if there is one. */
+export const folderPin = Effect.gen(function* () {
   const file = yield* attestationKeyFile
   const pin = yield* Effect.option(pinOfFile(file))
   if (Option.isNone(pin)) return []
   yield* Console.error(dimOnStderr(`(pinned: ${pin.value}, the key of the proxy in this folder, ${file})`))
   return [pin.value]
 })
+
+/** Returns the pin of this folder's key if the proxy is on this machine. */
+const ownPin = (proxy: URL) => (isLoopback(hostName(proxy.host)) ? folderPin : Effect.succeed([]))
 
 /** Resolves the proxy and its pins: from flags, else the console's link, else the settings, else this folder's key. */
 export const proxyAndPins = Effect.fnUntraced(function* (input: TrustInput) {

@@ -50,7 +50,7 @@ const queued = {
   mode: "verified",
   status: "queued",
   attempt: 1,
-  task: "Which port does HTTPS use unless told otherwise?",
+  task: "Which port does HTTPS use by default?",
   options: { effort: "low" },
   usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, calls: 0 },
   cost_micro_usd: 0,
@@ -177,6 +177,7 @@ const newKey = {
   roles: ["run"],
   models: { allow: ["*mini*"] },
   requests_per_minute: 60,
+  budgets: [{ per: "day", max_cost_micro_usd: 5_000_000 }],
 } satisfies typeof CreateKey.Encoded
 
 const key = {

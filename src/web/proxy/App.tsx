@@ -37,7 +37,7 @@ const About = ({ state }: { readonly state: ProxyState | undefined }) => {
 
 const hintFor = (state: ProxyState | undefined): string =>
   state?.providers === "none"
-    ? "No provider key is set, so the built-in echo answers with your own words. Everything else is real."
+    ? "No provider key is set, so the built-in echo answers: canned answers to the questions below, else your own words. Everything else is real."
     : "Each question is sealed in this page; each piece of the answer is checked before you see it."
 
 /** Derives from the last ended exchange who answered for the current pins. */
@@ -67,6 +67,11 @@ export const App = () => {
   const chat = useRef<HTMLElement>(null)
   const wire = useRef<HTMLHeadingElement>(null)
   const focusNext = useFocusNext()
+
+  const send = (text: string) => {
+    setChosen(undefined)
+    void ask(text, intrusion)
+  }
 
   // The question field takes the focus once it is enabled.
   const pinAndAsk = (next: Pinned) => {
@@ -98,6 +103,15 @@ export const App = () => {
             exchanges={exchanges}
             shown={shown?.id}
             hint={hintFor(state)}
+            onPropose={
+              pinned.pins.length === 0
+                ? undefined
+                : (text) => {
+                    send(text)
+                    // The focused button disappears with the proposals.
+                    question.current?.focus()
+                  }
+            }
             onShow={(id) => {
               setChosen(id)
               showWhereItIs(wire.current)
@@ -108,25 +122,24 @@ export const App = () => {
               question.current?.focus()
             }}
           />
-          {shown?.end !== undefined && <Receipt exchange={shown} end={shown.end} />}
           <Composer
             field={question}
             busy={last?.status === "asking"}
             disabled={pinned.pins.length === 0}
             onStop={stop}
-            onAsk={(text) => {
-              setChosen(undefined)
-              void ask(text, intrusion)
-            }}
+            onAsk={send}
           />
         </div>
-        <Traffic
-          heading={wire}
-          exchange={shown}
-          intrusion={intrusion}
-          onIntrusion={setIntrusion}
-          onBack={() => showWhereItIs(chat.current?.querySelector<HTMLElement>('[aria-pressed="true"]') ?? null)}
-        />
+        <div class="evidence">
+          {shown?.end !== undefined && <Receipt exchange={shown} end={shown.end} />}
+          <Traffic
+            heading={wire}
+            exchange={shown}
+            intrusion={intrusion}
+            onIntrusion={setIntrusion}
+            onBack={() => showWhereItIs(chat.current?.querySelector<HTMLElement>('[aria-pressed="true"]') ?? null)}
+          />
+        </div>
       </main>
     </>
   )

@@ -1,5 +1,6 @@
 import type { RefObject } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
+import { DEMO_CONVERSATION } from "../../domain/chat/demoConversation.ts"
 import { plural } from "../shared/format.ts"
 import { type Exchange, isTrick } from "./exchanges.ts"
 
@@ -67,6 +68,8 @@ interface ChatProps {
   readonly onShow: (id: number) => void
   readonly onClear: () => void
   readonly hint: string
+  /** Asks a question that the page proposes; absent while none can be asked. */
+  readonly onPropose: ((question: string) => void) | undefined
 }
 
 /**
@@ -95,7 +98,7 @@ const useFollowed = (asked: number, inputs: ReadonlyArray<unknown>) => {
   return element
 }
 
-export const Chat = ({ exchanges, hint, onClear, onShow, section, shown }: ChatProps) => {
+export const Chat = ({ exchanges, hint, onClear, onPropose, onShow, section, shown }: ChatProps) => {
   const last = exchanges.at(-1)
   const end = useFollowed(exchanges.length, [last?.answer, last?.status])
   return (
@@ -109,6 +112,15 @@ export const Chat = ({ exchanges, hint, onClear, onShow, section, shown }: ChatP
         )}
       </div>
       {exchanges.length === 0 && <p class="muted">{hint}</p>}
+      {exchanges.length === 0 && onPropose !== undefined && (
+        <div class="row" role="group" aria-label="Questions to try">
+          {Object.keys(DEMO_CONVERSATION).map((question) => (
+            <button key={question} type="button" onClick={() => onPropose(question)}>
+              {question}
+            </button>
+          ))}
+        </div>
+      )}
       <ol class="stack">
         {exchanges.map((exchange) => (
           <ExchangeView

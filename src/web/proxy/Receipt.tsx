@@ -36,19 +36,30 @@ export const Receipt = ({ end, exchange }: ReceiptProps) => {
         </dd>
         <dt>Tokens</dt>
         <dd>{tokens(receipt.usage)}</dd>
-        <dt>Answered</dt>
-        <dd>{time(receipt.completed_at)}</dd>
-        <dt>Request</dt>
-        <dd>
-          <code>{receipt.jti}</code>
-        </dd>
-        <dt>Proof</dt>
-        <dd>
-          {plural(proof.count, "frame")}, chain ends in <code>{proof.root.slice(0, 12)}…</code>
-        </dd>
-        <dt>Prompt kept?</dt>
-        <dd>No, according to the operator. This is a claim, not a proof.</dd>
       </dl>
+      <details class="small">
+        <summary>Details, and how to verify</summary>
+        <div class="stack tight">
+          <dl class="facts">
+            <dt>Answered</dt>
+            <dd>{time(receipt.completed_at)}</dd>
+            <dt>Request</dt>
+            <dd>
+              <code>{receipt.jti}</code>
+            </dd>
+            <dt>Proof</dt>
+            <dd>
+              {plural(proof.count, "frame")}, chain ends in <code>{proof.root.slice(0, 12)}…</code>
+            </dd>
+            <dt>Prompt kept?</dt>
+            <dd>No, according to the operator. This is a claim, not a proof.</dd>
+          </dl>
+          <p class="muted">
+            Anyone can verify them offline: <code>{`sealgate verify receipt-….json --pin ${receipt.iss}`}</code>. The
+            first file does not reveal the conversation; the second proves it word for word.
+          </p>
+        </div>
+      </details>
       <div class="row">
         <button
           type="button"
@@ -61,10 +72,6 @@ export const Receipt = ({ end, exchange }: ReceiptProps) => {
           Download with question and answer
         </button>
       </div>
-      <p class="small muted">
-        Anyone can verify them offline: <code>{`sealgate verify receipt-….json --pin ${receipt.iss}`}</code>. The first
-        file does not reveal the conversation; the second proves it word for word.
-      </p>
     </section>
   )
 }

@@ -3,7 +3,7 @@ import type { RefObject } from "preact"
 import { useId } from "preact/hooks"
 import { plural } from "../shared/format.ts"
 import type { Exchange, Link, WireItem } from "./exchanges.ts"
-import { INTRUSIONS, type Intrusion } from "./intruder.ts"
+import { type Attack, ATTACKS, type Intrusion } from "./intruder.ts"
 
 /** Length of a folded message, in characters. */
 const EXCERPT = 64
@@ -108,30 +108,49 @@ const Preview = () => (
   </>
 )
 
-const isIntrusion = (value: string): value is Intrusion => Object.hasOwn(INTRUSIONS, value)
+const isAttack = (value: string): value is Attack => Object.hasOwn(ATTACKS, value)
 
 interface IntruderProps {
   readonly intrusion: Intrusion
   readonly onIntrusion: (intrusion: Intrusion) => void
 }
 
-/** Chooses the attacker for the next question. */
+/** Switches the attacker on and off, and chooses the attack on the next question. */
 const Intruder = ({ intrusion, onIntrusion }: IntruderProps) => {
-  const field = useId()
+  const name = useId()
+  const isOn = intrusion !== "none"
   return (
-    <div class="field">
-      <label for={field}>On the way to you, there is</label>
-      <select
-        id={field}
-        value={intrusion}
-        onChange={({ currentTarget: { value } }) => isIntrusion(value) && onIntrusion(value)}
-      >
-        {Object.entries(INTRUSIONS).map(([value, words]) => (
-          <option key={value} value={value}>
-            {words}
-          </option>
-        ))}
-      </select>
+    <div class={isOn ? "intruder on" : "intruder"}>
+      <label class="switch">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={isOn}
+          onChange={({ currentTarget: { checked } }) => onIntrusion(checked ? "flip" : "none")}
+        />
+        Play the attacker
+      </label>
+      {isOn ? (
+        <fieldset>
+          <legend class="small">On the next answer’s way to you:</legend>
+          <div class="row">
+            {Object.entries(ATTACKS).map(([value, words]) => (
+              <label key={value} class="attack">
+                <input
+                  type="radio"
+                  name={name}
+                  value={value}
+                  checked={value === intrusion}
+                  onChange={() => isAttack(value) && onIntrusion(value)}
+                />
+                {words}
+              </label>
+            ))}
+          </div>
+        </fieldset>
+      ) : (
+        <p class="small muted">Interfere with the next answer on its way, and see how this page reacts.</p>
+      )}
     </div>
   )
 }

@@ -39,21 +39,30 @@ const Believed = ({ change, heard, onChange, onChecked, pinned }: BelievedProps)
         Change
       </button>
     </div>
-    <Pins pins={pinned.pins} />
     {pinned.from === "link" && (
-      <div class="row">
-        <p class="small">
-          The author of the link chose it. Compare it with the key id from the operator of this proxy.
-        </p>
-        <button type="button" onClick={onChecked}>
-          I checked it
-        </button>
-      </div>
+      <>
+        <Pins pins={pinned.pins} />
+        <div class="row">
+          <p class="small">
+            The author of the link chose it. Compare it with the key id from the operator of this proxy.
+          </p>
+          <button type="button" onClick={onChecked}>
+            I checked it
+          </button>
+        </div>
+      </>
     )}
-    <p class="small muted">
-      Questions are sealed only to this identity. This page comes from the proxy itself: it shows how sealing works, but
-      only the <code>sealgate</code> command and the client library protect you from a proxy that serves another page.
-    </p>
+    <details class="small">
+      <summary>{pinned.from === "link" ? "What this protects" : "Key id, and what it protects"}</summary>
+      <div class="stack tight">
+        {pinned.from === "person" && <Pins pins={pinned.pins} />}
+        <p class="muted">
+          Questions are sealed only to this identity. This page comes from the proxy itself: it shows how sealing works,
+          but only the <code>sealgate</code> command and the client library protect you from a proxy that serves another
+          page.
+        </p>
+      </div>
+    </details>
   </section>
 )
 

@@ -6,16 +6,16 @@ import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/b
 import { objectIn } from "./objectIn.ts"
 import type { ServerSentEvent } from "../../client/sealed/serverSentEvents.ts"
 
-export const INTRUSIONS = {
-  none: "nobody",
-  flip: "someone who changes one character of a frame",
-  drop: "someone who drops a frame",
-  repeat: "someone who repeats a frame",
-  cut: "someone who cuts the answer short",
-  key: "someone who puts their own key into the offer",
-  suite: "someone who takes the post-quantum suite off the list",
+export const ATTACKS = {
+  flip: "Change a character",
+  drop: "Drop a frame",
+  repeat: "Repeat a frame",
+  cut: "Cut the answer short",
+  key: "Put in another key",
+  suite: "Remove the post-quantum suite",
 } as const
-export type Intrusion = keyof typeof INTRUSIONS
+export type Attack = keyof typeof ATTACKS
+export type Intrusion = Attack | "none"
 
 /** Index of the attacked frame: not the first, so that a verified beginning is visible. */
 const VICTIM = 1

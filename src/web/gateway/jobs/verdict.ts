@@ -28,6 +28,6 @@ const ofAnswers = ({ answer, answers, checks }: VerifiedResult): string => {
     : `${compared}. ${fitting} of ${plural(checks.length, "check question")} agree with it.`
 }
 
-/** What was compared for the verdict, in a sentence. */
+/** Returns a sentence about the comparison behind the verdict. */
 export const comparedFor = (result: JobResult): string =>
   result.mode === "adversarial" ? ofDebate(result) : ofAnswers(result)

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { DEMO_CONVERSATION } from "../../../../src/domain/chat/demoConversation.ts"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { echo } from "../../../../src/services/upstream/providers/echo/Echo.ts"
 
@@ -21,6 +22,15 @@ describe("the built-in echo", () => {
       assert.deepStrictEqual(yield* answerTo(" \n one  two\tthree\n"), [" \n one  two\tthree\n", 3])
       assert.deepStrictEqual(yield* answerTo("one two three", 2), ["one two ", 2])
       assert.deepStrictEqual(yield* piecesOf(""), [])
+    }),
+  )
+
+  it.effect("answers the questions of the demo conversation, but only word for word", () =>
+    Effect.gen(function* () {
+      for (const [question, answer] of Object.entries(DEMO_CONVERSATION)) {
+        assert.deepStrictEqual((yield* answerTo(question))[0], answer)
+        assert.deepStrictEqual((yield* answerTo(`${question} `))[0], `${question} `)
+      }
     }),
   )
 

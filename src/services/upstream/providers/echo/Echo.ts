@@ -1,9 +1,10 @@
 /**
- * The built-in provider: answers with what it was sent. It makes the product usable without a key, and tests and demo
+ * The built-in provider: answers with what it was sent, or to a question of the demo conversation as a model would. It makes the product usable without a key, and tests and demo
  * run on it. It cannot judge anything, and every receipt shows its name.
  */
 import { Clock, Effect, Random, Stream } from "effect"
 import type { ChatChunk, ChatRequest, Delta, Usage } from "../../../../domain/chat/chat.ts"
+import { DEMO_CONVERSATION } from "../../../../domain/chat/demoConversation.ts"
 import { accumulate } from "../../../../domain/chat/chatStream.ts"
 import { parseJson } from "../../../../domain/json/json.ts"
 import type { Provider } from "../../Provider.ts"
@@ -41,6 +42,9 @@ const piece = (delta: Delta, finish_reason: Choice["finish_reason"] = null): Cho
   finish_reason,
 })
 
+const demoAnswer = (text: string): string | undefined =>
+  Object.hasOwn(DEMO_CONVERSATION, text) ? DEMO_CONVERSATION[text] : undefined
+
 /** The choices of the chunks of an answer, one for each, and its usage. */
 const answerTo = (request: ChatRequest): { readonly choices: ReadonlyArray<Choice>; readonly usage: Usage } => {
   const text = textOf(request.messages.at(-1)?.content)
@@ -65,7 +69,7 @@ const answerTo = (request: ChatRequest): { readonly choices: ReadonlyArray<Choic
     }
   }
   const limit = request.max_completion_tokens ?? request.max_tokens ?? Infinity
-  const all = words(text)
+  const all = words(demoAnswer(text) ?? text)
   const said = all.slice(0, limit)
   return {
     choices: [

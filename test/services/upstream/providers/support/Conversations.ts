@@ -67,7 +67,7 @@ const resultText = (result: (typeof Call.Type)["result"]): string =>
 
 const RESULT_IMAGE = "data:image/png;base64,iVBORw0KGgo="
 
-/** What a model has to understand. */
+/** Features of a request that a model has to understand. */
 export const meaningOf = (
   conversation: Conversation,
 ): Pick<Meaning, "system"> & { readonly said: ReadonlyArray<Said> } => {
