@@ -8,6 +8,7 @@ import type { FormatFacts } from "./format.ts"
 import type { Accepted, EvidencePolicy } from "./policy.ts"
 import type { EvidenceRoots } from "./roots.ts"
 import { verifySevSnp } from "./sevSnp/verify.ts"
+import { verifyTdx } from "./tdx/verify.ts"
 
 export interface EvidenceCheck {
   readonly evidence: Evidence
@@ -31,6 +32,8 @@ const factsOf = ({ evidence, policy, now, roots }: EvidenceCheck, binding: Uint8
   const common = { evidence, binding, deny: policy.deny, now, roots }
   const { format } = evidence
   if (format === "sev-snp") return verifySevSnp({ ...common, accepted: entriesOf(policy, format) })
+  if (format === "tdx") return verifyTdx({ ...common, accepted: entriesOf(policy, format) })
+  if (format === "dstack") return verifyTdx({ ...common, accepted: entriesOf(policy, format) })
   throw new EvidenceFailure("format-not-accepted", `This version does not verify evidence of ${format}.`)
 }
 

@@ -29,9 +29,11 @@ const UNDERSTOOD = new Set(["2.5.29.19", "2.5.29.15"])
 
 export const serialOf = (content: Uint8Array): string => Buffer.from(content).toString("hex").replace(/^0+/, "")
 
-const opened = (der: Uint8Array): X509Certificate => {
+/** Node decodes the key only on access. */
+const opened = (der: Uint8Array): Pick<Certificate, "x509" | "publicKey"> => {
   try {
-    return new X509Certificate(der)
+    const x509 = new X509Certificate(der)
+    return { x509, publicKey: x509.publicKey }
   } catch {
     throw new EvidenceFailure(MALFORMED, "A certificate is malformed.")
   }
@@ -39,7 +41,7 @@ const opened = (der: Uint8Array): X509Certificate => {
 
 /** Decodes one certificate that is all of `der`. Refuses duplicate extensions and critical ones that nothing here checks. */
 export const certificateOf = (der: Uint8Array): Certificate => {
-  const x509 = opened(der)
+  const { x509, publicKey } = opened(der)
   const [tbs] = sequenceIn(der, MALFORMED)
   const fields = valuesIn(tbs?.content ?? new Uint8Array(), MALFORMED).filter(({ tag }) => tag !== VERSION)
   const [serial, , , , subject] = fields
@@ -59,7 +61,7 @@ export const certificateOf = (der: Uint8Array): Certificate => {
   return {
     der,
     x509,
-    publicKey: x509.publicKey,
+    publicKey,
     serial: serialOf(serial.content),
     subject: subject.raw,
     extensions,
