@@ -7,6 +7,7 @@ import { operationsIn } from "../../src/http/shared/description/operationsIn.ts"
 import { GATEWAY_EXAMPLES } from "../../src/http/gateway/examples.ts"
 import { TRANSITIONS } from "../../src/domain/jobs/job.ts"
 import { StorageUnavailable } from "../../src/domain/operations/storage.ts"
+import { BudgetExhausted } from "../../src/domain/access/budgets.ts"
 import { NoTarget } from "../../src/services/routing/RoutingErrors.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
 
@@ -69,11 +70,12 @@ describe("docs/reference/problems.md", () => {
       ])
       .map(([, code = ""]) => code)
     const ofRouting = NoTarget.fields.reason.literals.map((reason) => new NoTarget({ reason }).code)
+    const { code: ofBudgets } = new BudgetExhausted({ per: "total", leftCost: null, leftTokens: 0 })
     const { code: ofStorage } = new StorageUnavailable()
     assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
     const ofProxy = documented("## The proxy, under", "## The gateway")
     const shared = new Set(["internal", "rate-limited", ofStorage, ...ofProxy])
-    const real = new Set([...ofJobs, ...ofRouting].filter((code) => !shared.has(code)))
+    const real = new Set([...ofJobs, ...ofRouting, ofBudgets].filter((code) => !shared.has(code)))
     assert.sameMembers([...documented(JOBS, "## Clients")], [...real])
   })
 })

@@ -141,6 +141,20 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
+  it.effect("end jobs whose budgets have too little left for a call", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const agent = yield* makeAgent(gateway)
+      const { key } = yield* makeKey(gateway, { budgets: [{ per: "total", max_tokens: 100 }] })
+      const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, {
+        token: key,
+        body: { task: "x" },
+      })
+      const job = yield* call(gateway, "GET", `/api/v1/jobs/${idOf(queued)}?wait=30`, { token: key })
+      assert.deepInclude(job.json["problem"] as Members, { code: "budget-exhausted", status: 402 })
+    }),
+  )
+
   it.effect("are refused when mistyped, expired, unknown or over their rate", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))

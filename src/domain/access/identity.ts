@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { TenantId } from "../jobs/agent.ts"
 import { Refusal } from "../problems/refusal.ts"
 import type { TargetFilter } from "../upstream/targets.ts"
+import type { Budgets } from "./budgets.ts"
 import type { KeyId } from "./keys.ts"
 import type { Role } from "./roles.ts"
 
@@ -34,6 +35,8 @@ export interface KeyLimits {
   readonly models?: TargetFilter
   /** The only agents that it may see and use. */
   readonly agents?: ReadonlyArray<string>
+  /** Each of its calls must fit all of them. */
+  readonly budgets?: Budgets
   /** Requests per minute. */
   readonly perMinute?: number
 }

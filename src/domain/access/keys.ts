@@ -1,6 +1,8 @@
 /** Keys of the gateway: a tenant's managers give them to programs and people. A key is shown once. */
 import { Schema } from "effect"
+import { Budgets } from "./budgets.ts"
 import { AgentId } from "../jobs/agent.ts"
+import type { ProblemIssue } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { TargetFilter } from "../upstream/targets.ts"
 import { Role } from "./roles.ts"
@@ -35,6 +37,7 @@ const Expiry = Schema.String.check(Schema.isMaxLength(MAX_TIME))
 const limits = {
   models: Schema.optionalKey(Models),
   agents: Schema.optionalKey(AgentIds),
+  budgets: Schema.optionalKey(Budgets),
   requests_per_minute: Schema.optionalKey(PerMinute),
   expires_at: Schema.optionalKey(Expiry),
 }
@@ -49,6 +52,7 @@ export const UpdateKey = Schema.Struct({
   roles: Schema.optionalKey(Roles),
   models: Schema.optionalKey(Schema.NullOr(Models)),
   agents: Schema.optionalKey(Schema.NullOr(AgentIds)),
+  budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
   requests_per_minute: Schema.optionalKey(Schema.NullOr(PerMinute)),
   expires_at: Schema.optionalKey(Schema.NullOr(Expiry)),
 })
@@ -90,7 +94,19 @@ export class KeyNotFound extends Refusal<KeyNotFound>()("KeyNotFound", {
 /**
  * Mistakes of a key. A key that makes keys or agents could make itself unlimited ones, so it cannot be limited.
  */
-export const keyIssues = ({ agents, models, roles }: Pick<StoredKey, "agents" | "models" | "roles">, path: string) =>
-  roles.some((role) => role === "manage" || role === "admin") && (agents !== undefined || models !== undefined)
-    ? [{ path: `${path}.roles`, message: "must be read or run if the key is limited to agents or models" }]
-    : []
+export const keyIssues = (
+  { agents, budgets, models, roles }: Pick<StoredKey, "agents" | "budgets" | "models" | "roles">,
+  path: string,
+): ReadonlyArray<ProblemIssue> => {
+  const manages = roles.some((role) => role === "manage" || role === "admin")
+  const isLimited = [agents, budgets, models].some((limit) => limit !== undefined)
+  const periods = budgets?.map(({ per }) => per) ?? []
+  return [
+    ...(manages && isLimited
+      ? [{ path: `${path}.roles`, message: "must be read or run if the key has budgets, agents or models" }]
+      : []),
+    ...(new Set(periods).size < periods.length
+      ? [{ path: `${path}.budgets`, message: "must have at most one budget per period" }]
+      : []),
+  ]
+}

@@ -14,7 +14,7 @@ const manager = Effect.flatMap(CurrentUser, (user) =>
   isNamed(user, "manage") ? Effect.succeed(user) : Effect.fail(AccessDenied.lacking("manage")),
 )
 
-type Checked = Pick<StoredKey, "agents" | "models" | "roles">
+type Checked = Pick<StoredKey, "agents" | "budgets" | "models" | "roles">
 
 /** Managers handle no administrators' keys: they could make themselves administrators. */
 const mayHandle = (user: Identity, { roles }: Pick<Checked, "roles">) =>

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
+import { budgets } from "./migrations/budgets.ts"
 import { gatewayKeys } from "./migrations/gatewayKeys.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
@@ -38,6 +39,7 @@ const STEPS = [
   ["latencies", latencies],
   ["step_problems", stepProblems],
   ["gateway_keys", gatewayKeys],
+  ["budgets", budgets],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

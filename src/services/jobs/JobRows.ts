@@ -1,4 +1,5 @@
 /** Rows of jobs and steps, and their public form. */
+import { Budgets } from "../../domain/access/budgets.ts"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { TargetFilter } from "../../domain/upstream/targets.ts"
 import { Schema } from "effect"
@@ -72,6 +73,8 @@ const WorkRow = Schema.Struct({
   attempt: Schema.Int,
   task: storedJson(JobTask),
   options: storedJson(JobOptions),
+  key_id: Schema.NullOr(Schema.String),
+  key_budgets: Schema.NullOr(storedJson(Budgets)),
   /** The targets that the key of its caller permits. */
   key_models: Schema.NullOr(storedJson(TargetFilter)),
   traceparent: Schema.String,
@@ -121,6 +124,7 @@ export const newJobColumns = (job: NewJob) => ({
   traceparent: job.traceparent,
   key_id: job.key?.id ?? null,
   key_models: job.key?.models === undefined ? null : JSON.stringify(job.key.models),
+  key_budgets: job.key?.budgets === undefined ? null : JSON.stringify(job.key.budgets),
   created_at: job.created_at.epochMilliseconds,
   expires_at: job.expires_at.epochMilliseconds,
 })
@@ -140,6 +144,7 @@ export const NEW_JOB_COLUMNS = {
   traceparent: "TEXT",
   key_id: "TEXT",
   key_models: "TEXT",
+  key_budgets: "TEXT",
   created_at: "BIGINT",
   expires_at: "BIGINT",
 } as const

@@ -33,14 +33,40 @@ export const makeAttempt = Effect.gen(function* () {
 
   /** Runs the program until it ends, runs out of time, or has to stop, and waits for its finalizers. */
   const run = Effect.fnUntraced(function* ({ leave, left, lease }: RunningJob) {
-    const { agent, attempt, id: jobId, key_models, mode, options, ran_ms, task, tenant, traceparent } = lease.job
+    const {
+      agent,
+      attempt,
+      id: jobId,
+      key_budgets,
+      key_id,
+      key_models,
+      mode,
+      options,
+      ran_ms,
+      task,
+      tenant,
+      traceparent,
+    } = lease.job
     const remaining = agent.limits.timeout_seconds * 1000 - ran_ms
     if (remaining <= 0) return "timed-out"
     const record = (step: FinishedStep) => persistently(writes.recordStep(lease, step))
     const step = makeStep({ lease, draining: drain.draining, leave, record, clock })
     const { traceId } = storedSpan(traceparent)
+    const budgeted = key_id === null || key_budgets === null ? undefined : { owner: key_id, budgets: key_budgets }
     const ran = program
-      .run({ jobId, tenant, agent, task, mode, options, attempt, traceId, step, models: key_models ?? undefined })
+      .run({
+        jobId,
+        tenant,
+        agent,
+        task,
+        mode,
+        options,
+        attempt,
+        traceId,
+        step,
+        budgeted,
+        models: key_models ?? undefined,
+      })
       .pipe(
         Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
         Effect.exit,

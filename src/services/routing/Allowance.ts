@@ -26,8 +26,25 @@ export const longestOutput = ({ cost, tokens }: Allowance, prices: Prices | null
   return Math.min(tokens - input, paid)
 }
 
+/** The longest answer of a budgeted call that sets no limit: longer ones would reserve whole budgets. */
+const BUDGETED_OUTPUT_TOKENS = 8192
+
+/** The most that a request takes at the dearest of these targets; targets without a price count as free. */
+export const worstCase = (
+  completion: ChatRequest,
+  targets: ReadonlyArray<Target>,
+  pricesOf: (target: Target) => Prices | null,
+): { readonly cost: number; readonly tokens: number } => {
+  const input = estimateInput(completion)
+  const output = completion.max_completion_tokens ?? completion.max_tokens ?? BUDGETED_OUTPUT_TOKENS
+  const costs = targets.map((target) => costOf(pricesOf(target), { input, output, cached: 0 }) ?? 0)
+  return { tokens: input + output, cost: Math.max(0, ...costs) }
+}
+
 /** Keeps the calls of one request within its allowance, and computes their charges. */
 export class Spending {
+  /** The sum of all charges. */
+  charged: { readonly cost: number; readonly tokens: number } = { cost: 0, tokens: 0 }
   private left: Allowance
   private readonly input: number
   private readonly expected: number
@@ -37,10 +54,12 @@ export class Spending {
     allowance: Allowance,
     completion: ChatRequest,
     pricesOf: (target: TargetName, served?: string | null) => Prices | null,
+    isReserved = false,
   ) {
     this.left = allowance
     this.input = estimateInput(completion)
-    this.expected = expectedOutput(completion)
+    // Under a reservation, an unknown output is charged as the longest that was allowed.
+    this.expected = isReserved ? Infinity : expectedOutput(completion)
     this.pricesOf = pricesOf
   }
 
@@ -72,6 +91,7 @@ export class Spending {
       tokens: (tokens?.input ?? 0) + (tokens?.output ?? 0),
       cost: tokens === null ? 0 : (costOf(prices, tokens) ?? 0),
     }
+    this.charged = { cost: this.charged.cost + charged.cost, tokens: this.charged.tokens + charged.tokens }
     const { calls, cost, tokens: all } = this.left
     this.left = { calls: calls - 1, cost: cost - charged.cost, tokens: all - charged.tokens }
     return charged

@@ -1,12 +1,14 @@
 /** Chooses the targets of a request, calls them in that order, and learns how they want to be asked. */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { Spending, UNLIMITED } from "./Allowance.ts"
+import { Spending, UNLIMITED, worstCase } from "./Allowance.ts"
+import { type Budgeted, Budgets } from "./Budgets.ts"
 import { makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
 import { type Dialect, Dialects, LEARNED_FOR, namedIn, nameOf } from "./Dialects.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -25,6 +27,7 @@ export class Router extends Context.Service<
       const config = yield* RoutingConfig
       const upstream = yield* Upstream
       const clock = yield* Clock.Clock
+      const budgets = yield* Budgets
       const times = new FirstTokenTimes()
       const dialects = new Dialects()
 
@@ -47,7 +50,12 @@ export class Router extends Context.Service<
       const callTargets = yield* makeCallTargets(times)
 
       /** Calls the fitting targets in their order, and retries without the members that they refuse. */
-      const callFitting = (settings: RoutingSettings, request: RouterRequest, fitting: ReadonlyArray<Target>) => {
+      const callFitting = (
+        settings: RoutingSettings,
+        request: RouterRequest,
+        fitting: ReadonlyArray<Target>,
+        onSpending: (spending: Spending) => void = () => {},
+      ) => {
         const { allowance, completion, onChosen } = request
         const { escalateBelow, targets } = tierOf(settings, request, fitting)
         const [first] = targets
@@ -55,7 +63,8 @@ export class Router extends Context.Service<
           const now = clock.currentTimeMillisUnsafe()
           const pricesOf = (target: TargetName, served?: string | null) =>
             priceOf(settings, target, now, served)?.prices ?? null
-          const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf)
+          const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf, request.budgeted !== undefined)
+          onSpending(spending)
           const route = { settings, request, targets, escalateBelow, spending }
           const known = dialects.of(first, momentOf(clock))
           const refusals: Array<UpstreamError> = []
@@ -85,18 +94,47 @@ export class Router extends Context.Service<
         }))
       }
 
+      /** The same within the budgets of the caller's key. */
+      const callBudgeted = (
+        settings: RoutingSettings,
+        request: RouterRequest,
+        fitting: ReadonlyArray<Target>,
+        budgeted: Budgeted,
+      ) => {
+        const now = clock.currentTimeMillisUnsafe()
+        const worst = worstCase(request.completion, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
+        const { calls, cost, tokens } = request.allowance ?? UNLIMITED
+        const allowance = {
+          calls,
+          tokens: Math.min(tokens, worst.tokens),
+          cost: hasMoney(budgeted) ? Math.min(cost, worst.cost) : cost,
+        }
+        let spending: Spending | undefined
+        const answered = callFitting(settings, { ...request, allowance }, fitting, (made) => (spending = made))
+        return budgets.within(budgeted, worst, answered, () => spending?.charged ?? { cost: 0, tokens: 0 })
+      }
+
       const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
-        Effect.flatMap(config.current, (settings) =>
-          Effect.flatMap(
-            chooseTargets(settings, request, { upstream, times, now: clock.currentTimeMillisUnsafe() }),
-            (fitting) => callFitting(settings, request, fitting),
-          ),
-        ).pipe(spanned("Router.call"))
+        Effect.flatMap(config.current, (settings) => {
+          const { budgeted } = request
+          const { calls, cost, tokens } = request.allowance ?? UNLIMITED
+          // A finite cost excludes targets without a price.
+          const allowance = { calls, tokens, cost: hasMoney(budgeted) ? Math.min(cost, MAX_SUM) : cost }
+          const conditions = { upstream, times, now: clock.currentTimeMillisUnsafe() }
+          return Effect.flatMap(chooseTargets(settings, { ...request, allowance }, conditions), (fitting) =>
+            budgeted === undefined
+              ? callFitting(settings, request, fitting)
+              : callBudgeted(settings, request, fitting, budgeted),
+          )
+        }).pipe(spanned("Router.call"))
 
       return Router.of({ call })
     }),
-  )
+  ).pipe(Layer.provide(Budgets.layer))
 }
+
+const hasMoney = (budgeted: Budgeted | undefined): boolean =>
+  budgeted?.budgets.some((budget) => budget.max_cost_micro_usd !== undefined) ?? false
 
 /** Outcomes whose cause may be the `response_format` or the output limit. */
 const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])

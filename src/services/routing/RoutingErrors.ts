@@ -1,5 +1,6 @@
 /** Failures of the router. */
 import { Schema } from "effect"
+import type { BudgetExhausted } from "../../domain/access/budgets.ts"
 import { StepCall } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { UpstreamError } from "../../domain/upstream/upstream.ts"
@@ -38,4 +39,4 @@ export class CallFailed extends Schema.TaggedError<CallFailed>()("CallFailed", {
   }
 }
 
-export type RouterError = NoTarget | CallFailed | StorageUnavailable
+export type RouterError = NoTarget | BudgetExhausted | CallFailed | StorageUnavailable

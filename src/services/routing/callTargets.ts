@@ -12,6 +12,7 @@ import { Upstream } from "../upstream/Upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { Spending } from "./Allowance.ts"
 import { type Answer, AnswerDraft } from "./AnswerDraft.ts"
+import type { Budgeted } from "./Budgets.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { Ledger } from "./Ledger.ts"
@@ -29,6 +30,8 @@ export interface RouterRequest extends TargetRequirements {
   readonly job?: string | undefined
   readonly agent?: string | undefined
   readonly mode?: Mode | undefined
+  /** The budgets that the call must fit. */
+  readonly budgeted?: Budgeted | undefined
   /** The authors of the answers to judge: the targets with the least in common with them come first. */
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
   /** How often the answer was escalated: a cascade skips as many of its cheapest targets. */

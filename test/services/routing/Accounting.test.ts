@@ -182,7 +182,9 @@ describe("the rows of a request", () => {
             attempt({ provider: "provider2", model: "small" }, { outcome: "truncated", usage: usage(100, 10) }),
           ],
         })
-      const failure = Effect.flip(Effect.catchTag(call(), ["NoTarget", "StorageUnavailable"], Effect.die))
+      const failure = Effect.flip(
+        Effect.catchTag(call(), ["BudgetExhausted", "NoTarget", "StorageUnavailable"], Effect.die),
+      )
       assert.deepInclude((yield* failure).call, { calls: 2, cost_micro_usd: 140, provider: "provider2" })
       assert.strictEqual((yield* ledgerRows).length, 2)
       upstream.script = () => new UpstreamError({ code: "overloaded" })

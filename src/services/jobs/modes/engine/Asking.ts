@@ -92,7 +92,7 @@ interface Services {
 }
 
 export const makeAsking = (context: JobContext, { begun, ledger, router }: Services): Asking => {
-  const { agent, jobId, mode, models, tenant } = context
+  const { agent, budgeted, jobId, mode, models, tenant } = context
   const withinLimits = makeWithinLimits(context, ledger)
 
   const ask = (
@@ -110,6 +110,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
         role,
         policy: agent.model_policy,
         keyPolicy: models,
+        budgeted,
         allowance,
         completion: { messages, ...withoutUndefined({ response_format }) },
         independentOf,

@@ -1,0 +1,141 @@
+/** Verifies TDX evidence (Intel TDX DCAP quoting library API; PCS API v4). */
+import { createPublicKey, type KeyObject, verify } from "node:crypto"
+import { equalBytes } from "../../domain/bytes/bytes.ts"
+import { isReportData, sha256 } from "../binding.ts"
+import { must } from "../failure.ts"
+import type { FormatCheck, FormatFacts } from "../format.ts"
+import type { AcceptedDstack, AcceptedTdx, TdxMeasurement } from "../policy.ts"
+import { certificatesInPem, checkChain, sameCertificate } from "../x509/certificate.ts"
+import { checkRevocation } from "../x509/crl.ts"
+import { checkEventLog } from "./dstack.ts"
+import { readCollateral } from "./collateral.ts"
+import { type PckFacts, pckFactsOf } from "./pck.ts"
+import { readQuote, type TdReport, type TdxQuote } from "./quote.ts"
+import { moduleStatus, platformStatus, qeStatus, type TcbStatus } from "./tcb.ts"
+
+const SEPT_VE_DISABLE = 1 << 28
+const MIGRATABLE = 1 << 29
+
+const isSigned = (data: Uint8Array, key: KeyObject, signature: Uint8Array): boolean =>
+  verify("sha256", data, { key, dsaEncoding: "ieee-p1363" }, signature)
+
+const keyOf = (point: Buffer): KeyObject => {
+  const [x, y] = [point.subarray(0, 32), point.subarray(32)].map((part) => part.toString("base64url"))
+  try {
+    return createPublicKey({ format: "jwk", key: { kty: "EC", crv: "P-256", x: x ?? "", y: y ?? "" } })
+  } catch {
+    must(false, "signature-wrong", "The quote's key is not a point of P-256.")
+  }
+}
+
+/** PCK signs the QE's report, which names the attestation key, which signs the quote. */
+const checkSignatures = (quote: TdxQuote, pck: KeyObject): void => {
+  must(isSigned(quote.qeReport, pck, quote.qeSignature), "tdx-qe-signature", "The QE report's signature is wrong.")
+  const named = quote.qeReport.subarray(320, 384)
+  must(
+    isReportData(named, sha256(quote.attestationKey, quote.qeAuthentication)),
+    "tdx-qe-binding",
+    "The QE report names another key.",
+  )
+  must(
+    isSigned(quote.signed, keyOf(quote.attestationKey), quote.signature),
+    "signature-wrong",
+    "The quote's signature is wrong.",
+  )
+}
+
+const checkAttributes = ({ attributes, serviceTd }: TdReport): void => {
+  const flags = attributes.readUInt32LE(0)
+  // The lowest byte holds what makes a TD untrusted: DEBUG and reserved bits.
+  must((flags & 0xff) === 0, "debug-enabled", "The guest can be debugged.")
+  must(
+    (flags & SEPT_VE_DISABLE) !== 0 && (flags & MIGRATABLE) === 0,
+    "tdx-attributes",
+    "SEPT_VE_DISABLE must be set, and MIGRATABLE not.",
+  )
+  must(serviceTd?.every((byte) => byte === 0) !== false, "tdx-service-td", "A service TD is bound to the guest.")
+}
+
+const checkPlatform = (info: Readonly<Record<string, unknown>>, pck: PckFacts): void => {
+  must(info["fmspc"] === pck.fmspc.toUpperCase(), "tdx-fmspc", "The TCB info is for another platform (FMSPC).")
+  must(info["pceId"] === pck.pceId.toUpperCase(), "tdx-pce-id", "The TCB info is for another PCE.")
+}
+
+const allows = ({ statuses, advisories }: AcceptedTdx | AcceptedDstack, found: ReadonlyArray<TcbStatus>): void => {
+  for (const { status, advisories: open } of found) {
+    must(
+      status !== "Revoked" && statuses.includes(status),
+      "tdx-tcb-status",
+      `The policy does not accept the status ${status}.`,
+    )
+    const unknown = open.find((each) => !advisories.includes(each))
+    must(unknown === undefined, "tdx-advisory", `The policy does not accept ${unknown}.`)
+  }
+}
+
+const isMeasured = ({ mrtd, rtmr }: TdReport, each: TdxMeasurement): boolean =>
+  each.mrtd === mrtd && each.rtmr0 === rtmr[0] && each.rtmr1 === rtmr[1] && each.rtmr2 === rtmr[2]
+
+type TdxCheck = FormatCheck<AcceptedTdx> | FormatCheck<AcceptedDstack>
+
+/** Checks everything but the binding. Throws an `EvidenceFailure` at the first check that fails. */
+export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { readonly reportData: Buffer } => {
+  const { evidence, deny, now, roots } = check
+  const quote = readQuote(evidence.report)
+  const { body } = quote
+  checkAttributes(body)
+  const chain = certificatesInPem(quote.pckChain)
+  const [leaf, authority, root] = chain
+  must(
+    chain.length === 3 && leaf !== undefined && authority !== undefined && root !== undefined,
+    "chain-length",
+    "The PCK chain needs three certificates.",
+  )
+  const until = checkChain(chain, roots.intel, now)
+  const pck = pckFactsOf(leaf)
+  checkSignatures(quote, leaf.publicKey)
+  must(!deny.chips.includes(pck.ppid), "chip-denied", "The policy denies this platform.")
+  const collateral = readCollateral(evidence.collateral, roots.intel, now)
+  must(
+    sameCertificate(authority, collateral.pckCrlIssuer) ||
+      equalBytes(authority.subject, collateral.pckCrlIssuer.subject),
+    "tdx-pck-chain",
+    "The revocation list is of another authority.",
+  )
+  const ends = [
+    checkRevocation(collateral.rootCrl, root, [authority], now),
+    checkRevocation(collateral.pckCrl, authority, [leaf], now),
+  ]
+  checkPlatform(collateral.tcbInfo, pck)
+  const statuses = [
+    qeStatus(collateral.qeIdentity, quote.qeReport),
+    platformStatus(collateral.tcbInfo, pck, body),
+    moduleStatus(collateral.tcbInfo, body),
+  ].filter((status) => status !== undefined)
+  const compose = evidence.format === "dstack" ? checkEventLog(collateral.members, body.rtmr[3]) : undefined
+  const entries: ReadonlyArray<AcceptedTdx | AcceptedDstack> = check.accepted
+  const entry = entries.find((each) =>
+    each.format === "tdx"
+      ? each.measurements.some((one) => isMeasured(body, one) && one.rtmr3 === body.rtmr[3])
+      : each.measurements.some((one) => isMeasured(body, one)) &&
+        compose !== undefined &&
+        each.compose_hashes.includes(compose),
+  )
+  must(entry !== undefined, "measurement-unknown", "The policy does not know these measurements.")
+  allows(entry, statuses)
+  return {
+    reportData: body.reportData,
+    measurement: compose ?? body.mrtd,
+    hardware: "Intel TDX",
+    chip: pck.ppid,
+    validUntil: Math.min(until, collateral.until, ...ends),
+  }
+}
+
+/** Checks a quote of either format, and that it carries the binding. Throws an `EvidenceFailure`. */
+export const verifyTdx = (check: TdxCheck): FormatFacts => {
+  const { reportData, ...facts } = verifyQuote(check)
+  const bound = isReportData(reportData, check.binding)
+  must(bound, "binding-differs", "The quote covers another key, configuration or nonce.")
+  return facts
+}
