@@ -68,6 +68,18 @@ const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
   }, [steps.length])
 }
 
+/** The reason why the last attempt failed, while the job goes on. */
+const LastFailure = ({ job, step: { problem } }: { readonly job: Job; readonly step: Step }) =>
+  problem === undefined ? null : (
+    <div class="note warn">
+      <p>
+        <strong>The last attempt failed: {problem.title}</strong>{" "}
+        {job.status === "queued" ? `Attempt ${job.attempt} follows by itself.` : `This is attempt ${job.attempt}.`}
+      </p>
+      {problem.detail !== undefined && <p>{problem.detail}</p>}
+    </div>
+  )
+
 export const JobView = ({ id }: { readonly id: string }) => {
   const { gateway } = useSession()
   const { failure, hear, retry, state } = useJob(id)
@@ -127,15 +139,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
       {failure !== undefined && <Problem failure={failure} onRetry={retry} />}
       {refused !== undefined && <Problem failure={refused} />}
       {job.problem !== undefined && <Problem failure={failureOf(job.problem)} />}
-      {!ended && last?.problem !== undefined && (
-        <div class="note warn">
-          <p>
-            <strong>The last attempt failed: {last.problem.title}</strong>{" "}
-            {job.status === "queued" ? `Attempt ${job.attempt} follows by itself.` : `This is attempt ${job.attempt}.`}
-          </p>
-          {last.problem.detail !== undefined && <p>{last.problem.detail}</p>}
-        </div>
-      )}
+      {!ended && last !== undefined && <LastFailure job={job} step={last} />}
       <div class="with-aside">
         <div class="stack">
           {job.result !== undefined && <Answer result={job.result} />}
