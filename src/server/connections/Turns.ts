@@ -46,6 +46,13 @@ interface TurnSettings {
 
 const isRefusal = ({ statusCode }: ServerResponse): boolean => statusCode >= 400 && statusCode < 500
 
+/** How long a connection pauses after an answer, in milliseconds. */
+const restAfter = (refusals: TurnSettings["refusals"], response: ServerResponse, line: Line): number => {
+  if (line.client === undefined || !isRefusal(response)) return 0
+  line.refused += 1
+  return refusals.count(line.client)
+}
+
 /** Counts the waiting requests of each client. Those of `undefined`, a trusted proxy, are not counted. */
 const makeWaitingCounts = () => {
   const counts = new Map<string, number>()
@@ -104,19 +111,12 @@ export const takeTurns = (
     }, ms).unref()
   }
 
-  /** How long a connection pauses after an answer, in milliseconds. */
-  const restAfter = (response: ServerResponse, line: Line): number => {
-    if (line.client === undefined || !isRefusal(response)) return 0
-    line.refused += 1
-    return refusals.count(line.client)
-  }
-
   const begin = (socket: Socket, line: Line, turn: Turn) => {
     line.answer = turn.response
     if (line.refused >= MAX_REFUSALS) turn.response.shouldKeepAlive = false
     turn.response.once("close", () => {
       line.answer = undefined
-      rest(socket, line, restAfter(turn.response, line))
+      rest(socket, line, restAfter(refusals, turn.response, line))
       if (!line.isResting) beginNext(socket, line)
     })
     onBegin(socket, turn.response)
