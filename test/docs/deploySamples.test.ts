@@ -111,6 +111,14 @@ interface ComposeService {
   readonly volumes?: ReadonlyArray<string>
 }
 
+/** Checks a file against the schema of the Compose specification, whose identifiers ajv does not know. */
+const composeValidator = () => {
+  const schema = JSON.parse(JSON.stringify(composeSchema), (name, value) =>
+    name === "$schema" || (name === "id" && typeof value === "string") ? undefined : value,
+  )
+  return new Ajv2019({ strict: false, validateFormats: false, allErrors: true }).compile(schema)
+}
+
 describe("deploy/compose.yaml", () => {
   const compose: { readonly services: Readonly<Record<string, ComposeService>>; readonly volumes: object } = parse(
     readFileSync("deploy/compose.yaml", "utf8"),
@@ -119,10 +127,7 @@ describe("deploy/compose.yaml", () => {
 
   it("is valid by Compose's schema", () => {
     // Its dialect and ids are in the forms of an older draft, which Ajv refuses.
-    const schema = JSON.parse(JSON.stringify(composeSchema), (name, value) =>
-      name === "$schema" || (name === "id" && typeof value === "string") ? undefined : value,
-    )
-    const validate = new Ajv2019({ strict: false, validateFormats: false, allErrors: true }).compile(schema)
+    const validate = composeValidator()
     assert.isTrue(validate(compose), JSON.stringify(validate.errors))
     assert.isFalse(validate({ ...compose, services: { proxy: { imge: "sealgate" } } }))
   })
@@ -237,5 +242,25 @@ describe("deploy/kubernetes", () => {
     )
     // A pause of 5 s comes before SIGTERM.
     assert.isAbove(pod.terminationGracePeriodSeconds, LONGEST_SHUTDOWN + 5)
+  })
+})
+
+describe("deploy/dstack/compose.yaml", () => {
+  const compose = parse(readFileSync("deploy/dstack/compose.yaml", "utf8")) as {
+    readonly services: {
+      readonly proxy: { readonly image: string; readonly environment: Readonly<Record<string, string>> }
+    }
+  }
+  const { environment, image } = compose.services.proxy
+
+  it("is valid by the specification's schema", () => {
+    const validate = composeValidator()
+    assert.isTrue(validate(compose), JSON.stringify(validate.errors))
+  })
+
+  it("names its image by digest, and settings of the proxy with dstack's evidence", () => {
+    assert.match(image, /@sha256:[0-9a-f]{64}$/)
+    assert.deepStrictEqual(unknown("proxy", Object.keys(environment)), [])
+    assert.strictEqual(environment["ATTEST"], "dstack")
   })
 })

@@ -206,6 +206,7 @@ it.live("/health and the operator's /ready report the proxy's state without call
 
 /** All operations of the proxy, with their statuses. */
 const CONTRACT: Readonly<Record<string, ReadonlyArray<number>>> = {
+  "post /v1/evidence": [200, 400, 403, 404, 408, 411, 413, 415, 421, 429, 500, 503],
   "post /v1/init": [200, 400, 403, 408, 411, 413, 415, 421, 429, 500, 503],
   "post /v1/completions": [200, 400, 403, 408, 409, 410, 411, 413, 415, 421, 429, 500, 503],
   "get /v1/keys": [200, 400, 403, 421, 429],

@@ -54,7 +54,9 @@ describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
             // What the database said last counts for a second.
             yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 503))
             const ready = yield* callOperator(gateway, "/ready")
-            assert.deepInclude(ready.json, { database: { kind: "postgres", ok: false } })
+            assert.deepInclude(ready.json, {
+              database: { kind: "postgres", ok: false, reason: "it does not answer; the log has the reason" },
+            })
             assert.strictEqual((yield* ask("GET", "/health")).status, 200)
             assert.strictEqual((yield* callOperator(gateway, "/metrics")).status, 200)
 

@@ -86,7 +86,9 @@ describe("a gateway whose database fails", () => {
         assert.notMatch(answer.text, /agents"? ?\(|SQL|table/i)
         const ready = yield* callOperator(gateway, "/ready")
         assert.strictEqual(ready.status, 503)
-        assert.deepInclude(ready.json, { database: { kind: "sqlite", ok: false } })
+        assert.deepInclude(ready.json, {
+          database: { kind: "sqlite", ok: false, reason: "it does not answer; the log has the reason" },
+        })
         assert.strictEqual((yield* call(gateway, "GET", "/health")).status, 200)
         assert.strictEqual((yield* callOperator(gateway, "/metrics")).status, 200)
       }),

@@ -125,6 +125,17 @@ export class JobsApi extends HttpApiGroup.make("jobs")
           description: "Interrupts a call in flight. An ended job stays as it is.",
         }),
       ),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: [JobNotFound, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Delete a job",
+        description:
+          "Deletes its task, steps, result and receipts. Interrupts a call in flight. Its costs stay in the statistics.",
+      }),
+    ),
   )
   .middleware(Authorization)
   .middleware(Refusals)

@@ -28,8 +28,11 @@ const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): stri
       return `There is no flag ${error.option}.${meant(error.option === ENV_FILE ? ["--config"] : error.suggestions)}`
     case "UnknownSubcommand":
       return `There is no command ${JSON.stringify(error.subcommand)}.${meant(error.suggestions)}`
-    case "UnexpectedArgument":
-      return `${error.arguments.map((argument) => JSON.stringify(argument)).join(" ")} is not expected: put quotes around text with spaces.`
+    case "UnexpectedArgument": {
+      const given = error.arguments.map((argument) => JSON.stringify(argument)).join(" ")
+      const takesNone = (doc.args ?? []).length === 0
+      return `${given} is not expected: ${takesNone ? "this command takes no arguments" : "put quotes around text with spaces"}.`
+    }
     case "InvalidValue": {
       const name = error.kind === "flag" ? `--${error.option}` : `<${error.option}>`
       const expected = expectation(error.expected)

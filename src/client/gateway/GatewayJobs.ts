@@ -105,6 +105,11 @@ export class JobsClient {
     return encodeJob(await run(this.connection.repeatable.jobs.cancel({ params: { id } }), options))
   }
 
+  /** Deletes the job with its task, steps, result and receipts. Interrupts it if it has not ended. */
+  async remove(id: string, options?: CallOptions): Promise<void> {
+    await run(this.connection.api.jobs.remove({ params: { id } }), options)
+  }
+
   /**
    * Streams every step as it begins and finishes, then the ended job. Resumes a cut stream after its last event. Rejects after
    * the gateway has been away for two minutes.

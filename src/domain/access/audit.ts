@@ -10,6 +10,7 @@ export const AuditAction = Schema.Literals([
   "agent.update",
   "agent.remove",
   "job.cancel",
+  "job.remove",
   "routing.put",
 ])
 export type AuditAction = typeof AuditAction.Type

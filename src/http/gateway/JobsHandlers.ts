@@ -99,6 +99,11 @@ export const JobsHandlers = layerHandlers(
         yield* audit.note(user, "job.cancel", job.id)
         return job
       }),
+      remove: Effect.fnUntraced(function* ({ params }) {
+        const user = yield* userOf(params.id)
+        yield* jobs.remove(user.tenant, params.id)
+        yield* audit.note(user, "job.remove", params.id)
+      }),
     })
   }),
 )

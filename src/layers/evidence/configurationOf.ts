@@ -27,12 +27,15 @@ const packageFolder = (): string => {
   return folder
 }
 
-/** base64url SHA-256 over one line for each file of the running code: its path, a NUL and its hash. Sorted by path. */
+/**
+ * base64url SHA-256 over one line for each file of the code that can run: its path, a NUL and its hash. Sorted by path. Type
+ * declarations are left out.
+ */
 const digestOfSoftware = (): string => {
   const root = packageFolder()
   const [top = ""] = relative(root, fileURLToPath(import.meta.url)).split(sep)
   const files = readdirSync(join(root, top), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !entry.name.endsWith(".d.ts"))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
   const lines = ["package.json", ...files]
     .toSorted()

@@ -46,6 +46,26 @@ interface TurnSettings {
 
 const isRefusal = ({ statusCode }: ServerResponse): boolean => statusCode >= 400 && statusCode < 500
 
+/** How long a connection pauses after an answer, in milliseconds. */
+const restAfter = (refusals: TurnSettings["refusals"], response: ServerResponse, line: Line): number => {
+  if (line.client === undefined || !isRefusal(response)) return 0
+  line.refused += 1
+  return refusals.count(line.client)
+}
+
+/** Counts the waiting requests of each client. Those of `undefined`, a trusted proxy, are not counted. */
+const makeWaitingCounts = () => {
+  const counts = new Map<string, number>()
+  const of = (client: string | undefined): number => (client === undefined ? 0 : (counts.get(client) ?? 0))
+  const add = (client: string | undefined, count: number): void => {
+    if (client === undefined || count === 0) return
+    const sum = of(client) + count
+    if (sum === 0) counts.delete(client)
+    else counts.set(client, sum)
+  }
+  return { of, add }
+}
+
 /**
  * Emits the requests of a server one at a time per connection, and cuts connections on which too many wait. After too many
  * refusals of a client its connections pause: refused ones before their next request, new ones before their first. A
@@ -56,16 +76,8 @@ export const takeTurns = (
   { clientOf, onBegin, refusals }: TurnSettings,
 ): ReadonlyMap<Socket, Serving> => {
   const lines = new Map<Socket, Line>()
-  /** Waiting requests of each client. */
-  const waiting = new Map<string, number>()
+  const waiting = makeWaitingCounts()
   const emit: (event: string, ...args: ReadonlyArray<unknown>) => boolean = server.emit.bind(server)
-
-  const addWaiting = (client: string | undefined, count: number) => {
-    if (client === undefined || count === 0) return
-    const sum = (waiting.get(client) ?? 0) + count
-    if (sum === 0) waiting.delete(client)
-    else waiting.set(client, sum)
-  }
 
   const lineOf = (socket: Socket): Line => {
     const known = lines.get(socket)
@@ -74,7 +86,7 @@ export const takeTurns = (
     lines.set(socket, line)
     socket.once("close", () => {
       lines.delete(socket)
-      addWaiting(line.client, -line.waiting.splice(0).length)
+      waiting.add(line.client, -line.waiting.splice(0).length)
     })
     // Otherwise a client could avoid its pauses with a new connection for each request.
     if (line.client !== undefined) rest(socket, line, refusals.pause(line.client))
@@ -84,7 +96,7 @@ export const takeTurns = (
   const beginNext = (socket: Socket, line: Line) => {
     const next = line.waiting.shift()
     if (next === undefined) return
-    addWaiting(line.client, -1)
+    waiting.add(line.client, -1)
     // If the previous answer closed the connection, later requests cannot be answered.
     if (socket.writable) begin(socket, line, next)
   }
@@ -99,19 +111,12 @@ export const takeTurns = (
     }, ms).unref()
   }
 
-  /** How long a connection pauses after an answer, in milliseconds. */
-  const restAfter = (response: ServerResponse, line: Line): number => {
-    if (line.client === undefined || !isRefusal(response)) return 0
-    line.refused += 1
-    return refusals.count(line.client)
-  }
-
   const begin = (socket: Socket, line: Line, turn: Turn) => {
     line.answer = turn.response
     if (line.refused >= MAX_REFUSALS) turn.response.shouldKeepAlive = false
     turn.response.once("close", () => {
       line.answer = undefined
-      rest(socket, line, restAfter(turn.response, line))
+      rest(socket, line, restAfter(refusals, turn.response, line))
       if (!line.isResting) beginNext(socket, line)
     })
     onBegin(socket, turn.response)
@@ -119,14 +124,14 @@ export const takeTurns = (
   }
 
   const mayWait = ({ client, waiting: { length } }: Line): boolean =>
-    length < MAX_PIPELINED - 1 && (client === undefined || (waiting.get(client) ?? 0) < MAX_WAITING_PER_CLIENT)
+    length < MAX_PIPELINED - 1 && waiting.of(client) < MAX_WAITING_PER_CLIENT
 
   const takeTurn = (socket: Socket, turn: Turn) => {
     const line = lineOf(socket)
     if (line.answer === undefined && !line.isResting) return begin(socket, line, turn)
     if (!mayWait(line)) return cutAtOnce(socket)
     line.waiting.push(turn)
-    addWaiting(line.client, 1)
+    waiting.add(line.client, 1)
   }
 
   const heard = (event: string, ...args: ReadonlyArray<unknown>): boolean => {

@@ -69,14 +69,10 @@ export class GatewayKeys extends Context.Service<
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-const make = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const random = yield* SecureRandom.SecureRandom
-  const noteUse = yield* makeNoteUse(sql)
-
+/** Returns the lookup of a row by the hash of its key. Concurrent requests share one query. */
+const makeRowOf = (sql: SqlClient.SqlClient) => {
   const hashes = givenRows(sql, { hash: "TEXT" })
-  /** Rows by hashes of keys. Concurrent requests share one query. */
-  const rowOf = yield* makeBatched<string, Option.Option<unknown>>({
+  return makeBatched<string, Option.Option<unknown>>({
     run: (asked) =>
       Effect.map(
         sql<{ hash: string }>`SELECT gateway_keys.hash, tenant, document, used_at
@@ -84,7 +80,14 @@ const make = Effect.gen(function* () {
         (rows) => asked.map((hash) => Option.fromUndefinedOr(rows.find((row) => row.hash === hash))),
       ),
   })
+}
 
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const random = yield* SecureRandom.SecureRandom
+  const noteUse = yield* makeNoteUse(sql)
+
+  const rowOf = yield* makeRowOf(sql)
   const forUpdate = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE`, orElse: () => sql`` })
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string, lock = sql``) {
     // A database may refuse to look for a malformed id.

@@ -63,59 +63,8 @@ export class Agents extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
 
-      const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
-      /** Reads documents of agents. Concurrent reads share one query. */
-      const documentOf = yield* makeBatched<Asked, Option.Option<string>>({
-        run: (asked) =>
-          Effect.map(
-            sql<Stored & Asked>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
-              JOIN agents ON agents.tenant = given.tenant AND agents.id = given.agent_id`,
-            (rows) =>
-              asked.map(({ agent_id, tenant }) =>
-                Option.map(
-                  Option.fromUndefinedOr(rows.find((row) => row.agent_id === agent_id && row.tenant === tenant)),
-                  ({ document }) => document,
-                ),
-              ),
-          ),
-      })
-
-      const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-        // Checked first, because a database may refuse to look for a malformed id.
-        if (!isAgentId(id)) return yield* new AgentNotFound()
-        const document = yield* documentOf({ tenant, agent_id: id })
-        return Option.isSome(document) ? yield* decodeAgent(document.value) : yield* new AgentNotFound()
-      })
-
-      const findForChange = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
-        const agent = yield* find(tenant, id)
-        if (ifMatch !== undefined && !ifMatchAllows(ifMatch, agentETag(agent))) {
-          return yield* new AgentStale({ headers: { etag: agentETag(agent) } })
-        }
-        return agent
-      })
-
-      const tryUpdate = Effect.fnUntraced(function* (
-        tenant: TenantId,
-        id: string,
-        change: UpdateAgent,
-        ifMatch: IfMatch,
-      ) {
-        const before = yield* findForChange(tenant, id, ifMatch)
-        const after = changed(before, change, DateTime.makeUnsafe(yield* Clock.currentTimeMillis))
-        const document = yield* encodeAgent(after)
-        const written = yield* sql`
-          UPDATE agents SET document = ${document}, version = ${after.version}
-          WHERE tenant = ${tenant} AND id = ${id} AND version = ${before.version} RETURNING version`
-        return written.length === 0 ? yield* new Overtaken() : after
-      })
-
-      const tryRemove = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
-        const agent = yield* findForChange(tenant, id, ifMatch)
-        const removed = yield* sql`
-          DELETE FROM agents WHERE tenant = ${tenant} AND id = ${id} AND version = ${agent.version} RETURNING id`
-        if (removed.length === 0) return yield* new Overtaken()
-      })
+      const find = yield* makeFind(sql)
+      const { tryRemove, tryUpdate } = makeChanges(sql, find)
 
       return Agents.of({
         create: Effect.fn("Agents.create")(function* (tenant, input) {
@@ -184,6 +133,65 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
     (error): error is Extract<E, Overtaken> | Overtaken => error instanceof Overtaken,
     Effect.die,
   )
+
+/** Returns the lookup of one agent. */
+const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
+  /** Reads documents of agents. Concurrent reads share one query. */
+  const documentOf = yield* makeBatched<Asked, Option.Option<string>>({
+    run: (asked) =>
+      Effect.map(
+        sql<Stored & Asked>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
+          JOIN agents ON agents.tenant = given.tenant AND agents.id = given.agent_id`,
+        (rows) =>
+          asked.map(({ agent_id, tenant }) =>
+            Option.map(
+              Option.fromUndefinedOr(rows.find((row) => row.agent_id === agent_id && row.tenant === tenant)),
+              ({ document }) => document,
+            ),
+          ),
+      ),
+  })
+
+  return Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+    // Checked first, because a database may refuse to look for a malformed id.
+    if (!isAgentId(id)) return yield* new AgentNotFound()
+    const document = yield* documentOf({ tenant, agent_id: id })
+    return Option.isSome(document) ? yield* decodeAgent(document.value) : yield* new AgentNotFound()
+  })
+})
+
+type Find = Effect.Success<ReturnType<typeof makeFind>>
+
+/** Returns one attempt each at changing and removing an agent. They fail with `Overtaken` if its row changed meanwhile. */
+const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {
+  const findForChange = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
+    const agent = yield* find(tenant, id)
+    if (ifMatch !== undefined && !ifMatchAllows(ifMatch, agentETag(agent))) {
+      return yield* new AgentStale({ headers: { etag: agentETag(agent) } })
+    }
+    return agent
+  })
+
+  const tryUpdate = Effect.fnUntraced(function* (tenant: TenantId, id: string, change: UpdateAgent, ifMatch: IfMatch) {
+    const before = yield* findForChange(tenant, id, ifMatch)
+    const after = changed(before, change, DateTime.makeUnsafe(yield* Clock.currentTimeMillis))
+    const document = yield* encodeAgent(after)
+    const written = yield* sql`
+      UPDATE agents SET document = ${document}, version = ${after.version}
+      WHERE tenant = ${tenant} AND id = ${id} AND version = ${before.version} RETURNING version`
+    return written.length === 0 ? yield* new Overtaken() : after
+  })
+
+  const tryRemove = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
+    const agent = yield* findForChange(tenant, id, ifMatch)
+    const removed = yield* sql`
+      DELETE FROM agents WHERE tenant = ${tenant} AND id = ${id} AND version = ${agent.version} RETURNING id`
+    if (removed.length === 0) return yield* new Overtaken()
+  })
+
+  return { tryUpdate, tryRemove }
+}
 
 /** Replaces what the change gives, removes what it sets to `null`, and merges the limits. */
 const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent => {

@@ -9,7 +9,7 @@ import { EvidenceUnavailable, NoEvidence } from "../../domain/problems/evidenceP
 import { momentOf } from "../moments.ts"
 import { Attestation } from "../sealing/Attestation.ts"
 import { sha256 } from "../sealing/sha256.ts"
-import { EvidenceSource, SourceFailed } from "./EvidenceSource.ts"
+import { EvidenceSource, type Report, SourceFailed } from "./EvidenceSource.ts"
 import { NonceTree } from "./NonceTree.ts"
 
 /** Shortest time between two reports. */
@@ -40,6 +40,12 @@ export class Evidence extends Context.Service<
   static readonly layerOff = Layer.succeed(Evidence, { ask: () => Effect.fail(new NoEvidence()) })
 }
 
+const pathIn = (tree: NonceTree, index: number) => ({
+  index,
+  size: tree.size,
+  hashes: tree.pathFor(index).map(encodeBase64Url),
+})
+
 const make = Effect.fnUntraced(function* (configuration: string) {
   const source = yield* EvidenceSource
   const { kid } = yield* Attestation
@@ -49,6 +55,15 @@ const make = Effect.fnUntraced(function* (configuration: string) {
   let waiting: Array<Waiting> = []
   let isRunning = false
   let nextAt = Number.NEGATIVE_INFINITY
+
+  /** The members that all answers of one report share. */
+  const common = ({ collateral, format, report }: Report) => ({
+    format,
+    kid,
+    configuration: encodeBase64Url(utf8(configuration)),
+    report: Buffer.from(report).toString("base64url"),
+    ...(collateral === undefined ? {} : { collateral: Buffer.from(collateral).toString("base64url") }),
+  })
 
   const reportFor = (tree: NonceTree) =>
     source.report(sha256(bindingInput(kidBytes, configurationHash, tree.root))).pipe(
@@ -70,25 +85,12 @@ const make = Effect.fnUntraced(function* (configuration: string) {
             Effect.logWarning(`no evidence: ${error.problem}`),
             Effect.forEach(asked, ({ answer }) => Deferred.fail(answer, new EvidenceUnavailable()), { discard: true }),
           ),
-        onSuccess: ({ collateral, format, report }) => {
-          const common = {
-            format,
-            kid,
-            configuration: encodeBase64Url(utf8(configuration)),
-            report: Buffer.from(report).toString("base64url"),
-            ...(collateral === undefined ? {} : { collateral: Buffer.from(collateral).toString("base64url") }),
-          }
-          const pathOf = (index: number) => ({
-            index,
-            size: tree.size,
-            hashes: tree.pathFor(index).map(encodeBase64Url),
-          })
-          return Effect.forEach(
+        onSuccess: (reported) =>
+          Effect.forEach(
             asked,
-            ({ answer }, index) => Deferred.succeed(answer, { ...common, path: pathOf(index) }),
+            ({ answer }, index) => Deferred.succeed(answer, { ...common(reported), path: pathIn(tree, index) }),
             { discard: true },
-          )
-        },
+          ),
       }),
     )
   })

@@ -53,6 +53,18 @@ const msOf = (time: DateTime.Utc): number => DateTime.toEpochMillis(time)
 /** The LIKE pattern for a text within JSON. */
 const patternOf = (text: string): string => `%${JSON.stringify(text).slice(1, -1).replaceAll(/[!%_]/g, "!$&")}%`
 
+/** The condition for a tenant's jobs that pass a filter, its text aside. */
+const wantedOf = (sql: SqlClient.SqlClient, tenant: TenantId, { agent_id, from, mode, status, to }: JobFilter) =>
+  // Ids sort by time, so that the index finds the jobs of a span.
+  sql.and([
+    sql`tenant = ${tenant}`,
+    ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
+    ...(status === undefined ? [] : [sql`status = ${status}`]),
+    ...(mode === undefined ? [] : [sql`mode = ${mode}`]),
+    ...(from === undefined ? [] : [sql`created_at >= ${msOf(from)}`, sql`id >= ${firstIdAt(msOf(from))}`]),
+    ...(to === undefined ? [] : [sql`created_at < ${msOf(to)}`, sql`id < ${firstIdAt(msOf(to) + SKEW_MS)}`]),
+  ])
+
 export type JobReads = Effect.Success<ReturnType<typeof makeJobReads>>
 
 export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) {
@@ -99,16 +111,8 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
 
   const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {
     const { before, limit } = yield* pageBounds(page)
-    const { agent_id, from, mode, q, status, to } = filter
-    // Ids sort by time, so that the index finds the jobs of a span.
-    const wanted = sql.and([
-      sql`tenant = ${tenant}`,
-      ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
-      ...(status === undefined ? [] : [sql`status = ${status}`]),
-      ...(mode === undefined ? [] : [sql`mode = ${mode}`]),
-      ...(from === undefined ? [] : [sql`created_at >= ${msOf(from)}`, sql`id >= ${firstIdAt(msOf(from))}`]),
-      ...(to === undefined ? [] : [sql`created_at < ${msOf(to)}`, sql`id < ${firstIdAt(msOf(to) + SKEW_MS)}`]),
-    ])
+    const { q } = filter
+    const wanted = wantedOf(sql, tenant, filter)
     // Chooses the rows of the page by size before reading them: together they may exceed memory.
     const { items, ...next } =
       q === undefined

@@ -4,16 +4,16 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import type { AgentNotFound, TenantId } from "../../domain/jobs/agent.ts"
-import type {
-  ExecuteRequest,
-  IdempotencyInFlight,
-  IdempotencyKey,
-  IdempotencyMismatch,
-  Job,
-  JobEvent,
+import {
+  type ExecuteRequest,
+  type IdempotencyInFlight,
+  type IdempotencyKey,
+  type IdempotencyMismatch,
+  type Job,
+  type JobEvent,
   JobNotFound,
-  JobReceipt,
-  JobStatus,
+  type JobReceipt,
+  type JobStatus,
 } from "../../domain/jobs/job.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -74,6 +74,8 @@ export class Jobs extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<JobReceipt>, JobNotFound | StorageUnavailable>
     /** Ends the job and interrupts its worker in any process. An ended job stays unchanged. */
     readonly cancel: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
+    /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
+    readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
     /** All tenants' open jobs, for readiness and metrics. */
     readonly queueState: Effect.Effect<QueueState, StorageUnavailable>
   }
@@ -113,6 +115,19 @@ export class Jobs extends Context.Service<
             yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
           }
           return yield* read(tenant, id)
+        }, unavailable),
+
+        remove: Effect.fn("Jobs.remove")(function* (tenant, id) {
+          const { created_at, id: job, mode } = yield* state(tenant, id)
+          const rows = yield* sql<{ finished_at: number | null }>`
+              DELETE FROM jobs WHERE id = ${job} RETURNING finished_at`
+          const [removed] = rows
+          if (removed === undefined) return yield* new JobNotFound()
+          if (removed.finished_at !== null) return
+          yield* signals.publish(stopped(job))
+          yield* signals.publish(ended(job))
+          const now = yield* Clock.currentTimeMillis
+          yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
         }, unavailable),
 
         queueState: Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { JobResult } from "../../domain/jobs/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { INTERNAL, logDefect, logFailure, logFault, timedOut } from "./attemptFailures.ts"
-import { type JobFailure, JobProgram } from "./JobProgram.ts"
+import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { type Left, makeStep } from "./JobSteps.ts"
@@ -33,44 +33,15 @@ export const makeAttempt = Effect.gen(function* () {
 
   /** Runs the program until it ends, runs out of time, or has to stop, and waits for its finalizers. */
   const run = Effect.fnUntraced(function* ({ leave, left, lease }: RunningJob) {
-    const {
-      agent,
-      attempt,
-      id: jobId,
-      key_budgets,
-      key_id,
-      key_models,
-      mode,
-      options,
-      ran_ms,
-      task,
-      tenant,
-      traceparent,
-    } = lease.job
-    const remaining = agent.limits.timeout_seconds * 1000 - ran_ms
+    const { job } = lease
+    const remaining = job.agent.limits.timeout_seconds * 1000 - job.ran_ms
     if (remaining <= 0) return "timed-out"
     const record = (step: FinishedStep) => persistently(writes.recordStep(lease, step))
     const step = makeStep({ lease, draining: drain.draining, leave, record, clock })
-    const { traceId } = storedSpan(traceparent)
-    const budgeted = key_id === null || key_budgets === null ? undefined : { owner: key_id, budgets: key_budgets }
-    const ran = program
-      .run({
-        jobId,
-        tenant,
-        agent,
-        task,
-        mode,
-        options,
-        attempt,
-        traceId,
-        step,
-        budgeted,
-        models: key_models ?? undefined,
-      })
-      .pipe(
-        Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
-        Effect.exit,
-      )
+    const ran = program.run({ ...jobFacts(job), step }).pipe(
+      Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
+      Effect.exit,
+    )
     const timeout = Effect.as(Effect.sleep(Duration.millis(remaining)), "timed-out" as const)
     return yield* Effect.raceAllFirst<Effect.Effect<Outcome, StorageUnavailable>>([left, timeout, ran])
   })
@@ -106,6 +77,20 @@ export const makeAttempt = Effect.gen(function* () {
         Effect.asVoid,
       ),
     )
+})
+
+/** The facts of a job for its program. */
+const jobFacts = ({ key_budgets, key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step"> => ({
+  jobId: job.id,
+  tenant: job.tenant,
+  agent: job.agent,
+  task: job.task,
+  mode: job.mode,
+  options: job.options,
+  attempt: job.attempt,
+  traceId: storedSpan(job.traceparent).traceId,
+  budgeted: key_id === null || key_budgets === null ? undefined : { owner: key_id, budgets: key_budgets },
+  models: key_models ?? undefined,
 })
 
 /** The longest delay between retries of a write: the worker is idle meanwhile. */

@@ -31,22 +31,7 @@ export class Router extends Context.Service<
       const times = new FirstTokenTimes()
       const dialects = new Dialects()
 
-      const noteDialect = (target: TargetName, dialect: Dialect | undefined) =>
-        Effect.suspend(() => {
-          if (dialect === undefined) return Effect.void
-          dialects.learn(target, dialect, momentOf(clock))
-          const { form, limit, longest } = dialect
-          return Effect.logWarning("A model refused members of a request and is asked otherwise for a while").pipe(
-            Effect.annotateLogs({
-              provider: target.provider,
-              model: target.model,
-              response_format: form ? "sent" : "left out",
-              limit: longest < Infinity ? `${limit} up to ${longest}` : limit,
-              forMs: Duration.toMillis(LEARNED_FOR),
-            }),
-          )
-        })
-
+      const noteDialect = makeNoteDialect(dialects, clock)
       const callTargets = yield* makeCallTargets(times)
 
       /** Calls the fitting targets in their order, and retries without the members that they refuse. */
@@ -94,25 +79,7 @@ export class Router extends Context.Service<
         }))
       }
 
-      /** The same within the budgets of the caller's key. */
-      const callBudgeted = (
-        settings: RoutingSettings,
-        request: RouterRequest,
-        fitting: ReadonlyArray<Target>,
-        budgeted: Budgeted,
-      ) => {
-        const now = clock.currentTimeMillisUnsafe()
-        const worst = worstCase(request.completion, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
-        const { calls, cost, tokens } = request.allowance ?? UNLIMITED
-        const allowance = {
-          calls,
-          tokens: Math.min(tokens, worst.tokens),
-          cost: hasMoney(budgeted) ? Math.min(cost, worst.cost) : cost,
-        }
-        let spending: Spending | undefined
-        const answered = callFitting(settings, { ...request, allowance }, fitting, (made) => (spending = made))
-        return budgets.within(budgeted, worst, answered, () => spending?.charged ?? { cost: 0, tokens: 0 })
-      }
+      const callBudgeted = makeCallBudgeted(budgets, clock, callFitting)
 
       const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
         Effect.flatMap(config.current, (settings) => {
@@ -132,6 +99,48 @@ export class Router extends Context.Service<
     }),
   ).pipe(Layer.provide(Budgets.layer))
 }
+
+type CallFitting = (
+  settings: RoutingSettings,
+  request: RouterRequest,
+  fitting: ReadonlyArray<Target>,
+  onSpending?: (spending: Spending) => void,
+) => Effect.Effect<Routed, RouterError>
+
+/** Returns what remembers and logs the members of a request that a target refuses. */
+const makeNoteDialect =
+  (dialects: Dialects, clock: Clock.Clock) => (target: TargetName, dialect: Dialect | undefined) =>
+    Effect.suspend(() => {
+      if (dialect === undefined) return Effect.void
+      dialects.learn(target, dialect, momentOf(clock))
+      const { form, limit, longest } = dialect
+      return Effect.logWarning("A model refused members of a request and is asked otherwise for a while").pipe(
+        Effect.annotateLogs({
+          provider: target.provider,
+          model: target.model,
+          response_format: form ? "sent" : "left out",
+          limit: longest < Infinity ? `${limit} up to ${longest}` : limit,
+          forMs: Duration.toMillis(LEARNED_FOR),
+        }),
+      )
+    })
+
+/** Returns a call within the budgets of the caller's key. */
+const makeCallBudgeted =
+  (budgets: Budgets["Service"], clock: Clock.Clock, callFitting: CallFitting) =>
+  (settings: RoutingSettings, request: RouterRequest, fitting: ReadonlyArray<Target>, budgeted: Budgeted) => {
+    const now = clock.currentTimeMillisUnsafe()
+    const worst = worstCase(request.completion, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
+    const { calls, cost, tokens } = request.allowance ?? UNLIMITED
+    const allowance = {
+      calls,
+      tokens: Math.min(tokens, worst.tokens),
+      cost: hasMoney(budgeted) ? Math.min(cost, worst.cost) : cost,
+    }
+    let spending: Spending | undefined
+    const answered = callFitting(settings, { ...request, allowance }, fitting, (made) => (spending = made))
+    return budgets.within(budgeted, worst, answered, () => spending?.charged ?? { cost: 0, tokens: 0 })
+  }
 
 const hasMoney = (budgeted: Budgeted | undefined): boolean =>
   budgeted?.budgets.some((budget) => budget.max_cost_micro_usd !== undefined) ?? false

@@ -58,31 +58,7 @@ export class RoutingConfig extends Context.Service<
           defaultSettings(providers, upstream, now),
         )
 
-        /** The version in force. Concurrent queries share one. */
-        const askForVersion = yield* makeBatched<void, number>({
-          most: Infinity,
-          run: (questions) =>
-            Effect.map(sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`, ([row]) =>
-              questions.map(() => row?.version ?? 0),
-            ),
-        })
-
-        /** Caches the version on the embedded database, which only this process changes. Every change clears it. */
-        let said: { readonly version: number } | undefined
-        let changes = 0
-        const ownVersion = Effect.suspend(() => {
-          if (said !== undefined) return Effect.succeed(said.version)
-          const before = changes
-          return Effect.map(askForVersion(), (version) => {
-            if (changes === before) said = { version }
-            return version
-          })
-        })
-        const forget = Effect.sync(() => {
-          changes++
-          said = undefined
-        })
-        const newestVersion = sql.onDialectOrElse({ pg: () => Effect.suspend(askForVersion), orElse: () => ownVersion })
+        const { forget, newestVersion } = yield* makeVersions(sql)
 
         const current = Effect.gen(function* () {
           const version = yield* newestVersion
@@ -137,3 +113,34 @@ export class RoutingConfig extends Context.Service<
       }),
     )
 }
+
+/** The version in force, and how to forget it after a change of this process. */
+const makeVersions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  /** Concurrent queries share one. */
+  const askForVersion = yield* makeBatched<void, number>({
+    most: Infinity,
+    run: (questions) =>
+      Effect.map(sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`, ([row]) =>
+        questions.map(() => row?.version ?? 0),
+      ),
+  })
+
+  /** Caches the version on the embedded database, which only this process changes. Every change clears it. */
+  let said: { readonly version: number } | undefined
+  let changes = 0
+  const ownVersion = Effect.suspend(() => {
+    if (said !== undefined) return Effect.succeed(said.version)
+    const before = changes
+    return Effect.map(askForVersion(), (version) => {
+      if (changes === before) said = { version }
+      return version
+    })
+  })
+  const forget = Effect.sync(() => {
+    changes++
+    said = undefined
+  })
+  const newestVersion = sql.onDialectOrElse({ pg: () => Effect.suspend(askForVersion), orElse: () => ownVersion })
+
+  return { newestVersion, forget }
+})

@@ -91,25 +91,18 @@ const openDuration = ({ factor, maxOpen, open }: UpstreamSettings["circuit"], op
     Duration.millis,
   )
 
-/**
- * The library's breaker guards one key. A call passes three, so they are asked here: in one scope, with one mask, and
- * without a stream of transitions. The store defines circuits and when they open.
- */
-export const makeCircuits = Effect.fnUntraced(function* (
-  settings: UpstreamSettings["circuit"],
-  book: TargetRegistry,
-): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
-  const store = yield* CircuitBreaker.CircuitBreakerStore
-  const scope = yield* Effect.scope
+type Store = CircuitBreaker.CircuitBreakerStore["Service"]
+
+type Note = (transition: CircuitBreaker.Transition | undefined) => Effect.Effect<void>
+
+/** Returns the report of a call's outcome to one of its circuits. */
+const makeRecord = (settings: UpstreamSettings["circuit"], store: Store, note: Note) => {
   const onFailures = CircuitBreaker.consecutive(settings.failures)
   const policies: Readonly<Record<Suspect, CircuitBreaker.TripPolicy>> = {
     provider: onFailures,
     target: onFailures,
     pace: CircuitBreaker.consecutive(settings.slow),
   }
-
-  const note = (transition: CircuitBreaker.Transition | undefined) =>
-    transition === undefined ? Effect.void : Effect.asVoid(Effect.forkIn(onTransition(transition), scope))
 
   const write = (
     { admission: { generation }, key, suspect }: Passed,
@@ -122,14 +115,17 @@ export const makeCircuits = Effect.fnUntraced(function* (
       onFailure: () => Effect.void,
     })
 
-  const record = (passed: Passed, outcome: CircuitBreaker.Outcome): Effect.Effect<void> => {
+  return (passed: Passed, outcome: CircuitBreaker.Outcome): Effect.Effect<void> => {
     if (outcome._tag !== "Failure") return write(passed, outcome._tag, Duration.zero)
     const asked = Duration.min(outcome.retryAfter ?? Duration.zero, settings.maxOpen)
     return Effect.flatMap(openDuration(settings, passed.admission.consecutiveOpenings), (own) =>
       write(passed, outcome._tag, Duration.max(own, asked)),
     )
   }
+}
 
+/** Returns the reading of a provider's circuits. */
+const makeStatesOf = (store: Store, book: TargetRegistry) => {
   const stateAt = (key: string): Effect.Effect<CircuitState> =>
     store.state(key).pipe(
       Effect.map((state): CircuitState => {
@@ -141,7 +137,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
       Effect.orElseSucceed(() => "closed" as const),
     )
 
-  const statesOf = Effect.fnUntraced(function* (provider: ProviderId) {
+  return Effect.fnUntraced(function* (provider: ProviderId) {
     const connection = yield* stateAt(provider)
     const stateBy = (target: KnownTarget) => (api: ApiName) =>
       Effect.map(
@@ -160,13 +156,11 @@ export const makeCircuits = Effect.fnUntraced(function* (
     }
     return circuits
   })
+}
 
-  const show = (provider: ProviderId) => Effect.flatMap(statesOf(provider), ({ state }) => showCircuit(provider, state))
-  // A circuit's open time ends without an event, so its state is read with the metrics.
-  const showAll = Effect.forEach(book.providers, show, { discard: true })
-  yield* showAll
-  yield* measure(showAll)
-  const onTransition = Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
+/** Returns what follows a circuit's transition: its gauge and one log line. */
+const makeOnTransition = (book: TargetRegistry, show: (provider: ProviderId) => Effect.Effect<void>) =>
+  Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
     const provider = book.providers.find((id) => transition.key === id || transition.key.startsWith(`${id}/`))
     if (provider === undefined) return
     const name = transition.key.slice(provider.length + 1)
@@ -186,8 +180,9 @@ export const makeCircuits = Effect.fnUntraced(function* (
         )
   })
 
-  /** Passes a call through its circuits, outermost first. If one refuses, `passed` holds those before it. */
-  const admit = Effect.fnUntraced(function* (target: CalledTarget, api: ApiName, passed: Array<Passed>) {
+/** Passes a call through its circuits, outermost first. If one refuses, `passed` holds those before it. */
+const makeAdmit = (store: Store, note: Note) =>
+  Effect.fnUntraced(function* (target: CalledTarget, api: ApiName, passed: Array<Passed>) {
     for (const suspect of OUTERMOST_FIRST) {
       const key = SUSPECTS[suspect](target, api)
       const admission = yield* Effect.catchReason(
@@ -203,34 +198,54 @@ export const makeCircuits = Effect.fnUntraced(function* (
     }
   })
 
-  /** Reports the end of a call to the circuits that it passed. */
-  const recordAll = Effect.fnUntraced(function* (passed: ReadonlyArray<Passed>, exit: Exit.Exit<unknown, Failure>) {
-    for (const each of passed.toReversed()) yield* record(each, outcomeFor(each.suspect, exit))
-  })
-
-  /**
-   * Reports success for probes as soon as their target works. That ends their generation, so the report at the end of
-   * the call changes nothing.
-   */
-  const early = (probes: ReadonlyArray<Passed>) =>
-    Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
-
-  /** The permit of a call that probes circuits. `reporting` receives the fiber that reports early success. */
-  const probing = (
+/** Returns the permit of a call that probes circuits. `reporting` receives the fiber that reports early success. */
+const makeProbing =
+  (record: (passed: Passed, outcome: CircuitBreaker.Outcome) => Effect.Effect<void>) =>
+  (
     probes: ReadonlyArray<Passed>,
     context: Context.Context<never>,
     reporting: (fiber: Fiber.Fiber<void>) => void,
   ): CircuitPermit => {
     let isProbe = true
+    // Ends the probes' generation, so that the report at the end of the call changes nothing.
+    const early = Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
     return {
       working: () => {
         if (!isProbe) return
         isProbe = false
-        reporting(Effect.runForkWith(context)(early(probes)))
+        reporting(Effect.runForkWith(context)(early))
       },
       isProbe: () => isProbe,
     }
   }
+
+/**
+ * The library's breaker guards one key. A call passes three, so they are asked here: in one scope, with one mask, and
+ * without a stream of transitions. The store defines circuits and when they open.
+ */
+export const makeCircuits = Effect.fnUntraced(function* (
+  settings: UpstreamSettings["circuit"],
+  book: TargetRegistry,
+): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
+  const store = yield* CircuitBreaker.CircuitBreakerStore
+  const scope = yield* Effect.scope
+  const statesOf = makeStatesOf(store, book)
+  const show = (provider: ProviderId) => Effect.flatMap(statesOf(provider), ({ state }) => showCircuit(provider, state))
+  // A circuit's open time ends without an event, so its state is read with the metrics.
+  const showAll = Effect.forEach(book.providers, show, { discard: true })
+  yield* showAll
+  yield* measure(showAll)
+  const onTransition = makeOnTransition(book, show)
+  const note = (transition: CircuitBreaker.Transition | undefined) =>
+    transition === undefined ? Effect.void : Effect.asVoid(Effect.forkIn(onTransition(transition), scope))
+  const record = makeRecord(settings, store, note)
+  const admit = makeAdmit(store, note)
+  const probing = makeProbing(record)
+
+  /** Reports the end of a call to the circuits that it passed. */
+  const recordAll = Effect.fnUntraced(function* (passed: ReadonlyArray<Passed>, exit: Exit.Exit<unknown, Failure>) {
+    for (const each of passed.toReversed()) yield* record(each, outcomeFor(each.suspect, exit))
+  })
 
   return {
     guard: (target, api, call) =>
@@ -246,9 +261,10 @@ export const makeCircuits = Effect.fnUntraced(function* (
           )
         })
         return Effect.onExit(permitted, (exit) => {
-          const told = recordAll(passed, exit)
-          return Effect.onExit(reporting === undefined ? told : Effect.andThen(Fiber.await(reporting), told), () =>
-            Scope.close(admissions, exit),
+          const recorded = recordAll(passed, exit)
+          return Effect.onExit(
+            reporting === undefined ? recorded : Effect.andThen(Fiber.await(reporting), recorded),
+            () => Scope.close(admissions, exit),
           )
         })
       }),

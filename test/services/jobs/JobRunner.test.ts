@@ -240,6 +240,33 @@ describeDatabases("job runner", (database) => {
     )
   })
 
+  it.live("interrupts the call in flight of a removed job, which leaves nothing", () => {
+    const running = Latch.makeUnsafe()
+    const interrupted = Latch.makeUnsafe()
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      yield* running.await
+      yield* jobs.remove(tenant, job.id)
+      // Well below the time after which a worker looks without having been woken.
+      yield* Effect.timeout(interrupted.await, "4 seconds")
+      assert.deepStrictEqual((yield* jobs.list(tenant)).items, [])
+    }).pipe(
+      Effect.provide(
+        gateway(database.layer, (context) =>
+          Effect.as(
+            text(
+              context,
+              "endless",
+              Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => interrupted.open),
+            ),
+            answer("never"),
+          ),
+        ),
+      ),
+    )
+  })
+
   it.live("puts a running job back at shutdown, and the next process resumes it", () => {
     const { call, counts } = counter()
     const running = Latch.makeUnsafe()

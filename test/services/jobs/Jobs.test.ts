@@ -162,6 +162,7 @@ describeDatabases("jobs", (database) => {
         jobs.get(stranger, job.id),
         jobs.wait(stranger, job.id, "1 minute"),
         jobs.cancel(stranger, job.id),
+        jobs.remove(stranger, job.id),
         Stream.runCollect(jobs.events(stranger, job.id)),
       ]
       for (const attempt of attempts) {
@@ -173,6 +174,28 @@ describeDatabases("jobs", (database) => {
       }
       assert.deepStrictEqual((yield* jobs.list(stranger)).items, [])
       assert.strictEqual((yield* Effect.flip(jobs.enqueue(stranger, agent.id, { task: "x" })))._tag, "AgentNotFound")
+    }),
+  )
+
+  test(
+    "leave no step and no idempotency key when they are removed, and free that key for another job",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const enqueue = jobs.enqueue(tenant, agent.id, { task: "What is a seal?" }, key)
+      const [job, other] = [yield* enqueue, yield* jobs.enqueue(tenant, agent.id, { task: "What stays?" })]
+      const step = { job_id: job.id, event: 1, name: "a", step: "{}", status: "failed", started_at: 0, finished_at: 0 }
+      yield* sql`INSERT INTO job_steps ${sql.insert(step)}`
+      const follower = yield* Effect.forkChild(Effect.flip(jobs.wait(tenant, job.id, "1 minute")))
+      yield* Effect.yieldNow
+      yield* jobs.remove(tenant, job.id)
+      assert.strictEqual((yield* Fiber.join(follower))._tag, "JobNotFound")
+      assert.strictEqual(yield* countOf("job_steps"), 0)
+      assert.strictEqual(yield* countOf("idempotency_keys"), 0)
+      assert.strictEqual((yield* Effect.flip(jobs.remove(tenant, job.id)))._tag, "JobNotFound")
+      assert.deepStrictEqual((yield* jobs.list(tenant)).items, [other])
+      assert.notStrictEqual((yield* enqueue).id, job.id)
     }),
   )
 

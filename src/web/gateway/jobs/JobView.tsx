@@ -3,7 +3,7 @@ import type { Job, Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded } from "../../../domain/jobs/job.ts"
 import { type JobResult, verdictMeaning } from "../../../domain/jobs/modes.ts"
 import { excerpt, fraction } from "../../shared/format.ts"
-import { failureOf } from "../failure.ts"
+import { type Failure, failureOf } from "../failure.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
@@ -68,6 +68,28 @@ const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
   }, [steps.length])
 }
 
+/** The view while the job is being read, or could not be. */
+const NoJob = ({ failure, onRetry }: { readonly failure: Failure | undefined; readonly onRetry: () => void }) => (
+  <View title="Job">
+    {failure === undefined ? <Loading what="the job" /> : <Problem failure={failure} onRetry={onRetry} />}
+    <p>
+      <a href={hrefOf({ view: "jobs" })}>All jobs</a>
+    </p>
+  </View>
+)
+
+/** The reason why the last attempt failed, while the job goes on. */
+const LastFailure = ({ job, step: { problem } }: { readonly job: Job; readonly step: Step }) =>
+  problem === undefined ? null : (
+    <div class="note warn">
+      <p>
+        <strong>The last attempt failed: {problem.title}</strong>{" "}
+        {job.status === "queued" ? `Attempt ${job.attempt} follows by itself.` : `This is attempt ${job.attempt}.`}
+      </p>
+      {problem.detail !== undefined && <p>{problem.detail}</p>}
+    </div>
+  )
+
 export const JobView = ({ id }: { readonly id: string }) => {
   const { gateway } = useSession()
   const { failure, hear, retry, state } = useJob(id)
@@ -77,14 +99,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
   useNews(job, steps)
 
   if (job === undefined) {
-    return (
-      <View title="Job">
-        {failure === undefined ? <Loading what="the job" /> : <Problem failure={failure} onRetry={retry} />}
-        <p>
-          <a href={hrefOf({ view: "jobs" })}>All jobs</a>
-        </p>
-      </View>
-    )
+    return <NoJob failure={failure} onRetry={retry} />
   }
   const ended = isEnded(job.status)
   const last = steps.at(-1)
@@ -127,15 +142,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
       {failure !== undefined && <Problem failure={failure} onRetry={retry} />}
       {refused !== undefined && <Problem failure={refused} />}
       {job.problem !== undefined && <Problem failure={failureOf(job.problem)} />}
-      {!ended && last?.problem !== undefined && (
-        <div class="note warn">
-          <p>
-            <strong>The last attempt failed: {last.problem.title}</strong>{" "}
-            {job.status === "queued" ? `Attempt ${job.attempt} follows by itself.` : `This is attempt ${job.attempt}.`}
-          </p>
-          {last.problem.detail !== undefined && <p>{last.problem.detail}</p>}
-        </div>
-      )}
+      {!ended && last !== undefined && <LastFailure job={job} step={last} />}
       <div class="with-aside">
         <div class="stack">
           {job.result !== undefined && <Answer result={job.result} />}

@@ -95,43 +95,46 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
   const { agent, budgeted, jobId, mode, models, tenant } = context
   const withinLimits = makeWithinLimits(context, ledger)
 
-  const ask = (
+  /** Calls a model once, and announces the step as soon as its target is chosen. */
+  const route = (
     step: Step,
-    { extra, independentOf, messages, optional, role, tier }: Call,
+    { extra, independentOf, messages, role, tier }: Call,
     response_format?: ResponseFormat,
+    allowance?: Allowance,
   ) => {
-    const asked = (allowance?: Allowance) => {
-      let underWay: JobStepBegun | undefined
-      const call = router.call({
-        tenant,
-        job: jobId,
-        agent: agent.id,
-        mode,
-        role,
-        policy: agent.model_policy,
-        keyPolicy: models,
-        budgeted,
-        allowance,
-        completion: { messages, ...withoutUndefined({ response_format }) },
-        independentOf,
-        tier,
-        extra,
-        onChosen: ({ model, provider }) =>
-          Effect.clockWith((clock) => {
-            const started_at = DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
-            underWay = { name: stepName(step), ...step, provider, model, started_at }
-            return begun.begin(jobId, underWay)
-          }),
-      })
-      const end = Effect.sync(() => {
-        if (underWay !== undefined) begun.end(jobId, underWay)
-      })
-      return Effect.ensuring(call, end)
-    }
+    let underWay: JobStepBegun | undefined
+    const call = router.call({
+      tenant,
+      job: jobId,
+      agent: agent.id,
+      mode,
+      role,
+      policy: agent.model_policy,
+      keyPolicy: models,
+      budgeted,
+      allowance,
+      completion: { messages, ...withoutUndefined({ response_format }) },
+      independentOf,
+      tier,
+      extra,
+      onChosen: ({ model, provider }) =>
+        Effect.clockWith((clock) => {
+          const started_at = DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
+          underWay = { name: stepName(step), ...step, provider, model, started_at }
+          return begun.begin(jobId, underWay)
+        }),
+    })
+    const end = Effect.sync(() => {
+      if (underWay !== undefined) begun.end(jobId, underWay)
+    })
+    return Effect.ensuring(call, end)
+  }
+
+  const ask = (step: Step, asked: Call, response_format?: ResponseFormat) => {
     const answered = Effect.flatMap(
-      Effect.suspend(() => withinLimits(asked)),
+      Effect.suspend(() => withinLimits((allowance) => route(step, asked, response_format, allowance))),
       ({ call, cut, escalateBelow, independent, receipt, refused, target, text }) => {
-        if (optional !== true && response_format === undefined) {
+        if (asked.optional !== true && response_format === undefined) {
           if (refused) return Effect.fail(refusal(text, call))
           if (text.trim() === "") return Effect.fail(emptyAnswer(call))
         }
@@ -142,11 +145,20 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
     return context.step(step, ModelAnswer, answered)
   }
 
-  const valueOf = Effect.fnUntraced(function* <A, I>(
-    step: Step,
-    schema: Schema.Codec<A, I>,
-    callWith: (form: string) => Call,
-  ) {
+  const valueOf = makeValueOf(ask)
+  return {
+    propose: (step, question) => ask(step, proposing(context, question)),
+    respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
+    examine: (step, question) => ask(step, examining(context, question)),
+    decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),
+  }
+}
+
+type Ask = (step: Step, call: Call, format?: ResponseFormat) => Effect.Effect<ModelAnswer, JobFailure>
+
+/** Returns the question for a value of a schema, which repeats a call whose answer does not decode once. */
+const makeValueOf = (ask: Ask) =>
+  Effect.fnUntraced(function* <A, I>(step: Step, schema: Schema.Codec<A, I>, callWith: (form: string) => Call) {
     const { document, form } = jsonSchemaOf(schema)
     const call = callWith(form)
     const format: ResponseFormat = {
@@ -166,14 +178,6 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
     const second = yield* ask({ ...step, repair: true }, { ...call, messages: repairing }, format)
     return { value: decodeAnswer(schema, second), said: second }
   })
-
-  return {
-    propose: (step, question) => ask(step, proposing(context, question)),
-    respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
-    examine: (step, question) => ask(step, examining(context, question)),
-    decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),
-  }
-}
 
 /** The proposer gets the conversation as it is, in the agent's person. */
 const proposing = ({ agent, task }: JobContext, { about, ...question }: ProposerQuestion, form = ""): Call => {
