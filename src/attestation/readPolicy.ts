@@ -29,7 +29,11 @@ const textsIn = (value: unknown, where: string, form = /^/): ReadonlyArray<strin
   return value
 }
 
-const hex = (bytes: number): RegExp => new RegExp(`^[0-9a-f]{${2 * bytes}}$`)
+/** Lower-case hexadecimal digits, by the number of their bytes. */
+const HEX = {
+  32: /^[0-9a-f]{64}$/,
+  48: /^[0-9a-f]{96}$/,
+} as const
 
 const oneOf = <Name extends string>(names: ReadonlyArray<Name>, value: unknown, where: string): ReadonlyArray<Name> =>
   textsIn(value, where).map((text) => {
@@ -61,7 +65,7 @@ const registersIn = (value: unknown, names: ReadonlyArray<string>) => {
   const values = textsIn(
     names.map((name) => object[name]),
     "measurements",
-    hex(48),
+    HEX[48],
   )
   const [mrtd = "", rtmr0 = "", rtmr1 = "", rtmr2 = "", rtmr3 = ""] = values
   return { mrtd, rtmr0, rtmr1, rtmr2, rtmr3 }
@@ -85,8 +89,8 @@ const readers: {
     )
     return {
       format: "sev-snp",
-      ...(measurements === undefined ? {} : { measurements: textsIn(measurements, "measurements", hex(48)) }),
-      ...(data === undefined ? {} : { host_data: textsIn(data, "host_data", hex(32)) }),
+      ...(measurements === undefined ? {} : { measurements: textsIn(measurements, "measurements", HEX[48]) }),
+      ...(data === undefined ? {} : { host_data: textsIn(data, "host_data", HEX[32]) }),
       products: oneOf(AMD_PRODUCTS, entry["products"], "products"),
       minimum_tcb: tcbIn(entry["minimum_tcb"]),
     }
@@ -107,7 +111,7 @@ const readers: {
     return {
       format: "dstack",
       measurements: listIn(entry["measurements"], "measurements").map((each) => registersIn(each, REGISTERS)),
-      compose_hashes: textsIn(entry["compose_hashes"], "compose_hashes", hex(32)),
+      compose_hashes: textsIn(entry["compose_hashes"], "compose_hashes", HEX[32]),
       statuses: textsIn(entry["statuses"], "statuses"),
       advisories: textsIn(entry["advisories"], "advisories"),
     }
