@@ -1,11 +1,9 @@
 /** Evidence of the code, configuration and hardware behind a key: the answer of `POST /v1/evidence`, decoded. */
 import { type Bytes, decodeBase64Url, encodeBase64Url } from "../domain/bytes/bytes.ts"
 import { isObject } from "../domain/json/json.ts"
+import { EVIDENCE_FORMATS, type EvidenceFormat } from "../domain/protocol/evidence.ts"
 import { HASH_BYTES, MAX_PATH, type NoncePath } from "./binding.ts"
 import { EvidenceFailure } from "./failure.ts"
-
-export const EVIDENCE_FORMATS = ["sev-snp", "tdx", "dstack", "confidential-space"] as const
-export type EvidenceFormat = (typeof EVIDENCE_FORMATS)[number]
 
 export interface Evidence {
   readonly format: EvidenceFormat

@@ -1,8 +1,8 @@
 /** Reads policy files: a compact JWS by the rules of statements, whose claims are an {@link EvidencePolicy}. */
 import { type Bytes, utf8 } from "../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../domain/json/json.ts"
+import { EVIDENCE_FORMATS } from "../domain/protocol/evidence.ts"
 import { parseStatement } from "../domain/protocol/statement.ts"
-import { EVIDENCE_FORMATS } from "./evidence.ts"
 import { EvidenceFailure, must } from "./failure.ts"
 import { type Accepted, type EvidencePolicy, MAX_POLICY_BYTES, POLICY_TYPE } from "./policy.ts"
 import { AMD_PRODUCTS } from "./roots.ts"

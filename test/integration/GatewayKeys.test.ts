@@ -126,6 +126,10 @@ describeDatabases("keys of the gateway", (database) => {
       assert.isFalse(jobs.text.includes(hidden))
       const agents = yield* call(gateway, "GET", "/api/v1/agents", { token: key })
       assert.isFalse(agents.text.includes(other))
+      for (const path of ["jobs/summary", "routing/stats", "routing/providers"]) {
+        const answer = yield* call(gateway, "GET", `/api/v1/${path}`, { token: key })
+        assert.strictEqual(problemIn(answer).code, "forbidden", path)
+      }
     }),
   )
 
@@ -180,6 +184,19 @@ describeDatabases("keys of the gateway", (database) => {
       assert.deepStrictEqual(
         problemIn(answer).errors?.map(({ path }) => path),
         ["payload.roles"],
+      )
+    }),
+  )
+
+  it.effect("have no budget without a limit", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
+      const body = { name: "k", roles: ["run"], budgets: [{ per: "day" }] }
+      const answer = yield* call(gateway, "POST", "/api/v1/keys", { token, body })
+      assert.deepStrictEqual(
+        problemIn(answer).errors?.map(({ path }) => path),
+        ["payload.budgets"],
       )
     }),
   )

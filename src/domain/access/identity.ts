@@ -87,4 +87,9 @@ export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
   headers: challenge("insufficient_scope"),
 }) {
   static readonly lacking = (role: Role) => new AccessDenied({ detail: `This needs the role "${role}".` })
+  /** The refusal of sums over all agents to a key of some. */
+  static readonly limited = () =>
+    new AccessDenied({
+      detail: "The key is limited to some agents, and this covers all of the tenant's; use another key.",
+    })
 }

@@ -1,12 +1,11 @@
 /**
- * Checks the key or token of a request and its role, and counts the request for its tenant and key, before the body is read. Edge has already counted
- * it for its client, which limits guessing of tokens.
+ * Checks the key or token of a request and its role, and counts the request for its tenant and key, before the body is
+ * read. Edge has already counted it for its client, which limits guessing of tokens.
  */
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { AccessDenied } from "../../domain/access/identity.ts"
-import { ADMIN_ROLE } from "../../domain/access/roles.ts"
-import { hasRole } from "../../domain/access/roles.ts"
+import { ADMIN_ROLE, hasRole } from "../../domain/access/roles.ts"
 import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
 import { isGatewayKey } from "../../services/access/keySecret.ts"
 import { Tokens } from "../../services/access/Tokens.ts"

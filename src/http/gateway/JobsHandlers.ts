@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Schema, Stream } from "effect"
-import { permitsAgent } from "../../domain/access/identity.ts"
+import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
 import { Job, type JobEvent, JobNotFound, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
@@ -84,7 +84,8 @@ export const JobsHandlers = layerHandlers(
           })),
         ),
       summary: Effect.fnUntraced(function* ({ query }) {
-        const { tenant } = yield* CurrentUser
+        const { key, tenant } = yield* CurrentUser
+        if (key?.agents !== undefined) return yield* AccessDenied.limited()
         return yield* jobs.summary(tenant, query.from ?? DateTime.subtract(yield* DateTime.now, { hours: 24 }))
       }),
       get: ({ params, query }) => get(params.id, query.wait ?? 0),

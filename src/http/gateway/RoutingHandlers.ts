@@ -66,7 +66,8 @@ export const RoutingHandlers = layerHandlers(
 
     /** The tenant whose calls are asked for; `undefined` for all tenants. */
     const tenantIn = Effect.fnUntraced(function* (scope: "tenant" | "all" = "tenant") {
-      const { roles, tenant } = yield* CurrentUser
+      const { key, roles, tenant } = yield* CurrentUser
+      if (key?.agents !== undefined) return yield* AccessDenied.limited()
       const isAdmin = roles.includes(ADMIN_ROLE)
       if (scope === "all" && !isAdmin) return yield* AccessDenied.lacking(ADMIN_ROLE)
       return { isAdmin, tenant: scope === "all" ? undefined : tenant }

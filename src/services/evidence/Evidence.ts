@@ -57,7 +57,7 @@ const make = Effect.fnUntraced(function* (configuration: string) {
   let nextAt = Number.NEGATIVE_INFINITY
 
   /** The members that all answers of one report share. */
-  const common = ({ collateral, format, report }: Report) => ({
+  const sharedOf = ({ collateral, format, report }: Report) => ({
     format,
     kid,
     configuration: encodeBase64Url(utf8(configuration)),
@@ -71,6 +71,10 @@ const make = Effect.fnUntraced(function* (configuration: string) {
         duration: PATIENCE,
         orElse: () => Effect.fail(new SourceFailed({ problem: `no report came within ${Duration.format(PATIENCE)}` })),
       }),
+      // A defect must not leave clients waiting.
+      Effect.catchDefect((defect) =>
+        Effect.fail(new SourceFailed({ problem: `the source is broken: ${String(defect)}` })),
+      ),
     )
 
   /** Makes one report for all who wait. */
@@ -85,12 +89,14 @@ const make = Effect.fnUntraced(function* (configuration: string) {
             Effect.logWarning(`no evidence: ${error.problem}`),
             Effect.forEach(asked, ({ answer }) => Deferred.fail(answer, new EvidenceUnavailable()), { discard: true }),
           ),
-        onSuccess: (reported) =>
-          Effect.forEach(
+        onSuccess: (reported) => {
+          const shared = sharedOf(reported)
+          return Effect.forEach(
             asked,
-            ({ answer }, index) => Deferred.succeed(answer, { ...common(reported), path: pathIn(tree, index) }),
+            ({ answer }, index) => Deferred.succeed(answer, { ...shared, path: pathIn(tree, index) }),
             { discard: true },
-          ),
+          )
+        },
       }),
     )
   })
@@ -103,13 +109,9 @@ const make = Effect.fnUntraced(function* (configuration: string) {
       nextAt = momentOf(clock) + Duration.toMillis(BETWEEN)
       yield* answerAll
     }
-  }).pipe(
-    Effect.ensuring(
-      Effect.sync(() => {
-        isRunning = false
-      }),
-    ),
-  )
+    // In one step with the look at `waiting`: a client that came in between would find nobody at work for it.
+    isRunning = false
+  })
 
   return Evidence.of({
     ask: Effect.fnUntraced(function* (nonce) {

@@ -75,7 +75,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   }, unavailableUnlimited)
 })
 
-interface Prepared {
+interface NewExecution {
   readonly tenant: TenantId
   readonly agentId: string
   readonly request: ExecuteRequest
@@ -90,7 +90,7 @@ const makePrepare = Effect.gen(function* () {
   const { retention } = yield* JobSettings
   const costBound = yield* CostBound
 
-  return Effect.fnUntraced(function* ({ agentId, by, request, span, tenant }: Prepared) {
+  return Effect.fnUntraced(function* ({ agentId, by, request, span, tenant }: NewExecution) {
     const agent = yield* agents.get(tenant, agentId)
     const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
     const mode = request.mode ?? agent.default_mode

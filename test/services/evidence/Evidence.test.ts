@@ -2,11 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { type Bytes, decodeBase64Url, utf8 } from "../../../src/domain/bytes/bytes.ts"
-import { bindingInput } from "../../../src/domain/protocol/evidence.ts"
+import { bindingOf, rootOf } from "../../../src/attestation/binding.ts"
+import { decodeEvidence } from "../../../src/attestation/evidence.ts"
+import { type Bytes, utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { Evidence } from "../../../src/services/evidence/Evidence.ts"
 import { EvidenceSource, type Report, SourceFailed } from "../../../src/services/evidence/EvidenceSource.ts"
-import { NonceTree } from "../../../src/services/evidence/NonceTree.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { sha256 } from "../../../src/services/sealing/sha256.ts"
@@ -53,11 +53,13 @@ describe("evidence", () => {
       const answers = yield* Fiber.join(asking)
       assert.strictEqual(bindings.length, 1)
       const { kid } = yield* Attestation
-      const tree = new NonceTree(answers.map((_, index) => nonceOf(index)))
-      const kidBytes = decodeBase64Url(kid) ?? new Uint8Array(0)
-      assert.deepStrictEqual(bindings[0], sha256(bindingInput(kidBytes, sha256(utf8(CONFIGURATION)), tree.root)))
-      assert.deepStrictEqual(answers[999]?.path.index, 999)
-      assert.deepStrictEqual(new Set(answers.map(({ report }) => report)).size, 1)
+      for (const [index, answer] of answers.entries()) {
+        const evidence = decodeEvidence(answer)
+        assert.strictEqual(answer.kid, kid)
+        const root = rootOf(nonceOf(index), evidence.path)
+        assert.isDefined(root)
+        assert.deepStrictEqual(evidence.report, bindingOf({ ...evidence, configuration: utf8(CONFIGURATION), root }))
+      }
     }).pipe(Effect.provide(layer))
   })
 
@@ -94,6 +96,14 @@ describe("evidence", () => {
       assert.strictEqual((yield* Fiber.join(second)).format, "tdx")
     }).pipe(Effect.provide(layer))
   })
+
+  it.effect("answers 503 when the source has a defect", () =>
+    Effect.gen(function* () {
+      const asking = yield* Effect.forkChild(Effect.flip(ask(1)))
+      yield* TestClock.adjust("50 millis")
+      assert.strictEqual((yield* Fiber.join(asking)).code, "evidence-unavailable")
+    }).pipe(Effect.provide(over(() => Effect.die(new Error("a bug"))))),
+  )
 
   it.effect("answers 503 after 10 s when the source hangs", () =>
     Effect.gen(function* () {

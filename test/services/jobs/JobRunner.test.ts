@@ -61,6 +61,19 @@ const abandon = Effect.fnUntraced(function* (job: Pick<Job, "id">, crashes: numb
   yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1, crashes = ${crashes},
     due_at = ${databaseTime(sql)} + ${LEASE_MS} WHERE id = ${job.id}`
 })
+/** A program whose call never ends. It opens `running` once the call began, and `interrupted` when it is interrupted. */
+const endless =
+  (running: Latch.Latch, interrupted: Latch.Latch): Program =>
+  (context) =>
+    Effect.as(
+      text(
+        context,
+        "endless",
+        Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => interrupted.open),
+      ),
+      answer("never"),
+    )
+
 const LEASE_MS = 2000
 
 describeDatabases("job runner", (database) => {
@@ -224,20 +237,7 @@ describeDatabases("job runner", (database) => {
       const after = yield* jobs.cancel(tenant, job.id)
       assert.deepStrictEqual(after, cancelled)
       assert.deepStrictEqual(after.steps, [])
-    }).pipe(
-      Effect.provide(
-        gateway(database.layer, (context) =>
-          Effect.as(
-            text(
-              context,
-              "endless",
-              Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => interrupted.open),
-            ),
-            answer("never"),
-          ),
-        ),
-      ),
-    )
+    }).pipe(Effect.provide(gateway(database.layer, endless(running, interrupted))))
   })
 
   it.live("interrupts the call in flight of a removed job, which leaves nothing", () => {
@@ -251,20 +251,7 @@ describeDatabases("job runner", (database) => {
       // Well below the time after which a worker looks without having been woken.
       yield* Effect.timeout(interrupted.await, "4 seconds")
       assert.deepStrictEqual((yield* jobs.list(tenant)).items, [])
-    }).pipe(
-      Effect.provide(
-        gateway(database.layer, (context) =>
-          Effect.as(
-            text(
-              context,
-              "endless",
-              Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => interrupted.open),
-            ),
-            answer("never"),
-          ),
-        ),
-      ),
-    )
+    }).pipe(Effect.provide(gateway(database.layer, endless(running, interrupted))))
   })
 
   it.live("puts a running job back at shutdown, and the next process resumes it", () => {

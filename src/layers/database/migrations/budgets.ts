@@ -1,4 +1,4 @@
-/** What keys have used or reserved of their budgets, one row per key and period. `since` is the start of the period. */
+/** The used and reserved amounts of each budget: one row per key and period, which begins at `since`. */
 export const budgets: ReadonlyArray<string> = [
   `CREATE TABLE budget_use (
     owner TEXT NOT NULL,
