@@ -188,6 +188,21 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
+  it.effect("have no names that the audit trail cannot hold", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
+      for (const name of ["", "k\0", "line\nbreak", "x".repeat(201)]) {
+        const answer = yield* call(gateway, "POST", "/api/v1/keys", { token, body: { name, roles: ["manage"] } })
+        assert.deepStrictEqual(
+          problemIn(answer).errors?.map(({ path }) => path),
+          ["payload.name"],
+          JSON.stringify(name),
+        )
+      }
+    }),
+  )
+
   it.effect("have no budget without a limit", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))

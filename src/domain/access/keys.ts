@@ -11,13 +11,15 @@ import { Role } from "./roles.ts"
 export const KeyId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
-const MAX_NAME = 200
 const MAX_AGENTS = 100
 const MAX_PER_MINUTE = 1_000_000
 /** Longer than any RFC 3339 time. */
 const MAX_TIME = 64
 
-const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_NAME))
+/** Stands in the audit trail, and not every database stores a NUL. */
+const Name = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,200}$/u, { expected: "1 to 200 characters without control characters" }),
+)
 const Roles = Schema.Array(Role)
   .check(Schema.isMinLength(1), Schema.isMaxLength(Role.literals.length))
   .annotate({ description: "What its holder may do; each role includes those before it." })
