@@ -355,7 +355,8 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       // Pressing Enter at once is harmless.
       await hasFocus(page, "Keep it")
       await page.keyboard.press("Escape")
-      await dialog.waitFor({ state: "detached" })
+      // The element, because a closed dialog has no role any more, and the page has not yet heard that it closed.
+      await page.locator("dialog").waitFor({ state: "detached" })
       await hasFocus(page, "Delete")
       assert.strictEqual((await client.agents.list()).items.length, 2)
       await page.keyboard.press("Enter")
