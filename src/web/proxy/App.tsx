@@ -37,7 +37,7 @@ const About = ({ state }: { readonly state: ProxyState | undefined }) => {
 
 const hintFor = (state: ProxyState | undefined): string =>
   state?.providers === "none"
-    ? "No provider key is set, so the built-in echo answers: canned answers to the questions below, else your own words. Everything else is real."
+    ? "No provider key is set, so the built-in echo answers: canned answers to the questions that it proposes, else your own words. Everything else is real."
     : "Each question is sealed in this page; each piece of the answer is checked before you see it."
 
 /** Derives from the last ended exchange who answered for the current pins. */
