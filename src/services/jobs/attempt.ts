@@ -2,6 +2,8 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
+import type { Budgeted } from "../../domain/access/budgets.ts"
+import { labelsOf } from "../../domain/routing/labels.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
@@ -80,7 +82,7 @@ export const makeAttempt = Effect.gen(function* () {
 })
 
 /** The facts of a job for its program. */
-const jobFacts = ({ key_budgets, key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step"> => ({
+const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step"> => ({
   jobId: job.id,
   tenant: job.tenant,
   agent: job.agent,
@@ -89,9 +91,15 @@ const jobFacts = ({ key_budgets, key_id, key_models, ...job }: Lease["job"]): Om
   options: job.options,
   attempt: job.attempt,
   traceId: storedSpan(job.traceparent).traceId,
-  budgeted: key_id === null || key_budgets === null ? undefined : { owner: key_id, budgets: key_budgets },
+  key: key_id ?? undefined,
+  labels: labelsOf(job.metadata),
+  budgeted: budgetsOf({ key_id, ...job }),
   models: key_models ?? undefined,
 })
+
+/** The budgets of a job's agent and key, as they were when it was enqueued. */
+const budgetsOf = ({ key_budgets, key_id }: Pick<Lease["job"], "key_budgets" | "key_id">): ReadonlyArray<Budgeted> =>
+  key_id === null || key_budgets === null ? [] : [{ owner: { kind: "key", id: key_id }, budgets: key_budgets }]
 
 /** The longest delay between retries of a write: the worker is idle meanwhile. */
 const MAX_RETRY_DELAY = Duration.seconds(1)
