@@ -77,13 +77,14 @@ export class LedgerExport extends Context.Service<
         const after = cursor === undefined ? undefined : yield* readCursor(cursor)
         const isIndexed = tenant !== undefined
         const agent = agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]
-        // An index finds these rows in their order.
+        // An index finds these rows in their order. The bounds of `at` repeat those of `(at, id)`, because Postgres's planner
+        // cannot estimate how few rows the latter leave, and would scan the table.
         const listed = sql.and([
           sql`at >= ${from === undefined ? 0 : DateTime.toEpochMillis(from)}`,
           ...(tenant === undefined ? [] : [sql`tenant = ${tenant}`]),
           ...(isIndexed ? agent : []),
           ...(to === undefined ? [] : [sql`at < ${DateTime.toEpochMillis(to)}`]),
-          ...(after === undefined ? [] : [sql`(at, id) < (${after.at}, ${after.id})`]),
+          ...(after === undefined ? [] : [sql`at <= ${after.at}`, sql`(at, id) < (${after.at}, ${after.id})`]),
         ])
         const chosen = [
           ...(isIndexed ? [] : agent),
@@ -100,7 +101,7 @@ export class LedgerExport extends Context.Service<
         const wanted = sql.and([
           listed,
           ...chosen,
-          ...(floor === undefined ? [] : [sql`(at, id) >= (${floor.at}, ${floor.id})`]),
+          ...(floor === undefined ? [] : [sql`at >= ${floor.at}`, sql`(at, id) >= (${floor.at}, ${floor.id})`]),
         ])
         const rows = yield* decode(
           yield* sql`SELECT ${columns} FROM ledger_calls WHERE ${wanted} ${newestFirst} LIMIT ${limit + 1}`,
