@@ -6,6 +6,7 @@ import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
 import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gateway/GatewayLimits.ts"
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
+import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
@@ -17,6 +18,7 @@ import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Audit } from "../services/access/Audit.ts"
 import { GatewayKeys } from "../services/access/GatewayKeys.ts"
+import { TenantBudgets } from "../services/access/TenantBudgets.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
 import { JobWrites } from "../services/jobs/JobWrites.ts"
@@ -27,6 +29,7 @@ import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
 import { layerStepsBegun } from "../services/jobs/StepsBegun.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
+import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
@@ -57,6 +60,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provideMerge(
       Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerCostBound), JobWrites.layer, RoutingStats.layer),
     ),
+    Layer.provideMerge(Layer.merge(Budgets.layer, TenantBudgets.layer)),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provide(layerStepsBegun),
@@ -94,6 +98,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       JobsHandlers,
       RoutingHandlers,
       KeysHandlers,
+      BudgetsHandlers,
       AuditHandlers,
       layerSystem(GatewayApi),
     ]),
