@@ -21,18 +21,50 @@ export const Budgets = Schema.Array(Budget)
   .annotate({ description: "Budgets of its calls, at most one per period; a call must fit all of them." })
 export type Budgets = typeof Budgets.Type
 
+/** The budgets of a tenant; an empty list is none. */
+export const TenantBudgets = Schema.Array(Budget)
+  .check(Schema.isMaxLength(PERIODS.length))
+  .annotate({ description: "At most one per period; an empty list is none." })
+export type TenantBudgets = typeof TenantBudgets.Type
+
 /** Whose budget it is; `id` is unique within the kind. */
-export const BudgetOwner = Schema.Struct({ kind: Schema.Literals(OWNERS), id: Schema.String })
+export const BudgetOwner = Schema.Struct({
+  kind: Schema.Literals(OWNERS).annotate({ description: "What the budget bounds the calls of." }),
+  id: Schema.String,
+}).annotate({ description: "Whose budget it is." })
 export type BudgetOwner = typeof BudgetOwner.Type
 
 /** The budgets of one owner. A call must fit those of its tenant, its agent and its key. */
 export interface Budgeted {
   readonly owner: BudgetOwner
-  readonly budgets: Budgets
+  readonly budgets: ReadonlyArray<Budget>
 }
 
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** A budget with its use in the present period. */
+export const BudgetUse = Schema.Struct({
+  owner: BudgetOwner,
+  ...Budget.fields,
+  spent_micro_usd: Count.annotate({ description: "Millionths of a US dollar; estimated where usage is unknown." }),
+  spent_tokens: Count.annotate({ description: "Input plus output tokens; estimated where usage is unknown." }),
+  reserved_micro_usd: Count.annotate({ description: "For calls under way." }),
+  reserved_tokens: Count.annotate({ description: "For calls under way." }),
+  left_micro_usd: Schema.NullOr(Count).annotate({ description: "`null` without that limit." }),
+  left_tokens: Schema.NullOr(Count).annotate({ description: "`null` without that limit." }),
+  renews_at: Schema.optionalKey(
+    Schema.String.annotate({ description: "Absent for `total`, which never renews." }).pipe(
+      Schema.decodeTo(Schema.DateTimeUtcFromString),
+    ),
+  ),
+})
+export type BudgetUse = typeof BudgetUse.Type
+
+export const BudgetReport = Schema.Struct({ items: Schema.Array(BudgetUse) })
+export type BudgetReport = typeof BudgetReport.Type
+
 /** Mistakes of budgets. */
-export const budgetIssues = (budgets: Budgets, path: string): ReadonlyArray<ProblemIssue> => [
+export const budgetIssues = (budgets: ReadonlyArray<Budget>, path: string): ReadonlyArray<ProblemIssue> => [
   ...(new Set(budgets.map(({ per }) => per)).size < budgets.length
     ? [{ path, message: "must have at most one budget per period" }]
     : []),
@@ -58,7 +90,7 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
   /** The unused part, in micro-USD and tokens; `null` without that limit. */
   leftCost: Schema.NullOr(Schema.Int),
   leftTokens: Schema.NullOr(Schema.Int),
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; absent if a renewal cannot help. */
   renewsAt: Schema.optionalKey(Schema.Int),
 }) {
   readonly code = "budget-exhausted"
@@ -74,7 +106,9 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
     const budget = this.per === "total" ? "total budget" : `budget per ${this.per}`
     const renewal =
       this.renewsAt === undefined
-        ? "It never renews"
+        ? this.per === "total"
+          ? "It never renews"
+          : "The call takes more than all of it"
         : `It renews at ${DateTime.formatIso(DateTime.makeUnsafe(this.renewsAt))}`
     return `The ${this.owner.kind}'s ${budget} has too little left for the call: ${left.join(", ")}. ${renewal}.`
   }

@@ -21,6 +21,8 @@ export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   problem: Problem,
   /** Milliseconds after which a retry may succeed, if the upstream named a delay. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
+  /** When the budget renews that has too little left, in milliseconds since the epoch. */
+  renewsAt: Schema.optionalKey(Schema.Int),
   /** The call of the failed step and its cost, if known; stored with the step. */
   call: Schema.optionalKey(StepCall),
 }) {

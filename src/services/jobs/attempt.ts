@@ -64,6 +64,10 @@ export const makeAttempt = Effect.gen(function* () {
     if (failure === undefined) yield* logDefect(outcome.cause)
     const problem = failure?.problem ?? INTERNAL
     yield* logFailure(problem)
+    if (failure?.renewsAt !== undefined && lease.job.options.on_budget === "wait") {
+      const wait = Duration.millis(Math.max(0, failure.renewsAt - clock.currentTimeMillisUnsafe()))
+      return yield* persistently(writes.release(lease, wait))
+    }
     const retryAfter = Duration.millis(failure?.retryAfterMs ?? 0)
     return yield* persistently(writes.fail(lease, { problem, retryAfter, isFault: failure === undefined }))
   })
@@ -98,8 +102,16 @@ const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext
 })
 
 /** The budgets of a job's agent and key, as they were when it was enqueued. */
-const budgetsOf = ({ key_budgets, key_id }: Pick<Lease["job"], "key_budgets" | "key_id">): ReadonlyArray<Budgeted> =>
-  key_id === null || key_budgets === null ? [] : [{ owner: { kind: "key", id: key_id }, budgets: key_budgets }]
+const budgetsOf = ({
+  agent,
+  key_budgets,
+  key_id,
+}: Pick<Lease["job"], "agent" | "key_budgets" | "key_id">): ReadonlyArray<Budgeted> => [
+  ...(agent.budgets === undefined ? [] : [{ owner: { kind: "agent" as const, id: agent.id }, budgets: agent.budgets }]),
+  ...(key_id === null || key_budgets === null
+    ? []
+    : [{ owner: { kind: "key" as const, id: key_id }, budgets: key_budgets }]),
+]
 
 /** The longest delay between retries of a write: the worker is idle meanwhile. */
 const MAX_RETRY_DELAY = Duration.seconds(1)

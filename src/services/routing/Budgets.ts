@@ -6,13 +6,14 @@
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { Budgeted, BudgetExhausted } from "../../domain/access/budgets.ts"
+import type { BudgetUse, Budgeted, BudgetExhausted } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { Asked } from "./Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import type { Ledger } from "./Ledger.ts"
+import { makeReport } from "./budgetUse.ts"
 import { makeEndLost } from "./lostReservations.ts"
 import { type Amount, limitsOf, type Reservation } from "./Reservation.ts"
 import { makeReserve } from "./reserving.ts"
@@ -38,6 +39,8 @@ export class Budgets extends Context.Service<
       call: Effect.Effect<A, E>,
       used: () => Amount,
     ) => Effect.Effect<A, E | BudgetExhausted | StorageUnavailable>
+    /** The use of these budgets in their present periods. */
+    readonly report: (budgeted: ReadonlyArray<Budgeted>) => Effect.Effect<ReadonlyArray<BudgetUse>, StorageUnavailable>
   }
 >()("sealgate/services/routing/Budgets") {
   static readonly layer: Layer.Layer<Budgets, StorageUnavailable, SqlClient.SqlClient | Ledger> = Layer.effect(
@@ -70,6 +73,7 @@ const make = Effect.gen(function* () {
     Effect.ignore(unavailableUnlimited(settle({ id, uses: limits, worst, used })))
 
   return Budgets.of({
+    report: makeReport(sql),
     within: ({ asked, budgeted, worst }, call, used) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {

@@ -5,6 +5,7 @@ import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -29,6 +30,7 @@ export class Router extends Context.Service<
       const upstream = yield* Upstream
       const clock = yield* Clock.Clock
       const budgets = yield* Budgets
+      const tenantBudgets = yield* TenantBudgets
       const times = new FirstTokenTimes()
       const dialects = new Dialects()
 
@@ -82,7 +84,7 @@ export class Router extends Context.Service<
 
       const callBudgeted = makeCallBudgeted(budgets, clock, callFitting)
 
-      const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
+      const callInTenant = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
         Effect.flatMap(config.current, (settings) => {
           const { budgeted } = request
           const { calls, cost, tokens } = request.allowance ?? UNLIMITED
@@ -94,11 +96,16 @@ export class Router extends Context.Service<
               ? callBudgeted(settings, request, fitting, budgeted)
               : callFitting(settings, request, fitting),
           )
-        }).pipe(spanned("Router.call"))
+        })
+
+      const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
+        Effect.flatMap(tenantBudgets.ofCall(request.tenant), (ofTenant) =>
+          callInTenant({ ...request, budgeted: [...ofTenant, ...(request.budgeted ?? [])] }),
+        ).pipe(spanned("Router.call"))
 
       return Router.of({ call })
     }),
-  ).pipe(Layer.provide(Budgets.layer))
+  ).pipe(Layer.provide([Budgets.layer, TenantBudgets.layer]))
 }
 
 type CallFitting = (

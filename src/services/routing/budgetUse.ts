@@ -1,8 +1,9 @@
 /** Reads what is spent and reserved in budgets. */
-import { Effect } from "effect"
+import { Clock, DateTime, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import { givenRows } from "../storedRows.ts"
-import { type Amount, type Use, useKey } from "./Reservation.ts"
+import { type Budgeted, type BudgetUse, renewalOf } from "../../domain/access/budgets.ts"
+import { givenRows, unavailable } from "../storedRows.ts"
+import { type Amount, limitsOf, type Use, useKey } from "./Reservation.ts"
 
 export const USE_COLUMNS = { owner: "TEXT", per: "TEXT", since: "BIGINT" } as const
 
@@ -42,4 +43,31 @@ export const makeReadUse = (sql: SqlClient.SqlClient) => {
         return (use) => known.get(useKey(use)) ?? UNUSED
       },
     )
+}
+
+/** Returns `Budgets.report`. */
+export const makeReport = (sql: SqlClient.SqlClient) => {
+  const readUse = makeReadUse(sql)
+  return Effect.fnUntraced(function* (budgeted: ReadonlyArray<Budgeted>) {
+    const now = yield* Clock.currentTimeMillis
+    const limits = limitsOf(budgeted, now)
+    const usedIn = yield* readUse(limits)
+    return limits.map((limit): BudgetUse => {
+      const { reserved, spent } = usedIn(limit)
+      const { max_cost_micro_usd, max_tokens, per } = limit.budget
+      const left = (most: number | undefined, used: number) => (most === undefined ? null : Math.max(0, most - used))
+      const renewsAt = renewalOf(per, now)
+      return {
+        owner: limit.whose,
+        ...limit.budget,
+        spent_micro_usd: spent.cost,
+        spent_tokens: spent.tokens,
+        reserved_micro_usd: reserved.cost,
+        reserved_tokens: reserved.tokens,
+        left_micro_usd: left(max_cost_micro_usd, spent.cost + reserved.cost),
+        left_tokens: left(max_tokens, spent.tokens + reserved.tokens),
+        ...(renewsAt === undefined ? {} : { renews_at: DateTime.makeUnsafe(renewsAt) }),
+      }
+    })
+  }, unavailable)
 }

@@ -121,7 +121,7 @@ const refusalsOf = (
   }
   return reservations.map(({ at, limits, worst }) => {
     const full = limits.find((limit) => leftOf(limit).cost < worst.cost || leftOf(limit).tokens < worst.tokens)
-    if (full !== undefined) return exhausted(full, leftOf(full), at)
+    if (full !== undefined) return exhausted(full, { left: leftOf(full), worst, now: at })
     for (const limit of limits) {
       const { cost, tokens } = taken.get(useKey(limit)) ?? { cost: 0, tokens: 0 }
       taken.set(useKey(limit), { cost: cost + worst.cost, tokens: tokens + worst.tokens })
@@ -130,8 +130,13 @@ const refusalsOf = (
   })
 }
 
-const exhausted = ({ budget, whose }: Limit, left: Amount, now: number): BudgetExhausted => {
-  const renewsAt = renewalOf(budget.per, now)
+const exhausted = (
+  limit: Limit,
+  { left, now, worst }: { readonly left: Amount; readonly worst: Amount; readonly now: number },
+): BudgetExhausted => {
+  const { budget, whose } = limit
+  const everFits = worst.cost <= costLimit(limit) && worst.tokens <= tokensLimit(limit)
+  const renewsAt = everFits ? renewalOf(budget.per, now) : undefined
   return new BudgetExhausted({
     owner: whose,
     per: budget.per,
