@@ -12,7 +12,7 @@ import { setStage } from "./stage.ts"
 const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404|412|503)|net::ERR_FAILED)/
 
 type Stage = Effect.Success<ReturnType<typeof setStage>>
-export interface Scene extends Stage {
+interface Scene extends Stage {
   readonly page: Page
   readonly token: string
   readonly client: GatewayClient
