@@ -336,7 +336,7 @@ describe("a request that was opened but cannot be served", () => {
     ["asks in two ways", 400, "invalid-request", { ...good, body: { prompt: "a", messages: [] } }],
     ["asks two questions", 400, "invalid-request", { ...good, body: { prompt: "a", messages } }],
     ["asks in two ways, one empty", 400, "invalid-request", { ...good, body: { prompt: null, messages } }],
-    ["has a system beside messages", 400, "invalid-request", { ...good, body: { system: "a", messages } }],
+    ["has both system and messages", 400, "invalid-request", { ...good, body: { system: "a", messages } }],
     ["has a system and nothing else", 400, "invalid-request", { ...good, body: { system: "a" } }],
     ["says neither yes nor no to a restart", 400, "invalid-request", { ...good, restart: "no" }],
     ["is from the past", 400, "stale", { ...good, issued_at: 39_999 }],
