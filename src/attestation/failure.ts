@@ -39,7 +39,6 @@ export const EVIDENCE_FAILURE_CODES = [
   "report-version",
   "report-algorithm",
   "report-padding",
-  "report-data-padding",
   "debug-enabled",
   "collateral-unavailable",
   "collateral-missing",
