@@ -60,7 +60,7 @@ export const EVIDENCE_FAILURE_CODES = [
   "snp-chip-id",
   "snp-migration-agent",
   "snp-vmpl",
-  "snp-tcb",
+  "tcb-below-minimum",
   "snp-committed-tcb",
   "snp-alias-check",
   "tdx-tee-type",
