@@ -20,27 +20,32 @@ const originIn = (url: unknown): string => {
 }
 
 /**
- * Checks the members that a policy restricts: `slots` (objects with `vendor` and `base_url`), `proxies` (URLs of outgoing
- * proxies) and `telemetry` (a URL or `null`). Throws an `EvidenceFailure`.
+ * Checks the members that a policy restricts: `providers` (objects with `vendor` and `base_url`), `outgoing_proxies` (URLs or
+ * `null` in `http` and `https`) and `telemetry` (URLs). Throws an `EvidenceFailure`.
  */
 export const checkConfiguration = (bytes: Uint8Array, { configuration: allowed }: EvidencePolicy): void => {
   const value = parsed(bytes)
   must(isObject(value), MALFORMED, "The configuration is not an object.")
-  const { slots, proxies, telemetry } = value
-  must(Array.isArray(slots) && Array.isArray(proxies), MALFORMED, "The configuration needs slots and proxies.")
-  for (const slot of slots as ReadonlyArray<unknown>) {
-    must(isObject(slot) && typeof slot["vendor"] === "string", MALFORMED, "A slot needs a vendor.")
-    must(allowed.vendors.includes(slot["vendor"]), "configuration-vendor", "A slot's vendor is not in the policy.")
-    const origin = originIn(slot["base_url"])
+  const { outgoing_proxies: proxies, providers, telemetry } = value
+  must(
+    Array.isArray(providers) && isObject(proxies) && Array.isArray(telemetry),
+    MALFORMED,
+    "The configuration needs providers, outgoing_proxies and telemetry.",
+  )
+  for (const provider of providers as ReadonlyArray<unknown>) {
+    must(isObject(provider) && typeof provider["vendor"] === "string", MALFORMED, "A provider needs a vendor.")
+    must(allowed.vendors.includes(provider["vendor"]), "configuration-vendor", "A vendor is not in the policy.")
+    const origin = originIn(provider["base_url"])
     must(allowed.origins.includes(origin), "configuration-origin", `The policy does not allow ${origin}.`)
   }
-  for (const proxy of proxies as ReadonlyArray<unknown>) {
+  for (const proxy of [proxies["http"], proxies["https"]]) {
+    if (proxy === null) continue
     const origin = originIn(proxy)
     must(allowed.origins.includes(origin), "configuration-origin", `The policy does not allow the proxy ${origin}.`)
   }
-  must(telemetry !== undefined, MALFORMED, "The configuration does not say where telemetry goes.")
-  if (telemetry === null) return
-  const origin = originIn(telemetry)
-  const named = allowed.telemetry !== "none" && allowed.telemetry.includes(origin)
-  must(named, "configuration-telemetry", `The policy does not allow telemetry to ${origin}.`)
+  for (const url of telemetry as ReadonlyArray<unknown>) {
+    const origin = originIn(url)
+    const named = allowed.telemetry !== "none" && allowed.telemetry.includes(origin)
+    must(named, "configuration-telemetry", `The policy does not allow telemetry to ${origin}.`)
+  }
 }
