@@ -70,14 +70,14 @@ export class PinMismatch extends SealgateError {
 /** Why evidence was refused: a code of the verifiers, or one of these. */
 export type EvidenceRefusal = EvidenceFailureCode | "no-evidence" | "kid-differs" | "configuration-differs"
 
-/** The proxy's evidence of its code is missing, stale, wrong or against the policy. Nothing was sealed. */
+/** The proxy's evidence of its code is missing, stale, wrong or against the policy; or the policy itself is. Nothing was sealed. */
 export class EvidenceRefused extends SealgateError {
   override readonly name = "EvidenceRefused"
   readonly code = "evidence-refused"
   override readonly mayHaveBeenServed = false
   readonly reason: EvidenceRefusal
   constructor(reason: EvidenceRefusal, message: string) {
-    super(`Nothing was sealed, because the code behind the proxy's key is unproven (${reason}). ${message}`)
+    super(`The proof of the code behind the proxy's key fails (${reason}). ${message}`)
     this.reason = reason
   }
 }
