@@ -4,7 +4,13 @@ import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { EVIDENCE_FORMATS } from "../domain/protocol/evidence.ts"
 import { parseStatement } from "../domain/protocol/statement.ts"
 import { EvidenceFailure, must } from "./failure.ts"
-import { type Accepted, type EvidencePolicy, MAX_POLICY_BYTES, POLICY_TYPE } from "./policy.ts"
+import {
+  type Accepted,
+  type AcceptedConfiguration,
+  type EvidencePolicy,
+  MAX_POLICY_BYTES,
+  POLICY_TYPE,
+} from "./policy.ts"
 import { AMD_PRODUCTS } from "./roots.ts"
 
 const CODE = "policy-malformed"
@@ -142,25 +148,58 @@ const entryIn = (value: unknown): Accepted => {
   return readers[format](entry)
 }
 
+const HASH = /^[\w-]{43}$/
+
+const softwareIn = (value: unknown): AcceptedConfiguration["software"] => {
+  const list = listIn(value, "software")
+  must(list.length > 0, CODE, "The policy's software must name a version.")
+  return list.map((each) => {
+    const entry = objectIn(each, "software")
+    knows(entry, ["version", "digest"], "software")
+    const { version, digest } = entry
+    const isNamed = typeof version === "string" && typeof digest === "string" && HASH.test(digest)
+    must(isNamed, CODE, "The policy's software needs versions and their digests.")
+    return { version, digest }
+  })
+}
+
+const originsIn = (value: unknown, where: string): ReadonlyArray<string> => {
+  const origins = textsIn(value, where)
+  const wrong = origins.find((each) => !URL.canParse(each) || new URL(each).origin !== each)
+  must(wrong === undefined, CODE, `The policy's ${where} has ${JSON.stringify(wrong)}, which is not an origin.`)
+  return origins
+}
+
+const configurationIn = (value: unknown): AcceptedConfiguration => {
+  const configuration = objectIn(value, "configuration")
+  const names = ["software", "origins", "vendors", "telemetry", "extra_ca", "node", "key_storage"]
+  knows(configuration, names, "configuration")
+  const node = objectIn(configuration["node"], "node")
+  knows(node, ["versions", "flags"], "node")
+  const { telemetry } = configuration
+  return {
+    software: softwareIn(configuration["software"]),
+    origins: originsIn(configuration["origins"], "origins"),
+    vendors: textsIn(configuration["vendors"], "vendors"),
+    telemetry: telemetry === "none" ? telemetry : originsIn(telemetry, "telemetry"),
+    extra_ca: textsIn(configuration["extra_ca"], "extra_ca", HASH),
+    node: { versions: textsIn(node["versions"], "versions"), flags: textsIn(node["flags"], "flags") },
+    key_storage: textsIn(configuration["key_storage"], "key_storage"),
+  }
+}
+
 /** Decodes the claims of a policy. Throws `policy-malformed` at unknown members, too: a misspelt rule must not be lost. */
 export const decodePolicy = (claims: unknown): EvidencePolicy => {
   const policy = objectIn(claims, "claims")
   knows(policy, ["accept", "configuration", "deny", "expires"], "claims")
-  const configuration = objectIn(policy["configuration"], "configuration")
-  knows(configuration, ["origins", "vendors", "telemetry"], "configuration")
   const deny = objectIn(policy["deny"], "deny")
   knows(deny, ["chips", "kids"], "deny")
   const { expires } = policy
   must(typeof expires === "number" && Number.isSafeInteger(expires), CODE, "The policy needs expires, in seconds.")
-  const { telemetry } = configuration
   return {
     accept: listIn(policy["accept"], "accept").map(entryIn),
-    configuration: {
-      origins: textsIn(configuration["origins"], "origins"),
-      vendors: textsIn(configuration["vendors"], "vendors"),
-      telemetry: telemetry === "none" ? telemetry : textsIn(telemetry, "telemetry"),
-    },
-    deny: { chips: textsIn(deny["chips"], "chips", /^[0-9a-f]+$/), kids: textsIn(deny["kids"], "kids", /^[\w-]{43}$/) },
+    configuration: configurationIn(policy["configuration"]),
+    deny: { chips: textsIn(deny["chips"], "chips", /^[0-9a-f]+$/), kids: textsIn(deny["kids"], "kids", HASH) },
     expires,
   }
 }

@@ -46,7 +46,9 @@ export const doctorCommand = Command.make(
     json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
-    const { pins, proxy } = yield* input.call ? trustedProxy({ ...input, trustOnFirstUse: false, policy: Option.none() }) : proxyAndPins(input)
+    const { pins, proxy } = yield* input.call
+      ? trustedProxy({ ...input, trustOnFirstUse: false, policy: Option.none() })
+      : proxyAndPins(input)
     const { examineDeployment } = yield* Effect.promise(() => import("./doctor/examineDeployment.ts"))
     const findings = yield* examineDeployment({ ...input, proxy, pins, rules: yield* rulesFrom(input) })
     const well = isWell(findings)

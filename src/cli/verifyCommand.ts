@@ -115,7 +115,12 @@ export const verifyCommand = Command.make(
     if (input.json) {
       const { kept: _, ...proven } = code ?? { kept: undefined }
       return yield* Console.log(
-        printableJson({ valid: true, kind: kindOf(verified), ...verified, ...(code === undefined ? {} : { code: proven }) }),
+        printableJson({
+          valid: true,
+          kind: kindOf(verified),
+          ...verified,
+          ...(code === undefined ? {} : { code: proven }),
+        }),
       )
     }
     yield* Console.log([explain(verified), ...(code === undefined ? [] : [`  ${codeSentence(code)}`])].join("\n"))

@@ -18,7 +18,7 @@ const PROVEN: ProvenCode = {
   measurement: "",
   hardware: "",
   validUntil: Number.MAX_SAFE_INTEGER,
-  kept: { nonce: HASH, answer: {}, verified_at: 0 },
+  kept: { nonce: HASH, answer: {}, collateral: {}, verified_at: 0 },
 }
 
 describe("a client with a policy", () => {

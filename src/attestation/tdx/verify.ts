@@ -2,6 +2,7 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto"
 import { equalBytes } from "../../domain/bytes/bytes.ts"
 import { isReportData, sha256 } from "../binding.ts"
+import type { IntelCollateral } from "../collateral.ts"
 import { must } from "../failure.ts"
 import type { FormatCheck, FormatFacts } from "../format.ts"
 import type { AcceptedDstack, AcceptedTdx, TdxMeasurement } from "../policy.ts"
@@ -79,7 +80,10 @@ const isMeasured = ({ mrtd, rtmr }: TdReport, each: TdxMeasurement): boolean =>
 type TdxCheck = FormatCheck<AcceptedTdx> | FormatCheck<AcceptedDstack>
 
 /** Checks everything but the binding. Throws an `EvidenceFailure` at the first check that fails. */
-export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { readonly reportData: Buffer } => {
+export const verifyQuote = (
+  check: Omit<TdxCheck, "binding">,
+  intel: IntelCollateral,
+): FormatFacts & { readonly reportData: Buffer } => {
   const { evidence, deny, now, roots } = check
   const quote = readQuote(evidence.report)
   const { body } = quote
@@ -95,7 +99,7 @@ export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { r
   const pck = pckFactsOf(leaf)
   checkSignatures(quote, leaf.publicKey)
   must(!deny.chips.includes(pck.ppid), "chip-denied", "The policy denies this platform.")
-  const collateral = readCollateral(evidence.collateral, roots.intel, now)
+  const collateral = readCollateral(intel, roots.intel, now)
   must(
     sameCertificate(authority, collateral.pckCrlIssuer) ||
       equalBytes(authority.subject, collateral.pckCrlIssuer.subject),
@@ -103,8 +107,8 @@ export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { r
     "The revocation list is of another authority.",
   )
   const ends = [
-    checkRevocation(collateral.rootCrl, root, [authority], now),
-    checkRevocation(collateral.pckCrl, authority, [leaf], now),
+    checkRevocation(intel.rootCrl, root, [authority], now),
+    checkRevocation(intel.pckCrl, authority, [leaf], now),
   ]
   checkPlatform(collateral.tcbInfo, pck)
   const statuses = [
@@ -112,7 +116,7 @@ export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { r
     platformStatus(collateral.tcbInfo, pck, body),
     moduleStatus(collateral.tcbInfo, body),
   ].filter((status) => status !== undefined)
-  const compose = evidence.format === "dstack" ? checkEventLog(collateral.members, body.rtmr[3]) : undefined
+  const compose = evidence.format === "dstack" ? checkEventLog(evidence.collateral, body.rtmr[3]) : undefined
   const entries: ReadonlyArray<AcceptedTdx | AcceptedDstack> = check.accepted
   const entry = entries.find((each) =>
     each.format === "tdx"
@@ -133,8 +137,8 @@ export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { r
 }
 
 /** Checks a quote of either format, and that it carries the binding. Throws an `EvidenceFailure`. */
-export const verifyTdx = (check: TdxCheck): FormatFacts => {
-  const { reportData, ...facts } = verifyQuote(check)
+export const verifyTdx = (check: TdxCheck, collateral: IntelCollateral): FormatFacts => {
+  const { reportData, ...facts } = verifyQuote(check, collateral)
   const bound = isReportData(reportData, check.binding)
   must(bound, "binding-differs", "The quote covers another key, configuration or nonce.")
   return facts

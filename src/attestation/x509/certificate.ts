@@ -70,6 +70,12 @@ export const certificateOf = (der: Uint8Array): Certificate => {
   }
 }
 
+/** The common name, if there is exactly one; else the empty text. */
+export const nameOf = ({ x509 }: Certificate): string => {
+  const [name, more] = x509.subject.split("\n").filter((line) => line.startsWith("CN="))
+  return name === undefined || more !== undefined ? "" : name.slice("CN=".length)
+}
+
 const LINE = /.{1,64}/g
 const pemOf = (der: Uint8Array): string =>
   `-----BEGIN CERTIFICATE-----\n${Buffer.from(der).toString("base64").match(LINE)?.join("\n")}\n-----END CERTIFICATE-----\n`

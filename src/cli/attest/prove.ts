@@ -1,5 +1,6 @@
 /** Gets evidence from a proxy or a file, and verifies it. */
 import { Clock, Effect } from "effect"
+import { type Collateral, decodeCollateral } from "../../attestation/collateral.ts"
 import { decodeEvidence } from "../../attestation/evidence.ts"
 import { EvidenceFailure } from "../../attestation/failure.ts"
 import type { EvidencePolicy } from "../../attestation/policy.ts"
@@ -24,7 +25,9 @@ export interface Asked {
 }
 
 /** Evidence that was kept. */
-export type Kept = Asked & Pick<KeptEvidence, "verified_at">
+export interface Kept extends Asked, Pick<KeptEvidence, "verified_at"> {
+  readonly collateral: Collateral
+}
 
 /** Errors of the client and the verifiers, in one. Throws any other, which is a bug. */
 const refusal = (error: unknown): SealgateError => {
@@ -60,7 +63,13 @@ export const prove = (asked: Asked, rules: EvidencePolicy) =>
 
 /** What kept evidence proved when it was kept. */
 export const proveKept = (kept: Kept, rules: EvidencePolicy) =>
-  Effect.flatMap(Judging, (judging) => judged(kept, rules, { ...judging, now: () => kept.verified_at }))
+  Effect.flatMap(Judging, (judging) =>
+    judged(kept, rules, {
+      ...judging,
+      collateral: { collateralFor: () => Promise.resolve(kept.collateral) },
+      now: () => kept.verified_at,
+    }),
+  )
 
 /** Reads a file that the connector kept, or `attest show --json` printed. */
 export const readKept = (text: string, path: string) =>
@@ -69,6 +78,7 @@ export const readKept = (text: string, path: string) =>
       const kept = parseObject(text, path)
       return {
         answer: objectMember(kept, "answer"),
+        collateral: decodeCollateral(objectMember(kept, "collateral")),
         nonce: bytes(kept, "nonce", EVIDENCE_NONCE_BYTES),
         verified_at: integer(kept, "verified_at"),
       }

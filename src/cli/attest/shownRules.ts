@@ -93,14 +93,20 @@ const originsIn = (urls: ReadonlyArray<unknown>): ReadonlyArray<string> =>
 const listIn = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 const configurationRules = (bytes: Uint8Array): EvidencePolicy["configuration"] => {
-  const { outgoing_proxies: proxies, providers, telemetry } = jsonIn(bytes)
+  const configuration = jsonIn(bytes)
+  const { extra_ca: ca, node, outgoing_proxies: proxies, providers, telemetry } = configuration
   const slots = listIn(providers).filter(isObject)
   const outgoing = isObject(proxies) ? [proxies["http"], proxies["https"]] : []
   const endpoints = originsIn(listIn(telemetry))
+  const { flags, version } = isObject(node) ? node : {}
   return {
+    software: [{ version: String(configuration["software"]), digest: String(configuration["software_digest"]) }],
     origins: originsIn([...slots.map((slot) => slot["base_url"]), ...outgoing]),
     vendors: unique(slots.map((slot) => String(slot["vendor"]))),
     telemetry: endpoints.length === 0 ? "none" : endpoints,
+    extra_ca: typeof ca === "string" ? [ca] : [],
+    node: { versions: [String(version)], flags: listIn(flags).map(String) },
+    key_storage: [String(configuration["key_storage"])],
   }
 }
 

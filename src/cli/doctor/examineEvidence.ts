@@ -23,11 +23,15 @@ export const examineEvidence = (proxy: URL, rules: EvidencePolicy) =>
       findings.push(warning("evidence", says, "Get a newer one from its signer, or make one: sealgate attest policy."))
     } else if (validUntil - now < RENEW_DAYS.collateral * DAY) {
       const says = `A certificate, revocation list or document behind the evidence expires at ${dateOf(validUntil)}.`
-      findings.push(warning("evidence", says, "Its vendor should have renewed it by then; if not, clients seal nothing."))
+      findings.push(
+        warning("evidence", says, "Its vendor should have renewed it by then; if not, clients seal nothing."),
+      )
     }
     return findings
   }).pipe(
     Effect.catch(({ message }) =>
-      Effect.succeed([error("evidence", message, "Ask the proxy's operator what changed, before you change the policy.")]),
+      Effect.succeed([
+        error("evidence", message, "Ask the proxy's operator what changed, before you change the policy."),
+      ]),
     ),
   )

@@ -6,7 +6,9 @@ import { EvidenceFailure } from "../../attestation/failure.ts"
 import { type EvidencePolicy, MAX_POLICY_BYTES } from "../../attestation/policy.ts"
 import { openPolicy } from "../../attestation/readPolicy.ts"
 import { type EvidenceRoots, PINNED_ROOTS } from "../../attestation/roots.ts"
-import { verifyEvidence } from "../../attestation/verifyEvidence.ts"
+import { proveAttestation } from "../../attestation/verifyAttestation.ts"
+import { type CollateralSource, encodeCollateral } from "../../attestation/collateral.ts"
+import { vendorCollateral } from "../../collateral/vendorCollateral.ts"
 import { verifyEd25519 } from "../crypto/ed25519.ts"
 import { sha256 } from "../crypto/primitives.ts"
 import { EvidenceRefused } from "../errors.ts"
@@ -17,6 +19,8 @@ import type { Policy } from "./Policy.ts"
 export interface JudgeOptions {
   /** Roots of AMD, Intel and Google; default: the pinned ones. */
   readonly roots?: EvidenceRoots
+  /** Source of certificates and revocation lists; default: the services of AMD and Intel, over HTTPS. */
+  readonly collateral?: CollateralSource
   /** Seconds since the epoch; default: this machine's clock. For evidence that was kept. */
   readonly now?: () => number
 }
@@ -35,16 +39,25 @@ const refused = (error: unknown): never => {
 const clock = (): number => Math.floor(Date.now() / 1000)
 
 /** Returns a policy that judges by these rules, for programs that hold them as an object. */
-export const policyOf = (rules: EvidencePolicy, { now = clock, roots = PINNED_ROOTS }: JudgeOptions = {}): Policy => ({
+export const policyOf = (
+  rules: EvidencePolicy,
+  { collateral: source = vendorCollateral(), now = clock, roots = PINNED_ROOTS }: JudgeOptions = {},
+): Policy => ({
   judge: async (answer, nonce) => {
     try {
       const verifiedAt = now()
       const evidence = decodeEvidence(answer)
-      const verified = verifyEvidence({ evidence, nonce, policy: rules, now: verifiedAt, roots })
+      const check = { evidence, nonce, policy: rules, now: verifiedAt, roots }
+      const { collateral, verified } = await proveAttestation(check, source)
       return {
         ...verified,
         configuration: encodeBase64Url(await sha256(evidence.configuration)),
-        kept: { nonce: encodeBase64Url(nonce), answer, verified_at: verifiedAt },
+        kept: {
+          nonce: encodeBase64Url(nonce),
+          answer,
+          collateral: encodeCollateral(collateral),
+          verified_at: verifiedAt,
+        },
       }
     } catch (error) {
       return refused(error)

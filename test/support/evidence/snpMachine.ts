@@ -1,13 +1,16 @@
 /** A machine of AMD's layout whose chain leads to the tests' own root, behind configfs-tsm. */
+import assert from "node:assert"
 import { createHash, randomBytes, sign } from "node:crypto"
 import { PINNED_ROOTS } from "../../../src/attestation/roots.ts"
-import { encodeBase64Url } from "../../../src/domain/bytes/bytes.ts"
-import { certificate, revocationList, small } from "./der.ts"
+import type { CollateralSource } from "../../../src/attestation/collateral.ts"
+import { certificate, der, revocationList, small } from "./der.ts"
 
 const OID = "1.3.6.1.4.1.3704.1"
 const TCB = { bootloader: 4, tee: 0, snp: 22, microcode: 213 }
 const tcbBytes = Buffer.from([TCB.bootloader, TCB.tee, 0, 0, 0, 0, TCB.snp, TCB.microcode])
 
+/** Family and model of a Genoa. */
+const GENOA = [0x19, 0x11]
 const DAY = 86_400
 const SCALAR = 72
 const SIGNATURE = 0x2a0
@@ -27,6 +30,7 @@ export const snpMachine = (measurement: string, validFor = 30 * DAY) => {
     from,
     until,
     extensions: [
+      [`${OID}.2`, der(0x16, Buffer.from("Genoa-B0"))],
       [`${OID}.3.1`, small(TCB.bootloader)],
       [`${OID}.3.2`, small(TCB.tee)],
       [`${OID}.3.3`, small(TCB.snp)],
@@ -34,11 +38,16 @@ export const snpMachine = (measurement: string, validFor = 30 * DAY) => {
       [`${OID}.4`, chip],
     ],
   })
-  const chain = [leaf, ask, ark].map((each) => encodeBase64Url(Uint8Array.from(each.der)))
-  const crl = encodeBase64Url(Uint8Array.from(revocationList(ark, from, until)))
+  const [first, second, third] = [leaf, ask, ark].map((each) => Uint8Array.from(each.der))
+  assert(first !== undefined && second !== undefined && third !== undefined)
+  const crl = Uint8Array.from(revocationList(ark, from, until))
+  const collateral: CollateralSource = {
+    collateralFor: () => Promise.resolve({ kind: "amd", chain: [first, second, third], crl }),
+  }
   const report = (data: Buffer): Buffer => {
     const bytes = Buffer.alloc(1184)
-    bytes.writeUInt32LE(2, 0)
+    bytes.writeUInt32LE(3, 0)
+    bytes.set(GENOA, 0x188)
     bytes.writeUInt32LE(1, 0x34)
     bytes.writeUInt32LE(1 << 5, 0x40)
     data.copy(bytes, 0x50)
@@ -53,7 +62,8 @@ export const snpMachine = (measurement: string, validFor = 30 * DAY) => {
   return {
     provider: "sev_guest",
     report,
-    collateral: Buffer.from(JSON.stringify({ chain, crl })),
+    /** In place of AMD's service. */
+    source: collateral,
     roots: { ...PINNED_ROOTS, amd: { ...PINNED_ROOTS.amd, Genoa: createHash("sha256").update(ark.der).digest("hex") } },
     /** The policy's entry that accepts it. */
     accepts: {
