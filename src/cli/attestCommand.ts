@@ -12,7 +12,10 @@ export const attestCommand = Command.make("attest").pipe(
 These commands show and verify it, and make policies, which clients require before they seal.`,
     examples: [
       ["sealgate attest show https://proxy.example.com", "What runs there?"],
-      ["sealgate attest policy https://proxy.example.com --key policy-key.pem > policy.json", "Accept exactly that"],
+      [
+        "sealgate attest policy https://proxy.example.com \\\n    --key policy-key.pem > policy.json",
+        "Accept exactly that",
+      ],
     ],
     next: "See `sealgate attest policy --help`.",
   }),

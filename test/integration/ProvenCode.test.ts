@@ -7,53 +7,16 @@ import { createSealedFetch, type VerifiedAnswer } from "../../src/client/sdk/sea
 import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
 import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import type { EvidencePolicy } from "../../src/attestation/policy.ts"
-import { type Fake, FakeUpstream } from "../support/FakeUpstream.ts"
 import { digestOfSoftware } from "../../src/layers/evidence/softwareDigest.ts"
 import { SOFTWARE } from "../../src/domain/operations/software.ts"
-import { MEASURED, startEvidenceProxy } from "../support/evidence/evidenceProxy.ts"
-import { type SnpMachine, snpMachine } from "../support/evidence/snpMachine.ts"
-import { configfs } from "../support/evidence/standIns.ts"
+import { MEASUREMENT, provenSetup } from "../support/evidence/provenSetup.ts"
+import { snpMachine } from "../support/evidence/snpMachine.ts"
 import { makeMiddleman, type Passing } from "../support/middleman.ts"
-import { behind, type ProxyOptions, startProxy, temporaryFolder } from "../support/proxy.ts"
+import { startProxy } from "../support/proxy.ts"
 import { makeRelay } from "../support/relay.ts"
 
 const PROMPT = "purple elephants"
 const OTHER_PIN = "A".repeat(43)
-const MEASUREMENT = "ab".repeat(48)
-
-const started = Effect.fnUntraced(function* (
-  settings: ProxyOptions["settings"] = {},
-  machine: SnpMachine = snpMachine(MEASUREMENT),
-  vendor?: Fake,
-) {
-  const fake = vendor ?? (yield* FakeUpstream.make())
-  const files = configfs(machine.provider, machine)
-  const proxy = yield* startEvidenceProxy(
-    yield* temporaryFolder,
-    { attest: "tsm", ...behind(fake), ...settings },
-    files,
-  )
-  const wire = yield* makeRelay(proxy.port)
-  const rules: EvidencePolicy = {
-    accept: [machine.accepts],
-    configuration: {
-      software: [{ version: SOFTWARE, digest: digestOfSoftware() }],
-      origins: [fake.url],
-      vendors: ["OpenAI-compatible"],
-      telemetry: "none",
-      extra_ca: [],
-      node: { versions: [process.version], flags: MEASURED.execArgv },
-      key_storage: ["guarded", "plain"],
-    },
-    deny: { chips: [], kids: [] },
-    expires: Math.floor(Date.now() / 1000) + 86_400 * 365,
-  }
-  const judging = { roots: machine.roots, collateral: machine.source }
-  const policy = (changes: Partial<EvidencePolicy> = {}) => policyOf({ ...rules, ...changes }, judging)
-  const client = (options: Partial<ConstructorParameters<typeof SealedClient>[0]> = {}) =>
-    new SealedClient({ baseUrl: wire.url, policy: policy(), pace: 0, ...options })
-  return { fake, machine, proxy, wire, rules, judging, policy, client }
-})
 
 const ask = (client: SealedClient) => Effect.promise(() => client.complete({ prompt: PROMPT }))
 
@@ -82,7 +45,7 @@ const changed = (text: string): string => (text.startsWith("a") ? "b" : "a") + t
 describe("a client with a policy", () => {
   it.live("seals to a proxy whose code is proven, without pins, and returns what was proven", () =>
     Effect.gen(function* () {
-      const { client, fake, machine, proxy } = yield* started()
+      const { client, fake, machine, proxy } = yield* provenSetup()
       const sealed = client()
       const { code, receipt } = yield* ask(sealed)
       assert.strictEqual(receipt.iss, proxy.kid)
@@ -100,7 +63,7 @@ describe("a client with a policy", () => {
 
   it.live("asks for evidence once for many sessions", () =>
     Effect.gen(function* () {
-      const { client, wire } = yield* started({ sessionMaxRequests: 1 })
+      const { client, wire } = yield* provenSetup({ sessionMaxRequests: 1 })
       const sealed = client()
       for (let i = 0; i < 3; i++) yield* ask(sealed)
       assert.deepStrictEqual([times(wire.seen(), "/v1/init"), times(wire.seen(), "/v1/evidence")], [3, 1])
@@ -109,7 +72,7 @@ describe("a client with a policy", () => {
 
   it.live("passes what was proven to onVerified of a sealed fetch", () =>
     Effect.gen(function* () {
-      const { policy, proxy, wire } = yield* started()
+      const { policy, proxy, wire } = yield* provenSetup()
       const kids: Array<string | undefined> = []
       const onVerified = ({ code }: VerifiedAnswer) => void kids.push(code?.kid)
       const fetch = createSealedFetch({ baseUrl: wire.url, policy: policy(), pace: 0, onVerified })
@@ -125,7 +88,7 @@ describe("a client with a policy", () => {
 
   it.live("sends no prompt under a policy that has expired, or knows no such software", () =>
     Effect.gen(function* () {
-      const { client, policy, rules, wire } = yield* started()
+      const { client, policy, rules, wire } = yield* provenSetup()
       yield* refuses("policy-expired", client({ policy: policy({ expires: 1 }) }), wire.seen)
       const software = [{ version: SOFTWARE, digest: changed(digestOfSoftware()) }]
       const configuration = { ...rules.configuration, software }
@@ -136,7 +99,7 @@ describe("a client with a policy", () => {
   it.live("sends no prompt if the measured code differs by one byte", () =>
     Effect.gen(function* () {
       const machine = snpMachine(changed(MEASUREMENT))
-      const { client, policy, wire } = yield* started({}, machine)
+      const { client, policy, wire } = yield* provenSetup({}, machine)
       const accept = [{ ...machine.accepts, measurements: [MEASUREMENT] }]
       yield* refuses("measurement-unknown", client({ policy: policy({ accept }) }), wire.seen)
     }),
@@ -149,11 +112,11 @@ describe("a client with a policy", () => {
       { provider1BaseUrl: new URL("https://api.openai.com.evil.example/v1") },
     ],
     ["telemetry endpoint", "configuration-telemetry", { otlpEndpoint: new URL("https://otel.example") }],
-    ["outgoing proxy", "configuration-origin", { httpsProxy: Redacted.make("http://someone.example:3128") }],
+    ["outgoing proxy", "configuration-proxy", { httpsProxy: Redacted.make("http://someone.example:3128") }],
   ] as const) {
     it.live(`sends no prompt to genuine code with another ${what}`, () =>
       Effect.gen(function* () {
-        const { client, proxy, wire } = yield* started(settings)
+        const { client, proxy, wire } = yield* provenSetup(settings)
         yield* refuses(reason, client(), wire.seen)
         yield* refuses(reason, client({ pins: [proxy.kid] }), wire.seen)
       }),
@@ -162,7 +125,7 @@ describe("a client with a policy", () => {
 
   it.live("sends no prompt to a chain of another root, or to a denied chip or key", () =>
     Effect.gen(function* () {
-      const { client, machine, policy, proxy, rules, wire } = yield* started()
+      const { client, machine, policy, proxy, rules, wire } = yield* provenSetup()
       yield* refuses("chain-root", client({ policy: policyOf(rules, { collateral: machine.source }) }), wire.seen)
       const deny = { chips: [machine.chip], kids: [] }
       yield* refuses("chip-denied", client({ policy: policy({ deny }) }), wire.seen)
@@ -172,7 +135,7 @@ describe("a client with a policy", () => {
 
   it.live("sends no prompt to a proxy without evidence mode, even if it is pinned", () =>
     Effect.gen(function* () {
-      const { policy } = yield* started()
+      const { policy } = yield* provenSetup()
       const proxy = yield* startProxy()
       const wire = yield* makeRelay(proxy.port)
       const client = new SealedClient({ baseUrl: wire.url, pins: [proxy.kid], policy: policy() })
@@ -182,7 +145,7 @@ describe("a client with a policy", () => {
 
   it.live("refuses with pins too unless both pin and policy hold", () =>
     Effect.gen(function* () {
-      const { client, machine, policy, proxy, wire } = yield* started()
+      const { client, machine, policy, proxy, wire } = yield* provenSetup()
       assert.strictEqual((yield* ask(client({ pins: [OTHER_PIN, proxy.kid] }))).code?.kid, proxy.kid)
       const before = times(wire.seen(), "/v1/completions")
       assert.instanceOf(yield* failure(client({ pins: [OTHER_PIN] })), PinMismatch)
@@ -197,8 +160,8 @@ describe("a client with a policy, with somebody on the path", () => {
   const relayed = Effect.fnUntraced(function* (
     change: (asked: Passing, other: string, own: string) => Promise<Response> | undefined,
   ) {
-    const setup = yield* started()
-    const other = yield* started({}, setup.machine, setup.fake)
+    const setup = yield* provenSetup()
+    const other = yield* provenSetup({}, setup.machine, setup.fake)
     const man = yield* makeMiddleman(setup.proxy.url, (asked, onward) =>
       asked.path === "/v1/evidence"
         ? (change(asked, other.proxy.url, setup.proxy.url) ?? onward(asked))
@@ -276,7 +239,7 @@ describe("the time that evidence counts", () => {
 
   /** Completes twice, `seconds` apart. Returns the number of times that evidence was asked for. */
   const asked = Effect.fnUntraced(function* (seconds: number, changes: Partial<EvidencePolicy> = {}) {
-    const { client, policy, wire } = yield* started()
+    const { client, policy, wire } = yield* provenSetup()
     const sealed = client({ policy: policy(changes) })
     yield* ask(sealed)
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + seconds * 1000 })

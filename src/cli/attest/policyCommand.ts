@@ -50,7 +50,10 @@ export const policyCommand = Command.make(
 hardware. That is trust on first use: whether the code is right is yours to find out.`,
     examples: [
       ["sealgate keygen policy-key.pem", "Once: the key that signs your policies"],
-      ["sealgate attest policy https://proxy.example.com --key policy-key.pem > policy.json", "Valid for 90 days"],
+      [
+        "sealgate attest policy https://proxy.example.com \\\n    --key policy-key.pem > policy.json",
+        "Valid for 90 days",
+      ],
     ],
     exits: { 0: "the policy was printed", 1: "there is no genuine evidence, or the key cannot be read" },
     next: "`sealgate chat --policy policy.json --policy-signer <kid>`; the kid of the key: `sealgate pin policy-key.pem`.",
