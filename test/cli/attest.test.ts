@@ -90,7 +90,7 @@ describe("sealgate attest", () => {
       for (const [args, says] of [
         [["--policy", file, "--policy-signer", OTHER_KID], "policy-signature"],
         [["--policy", write("changed.json", changed(policy.stdout)), "--policy-signer", signer], "policy-"],
-        [["--policy", write("empty.json", "{}"), "--policy-signer", signer], "policy-signature"],
+        [["--policy", write("empty.json", "{}"), "--policy-signer", signer], "policy-malformed"],
         [["--policy", "/nowhere", "--policy-signer", signer], "cannot be read"],
         [["--policy", file], "go together"],
       ] as const) {

@@ -45,8 +45,8 @@ describe("readPolicy", () => {
   for (const [what, file, message] of [
     ["text that is not JSON", "{", "not I-JSON"],
     ["a file of over 64 KiB", " ".repeat(64 * 1024 + 1), "at most 65536 bytes"],
-    ["a file without a policy", `{"keys": []}`, "holds no policy with the key"],
-    ["a policy without the signer's key", `{"policy": "a.b.c", "keys": []}`, "holds no policy with the key"],
+    ["a file without a policy", `{"keys": []}`, "has the members policy and keys"],
+    ["a policy without the signer's key", `{"policy": "a.b.c", "keys": []}`, "is not signed by"],
   ] as const) {
     it.live(`refuses ${what}`, () =>
       Effect.gen(function* () {

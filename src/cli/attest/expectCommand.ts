@@ -29,7 +29,13 @@ export const expectCommand = Command.make(
     description: `Prints, as JSON, what evidence of this release shows: software and software_digest of the configuration, image_digest,
 and for dstack the app_compose to deploy, byte for byte, with its compose_hash. app_compose holds deploy/dstack/compose.yaml
 with the image's digest. Other providers or settings in it are another hash.`,
-    examples: [[`sealgate attest expect --image sha256:${"0".repeat(8)}…`, "Compare with `attest show`"]],
+    examples: [
+      ["sealgate attest expect --image <digest>", "Compare with `attest show`"],
+      [
+        "sealgate attest expect --image <digest> \\\n    | jq -rj .app_compose > app-compose.json",
+        "The file to deploy on dstack",
+      ],
+    ],
     next: "Compare with `sealgate attest show <url>`, then make the policy with `sealgate attest policy <url>`.",
   }),
 )

@@ -1,6 +1,5 @@
 /** Policies that judge evidence with the verifiers. Needs Node's crypto, so browsers cannot load it. */
 import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
-import { isObject } from "../../domain/json/json.ts"
 import { decodeEvidence } from "../../attestation/evidence.ts"
 import { EvidenceFailure } from "../../attestation/failure.ts"
 import { type EvidencePolicy, MAX_POLICY_BYTES } from "../../attestation/policy.ts"
@@ -71,10 +70,11 @@ export const readRules = async (file: string, signer: string): Promise<EvidenceP
     throw new EvidenceRefused("policy-malformed", `A policy file has at most ${MAX_POLICY_BYTES} bytes.`)
   }
   const { keys, policy } = parseObject(file, "The policy file")
-  const key = (await keysByThumbprint({ keys: isObject(keys) ? keys["keys"] : keys })).get(signer)
-  if (key === undefined || typeof policy !== "string") {
-    throw new EvidenceRefused("policy-signature", `The policy file holds no policy with the key of ${signer}.`)
+  if (typeof policy !== "string" || !Array.isArray(keys)) {
+    throw new EvidenceRefused("policy-malformed", "A policy file has the members policy and keys.")
   }
+  const key = (await keysByThumbprint({ keys })).get(signer)
+  if (key === undefined) throw new EvidenceRefused("policy-signature", `The policy is not signed by ${signer}.`)
   return openPolicy(policy, signer, (signature, message) => verifyEd25519(signature, message, key)).catch(refused)
 }
 

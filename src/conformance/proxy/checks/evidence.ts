@@ -2,7 +2,7 @@
 import { type Bytes, decodeBase64Url, encodeBase64Url, equalBytes, utf8 } from "../../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import { parseIJson } from "../../../domain/json/iJson.ts"
-import { bindingInput, leafInput, nodeInput, REPORT_DATA_AT, reportData } from "../../../domain/protocol/evidence.ts"
+import { bindingInput, leafInput, nodeInput, reportData, reportDataAt } from "../../../domain/protocol/evidence.ts"
 import { randomBytes, sha256 } from "../../../client/crypto/primitives.ts"
 import { sessionClaimsFrom } from "../../../client/verification/claims.ts"
 import { verifyStatement } from "../../../client/verification/trust.ts"
@@ -57,7 +57,7 @@ const isIn = (answer: JsonObject, binding: Bytes): boolean => {
     return isObject(claims) && [claims["eat_nonce"]].flat().join() === encodeBase64Url(binding)
   }
   must(format === "tdx" || format === "dstack" || format === "sev-snp", `the format is ${format}`)
-  const at = REPORT_DATA_AT[format]
+  const at = reportDataAt(format, report)
   return equalBytes(report.subarray(at, at + 64), reportData(binding))
 }
 
