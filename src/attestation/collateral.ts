@@ -49,9 +49,8 @@ export interface IntelDocument {
 export interface IntelCollateral {
   readonly kind: "intel"
   readonly rootCrl: Bytes
+  /** Of the authority that issued the PCK certificate. */
   readonly pckCrl: Bytes
-  /** PEM: PCK Platform CA or PCK Processor CA, root. */
-  readonly pckCrlIssuerChain: string
   readonly tcbInfo: IntelDocument
   readonly qeIdentity: IntelDocument
 }
@@ -109,7 +108,6 @@ export const decodeCollateral = (value: unknown): Collateral => {
     kind,
     rootCrl: hexIn(value, "root_ca_crl"),
     pckCrl: hexIn(value, "pck_crl"),
-    pckCrlIssuerChain: textIn(value, "pck_crl_issuer_chain"),
     tcbInfo: documentIn(value, "tcb_info"),
     qeIdentity: documentIn(value, "qe_identity"),
   }
@@ -129,7 +127,6 @@ export const encodeCollateral = (collateral: Collateral): JsonObject => {
     kind: "intel",
     root_ca_crl: hex(collateral.rootCrl),
     pck_crl: hex(collateral.pckCrl),
-    pck_crl_issuer_chain: collateral.pckCrlIssuerChain,
     tcb_info: tcbInfo.text,
     tcb_info_signature: hex(tcbInfo.signature),
     tcb_info_issuer_chain: tcbInfo.issuerChain,

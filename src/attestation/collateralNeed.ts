@@ -5,7 +5,7 @@ import { must } from "./failure.ts"
 import { leavesIn } from "./sevSnp/certificateTable.ts"
 import { chipInUrls, productOf, signerOf } from "./sevSnp/leaf.ts"
 import { readReport, tcbOf } from "./sevSnp/report.ts"
-import { pckFactsOf } from "./tdx/pck.ts"
+import { isPckAuthority, PCK_AUTHORITIES, pckFactsOf } from "./tdx/pck.ts"
 import { readQuote } from "./tdx/quote.ts"
 import { certificateOf, certificatesInPem, nameOf } from "./x509/certificate.ts"
 
@@ -18,15 +18,12 @@ const amdNeed = ({ report: bytes, collateral }: Evidence): CollateralNeed => {
   return { kind: "amd", product, signer, leaf, chip, tcb: tcbOf(report.tcbs.reported, product) }
 }
 
-const AUTHORITIES = { "Intel SGX PCK Platform CA": "platform", "Intel SGX PCK Processor CA": "processor" } as const
-const isAuthority = (name: string): name is keyof typeof AUTHORITIES => name in AUTHORITIES
-
 const intelNeed = ({ report }: Evidence): CollateralNeed => {
   const [leaf, authority] = certificatesInPem(readQuote(report).pckChain)
   must(leaf !== undefined && authority !== undefined, "chain-length", "The PCK chain needs three certificates.")
   const name = nameOf(authority)
-  must(isAuthority(name), "tdx-pck-chain", "The PCK chain has no PCK authority of Intel.")
-  return { kind: "intel", fmspc: pckFactsOf(leaf).fmspc, authority: AUTHORITIES[name] }
+  must(isPckAuthority(name), "tdx-pck-chain", "The PCK chain has no PCK authority of Intel.")
+  return { kind: "intel", fmspc: pckFactsOf(leaf).fmspc, authority: PCK_AUTHORITIES[name] }
 }
 
 /** The need of `evidence`, which is not verified yet. Throws an `EvidenceFailure` if it cannot be read. */

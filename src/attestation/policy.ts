@@ -33,6 +33,8 @@ interface AcceptedIntel {
   readonly statuses: ReadonlyArray<string>
   /** Advisories (INTEL-SA-…) that an accepted status may carry. */
   readonly advisories: ReadonlyArray<string>
+  /** ISO date, such as `2025-05-14`: the oldest accepted TCB level of platform, module and quoting enclave. Any if absent. */
+  readonly minimum_tcb_date?: string
 }
 
 export interface AcceptedTdx extends AcceptedIntel {

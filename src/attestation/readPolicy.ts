@@ -82,6 +82,23 @@ const listIn = (value: unknown, where: string): ReadonlyArray<unknown> => {
   return value
 }
 
+const INTEL_MEMBERS = ["statuses", "advisories", "minimum_tcb_date"]
+
+const intelIn = (entry: JsonObject) => {
+  const { minimum_tcb_date: date } = entry
+  const isDate = date === undefined || (typeof date === "string" && /^\d{4}-\d\d-\d\d$/.test(date))
+  must(
+    isDate && (date === undefined || !Number.isNaN(Date.parse(date))),
+    CODE,
+    "The policy's minimum_tcb_date is no date.",
+  )
+  return {
+    statuses: textsIn(entry["statuses"], "statuses"),
+    advisories: textsIn(entry["advisories"], "advisories"),
+    ...(date === undefined ? {} : { minimum_tcb_date: date }),
+  }
+}
+
 const readers: {
   readonly [F in Accepted["format"]]: (entry: JsonObject) => Extract<Accepted, { readonly format: F }>
 } = {
@@ -102,24 +119,22 @@ const readers: {
     }
   },
   tdx: (entry) => {
-    knows(entry, ["format", "measurements", "statuses", "advisories"], "entry of tdx")
+    knows(entry, ["format", "measurements", ...INTEL_MEMBERS], "entry of tdx")
     return {
       format: "tdx",
       measurements: listIn(entry["measurements"], "measurements").map((each) =>
         registersIn(each, [...REGISTERS, "rtmr3"]),
       ),
-      statuses: textsIn(entry["statuses"], "statuses"),
-      advisories: textsIn(entry["advisories"], "advisories"),
+      ...intelIn(entry),
     }
   },
   dstack: (entry) => {
-    knows(entry, ["format", "measurements", "compose_hashes", "statuses", "advisories"], "entry of dstack")
+    knows(entry, ["format", "measurements", "compose_hashes", ...INTEL_MEMBERS], "entry of dstack")
     return {
       format: "dstack",
       measurements: listIn(entry["measurements"], "measurements").map((each) => registersIn(each, REGISTERS)),
       compose_hashes: textsIn(entry["compose_hashes"], "compose_hashes", HEX[32]),
-      statuses: textsIn(entry["statuses"], "statuses"),
-      advisories: textsIn(entry["advisories"], "advisories"),
+      ...intelIn(entry),
     }
   },
   "confidential-space": (entry) => {

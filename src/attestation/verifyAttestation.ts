@@ -10,6 +10,7 @@ import type { FormatFacts } from "./format.ts"
 import type { Accepted, EvidencePolicy } from "./policy.ts"
 import type { EvidenceRoots } from "./roots.ts"
 import { verifySevSnp } from "./sevSnp/verify.ts"
+import { verifySpace } from "./space/verify.ts"
 import { verifyTdx } from "./tdx/verify.ts"
 
 export interface AttestationCheck {
@@ -54,7 +55,7 @@ const factsOf = ({ evidence, policy, now, roots, collateral }: AttestationCheck,
   if (format === "dstack") {
     return verifyTdx({ ...common, accepted: entriesOf(policy, format) }, ofKind(collateral, "intel"))
   }
-  throw new EvidenceFailure("format-not-accepted", `This version does not verify evidence of ${format}.`)
+  return verifySpace({ ...common, accepted: entriesOf(policy, format) })
 }
 
 /** Checks all that needs neither report nor collateral, and returns the binding that the report must contain. */

@@ -55,7 +55,6 @@ export const fetchIntelCollateral = async (
     kind: "intel",
     rootCrl: rootCrl.body,
     pckCrl: pckCrl.body,
-    pckCrlIssuerChain: chainIn(pckCrl, "SGX-PCK-CRL-Issuer-Chain"),
     tcbInfo: documentIn(tcb, "tcbInfo", "TCB-Info-Issuer-Chain"),
     qeIdentity: documentIn(qe, "enclaveIdentity", "SGX-Enclave-Identity-Issuer-Chain"),
   }

@@ -15,6 +15,8 @@ const PRODUCT_OID = `${OID}.2`
 const TCB_OIDS = { bootloader: `${OID}.3.1`, tee: `${OID}.3.2`, snp: `${OID}.3.3`, microcode: `${OID}.3.8` }
 const FMC_OID = `${OID}.3.9`
 const CHIP_OID = `${OID}.4`
+/** Cloud provider that a VLEK was issued to. */
+const PROVIDER_OID = `${OID}.5`
 
 const TURIN_CHIP_BYTES = 8
 
@@ -58,7 +60,8 @@ const checkChip = (report: SnpReport, leaf: Certificate): void => {
 /** Checks that the leaf belongs to the report: key, product, TCB and chip. Its signature is checked elsewhere. */
 export const checkLeaf = (report: SnpReport, leaf: Certificate, product: AmdProduct): void => {
   const signer = signerOf(report)
-  must(nameOf(leaf) === NAMES[signer], "snp-leaf-type", `The leaf is not a ${NAMES[signer]}.`)
+  const isOfType = nameOf(leaf) === NAMES[signer] && leaf.extensions.has(PROVIDER_OID) === (signer === "vlek")
+  must(isOfType, "snp-leaf-type", `The leaf is not a ${NAMES[signer]}.`)
   const isOfProduct = productNamed(leaf) === product && (report.version < 3 || productIn(report) === product)
   must(isOfProduct, "snp-product", "Report, leaf and chain are of different products.")
   const isLaidOut = Object.values(report.tcbs).every((tcb) => isLayout(tcb, product))

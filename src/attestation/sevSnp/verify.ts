@@ -30,13 +30,12 @@ const entryFor = (report: SnpReport, product: AmdProduct, accepted: ReadonlyArra
   must(forProduct.length > 0, "snp-product-not-accepted", `The policy does not accept ${product}.`)
   const matching = forProduct.filter((each) => codeOf(report, each) !== undefined)
   must(matching.length > 0, "measurement-unknown", "The policy does not know this measurement.")
-  const entry = matching.find(({ minimum_tcb }) => isAtLeast(tcbOf(report.tcbs.reported, product), minimum_tcb))
-  must(entry !== undefined, "tcb-below-minimum", "The firmware is older than the policy's minimum.")
-  must(
-    Object.values(report.tcbs).every((tcb) => isAtLeast(tcbOf(tcb, product), entry.minimum_tcb)),
-    "snp-committed-tcb",
-    "The firmware can be rolled back below the policy's minimum.",
+  const current = matching.filter(({ minimum_tcb }) => isAtLeast(tcbOf(report.tcbs.reported, product), minimum_tcb))
+  must(current.length > 0, "snp-tcb", "The firmware is older than the policy's minimum.")
+  const entry = current.find(({ minimum_tcb }) =>
+    Object.values(report.tcbs).every((tcb) => isAtLeast(tcbOf(tcb, product), minimum_tcb)),
   )
+  must(entry !== undefined, "snp-committed-tcb", "The firmware can be rolled back below the policy's minimum.")
   return entry
 }
 
@@ -63,6 +62,8 @@ export const verifySevSnp = (
     "binding-differs",
     "The report covers another key, configuration or nonce.",
   )
+  const isMasked = report.chipId.every((byte) => byte === 0)
+  must(!isMasked || deny.chips.length === 0, "chip-masked", "The host hides its chip, so the policy cannot deny it.")
   const chip = report.chipId.toString("hex")
   must(!deny.chips.includes(chip), "chip-denied", "The policy denies this chip.")
   const entry = entryFor(report, product, accepted)
@@ -70,7 +71,7 @@ export const verifySevSnp = (
   return {
     measurement: codeOf(report, entry) ?? "",
     hardware: `AMD ${product}`,
-    chip,
+    ...(isMasked ? {} : { chip }),
     validUntil: Math.min(until, next),
   }
 }

@@ -3,13 +3,12 @@ import { verify } from "node:crypto"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import type { IntelCollateral, IntelDocument } from "../collateral.ts"
 import { must } from "../failure.ts"
-import { type Certificate, certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
+import { certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
 import { checkRevocation } from "../x509/crl.ts"
 
 export interface TdxCollateral {
   readonly tcbInfo: JsonObject
   readonly qeIdentity: JsonObject
-  readonly pckCrlIssuer: Certificate
   /** Earliest end of both documents and their certificates, in seconds. */
   readonly until: number
 }
@@ -86,13 +85,5 @@ export const readCollateral = (collateral: IntelCollateral, root: string, now: n
   const context = { rootCrl: collateral.rootCrl, root, now }
   const tcb = readDocument(collateral.tcbInfo, { id: "TDX", version: 3 }, context)
   const qe = readDocument(collateral.qeIdentity, { id: "TD_QE", version: 2 }, context)
-  const issuers = certificatesInPem(collateral.pckCrlIssuerChain)
-  const [pckCrlIssuer] = issuers
-  must(
-    issuers.length === 2 && pckCrlIssuer !== undefined,
-    "chain-length",
-    "The PCK list's chain needs two certificates.",
-  )
-  checkChain(issuers, root, now)
-  return { tcbInfo: tcb.document, qeIdentity: qe.document, pckCrlIssuer, until: Math.min(tcb.until, qe.until) }
+  return { tcbInfo: tcb.document, qeIdentity: qe.document, until: Math.min(tcb.until, qe.until) }
 }
