@@ -68,7 +68,12 @@ export class PinMismatch extends SealgateError {
 }
 
 /** Why evidence was refused: a code of the verifiers, or one of these. */
-export type EvidenceRefusal = EvidenceFailureCode | "no-evidence" | "kid-differs" | "configuration-differs"
+export type EvidenceRefusal =
+  | EvidenceFailureCode
+  | "no-evidence"
+  | "kid-differs"
+  | "configuration-differs"
+  | "evidence-expired"
 
 /** The proxy's evidence of its code is missing, stale, wrong or against the policy; or the policy itself is. Nothing was sealed. */
 export class EvidenceRefused extends SealgateError {

@@ -1,4 +1,5 @@
 /** A client with a policy at a proxy whose key has evidence of another configuration or another key. */
+import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { EvidenceRefused } from "../../src/client/errors.ts"
@@ -21,16 +22,26 @@ const PROVEN: ProvenCode = {
   kept: { nonce: HASH, answer: {}, collateral: {}, verified_at: 0 },
 }
 
+/** The hash of the configuration in an answer. */
+const hashOf = (text: unknown): string =>
+  createHash("sha256")
+    .update(Buffer.from(String(text), "base64url"))
+    .digest("base64url")
+
 describe("a client with a policy", () => {
   for (const [reason, proven] of [
     ["kid-differs", { kid: HASH }],
     ["configuration-differs", { configuration: HASH }],
+    ["evidence-expired", { validUntil: 1 }],
   ] as const) {
     it.live(`sends no prompt if the policy proved something else than the session: ${reason}`, () =>
       Effect.gen(function* () {
         const proxy = yield* startEvidenceProxy(yield* temporaryFolder, { attest: "tsm" }, configfs("tdx_guest", 568))
         const wire = yield* makeRelay(proxy.port)
-        const policy: Policy = { judge: () => Promise.resolve({ ...PROVEN, kid: proxy.kid, ...proven }) }
+        const policy: Policy = {
+          judge: ({ configuration }) =>
+            Promise.resolve({ ...PROVEN, kid: proxy.kid, configuration: hashOf(configuration), ...proven }),
+        }
         const client = new SealedClient({ baseUrl: wire.url, policy })
         const error: unknown = yield* Effect.promise(() => client.complete({ prompt: "x" }).catch((cause) => cause))
         assert.instanceOf(error, EvidenceRefused)

@@ -9,8 +9,8 @@ import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import type { EvidencePolicy } from "../../src/attestation/policy.ts"
 import { digestOfSoftware } from "../../src/layers/evidence/softwareDigest.ts"
 import { SOFTWARE } from "../../src/domain/operations/software.ts"
-import { MEASUREMENT, provenSetup } from "../support/evidence/provenSetup.ts"
-import { snpMachine } from "../support/evidence/snpMachine.ts"
+import { provenSetup } from "../support/evidence/provenSetup.ts"
+import { CHIP, MEASUREMENT, snpEntry, snpMachine } from "../support/evidence/machines.ts"
 import { makeMiddleman, type Passing } from "../support/middleman.ts"
 import { startProxy } from "../support/proxy.ts"
 import { makeRelay } from "../support/relay.ts"
@@ -45,11 +45,11 @@ const changed = (text: string): string => (text.startsWith("a") ? "b" : "a") + t
 describe("a client with a policy", () => {
   it.live("seals to a proxy whose code is proven, without pins, and returns what was proven", () =>
     Effect.gen(function* () {
-      const { client, fake, machine, proxy } = yield* provenSetup()
+      const { client, fake, proxy } = yield* provenSetup()
       const sealed = client()
       const { code, receipt } = yield* ask(sealed)
       assert.strictEqual(receipt.iss, proxy.kid)
-      assert.deepInclude(code, { kid: proxy.kid, measurement: MEASUREMENT, hardware: "AMD Genoa", chip: machine.chip })
+      assert.deepInclude(code, { kid: proxy.kid, measurement: MEASUREMENT, hardware: "AMD Genoa", chip: CHIP })
       const end = yield* Effect.promise(async () => {
         const stream = await sealed.stream({ prompt: PROMPT })
         await stream.text()
@@ -100,7 +100,7 @@ describe("a client with a policy", () => {
     Effect.gen(function* () {
       const machine = snpMachine(changed(MEASUREMENT))
       const { client, policy, wire } = yield* provenSetup({}, machine)
-      const accept = [{ ...machine.accepts, measurements: [MEASUREMENT] }]
+      const accept = [snpEntry(MEASUREMENT)]
       yield* refuses("measurement-unknown", client({ policy: policy({ accept }) }), wire.seen)
     }),
   )
@@ -127,7 +127,7 @@ describe("a client with a policy", () => {
     Effect.gen(function* () {
       const { client, machine, policy, proxy, rules, wire } = yield* provenSetup()
       yield* refuses("chain-root", client({ policy: policyOf(rules, { collateral: machine.source }) }), wire.seen)
-      const deny = { chips: [machine.chip], kids: [] }
+      const deny = { chips: [CHIP], kids: [] }
       yield* refuses("chip-denied", client({ policy: policy({ deny }) }), wire.seen)
       yield* refuses("kid-denied", client({ policy: policy({ deny: { chips: [], kids: [proxy.kid] } }) }), wire.seen)
     }),
@@ -145,11 +145,11 @@ describe("a client with a policy", () => {
 
   it.live("refuses with pins too unless both pin and policy hold", () =>
     Effect.gen(function* () {
-      const { client, machine, policy, proxy, wire } = yield* provenSetup()
+      const { client, policy, proxy, wire } = yield* provenSetup()
       assert.strictEqual((yield* ask(client({ pins: [OTHER_PIN, proxy.kid] }))).code?.kid, proxy.kid)
       const before = times(wire.seen(), "/v1/completions")
       assert.instanceOf(yield* failure(client({ pins: [OTHER_PIN] })), PinMismatch)
-      const accept = [{ ...machine.accepts, measurements: [changed(MEASUREMENT)] }]
+      const accept = [snpEntry(changed(MEASUREMENT))]
       assert.instanceOf(yield* failure(client({ pins: [proxy.kid], policy: policy({ accept }) })), EvidenceRefused)
       assert.strictEqual(times(wire.seen(), "/v1/completions"), before)
     }),

@@ -477,6 +477,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
       const proxy = yield* startEvidenceProxy(yield* temporaryFolder, { attest: "tsm" }, configfs("tdx_guest", 568))
       const plain = yield* startProxy()
       const { complaints, page } = yield* openPage({ viewport: PHONE })
+      const { page: other } = yield* openPage()
       yield* Effect.promise(async () => {
         const askAt = async ({ kid, url }: { readonly kid: string; readonly url: string }) => {
           await page.goto("about:blank")
@@ -492,8 +493,6 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await soon(async () =>
           assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), PHONE.width),
         )
-        await askAt({ ...proxy, kid: OTHER_PIN })
-        await page.getByText("✕ Evidence of another key than the pinned one").waitFor()
         assert.deepStrictEqual(complaints, [])
         await page.route("**/v1/evidence", async (route) => {
           const answer: object = await (await route.fetch()).json()
@@ -502,6 +501,10 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await askAt(proxy)
         await page.getByText("✕ Not about this key, configuration and question").waitFor()
         await page.unroute("**/v1/evidence")
+        await other.goto(`${proxy.url}/console#pin=${OTHER_PIN}`)
+        await other.getByText("Which code runs there").click()
+        await other.getByRole("button", { name: "Ask for evidence" }).click()
+        await other.getByText("✕ Evidence of another key than the pinned one").waitFor()
         await askAt(plain)
         await page.getByText("This proxy shows no evidence").waitFor()
       })

@@ -61,6 +61,8 @@ export class CodeProver {
     if (code.configuration !== configuration) {
       throw new EvidenceRefused("configuration-differs", "The session is of another configuration than the evidence.")
     }
-    return { code, until: Math.min(asked + MAX_AGE_MS, code.validUntil * 1000) }
+    const until = Math.min(asked + MAX_AGE_MS, code.validUntil * 1000)
+    if (until > Date.now()) return { code, until }
+    throw new EvidenceRefused("evidence-expired", "What it was verified with has expired meanwhile.")
   }
 }

@@ -9,24 +9,18 @@ import { type Fake, FakeUpstream } from "../FakeUpstream.ts"
 import { behind, type ProxyOptions, temporaryFolder } from "../proxy.ts"
 import { makeRelay } from "../relay.ts"
 import { MEASURED, startEvidenceProxy } from "./evidenceProxy.ts"
-import { type SnpMachine, snpMachine } from "./snpMachine.ts"
-import { configfs } from "./standIns.ts"
-
-export const MEASUREMENT = "ab".repeat(48)
+import { type Machine, snpMachine } from "./machines.ts"
 
 /** A fake vendor, a machine, a proxy in evidence mode, the wire before it, and a policy that accepts it all. */
 export const provenSetup = Effect.fnUntraced(function* (
   settings: ProxyOptions["settings"] = {},
-  machine: SnpMachine = snpMachine(MEASUREMENT),
+  machine: Machine = snpMachine(),
   vendor?: Fake,
 ) {
   const fake = vendor ?? (yield* FakeUpstream.make())
-  const files = configfs(machine.provider, machine)
-  const proxy = yield* startEvidenceProxy(
-    yield* temporaryFolder,
-    { attest: "tsm", ...behind(fake), ...settings },
-    files,
-  )
+  const folder = yield* temporaryFolder
+  const files = yield* machine.start(folder)
+  const proxy = yield* startEvidenceProxy(folder, { attest: machine.attest, ...behind(fake), ...settings }, files)
   const wire = yield* makeRelay(proxy.port)
   const rules: EvidencePolicy = {
     accept: [machine.accepts],
