@@ -1,7 +1,7 @@
 """Checks what evidence binds. Written from docs/protocol/evidence.md alone; signatures of hardware are not checked.
 
-Reads {"nonce", "answer", "attestation", "keys"} from standard input: the nonce sent, the answer of POST /v1/evidence, and the
-session statement with its keys. Prints "bound", or what is wrong.
+Reads a list of {"nonce", "answer", "attestation", "keys"} from standard input: the nonce sent, the answer of POST /v1/evidence,
+and the session statement with its keys. Prints a line for each: "bound", or what is wrong.
 """
 import base64
 import json
@@ -84,8 +84,9 @@ def check(asked):
     must(claim is not None and b64u(claim) == H(configuration), "the session is of another configuration")
 
 
-try:
-    check(json.load(sys.stdin))
-    print("bound")
-except (Wrong, InvalidSignature, KeyError, ValueError) as error:
-    print(f"refused: {error!r}")
+for asked in json.load(sys.stdin):
+    try:
+        check(asked)
+        print("bound")
+    except (Wrong, InvalidSignature, KeyError, ValueError) as error:
+        print(f"refused: {error!r}")
