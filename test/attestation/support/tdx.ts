@@ -92,6 +92,8 @@ export interface TdxWish {
   /** Changes the body before it is signed. */
   readonly body?: (body: Buffer) => void
   readonly header?: (header: Buffer) => void
+  /** X and Y of the attestation key that the quote names. */
+  readonly key?: Buffer
   readonly qeReport?: (report: Buffer) => void
   /** Changes the quote after it was signed. */
   readonly afterwards?: (quote: Buffer) => Buffer
@@ -161,7 +163,7 @@ const quoteOf = (wish: TdxWish, chain: string, rtmr3: string): Buffer => {
   wish.header?.(header)
   wish.body?.(body)
   const content = Buffer.concat([header, body])
-  const key = pointOf(ATTESTATION.publicKey)
+  const key = wish.key ?? pointOf(ATTESTATION.publicKey)
   const authentication = Buffer.alloc(32, 1)
   const report = qeReportOf(key, authentication)
   wish.qeReport?.(report)
