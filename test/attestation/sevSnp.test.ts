@@ -92,16 +92,6 @@ describe("SEV-SNP", () => {
     assert.strictEqual(codeOf("milan"), "crl-malformed")
   })
 
-  it("refuses a flipped byte anywhere in a report", () => {
-    const report = sample("snp-genoa.report")
-    const passed: Array<number> = []
-    for (let at = 0; at < report.length; at += 7) {
-      const code = codeOf("genoa", { report: flipped(report, at) })
-      if (code === "crl-malformed") passed.push(at)
-    }
-    assert.deepStrictEqual(passed, [])
-  })
-
   const genoa = sample("snp-genoa.report")
   const authorities = pems("snp-genoa.ask-ark.pem")
   const cases: ReadonlyArray<readonly [string, string, "genoa" | "milan" | "debug", Changes]> = [
@@ -118,7 +108,7 @@ describe("SEV-SNP", () => {
     ["Milan without its name in the policy", "snp-product-not-accepted", "milan", { products: ["Genoa"] }],
     ["another measurement", "measurement-unknown", "genoa", { measurements: ["00"] }],
     ["another binding", "binding-differs", "genoa", { binding: Buffer.alloc(32, 1) }],
-    ["firmware below the minimum", "snp-tcb", "genoa", { minimum: 255 }],
+    ["firmware below the minimum", "tcb-below-minimum", "genoa", { minimum: 255 }],
     ["a denied chip", "chip-denied", "genoa", { chips: [genoa.toString("hex", 0x1a0, 0x1e0)] }],
     ["a time before the leaf", "chain-validity", "genoa", { now: NOW - 400 * 86_400 }],
     [
