@@ -1,9 +1,10 @@
 /** Calls of the router within the budgets of a key. */
 import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
+import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { call, routing, settings, target } from "./RouterFixture.ts"
-import { type Reply, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
+import { attempt, type Reply, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
 
 const budgeted = (id: string) => [
   { owner: { kind: "key" as const, id }, budgets: [{ per: "total" as const, max_cost_micro_usd: 400_000 }] },
@@ -52,4 +53,60 @@ it.effect("calls no target without a price for a key with a money budget", () =>
       routing(upstreamOf({}), settings({ targets: [...settings().targets, target("provider1/unknown-model")] })),
     ),
   ),
+)
+
+/** Faults of a provider, what each charges at most, and whether the ledger marks the charge as an estimate. */
+const FAULTS = [
+  ["reports no usage", { usage: null }, WORST, 1],
+  ["reports zeros", { usage: usage(0, 0) }, WORST, 1],
+  ["bills more than its limit allows", { usage: usage(5, 9000) }, 5 * 10 + 9000 * 40, 0],
+  ["times out", "timeout", WORST, 1],
+  ["breaks off its stream", "truncated", WORST, 1],
+  ["sends garbage", "garbage", WORST, 1],
+] as const
+
+const broken = (outcome: "timeout" | "truncated" | "garbage") =>
+  new UpstreamError({
+    code: "upstream-timeout",
+    attempts: [attempt({ provider: "provider1", model: "large" }, { outcome })],
+  })
+
+const charges = SqlClient.SqlClient.use(
+  (sql) => sql<{ charged: number; estimated: number }>`SELECT SUM(charged_cost) AS charged, SUM(estimated) AS estimated
+    FROM ledger_calls`,
+)
+const reserved = SqlClient.SqlClient.use((sql) => sql`SELECT id FROM budget_reservations`)
+
+for (const [name, how, most, estimates] of FAULTS) {
+  it.effect(`charges the budget what stands in the ledger if a provider ${name}`, () =>
+    Effect.gen(function* () {
+      yield* Effect.exit(call({ budgeted: budgeted("key") }))
+      const [sums] = yield* charges
+      assert.deepStrictEqual({ ...sums }, { charged: most, estimated: estimates })
+      assert.strictEqual(yield* spentBy("key"), most)
+      assert.deepStrictEqual(yield* reserved, [])
+    }).pipe(
+      Effect.provide(
+        routing(
+          new ScriptedUpstream([status("provider1"), status("provider2")], () =>
+            typeof how === "string" ? broken(how) : how,
+          ),
+          settings(),
+        ),
+      ),
+    ),
+  )
+}
+
+it.effect("charges a cancelled call as reserved, and enters it in the ledger as an estimate", () =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(call({ budgeted: budgeted("key") }))
+    yield* Effect.repeat(reserved, { until: (rows) => rows.length > 0 })
+    yield* Effect.repeat(Effect.yieldNow, { times: 20 })
+    yield* Fiber.interrupt(fiber)
+    const [sums] = yield* charges
+    assert.deepStrictEqual({ ...sums }, { charged: WORST, estimated: 1 })
+    assert.strictEqual(yield* spentBy("key"), WORST)
+    assert.deepStrictEqual(yield* reserved, [])
+  }).pipe(Effect.provide(routing(upstreamOf({ hangs: true }), settings()))),
 )
