@@ -48,10 +48,12 @@ export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff:
   })
 
   let size = BATCH.least
-  let end: Place | undefined = BEGIN
-  while (end !== undefined) {
+  let start = BEGIN
+  for (;;) {
     const began = yield* thisMoment
-    end = yield* pruneAfter(end, size)
+    const end = yield* pruneAfter(start, size)
+    if (end === undefined) return
+    start = end
     const took = (yield* thisMoment) - began
     if (took > 2 * AIM) size = Math.max(BATCH.least, size >> 1)
     else if (took < AIM) size = Math.min(BATCH.most, size << 1)
