@@ -33,6 +33,7 @@ import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
+import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
@@ -56,7 +57,7 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
 
 /** The services behind HTTP. Closing them requeues jobs in flight, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
-  Layer.merge(layerJobRunner, layerJobRetention).pipe(
+  Layer.mergeAll(layerJobRunner, layerJobRetention, layerLedgerRetention(settings.ledgerRetention)).pipe(
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
     Layer.provideMerge(

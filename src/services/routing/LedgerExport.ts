@@ -19,7 +19,11 @@ export interface LedgerFilter {
 }
 
 /** The most entries that one page looks at. A page of a rare model may be shorter than its limit although more follow. */
-const LOOKED_AT = 5000
+const LOOKED_AT = 2000
+
+/** Bounds of every time, in milliseconds since the epoch. */
+const FIRST = Number.MIN_SAFE_INTEGER
+const LAST = Number.MAX_SAFE_INTEGER
 
 const Place = Schema.Struct({ at: Schema.Int, id: Schema.String })
 /** A place in the list: entries of one moment are in the order of their ids. */
@@ -77,15 +81,20 @@ export class LedgerExport extends Context.Service<
         const after = cursor === undefined ? undefined : yield* readCursor(cursor)
         const isIndexed = tenant !== undefined
         const agent = agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]
-        // An index finds these rows in their order. The bounds of `at` repeat those of `(at, id)`, because Postgres's planner
-        // cannot estimate how few rows the latter leave, and would scan the table.
-        const listed = sql.and([
-          sql`at >= ${from === undefined ? 0 : DateTime.toEpochMillis(from)}`,
-          ...(tenant === undefined ? [] : [sql`tenant = ${tenant}`]),
-          ...(isIndexed ? agent : []),
-          ...(to === undefined ? [] : [sql`at < ${DateTime.toEpochMillis(to)}`]),
-          ...(after === undefined ? [] : [sql`at <= ${after.at}`, sql`(at, id) < (${after.at}, ${after.id})`]),
-        ])
+        const latest = Math.min(to === undefined ? Infinity : DateTime.toEpochMillis(to) - 1, after?.at ?? LAST)
+        /**
+         * The rows that an index finds in their order, from `floor` on. The bounds of `at` repeat those of `(at, id)`, because
+         * Postgres's planner does not see how few rows the latter leave. There is one bound at each end, because SQLite uses one.
+         */
+        const listed = (floor?: Place) =>
+          sql.and([
+            ...(tenant === undefined ? [] : [sql`tenant = ${tenant}`]),
+            ...(isIndexed ? agent : []),
+            sql`at >= ${floor?.at ?? (from === undefined ? FIRST : DateTime.toEpochMillis(from))}`,
+            sql`at <= ${latest}`,
+            ...(after === undefined ? [] : [sql`(at, id) < (${after.at}, ${after.id})`]),
+            ...(floor === undefined ? [] : [sql`(at, id) >= (${floor.at}, ${floor.id})`]),
+          ])
         const chosen = [
           ...(isIndexed ? [] : agent),
           ...(model === undefined ? [] : [sql`model = ${model}`]),
@@ -96,13 +105,9 @@ export class LedgerExport extends Context.Service<
           chosen.length === 0
             ? []
             : yield* decodePlaces(
-                yield* sql`SELECT at, id FROM ledger_calls WHERE ${listed} ${newestFirst} LIMIT 1 OFFSET ${LOOKED_AT - 1}`,
+                yield* sql`SELECT at, id FROM ledger_calls WHERE ${listed()} ${newestFirst} LIMIT 1 OFFSET ${LOOKED_AT - 1}`,
               )
-        const wanted = sql.and([
-          listed,
-          ...chosen,
-          ...(floor === undefined ? [] : [sql`at >= ${floor.at}`, sql`(at, id) >= (${floor.at}, ${floor.id})`]),
-        ])
+        const wanted = sql.and([listed(floor), ...chosen])
         const rows = yield* decode(
           yield* sql`SELECT ${columns} FROM ledger_calls WHERE ${wanted} ${newestFirst} LIMIT ${limit + 1}`,
         )
