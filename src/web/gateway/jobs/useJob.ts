@@ -13,12 +13,12 @@ interface FollowedJob {
   readonly failure: Failure | undefined
   /** Starts over after a failure. */
   readonly retry: () => void
-  readonly dispatch: (update: JobUpdate) => void
+  readonly hear: (update: JobUpdate) => void
 }
 
 export const useJob = (id: string): FollowedJob => {
   const { gateway } = useSession()
-  const [state, dispatch] = useReducer(applyUpdate, undefined)
+  const [state, hear] = useReducer(applyUpdate, undefined)
   const [failure, setFailure] = useState<Failure>()
   const [turn, setTurn] = useState(0)
 
@@ -33,7 +33,7 @@ export const useJob = (id: string): FollowedJob => {
       if (signal.aborted) return
       known = undefined
       setFailure(undefined)
-      dispatch(update)
+      hear(update)
     }
     const failed = (error: unknown) => {
       if (signal.aborted) return
@@ -46,7 +46,7 @@ export const useJob = (id: string): FollowedJob => {
       return job
     }
     const follow = async () => {
-      dispatch({ type: "following" })
+      hear({ type: "following" })
       for await (const event of gateway.jobs.events(id, { signal })) {
         apply(event)
         // The event lacks status, attempt and cost.
@@ -77,5 +77,5 @@ export const useJob = (id: string): FollowedJob => {
     }
   }, [gateway, id, turn])
 
-  return { state, failure, dispatch, retry: () => setTurn((turn) => turn + 1) }
+  return { state, failure, hear, retry: () => setTurn((turn) => turn + 1) }
 }
