@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { SystemApi } from "../SystemApi.ts"
 import { AgentsApi } from "./AgentsApi.ts"
 import { AuditApi } from "./AuditApi.ts"
+import { CallsApi } from "./CallsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
@@ -13,6 +14,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(RoutingApi)
   .add(KeysApi)
   .add(AuditApi)
+  .add(CallsApi)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

@@ -1,5 +1,6 @@
 /** Budgets of keys, in micro-USD and tokens, per period of UTC or in all. */
 import { DateTime, Schema } from "effect"
+import { Refusal } from "../problems/refusal.ts"
 
 const PERIODS = ["hour", "day", "month", "total"] as const
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
@@ -55,3 +56,10 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
     return `The key's budget per ${this.per} has too little left for the call: ${left.join(", ")}. ${renewal}.`
   }
 }
+
+/** A request has members whose cost is unknown beforehand, and its key has budgets. */
+export class RequestUnbounded extends Refusal<RequestUnbounded>()("RequestUnbounded", {
+  code: "request-unbounded",
+  status: 422,
+  title: "The key has a budget, and the request has members whose cost is unknown beforehand.",
+}) {}

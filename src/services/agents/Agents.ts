@@ -37,6 +37,8 @@ export class Agents extends Context.Service<
   {
     readonly create: (tenant: TenantId, input: CreateAgent) => Effect.Effect<Agent, StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
+    /** The newest agent with this name, or the agent with this id. */
+    readonly named: (tenant: TenantId, name: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
     /** Newest first. */
     readonly list: (
       tenant: TenantId,
@@ -87,6 +89,13 @@ export class Agents extends Context.Service<
 
         get: (tenant, id) => spanned("Agents.get")(unavailableUnlimited(find(tenant, id))),
 
+        named: Effect.fn("Agents.named")(function* (tenant, name) {
+          if (isAgentId(name)) return yield* find(tenant, name)
+          const [row] = yield* sql<Stored>`SELECT document FROM agents
+            WHERE tenant = ${tenant} AND ${hasName(sql, name)} ORDER BY id DESC LIMIT 1`
+          return row === undefined ? yield* new AgentNotFound() : yield* decodeAgent(row.document)
+        }, unavailable),
+
         list: Effect.fn("Agents.list")(function* (tenant, page) {
           const { before, limit } = yield* pageBounds(page)
           const found = yield* sql<PageRow>`SELECT id, octet_length(document) AS bytes FROM agents
@@ -133,6 +142,13 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
     (error): error is Extract<E, Overtaken> | Overtaken => error instanceof Overtaken,
     Effect.die,
   )
+
+/** The condition for a name. Postgres compares it as JSON: it has no text for a name with a NUL. */
+const hasName = (sql: SqlClient.SqlClient, name: string) =>
+  sql.onDialectOrElse({
+    pg: () => sql`CAST(CAST(document AS json) -> 'name' AS text) = ${JSON.stringify(name)}`,
+    orElse: () => sql`document ->> '$.name' = ${name}`,
+  })
 
 /** Returns the lookup of one agent. */
 const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {

@@ -167,7 +167,7 @@ const columnsOf = (row: CallRecord) => ({
   agent_id: row.agent,
   mode: row.mode ?? "",
   strategy: row.strategy,
-  role: row.role,
+  role: row.role ?? "",
   provider: row.provider,
   model: row.model,
   served_model: row.servedModel,
