@@ -91,9 +91,10 @@ export class Agents extends Context.Service<
 
         named: Effect.fn("Agents.named")(function* (tenant, name) {
           if (isAgentId(name)) return yield* find(tenant, name)
-          const [row] = yield* sql<Stored>`SELECT document FROM agents
-            WHERE tenant = ${tenant} AND ${hasName(sql, name)} ORDER BY id DESC LIMIT 1`
-          return row === undefined ? yield* new AgentNotFound() : yield* decodeAgent(row.document)
+          const rows = yield* sql<Stored>`SELECT document FROM agents
+            WHERE tenant = ${tenant} AND ${mayHaveName(sql, name)} ORDER BY id DESC LIMIT ${MOST_ALIKE}`
+          const agents = yield* Effect.forEach(rows, ({ document }) => decodeAgent(document))
+          return agents.find((agent) => agent.name === name) ?? (yield* new AgentNotFound())
         }, unavailable),
 
         list: Effect.fn("Agents.list")(function* (tenant, page) {
@@ -143,12 +144,17 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
     Effect.die,
   )
 
-/** The condition for a name. Postgres compares it as JSON: it has no text for a name with a NUL. */
-const hasName = (sql: SqlClient.SqlClient, name: string) =>
-  sql.onDialectOrElse({
-    pg: () => sql`CAST(CAST(document AS json) -> 'name' AS text) = ${JSON.stringify(name)}`,
-    orElse: () => sql`document ->> '$.name' = ${name}`,
+/** The most agents that are searched for a name: those with this name, there or in their metadata. */
+const MOST_ALIKE = 100
+
+/** Whether a document has this name somewhere. It is compared as text: Postgres reads no JSON with an escaped NUL. */
+const mayHaveName = (sql: SqlClient.SqlClient, name: string) => {
+  const member = `"name":${JSON.stringify(name)}`
+  return sql.onDialectOrElse({
+    pg: () => sql`strpos(document, ${member}) > 0`,
+    orElse: () => sql`instr(document, ${member}) > 0`,
   })
+}
 
 /** Returns the lookup of one agent. */
 const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
