@@ -25,7 +25,8 @@ const guide = readFileSync("docs/reference/gateway-api.md", "utf8")
 
 describe("docs/reference/gateway-api.md", () => {
   it("names every endpoint of the API", () => {
-    for (const { endpoints } of [GatewayApi.groups.agents, GatewayApi.groups.jobs, GatewayApi.groups.routing]) {
+    const { agents, calls, jobs, routing } = GatewayApi.groups
+    for (const { endpoints } of [agents, jobs, routing, calls]) {
       for (const { method, path } of Object.values(endpoints)) assert.include(guide, `| ${method} | \`${path}\` |`)
     }
   })

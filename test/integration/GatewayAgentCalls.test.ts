@@ -19,7 +19,9 @@ describeDatabases("agents as models", (database) => {
       const id = String(made.json["id"])
       const { chat, models } = openai(yield* makeKey({ agents: [id] }))
       const model = "agent:re\u0000viewer"
-      const { data, response } = yield* Effect.promise(() => chat.completions.create(ask("Is it?", model)).withResponse())
+      const { data, response } = yield* Effect.promise(() =>
+        chat.completions.create(ask("Is it?", model)).withResponse(),
+      )
       const job = yield* call(gateway, "GET", `/api/v1/jobs/${response.headers.get("sealgate-job")}`, { token: boss })
       assert.strictEqual(job.json["agent_id"], id)
       assert.strictEqual(data.choices[0]?.message.content, Object(job.json["result"]).answer)

@@ -94,7 +94,10 @@ it.live("a key with a money budget reaches no target without a price, and sends 
           model: "claude-x",
           max_tokens: 50,
           messages: [
-            { role: "user", content: [{ type: "document", source: { type: "url", url: "https://example.com/x.pdf" } }] },
+            {
+              role: "user",
+              content: [{ type: "document", source: { type: "url", url: "https://example.com/x.pdf" } }],
+            },
           ],
         }),
     ]
@@ -107,22 +110,25 @@ it.live("a key with a money budget reaches no target without a price, and sends 
   }),
 )
 
-it.live("a stream that breaks or is hung up on is charged at most what was reserved, and leaves no reservation open", () =>
-  Effect.gen(function* () {
-    const { fake, makeKey, openai } = yield* startCalls(sqlite)
-    const request = { ...ask("Hi"), max_tokens: 50 }
-    for (const how of ["cut", "silence"] as const) {
-      const { chat } = openai(yield* makeKey(total(2 * costOf(30, 50))))
-      fake.script({ text: ["one", "two"], usage: null, delivery: { breaks: { after: 1, how } } })
-      yield* Effect.ignore(
-        Effect.tryPromise(async () => {
-          for await (const _ of await chat.completions.create({ ...request, stream: true })) if (how === "silence") break
-        }),
-      )
-      fake.always({ text: "ok", usage: { input: 1, output: 1 } })
-      // The budget has room for two calls, so another one fits once the broken one was settled.
-      const fits = Effect.isSuccess(Effect.tryPromise(() => chat.completions.create(request)))
-      yield* until(fits)
-    }
-  }),
+it.live(
+  "a stream that breaks or is hung up on is charged at most what was reserved, and leaves no reservation open",
+  () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai } = yield* startCalls(sqlite)
+      const request = { ...ask("Hi"), max_tokens: 50 }
+      for (const how of ["cut", "silence"] as const) {
+        const { chat } = openai(yield* makeKey(total(2 * costOf(30, 50))))
+        fake.script({ text: ["one", "two"], usage: null, delivery: { breaks: { after: 1, how } } })
+        yield* Effect.ignore(
+          Effect.tryPromise(async () => {
+            for await (const _ of await chat.completions.create({ ...request, stream: true }))
+              if (how === "silence") break
+          }),
+        )
+        fake.always({ text: "ok", usage: { input: 1, output: 1 } })
+        // The budget has room for two calls, so another one fits once the broken one was settled.
+        const fits = Effect.isSuccess(Effect.tryPromise(() => chat.completions.create(request)))
+        yield* until(fits)
+      }
+    }),
 )

@@ -1,4 +1,5 @@
 /** Unmodified SDKs of OpenAI, Anthropic and Vercel against the gateway, over real sockets. */
+import { existsSync, readFileSync } from "node:fs"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
 import { generateText, streamText } from "ai"
@@ -188,8 +189,16 @@ describe("OpenAI's SDK", () => {
   it.live("lists the names and models that its key may use", () =>
     Effect.gen(function* () {
       const { makeKey, openai } = yield* startCalls(sqlite)
-      const ids = (key: string) => Effect.promise(async () => (await collect(openai(key).models.list())).map(({ id }) => id))
-      assert.deepStrictEqual(yield* ids(yield* makeKey()), ["fast", "model-1", "model-2", "claude-x", "unpriced", "embedder"])
+      const ids = (key: string) =>
+        Effect.promise(async () => (await collect(openai(key).models.list())).map(({ id }) => id))
+      assert.deepStrictEqual(yield* ids(yield* makeKey()), [
+        "fast",
+        "model-1",
+        "model-2",
+        "claude-x",
+        "unpriced",
+        "embedder",
+      ])
       const limited = yield* makeKey({ models: { allow: ["model-2"] } })
       assert.deepStrictEqual(yield* ids(limited), ["fast", "model-2"])
       const refused = yield* failing(openai(limited).chat.completions.create(ask("Hi")))
@@ -254,6 +263,21 @@ describe("Anthropic's SDK", () => {
     }),
   )
 })
+
+it.live("the database keeps no text of a call", () =>
+  Effect.gen(function* () {
+    const { fake, makeKey, openai, stats, stored } = yield* startCalls(sqlite)
+    fake.script({ text: "canary-answer" })
+    const client = openai(yield* makeKey())
+    yield* Effect.promise(() => client.chat.completions.create(ask("canary-question")))
+    assert.deepInclude(yield* stats, { calls: 1 })
+    const files = [stored, `${stored}-wal`]
+      .filter((file) => existsSync(file))
+      .map((file) => readFileSync(file, "latin1"))
+    assert.include(files.join(""), "model-1")
+    assert.notInclude(files.join(""), "canary")
+  }),
+)
 
 it.live("the AI SDK generates and streams texts with a token", () =>
   Effect.gen(function* () {

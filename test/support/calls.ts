@@ -42,14 +42,15 @@ const ROUTING = {
 
 export const TENANT = "acme"
 
-/** Starts both. `url` replaces the fake's address for provider 1. */
+/** Starts both. */
 export const startCalls = Effect.fnUntraced(function* (
   database: Pick<TestDatabase, "kind">,
   environment: Readonly<Record<string, string>> = {},
 ) {
   const fake = yield* FakeUpstream.make()
+  const stored = yield* databaseUrl(database)
   const gateway = yield* startGateway(
-    yield* databaseUrl(database),
+    stored,
     {
       PROVIDER1_API_KEY: "key-1",
       PROVIDER1_BASE_URL: fake.openAi,
@@ -81,6 +82,8 @@ export const startCalls = Effect.fnUntraced(function* (
   return {
     fake,
     gateway,
+    /** Its database: a file, or the URL of one. */
+    stored,
     boss,
     makeKey,
     stats,
@@ -103,14 +106,11 @@ export const collect = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray
 /** The failure of a promise that must not succeed. */
 export const failing = (promise: PromiseLike<unknown>): Effect.Effect<unknown> =>
   Effect.flip(
-    Effect.flatMap(
-      Effect.tryPromise({ try: () => promise, catch: (error) => error }),
-      (value) => Effect.die(new Error(`it succeeded: ${JSON.stringify(value)}`)),
+    Effect.flatMap(Effect.tryPromise({ try: () => promise, catch: (error) => error }), (value) =>
+      Effect.die(new Error(`it succeeded: ${JSON.stringify(value)}`)),
     ),
   )
 
 /** Waits until a condition holds. */
 export const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
-  Effect.asVoid(
-    Effect.repeat(Effect.delay(holds, "20 millis"), { until: (isSo) => isSo }),
-  )
+  Effect.asVoid(Effect.repeat(Effect.delay(holds, "20 millis"), { until: (isSo) => isSo }))

@@ -67,7 +67,10 @@ export class CallsApi extends HttpApiGroup.make("calls")
     })
       .annotate(RateClass, "execute")
       .annotateMerge(
-        OpenApi.annotations({ summary: "Call a model or an agent (Chat Completions)", description: `${MODEL} ${AGENTS}` }),
+        OpenApi.annotations({
+          summary: "Call a model or an agent (Chat Completions)",
+          description: `${MODEL} ${AGENTS}`,
+        }),
       ),
     call("responses", "/v1/responses", "Responses"),
     call("messages", "/v1/messages", "Messages"),

@@ -103,11 +103,9 @@ const settings = {
     }).annotate({ description: "Which targets serve which role; without it, all serve all." }),
   ),
   names: Schema.optionalKey(
-    Schema.Record(ModelName, TargetFilter)
-      .check(Schema.isMaxProperties(MAX_MODEL_NAMES))
-      .annotate({
-        description: "Names that clients may use as a model, such as `fast`, with the targets that each means.",
-      }),
+    Schema.Record(ModelName, TargetFilter).check(Schema.isMaxProperties(MAX_MODEL_NAMES)).annotate({
+      description: "Names that clients may use as a model, such as `fast`, with the targets that each means.",
+    }),
   ),
   cascade: Schema.optionalKey(
     Schema.Struct({

@@ -15,7 +15,14 @@ import { type HostRules, hostRefusal } from "./Hosts.ts"
 import { observed } from "./HttpMetrics.ts"
 import { limitBody } from "./JsonBody.ts"
 import { originRefusal, sharedWith } from "./Origins.ts"
-import { CurrentErrorForm, type ErrorForm, NamesRequest, type RenderOptions, renderProblems, respond } from "./renderProblems.ts"
+import {
+  CurrentErrorForm,
+  type ErrorForm,
+  NamesRequest,
+  type RenderOptions,
+  renderProblems,
+  respond,
+} from "./renderProblems.ts"
 import { PolicyStates } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
 import { pathOf, type Route, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"

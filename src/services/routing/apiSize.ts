@@ -33,7 +33,8 @@ interface Images {
 
 const NO_IMAGES: Images = { count: 0, bytes: 0 }
 
-const mayHoldImages = (bytes: Uint8Array): boolean => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes("image/")
+const mayHoldImages = (bytes: Uint8Array): boolean =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes("image/")
 
 /** Pictures within the request: `data:` URLs, or base64 beside their media type. */
 const imagesIn = (value: unknown): Images => {

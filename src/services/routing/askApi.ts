@@ -84,13 +84,10 @@ export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
                 "",
               ),
           })
-    return Effect.map(
-      answered,
-      ({ served, value }): ApiAnswered => ({
-        json: value,
-        target: { provider: served.provider, model: served.model },
-      }),
-    )
+    return Effect.map(answered, ({ served, value }): ApiAnswered => ({
+      json: value,
+      target: { provider: served.provider, model: served.model },
+    }))
   }
 })
 

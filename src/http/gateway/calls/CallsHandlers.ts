@@ -47,14 +47,13 @@ export const CallsHandlers = layerHandlers(
       const agent = agentIn(model)
       if (agent !== undefined) return yield* agentCall(user, agent, question, isStream, request)
       if (user.key?.agents !== undefined) {
-        return yield* new AccessDenied({ detail: "The key is limited to some agents; name one of them as the model: agent:NAME." })
+        return yield* new AccessDenied({
+          detail: "The key is limited to some agents; name one of them as the model: agent:NAME.",
+        })
       }
       const call = callOf(user, question)
       if (!isStream) return wholeAnswer(yield* Effect.raceFirst(router.answer(call), drain.aborted))
-      return yield* streamedAnswer(
-        streamFormOf(call.request),
-        Stream.interruptWhen(router.stream(call), drain.aborted),
-      )
+      return yield* streamedAnswer(streamFormOf(call.request), Stream.interruptWhen(router.stream(call), drain.aborted))
     })
 
     const serve = (api: ApiName, request: Request) =>

@@ -83,7 +83,9 @@ const answerOf = ({ problem, result }: Job): Effect.Effect<string, JobFailed | J
 const completionOf = (job: Job, model: string, content: string): JsonObject => ({
   ...headOf(job, model),
   object: "chat.completion",
-  choices: [{ index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" }],
+  choices: [
+    { index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" },
+  ],
   usage: usageOf(job),
 })
 
@@ -131,7 +133,9 @@ export const makeAgentCall = Effect.gen(function* () {
   ) {
     const { body, model = "" } = question
     const job = yield* enqueue(user, name, yield* chatOf(question), request)
-    const finished = Effect.flatMap(ended(user, job), (job) => Effect.map(answerOf(job), (text) => [job, text] as const))
+    const finished = Effect.flatMap(ended(user, job), (job) =>
+      Effect.map(answerOf(job), (text) => [job, text] as const),
+    )
     const withJob = HttpServerResponse.setHeader(JOB_HEADER, job.id)
     if (!isStream) {
       const [done, text] = yield* finished
@@ -139,11 +143,11 @@ export const makeAgentCall = Effect.gen(function* () {
     }
     const rest = Stream.unwrap(
       Effect.map(finished, ([done, content]) =>
-        Stream.make(
-          chunkOf(done, model, { content }),
-          chunkOf(done, model, {}, "stop"),
-          { ...chunkOf(done, model, {}), choices: [], usage: usageOf(done) },
-        ),
+        Stream.make(chunkOf(done, model, { content }), chunkOf(done, model, {}, "stop"), {
+          ...chunkOf(done, model, {}),
+          choices: [],
+          usage: usageOf(done),
+        }),
       ),
     )
     const pieces = Stream.concat(Stream.succeed(chunkOf(job, model, { role: "assistant", content: "" })), rest)

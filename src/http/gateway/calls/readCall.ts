@@ -52,6 +52,7 @@ export const readCall = Effect.fnUntraced(
   },
   Effect.catchTags({
     SchemaError: ({ issue }) => Effect.fail(new RequestInvalid({ errors: schemaIssues(issue) })),
-    Refused: ({ errors }) => Effect.fail(new RequestInvalid({ errors: errors === undefined ? [] : Redacted.value(errors) })),
+    Refused: ({ errors }) =>
+      Effect.fail(new RequestInvalid({ errors: errors === undefined ? [] : Redacted.value(errors) })),
   }),
 )

@@ -65,6 +65,4 @@ export const callProblem = (error: CallError): Effect.Effect<Problem> =>
 
 /** Answers a failed call. */
 export const refuse = (request: Request, error: CallError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(callProblem(error), (problem) =>
-    respond(request, problem, isRefusal(error) ? (error.headers ?? {}) : {}),
-  )
+  Effect.map(callProblem(error), (problem) => respond(request, problem, isRefusal(error) ? (error.headers ?? {}) : {}))

@@ -38,9 +38,7 @@ export const highestCost = (
   for (const role of Role.literals) {
     const allowed = settings.targets.filter(
       (target) =>
-        serves(target, CHAT_COMPLETIONS) &&
-        permits(model_policy, target) &&
-        permits(settings.roles?.[role], target),
+        serves(target, CHAT_COMPLETIONS) && permits(model_policy, target) && permits(settings.roles?.[role], target),
     )
     // Under a cost limit, models without a price are not called.
     const costs = allowed.map(dearest).filter((each) => !priced || each !== null)
