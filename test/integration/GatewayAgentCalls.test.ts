@@ -1,7 +1,7 @@
 /** Agents as models of the gateway's Chat Completions. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import OpenAI from "openai"
+import { APIError } from "openai"
 import { describeDatabases } from "../support/databases.ts"
 import { ask, collect, failing, startCalls } from "../support/calls.ts"
 import { call } from "../support/gateway.ts"
@@ -43,7 +43,7 @@ describeDatabases("agents as models", (database) => {
         ["model-1", 403],
       ] as const) {
         const refused = yield* failing(chat.completions.create(ask("Is it?", name)))
-        assert.instanceOf(refused, OpenAI.APIError)
+        assert.instanceOf(refused, APIError)
         assert.strictEqual(refused.status, status, name)
       }
     }),
@@ -61,7 +61,7 @@ describeDatabases("agents as models", (database) => {
       const request = () =>
         chat.completions.create(ask("Is it?", "agent:reviewer"), { headers: { "idempotency-key": "once" } })
       const failed = yield* failing(request())
-      assert.instanceOf(failed, OpenAI.APIError)
+      assert.instanceOf(failed, APIError)
       assert.deepInclude(failed, { status: 422, code: "call-limit-reached" })
       yield* failing(request())
       const jobs = yield* call(gateway, "GET", "/api/v1/jobs", { token: boss })

@@ -1,8 +1,8 @@
 /** Budgets of keys, kept by calls through OpenAI's and Anthropic's SDKs. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import Anthropic from "@anthropic-ai/sdk"
-import OpenAI from "openai"
+import { APIError as AnthropicAPIError } from "@anthropic-ai/sdk"
+import { APIError, RateLimitError } from "openai"
 import { describeDatabases, sqlite } from "../support/databases.ts"
 import { ask, collect, costOf, failing, startCalls, until } from "../support/calls.ts"
 
@@ -39,18 +39,18 @@ it.live("a budget that never renews is refused with 402, and one that does with 
     const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
     const poor = openai(yield* makeKey(total(10)))
     const spent = yield* failing(poor.chat.completions.create(ask("Hi")))
-    assert.instanceOf(spent, OpenAI.APIError)
+    assert.instanceOf(spent, APIError)
     assert.deepInclude(spent, { status: 402, code: "insufficient_quota" })
     assert.include(spent.message, "10 micro-USD. It never renews.")
     const daily = { budgets: [{ per: "day", max_tokens: 20 }] }
     const limited = yield* failing(openai(yield* makeKey(daily)).chat.completions.create(ask("Hi")))
-    assert.instanceOf(limited, OpenAI.RateLimitError)
+    assert.instanceOf(limited, RateLimitError)
     assert.include(limited.message, "20 tokens. It renews at ")
     assert.isAbove(Number(limited.headers?.get("retry-after")), 0)
     const claude = yield* failing(
       anthropic(yield* makeKey(total(10))).messages.create({ ...ask("Hi", "claude-x"), max_tokens: 50 }),
     )
-    assert.instanceOf(claude, Anthropic.APIError)
+    assert.instanceOf(claude, AnthropicAPIError)
     assert.strictEqual(Object(Object(claude.error).error).type, "billing_error")
     assert.lengthOf(fake.requests, 0)
   }),

@@ -3,9 +3,20 @@ import { existsSync, readFileSync } from "node:fs"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
 import { generateText, streamText } from "ai"
-import Anthropic from "@anthropic-ai/sdk"
+import {
+  APIError as AnthropicAPIError,
+  AuthenticationError as AnthropicAuthenticationError,
+  NotFoundError as AnthropicNotFoundError,
+} from "@anthropic-ai/sdk"
 import { Effect } from "effect"
-import OpenAI from "openai"
+import {
+  APIError,
+  AuthenticationError,
+  BadRequestError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+} from "openai"
 import { sqlite } from "../support/databases.ts"
 import { ask, collect, costOf, failing, startCalls } from "../support/calls.ts"
 import { fault } from "../support/FakeUpstream.ts"
@@ -118,15 +129,15 @@ describe("OpenAI's SDK", () => {
       const client = openai(yield* makeKey())
       const thrown = (create: PromiseLike<unknown>) => failing(create)
       const unknown = yield* thrown(client.chat.completions.create(ask("Hi", "gpt-unknown")))
-      assert.instanceOf(unknown, OpenAI.NotFoundError)
+      assert.instanceOf(unknown, NotFoundError)
       assert.deepInclude(unknown, { status: 404, code: "model_not_found", type: "invalid_request_error" })
       const stranger = yield* thrown(openai("sgk_none").chat.completions.create(ask("Hi")))
-      assert.instanceOf(stranger, OpenAI.AuthenticationError)
+      assert.instanceOf(stranger, AuthenticationError)
       const reader = openai(yield* makeKey({ roles: ["read"] }))
-      assert.instanceOf(yield* thrown(reader.chat.completions.create(ask("Hi"))), OpenAI.PermissionDeniedError)
+      assert.instanceOf(yield* thrown(reader.chat.completions.create(ask("Hi"))), PermissionDeniedError)
       fake.script(fault.status(400, { body: { error: { message: "bad temperature", type: "invalid", code: "t" } } }))
       const refused = yield* thrown(client.chat.completions.create({ ...ask("Hi"), temperature: 9 }))
-      assert.instanceOf(refused, OpenAI.BadRequestError)
+      assert.instanceOf(refused, BadRequestError)
       assert.deepInclude(refused, { code: "t" })
       const nameless = yield* call(gateway, "POST", "/v1/chat/completions", {
         token: yield* makeKey(),
@@ -148,7 +159,7 @@ describe("OpenAI's SDK", () => {
       const client = openai(yield* makeKey({ requests_per_minute: 1 }))
       yield* Effect.promise(() => client.chat.completions.create(ask("Hi")))
       const limited = yield* failing(client.chat.completions.create(ask("Hi")))
-      assert.instanceOf(limited, OpenAI.RateLimitError)
+      assert.instanceOf(limited, RateLimitError)
       assert.deepInclude(limited, { code: "rate_limit_exceeded" })
       assert.isAbove(Number(limited.headers?.get("retry-after")), 0)
     }),
@@ -169,7 +180,7 @@ describe("OpenAI's SDK", () => {
       const broken = yield* failing(
         (async () => collect(await client.chat.completions.create({ ...ask("Hi", "fast"), stream: true })))(),
       )
-      assert.instanceOf(broken, OpenAI.APIError)
+      assert.instanceOf(broken, APIError)
       assert.deepInclude(broken, { code: "upstream-interrupted" })
     }),
   )
@@ -202,7 +213,7 @@ describe("OpenAI's SDK", () => {
       const limited = yield* makeKey({ models: { allow: ["model-2"] } })
       assert.deepStrictEqual(yield* ids(limited), ["fast", "model-2"])
       const refused = yield* failing(openai(limited).chat.completions.create(ask("Hi")))
-      assert.instanceOf(refused, OpenAI.APIError)
+      assert.instanceOf(refused, APIError)
       assert.strictEqual(refused.status, 422)
       const one = yield* Effect.promise(() => openai(limited).models.retrieve("model-2"))
       assert.strictEqual(one.owned_by, "provider2")
@@ -236,9 +247,9 @@ describe("Anthropic's SDK", () => {
       const { anthropic, makeKey } = yield* startCalls(sqlite)
       const request = { ...ask("Hi", "nobody"), max_tokens: 50 }
       const stranger = yield* failing(anthropic("sgk_none").messages.create(request))
-      assert.instanceOf(stranger, Anthropic.AuthenticationError)
+      assert.instanceOf(stranger, AnthropicAuthenticationError)
       const unknown = yield* failing(anthropic(yield* makeKey()).messages.create(request))
-      assert.instanceOf(unknown, Anthropic.NotFoundError)
+      assert.instanceOf(unknown, AnthropicNotFoundError)
       assert.deepInclude(Object(unknown.error), { type: "error" })
       assert.strictEqual(Object(Object(unknown.error).error).type, "not_found_error")
     }),
@@ -258,7 +269,7 @@ describe("Anthropic's SDK", () => {
       const { anthropic, makeKey } = yield* startCalls(sqlite, { PROVIDER3_BASE_URL: native.url })
       const client = anthropic(yield* makeKey())
       const broken = yield* failing(client.messages.stream({ ...ask("Hi", "claude-x"), max_tokens: 50 }).finalMessage())
-      assert.instanceOf(broken, Anthropic.APIError)
+      assert.instanceOf(broken, AnthropicAPIError)
       assert.include(broken.message, "in the middle of its answer")
     }),
   )

@@ -23,7 +23,7 @@ const everything = Effect.fnUntraced(function* (proxy: { readonly url: string })
         asked: `${method} ${path}`,
         status,
         headers: [...headers].filter(([name]) => !OF_REQUEST.has(name)),
-        text: text.replace(/"trace_id":"[\da-f]{32}"/, ""),
+        text: text.replace(/"(trace|request)_id":"[\da-f]{32}"/, ""),
       })),
   )
 })

@@ -105,11 +105,11 @@ export const collect = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray
 
 /** The failure of a promise that must not succeed. */
 export const failing = (promise: PromiseLike<unknown>): Effect.Effect<unknown> =>
-  Effect.flip(
-    Effect.flatMap(Effect.tryPromise({ try: () => promise, catch: (error) => error }), (value) =>
-      Effect.die(new Error(`it succeeded: ${JSON.stringify(value)}`)),
-    ),
-  )
+  Effect.promise(async () => {
+    const [outcome] = await Promise.allSettled([promise])
+    if (outcome.status === "rejected") return outcome.reason as unknown
+    throw new Error(`it succeeded: ${JSON.stringify(outcome.value)}`)
+  })
 
 /** Waits until a condition holds. */
 export const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
