@@ -11,6 +11,7 @@ import { vendorForm } from "../http/gateway/calls/vendorErrors.ts"
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
+import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
@@ -31,6 +32,7 @@ import { JobSettings } from "../services/jobs/JobSettings.ts"
 import { layerStepsBegun } from "../services/jobs/StepsBegun.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
+import { LedgerExport } from "../services/routing/LedgerExport.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
@@ -58,7 +60,12 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provide(Modes.layer),
     Layer.provideMerge(Router.layer),
     Layer.provideMerge(
-      Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerCostBound), JobWrites.layer, RoutingStats.layer),
+      Layer.mergeAll(
+        Layer.provide(Jobs.layer, Modes.layerCostBound),
+        JobWrites.layer,
+        RoutingStats.layer,
+        LedgerExport.layer,
+      ),
     ),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
@@ -98,6 +105,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       JobsHandlers,
       RoutingHandlers,
       KeysHandlers,
+      LedgerHandlers,
       AuditHandlers,
       Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
       layerSystem(GatewayApi),

@@ -46,7 +46,15 @@ describe("policy", () => {
         minimum_tcb: { bootloader: 1, tee: 0, snp: 2, microcode: 3 },
       },
     ],
-    configuration: { origins: ["https://api.openai.com"], vendors: ["openai"], telemetry: "none" },
+    configuration: {
+      software: [{ version: "sealgate/0.1.0", digest: "A".repeat(43) }],
+      origins: ["https://api.openai.com"],
+      vendors: ["OpenAI"],
+      telemetry: "none",
+      extra_ca: [],
+      node: { versions: ["v26.0.0"], flags: [] },
+      key_storage: ["memory"],
+    },
     deny: { chips: [], kids: [] },
     expires: 1,
   }
@@ -70,6 +78,11 @@ describe("policy", () => {
     "an unknown product": { ...policy, accept: [{ ...entry, products: ["Rome"] }] },
     "a short measurement": { ...policy, accept: [{ ...entry, measurements: ["00"] }] },
     "no code at all": { ...policy, accept: [{ ...entry, measurements: undefined }] },
+    "no software": { ...policy, configuration: { ...policy.configuration, software: [] } },
+    "a URL as an origin": {
+      ...policy,
+      configuration: { ...policy.configuration, origins: ["https://api.openai.com/v1"] },
+    },
     "no expiry": { ...policy, expires: undefined },
     "no deny": { ...policy, deny: undefined },
     "text as claims": "policy",

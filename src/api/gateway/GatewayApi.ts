@@ -5,6 +5,7 @@ import { AuditApi } from "./AuditApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
+import { LedgerApi } from "./LedgerApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
 
 /** All endpoints of the agent gateway. */
@@ -12,6 +13,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AgentsApi)
   .add(JobsApi)
   .add(RoutingApi)
+  .add(LedgerApi)
   .add(KeysApi)
   .add(AuditApi)
   .add(CallsApi)
