@@ -118,7 +118,7 @@ describe("SEV-SNP", () => {
     ["Milan without its name in the policy", "snp-product-not-accepted", "milan", { products: ["Genoa"] }],
     ["another measurement", "measurement-unknown", "genoa", { measurements: ["00"] }],
     ["another binding", "binding-differs", "genoa", { binding: Buffer.alloc(32, 1) }],
-    ["firmware below the minimum", "snp-tcb", "genoa", { minimum: 255 }],
+    ["firmware below the minimum", "tcb-below-minimum", "genoa", { minimum: 255 }],
     ["a denied chip", "chip-denied", "genoa", { chips: [genoa.toString("hex", 0x1a0, 0x1e0)] }],
     ["a time before the leaf", "chain-validity", "genoa", { now: NOW - 400 * 86_400 }],
     [

@@ -31,7 +31,7 @@ const entryFor = (report: SnpReport, product: AmdProduct, accepted: ReadonlyArra
   const matching = forProduct.filter((each) => codeOf(report, each) !== undefined)
   must(matching.length > 0, "measurement-unknown", "The policy does not know this measurement.")
   const current = matching.filter(({ minimum_tcb }) => isAtLeast(tcbOf(report.tcbs.reported, product), minimum_tcb))
-  must(current.length > 0, "snp-tcb", "The firmware is older than the policy's minimum.")
+  must(current.length > 0, "tcb-below-minimum", "The firmware is older than the policy's minimum.")
   const entry = current.find(({ minimum_tcb }) =>
     Object.values(report.tcbs).every((tcb) => isAtLeast(tcbOf(tcb, product), minimum_tcb)),
   )

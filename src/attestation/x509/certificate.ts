@@ -118,8 +118,8 @@ const pathLengthOf = ({ extensions }: Certificate): number => {
 const NO_CONSTRAINTS = Uint8Array.of(TAG.sequence, 0)
 
 const checkAuthority = (authority: Certificate, below: number): void => {
-  must(authority.x509.ca, "chain-not-authority", "An issuer in the chain is not an authority.")
   must(maySign(authority, "certificates"), "chain-key-usage", "An issuer's key may not sign certificates.")
+  must(authority.x509.ca, "chain-not-authority", "An issuer in the chain is not an authority.")
   must(below <= pathLengthOf(authority), "chain-path-length", "An issuer may not have an authority below it.")
 }
 

@@ -27,7 +27,7 @@ export const TCB_AT = { current: 0x38, reported: 0x180, committed: 0x1e0, launch
 const CHIP = Buffer.alloc(64, 0x5a)
 
 const ROOT: Subject = { name: "ARK", keys: makeKeys("pss") }
-const AUTHORITY: Subject = { name: "SEV", keys: makeKeys("pss") }
+export const AUTHORITY: Subject = { name: "SEV", keys: makeKeys("pss") }
 const LEAF_KEYS = makeKeys("p384")
 export const STRANGER: Subject = { name: "ARK", keys: makeKeys("pss") }
 

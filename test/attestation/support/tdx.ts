@@ -36,6 +36,7 @@ export const pckExtension = (fmspc = "00806f050000", pceId = "0000", svn = 5): B
   )
 
 const rootCertificate = makeCertificate(ROOT, ROOT, { serial: 1, authority: 1, usage: USAGE.both })
+export const ROOT_PEM = pemOf(rootCertificate)
 const signerCertificate = makeCertificate(SIGNER, ROOT, { serial: 4, usage: USAGE.signature })
 
 const DATE = "2026-01-14T00:00:00Z"
@@ -83,7 +84,7 @@ export const signDocument = (document: Json, signer: Subject = SIGNER, chain?: s
   return {
     text: content,
     signature: Uint8Array.from(p1363(Buffer.from(content), signer.keys.privateKey)),
-    issuerChain: chain ?? pemOf(signerCertificate, rootCertificate),
+    issuerChain: chain ?? pemOf(signerCertificate) + ROOT_PEM,
   }
 }
 
@@ -98,6 +99,8 @@ export interface TdxWish {
   readonly pck?: Wish
   readonly pckName?: string
   readonly platform?: Wish
+  /** Changes the PEM of the quote's chain. */
+  readonly chain?: (chain: string) => string
   readonly tcbInfo?: Json
   readonly qeIdentity?: Json
   readonly collateral?: (collateral: IntelCollateral) => IntelCollateral
@@ -189,6 +192,7 @@ const partsOf = (wish: TdxWish, rtmr3: string) => {
     ...wish.pck,
   })
   const platform = makeCertificate(PLATFORM, ROOT, { authority: 0, usage: USAGE.both, ...wish.platform })
+  const chain = pemOf(pck, platform, rootCertificate)
   const collateral: IntelCollateral = {
     kind: "intel",
     rootCrl: makeCrl(ROOT, { revoked: [98] }),
@@ -197,7 +201,7 @@ const partsOf = (wish: TdxWish, rtmr3: string) => {
     qeIdentity: signDocument({ ...QE_IDENTITY, ...wish.qeIdentity }),
   }
   return {
-    report: Uint8Array.from(quoteOf(wish, pemOf(pck, platform, rootCertificate), rtmr3)),
+    report: Uint8Array.from(quoteOf(wish, wish.chain?.(chain) ?? chain, rtmr3)),
     collateral: wish.collateral?.(collateral) ?? collateral,
     roots: { intel: fingerprint(rootCertificate) },
   }
