@@ -5,6 +5,9 @@ import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts
 import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
 import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gateway/GatewayLimits.ts"
+import { CallsHandlers } from "../http/gateway/calls/CallsHandlers.ts"
+import { HeldBodies } from "../http/gateway/calls/HeldBodies.ts"
+import { vendorForm } from "../http/gateway/calls/vendorErrors.ts"
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
 import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
@@ -59,7 +62,7 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
 const layerServices = (settings: GatewaySettings) =>
   Layer.mergeAll(layerJobRunner, layerJobRetention, layerLedgerRetention(settings.ledgerRetention)).pipe(
     Layer.provide(Modes.layer),
-    Layer.provide(Router.layer),
+    Layer.provideMerge(Router.layer),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),
@@ -100,6 +103,7 @@ const layerRoutes = (settings: GatewaySettings) => {
     kindOf: gatewayKindOf(limits),
     malformed: (why) => new RequestInvalid(why),
     namesRequest: true,
+    errorForm: vendorForm,
   }).pipe(
     Layer.provide([
       AgentsHandlers,
@@ -109,6 +113,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       LedgerHandlers,
       BudgetsHandlers,
       AuditHandlers,
+      Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
       layerSystem(GatewayApi),
     ]),
     Layer.provide([layerAuthorization, layerAdminOnly, layerRefusals]),
