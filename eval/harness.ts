@@ -120,6 +120,8 @@ export const jobContext = (
   mode,
   options,
   attempt: 1,
+  labels: {},
+  budgeted: [],
   traceId: "0".repeat(32),
   step: (_, __, effect) => Effect.map(effect, ({ value }) => value),
 })

@@ -6,6 +6,7 @@ import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
 import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gateway/GatewayLimits.ts"
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
+import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
@@ -18,6 +19,7 @@ import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Audit } from "../services/access/Audit.ts"
 import { GatewayKeys } from "../services/access/GatewayKeys.ts"
+import { TenantBudgets } from "../services/access/TenantBudgets.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
 import { JobWrites } from "../services/jobs/JobWrites.ts"
@@ -28,6 +30,7 @@ import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
 import { layerStepsBegun } from "../services/jobs/StepsBegun.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
+import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
 import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
@@ -65,6 +68,7 @@ const layerServices = (settings: GatewaySettings) =>
         LedgerExport.layer,
       ),
     ),
+    Layer.provideMerge(Layer.merge(Budgets.layer, TenantBudgets.layer)),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provide(layerStepsBegun),
@@ -103,6 +107,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       RoutingHandlers,
       KeysHandlers,
       LedgerHandlers,
+      BudgetsHandlers,
       AuditHandlers,
       layerSystem(GatewayApi),
     ]),

@@ -70,7 +70,12 @@ describe("docs/reference/problems.md", () => {
       ])
       .map(([, code = ""]) => code)
     const ofRouting = NoTarget.fields.reason.literals.map((reason) => new NoTarget({ reason }).code)
-    const { code: ofBudgets } = new BudgetExhausted({ per: "total", leftCost: null, leftTokens: 0 })
+    const { code: ofBudgets } = new BudgetExhausted({
+      owner: { kind: "key", id: "key" },
+      per: "total",
+      leftCost: null,
+      leftTokens: 0,
+    })
     const { code: ofStorage } = new StorageUnavailable()
     assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
     const ofProxy = documented("## The proxy, under", "## The gateway")

@@ -41,6 +41,8 @@ const REQUESTS = [
   ["read", "GET", "/api/v1/jobs/:job"],
   ["read", "GET", "/api/v1/jobs/:job/receipts"],
   ["read", "GET", "/api/v1/routing/stats"],
+  ["read", "GET", "/api/v1/budgets"],
+  ["read", "GET", "/api/v1/budgets?agent=:agent"],
   ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi" }],
   ["run", "POST", "/api/v1/jobs/:job/cancel"],
   ["manage", "DELETE", "/api/v1/jobs/:job"],
@@ -49,10 +51,12 @@ const REQUESTS = [
   ["manage", "GET", "/api/v1/ledger"],
   ["admin", "GET", "/api/v1/ledger?scope=all"],
   ["manage", "GET", "/api/v1/keys"],
+  ["manage", "GET", "/api/v1/budgets?key=:key"],
   ["manage", "POST", "/api/v1/keys", { name: "k", roles: ["read"] }],
   ["manage", "GET", "/api/v1/keys/:key"],
   ["manage", "PATCH", "/api/v1/keys/:key", { name: "renamed" }],
   ["admin", "POST", "/api/v1/keys", { name: "k", roles: ["admin"] }],
+  ["admin", "PUT", "/api/v1/budgets", { budgets: [] }],
   ["admin", "GET", "/api/v1/routing/config"],
   ["admin", "GET", "/api/v1/routing/stats?scope=all"],
   ["admin", "GET", "/api/v1/audit"],
@@ -102,6 +106,8 @@ describeDatabases("keys of the gateway", (database) => {
         ["GET", `/api/v1/keys/${theirs.id}`],
         ["PATCH", `/api/v1/keys/${theirs.id}`],
         ["DELETE", `/api/v1/keys/${theirs.id}`],
+        ["GET", `/api/v1/budgets?key=${theirs.id}`],
+        ["GET", `/api/v1/budgets?agent=${agent}`],
       ] as const
       for (const [method, path] of requests) {
         const body = path.endsWith("execute") ? { task: "x" } : method === "PATCH" ? { name: "mine" } : undefined

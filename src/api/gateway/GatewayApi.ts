@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { SystemApi } from "../SystemApi.ts"
 import { AgentsApi } from "./AgentsApi.ts"
 import { AuditApi } from "./AuditApi.ts"
+import { BudgetsApi } from "./BudgetsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { LedgerApi } from "./LedgerApi.ts"
@@ -14,6 +15,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(RoutingApi)
   .add(LedgerApi)
   .add(KeysApi)
+  .add(BudgetsApi)
   .add(AuditApi)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.

@@ -1,5 +1,6 @@
 /** The resources, with their names in the OpenAPI document. */
 import { AuditEntry as AuditEntrySchema } from "../../domain/access/audit.ts"
+import { BudgetReport as BudgetReportSchema } from "../../domain/access/budgets.ts"
 import { GatewayKey as GatewayKeySchema, NewKey as NewKeySchema } from "../../domain/access/keys.ts"
 import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
 import { Job as JobSchema } from "../../domain/jobs/job.ts"
@@ -11,6 +12,7 @@ import { RoutingStatsReport } from "../../domain/routing/savings.ts"
 
 export const Agent = AgentSchema.annotate({ identifier: "Agent" })
 export const AuditEntry = AuditEntrySchema.annotate({ identifier: "AuditEntry" })
+export const BudgetReport = BudgetReportSchema.annotate({ identifier: "BudgetReport" })
 export const GatewayKey = GatewayKeySchema.annotate({ identifier: "Key" })
 export const NewKey = NewKeySchema.annotate({ identifier: "NewKey" })
 export const Job = JobSchema.annotate({ identifier: "Job" })

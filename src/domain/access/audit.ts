@@ -12,6 +12,7 @@ export const AuditAction = Schema.Literals([
   "job.cancel",
   "job.remove",
   "routing.put",
+  "budgets.put",
 ])
 export type AuditAction = typeof AuditAction.Type
 
@@ -22,6 +23,8 @@ export const AuditEntry = Schema.Struct({
   subject: Schema.String.annotate({ description: "Subject of the caller's token, or name of its key." }),
   key_id: Schema.NullOr(Schema.String).annotate({ description: "The caller's key; `null` if it had a token." }),
   action: AuditAction.annotate({ description: "The change that was made." }),
-  target: Schema.String.annotate({ description: "Id of the changed key, agent or job; version of the routing." }),
+  target: Schema.String.annotate({
+    description: "Id of the changed key, agent or job; version of the routing; tenant of the budgets.",
+  }),
 })
 export type AuditEntry = typeof AuditEntry.Type

@@ -1,7 +1,9 @@
-/** Budgets of keys, in micro-USD and tokens, per period of UTC or in all. */
+/** Budgets of tenants, agents and keys, in micro-USD and tokens, per period of UTC or in all. */
 import { DateTime, Schema } from "effect"
+import type { ProblemIssue } from "../problems/problem.ts"
 
 const PERIODS = ["hour", "day", "month", "total"] as const
+const OWNERS = ["tenant", "agent", "key"] as const
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 
 export const Budget = Schema.Struct({
@@ -19,6 +21,58 @@ export const Budgets = Schema.Array(Budget)
   .annotate({ description: "Budgets of its calls, at most one per period; a call must fit all of them." })
 export type Budgets = typeof Budgets.Type
 
+/** The budgets of a tenant; an empty list is none. */
+export const TenantBudgets = Schema.Array(Budget)
+  .check(Schema.isMaxLength(PERIODS.length))
+  .annotate({ description: "At most one per period; an empty list is none." })
+export type TenantBudgets = typeof TenantBudgets.Type
+
+/** Whose budget it is; `id` is unique within the kind. */
+export const BudgetOwner = Schema.Struct({
+  kind: Schema.Literals(OWNERS).annotate({ description: "What the budget bounds the calls of." }),
+  id: Schema.String,
+}).annotate({ description: "Whose budget it is." })
+export type BudgetOwner = typeof BudgetOwner.Type
+
+/** The budgets of one owner. A call must fit those of its tenant, its agent and its key. */
+export interface Budgeted {
+  readonly owner: BudgetOwner
+  readonly budgets: ReadonlyArray<Budget>
+}
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** A budget with its use in the present period. */
+export const BudgetUse = Schema.Struct({
+  owner: BudgetOwner,
+  ...Budget.fields,
+  spent_micro_usd: Count.annotate({ description: "Millionths of a US dollar; estimated where usage is unknown." }),
+  spent_tokens: Count.annotate({ description: "Input plus output tokens; estimated where usage is unknown." }),
+  reserved_micro_usd: Count.annotate({ description: "For calls under way." }),
+  reserved_tokens: Count.annotate({ description: "For calls under way." }),
+  left_micro_usd: Schema.NullOr(Count).annotate({ description: "`null` without that limit." }),
+  left_tokens: Schema.NullOr(Count).annotate({ description: "`null` without that limit." }),
+  renews_at: Schema.optionalKey(
+    Schema.String.annotate({ description: "Absent for `total`, which never renews." }).pipe(
+      Schema.decodeTo(Schema.DateTimeUtcFromString),
+    ),
+  ),
+})
+export type BudgetUse = typeof BudgetUse.Type
+
+export const BudgetReport = Schema.Struct({ items: Schema.Array(BudgetUse) })
+export type BudgetReport = typeof BudgetReport.Type
+
+/** Mistakes of budgets. */
+export const budgetIssues = (budgets: ReadonlyArray<Budget>, path: string): ReadonlyArray<ProblemIssue> => [
+  ...(new Set(budgets.map(({ per }) => per)).size < budgets.length
+    ? [{ path, message: "must have at most one budget per period" }]
+    : []),
+  ...(budgets.some((budget) => budget.max_cost_micro_usd === undefined && budget.max_tokens === undefined)
+    ? [{ path, message: "must set max_cost_micro_usd, max_tokens or both in each budget" }]
+    : []),
+]
+
 /** The start of the period that `now` is in, in milliseconds since the epoch; 0 for `total`. */
 export const startOf = (per: Budget["per"], now: number): number =>
   per === "total" ? 0 : DateTime.startOf(DateTime.makeUnsafe(now), per).epochMilliseconds
@@ -29,13 +83,14 @@ export const renewalOf = (per: Budget["per"], now: number): number | undefined =
     ? undefined
     : DateTime.add(DateTime.makeUnsafe(startOf(per, now)), { [`${per}s`]: 1 }).epochMilliseconds
 
-/** The call does not fit a budget of its key. 429 if the budget renews, else 402. */
+/** The call does not fit a budget. 429 if the budget renews, else 402. */
 export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("BudgetExhausted", {
+  owner: BudgetOwner,
   per: Schema.Literals(PERIODS),
   /** The unused part, in micro-USD and tokens; `null` without that limit. */
   leftCost: Schema.NullOr(Schema.Int),
   leftTokens: Schema.NullOr(Schema.Int),
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; absent if a renewal cannot help. */
   renewsAt: Schema.optionalKey(Schema.Int),
 }) {
   readonly code = "budget-exhausted"
@@ -48,10 +103,13 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
       ...(this.leftCost === null ? [] : [`${this.leftCost} micro-USD`]),
       ...(this.leftTokens === null ? [] : [`${this.leftTokens} tokens`]),
     ]
+    const budget = this.per === "total" ? "total budget" : `budget per ${this.per}`
     const renewal =
       this.renewsAt === undefined
-        ? "It never renews"
+        ? this.per === "total"
+          ? "It never renews"
+          : "The call takes more than all of it"
         : `It renews at ${DateTime.formatIso(DateTime.makeUnsafe(this.renewsAt))}`
-    return `The key's budget per ${this.per} has too little left for the call: ${left.join(", ")}. ${renewal}.`
+    return `The ${this.owner.kind}'s ${budget} has too little left for the call: ${left.join(", ")}. ${renewal}.`
   }
 }

@@ -1,6 +1,6 @@
 /** Keys of the gateway: a tenant's managers give them to programs and people. A key is shown once. */
 import { Schema } from "effect"
-import { Budgets } from "./budgets.ts"
+import { budgetIssues, Budgets } from "./budgets.ts"
 import { AgentId } from "../jobs/agent.ts"
 import type { ProblemIssue } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
@@ -102,19 +102,10 @@ export const keyIssues = (
 ): ReadonlyArray<ProblemIssue> => {
   const manages = roles.some((role) => role === "manage" || role === "admin")
   const isLimited = [agents, budgets, models].some((limit) => limit !== undefined)
-  const periods = budgets?.map(({ per }) => per) ?? []
-  const isUnlimited = budgets?.some(
-    ({ max_cost_micro_usd: cost, max_tokens: tokens }) => cost === undefined && tokens === undefined,
-  )
   return [
     ...(manages && isLimited
       ? [{ path: `${path}.roles`, message: "must be read or run if the key has budgets, agents or models" }]
       : []),
-    ...(new Set(periods).size < periods.length
-      ? [{ path: `${path}.budgets`, message: "must have at most one budget per period" }]
-      : []),
-    ...(isUnlimited === true
-      ? [{ path: `${path}.budgets`, message: "must set max_cost_micro_usd, max_tokens or both in each budget" }]
-      : []),
+    ...budgetIssues(budgets ?? [], `${path}.budgets`),
   ]
 }

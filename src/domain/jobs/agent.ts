@@ -1,5 +1,6 @@
 /** Agents, which a tenant configures once and then gives tasks. */
 import { Schema, SchemaTransformation } from "effect"
+import { Budgets } from "../access/budgets.ts"
 import { Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
 import { Effort } from "./modes/description.ts"
@@ -108,6 +109,7 @@ export const Agent = Schema.Struct({
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: TargetFilter,
   limits: AgentLimits,
+  budgets: Schema.optionalKey(Budgets),
   metadata: Metadata,
   version: PositiveInt.annotate({ description: "Counts changes from 1; it is the ETag." }),
   created_at: Schema.DateTimeUtcFromString,
@@ -124,6 +126,7 @@ export const CreateAgent = Schema.Struct({
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(PartialLimits),
+  budgets: Schema.optionalKey(Budgets),
   metadata: Schema.optionalKey(Metadata),
 })
 export type CreateAgent = typeof CreateAgent.Type
@@ -137,6 +140,7 @@ export const UpdateAgent = Schema.Struct({
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(ChangedLimits),
+  budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
   metadata: Schema.optionalKey(Metadata),
 })
 export type UpdateAgent = typeof UpdateAgent.Type

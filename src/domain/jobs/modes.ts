@@ -28,6 +28,12 @@ export const JobOptions = Schema.Struct({
   samples: Schema.optionalKey(
     Samples.annotate({ description: "Maximum independent samples in the verified mode; overrides the effort." }),
   ),
+  on_budget: Schema.optionalKey(
+    Schema.Literals(["fail", "wait"]).annotate({
+      description:
+        "What the job does when a budget has too little left that renews: fail (default), or wait for the renewal.",
+    }),
+  ),
 })
 export type JobOptions = typeof JobOptions.Type
 

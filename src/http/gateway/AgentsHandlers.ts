@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
+import { type Budgets, budgetIssues } from "../../domain/access/budgets.ts"
 import { permitsAgent } from "../../domain/access/identity.ts"
 import { type Agent, AgentNotFound, agentETag } from "../../domain/jobs/agent.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
-import { CurrentUser } from "../../api/gateway/Authorization.ts"
+import { CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** The caller, if its key permits the agent: others are answered like missing ones. */
@@ -14,6 +15,11 @@ const userOf = (agent: string) =>
   Effect.flatMap(CurrentUser, (user) =>
     permitsAgent(user, agent) ? Effect.succeed(user) : Effect.fail(new AgentNotFound()),
   )
+
+const checkBudgets = ({ budgets }: { readonly budgets?: Budgets | null }) => {
+  const errors = budgetIssues(budgets ?? [], "payload.budgets")
+  return errors.length > 0 ? Effect.fail(new RequestInvalid({ errors })) : Effect.void
+}
 
 /** `Retry-After` of a new job. */
 const POLL_AFTER_SECONDS = 1
@@ -30,6 +36,7 @@ export const AgentsHandlers = layerHandlers(
 
     const create = Effect.fnUntraced(function* (payload: Parameters<typeof agents.create>[1]) {
       const user = yield* CurrentUser
+      yield* checkBudgets(payload)
       const agent = yield* agents.create(user.tenant, payload)
       yield* audit.note(user, "agent.create", agent.id)
       return HttpApiSchema.withHeaders({
@@ -66,6 +73,7 @@ export const AgentsHandlers = layerHandlers(
       }),
       update: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const user = yield* userOf(params.id)
+        yield* checkBudgets(payload)
         const agent = yield* agents.update(user.tenant, params.id, payload, headers["if-match"])
         yield* audit.note(user, "agent.update", agent.id)
         return withTag(agent)

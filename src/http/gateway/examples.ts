@@ -1,5 +1,6 @@
 /** One exchange with every operation of the gateway, for its OpenAPI document. */
 import type { AuditEntry } from "../../domain/access/audit.ts"
+import type { BudgetReport } from "../../domain/access/budgets.ts"
 import type { CreateKey, GatewayKey, UpdateKey } from "../../domain/access/keys.ts"
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
@@ -220,6 +221,23 @@ const auditEntry = {
   target: key.id,
 } satisfies typeof AuditEntry.Encoded
 
+const budgetReport = {
+  items: [
+    {
+      owner: { kind: "tenant", id: "acme" },
+      per: "month",
+      max_cost_micro_usd: 100_000_000,
+      spent_micro_usd: 2840,
+      spent_tokens: 8840,
+      reserved_micro_usd: 71,
+      reserved_tokens: 221,
+      left_micro_usd: 99_997_089,
+      left_tokens: null,
+      renews_at: "2026-12-01T00:00:00.000Z",
+    },
+  ],
+} satisfies typeof BudgetReport.Encoded
+
 const keyId = { id: key.id }
 const agentId = { id: AGENT_ID }
 const jobId = { id: JOB_ID }
@@ -279,5 +297,10 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     answer: { ...key, requests_per_minute: undefined },
   },
   "keys.revoke": { parameters: keyId },
+  "budgets.get": { parameters: { key: key.id }, answer: budgetReport },
+  "budgets.put": {
+    body: { budgets: [{ per: "month", max_cost_micro_usd: 100_000_000 }] },
+    answer: budgetReport,
+  },
   "audit.list": { parameters: { limit: 20 }, answer: { items: [auditEntry] } },
 }

@@ -13,6 +13,7 @@ import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
+import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
 
 /** A version with a different schema made the database. */
@@ -40,6 +41,7 @@ const STEPS = [
   ["step_problems", stepProblems],
   ["gateway_keys", gatewayKeys],
   ["budgets", budgets],
+  ["tenant_budgets", tenantBudgets],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

@@ -195,15 +195,17 @@ const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {
 
 /** Replaces what the change gives, removes what it sets to `null`, and merges the limits. */
 const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent => {
-  const { instructions, limits: newLimits, role, ...rest } = change
-  const { instructions: _instructions, role: _role, ...kept } = agent
+  const { budgets, instructions, limits: newLimits, role, ...rest } = change
+  const { budgets: _budgets, instructions: _instructions, role: _role, ...kept } = agent
   const newRole = role === undefined ? agent.role : role
+  const newBudgets = budgets === undefined ? agent.budgets : budgets
   const newInstructions = instructions === undefined ? agent.instructions : instructions
   const { max_calls, max_cost_micro_usd, max_tokens, ...limits } = { ...agent.limits, ...newLimits }
   return {
     ...kept,
     ...rest,
     ...(newRole == null ? {} : { role: newRole }),
+    ...(newBudgets == null ? {} : { budgets: newBudgets }),
     ...(newInstructions == null ? {} : { instructions: newInstructions }),
     limits: {
       ...limits,

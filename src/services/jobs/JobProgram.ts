@@ -8,7 +8,8 @@ import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { type JobId, type JobTask, StepCall } from "../../domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
-import type { Budgeted } from "../routing/Budgets.ts"
+import type { Budgeted } from "../../domain/access/budgets.ts"
+import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter } from "../../domain/upstream/targets.ts"
 import type { Step } from "../../domain/jobs/step.ts"
 
@@ -20,6 +21,8 @@ export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   problem: Problem,
   /** Milliseconds after which a retry may succeed, if the upstream named a delay. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
+  /** When the budget renews that has too little left, in milliseconds since the epoch. */
+  renewsAt: Schema.optionalKey(Schema.Int),
   /** The call of the failed step and its cost, if known; stored with the step. */
   call: Schema.optionalKey(StepCall),
 }) {
@@ -44,8 +47,11 @@ export interface JobContext {
   readonly task: JobTask
   readonly mode: Mode
   readonly options: JobOptions
-  /** The budgets of the key of its caller; `undefined` if there are none. */
-  readonly budgeted?: Budgeted | undefined
+  /** The id of its caller's key. */
+  readonly key?: string | undefined
+  readonly labels: Labels
+  /** The budgets that its calls must fit. */
+  readonly budgeted: ReadonlyArray<Budgeted>
   /** The targets that the key of its caller permits; `undefined` permits all. */
   readonly models?: TargetFilter | undefined
   /** From 1; grows with retries after failures, not with crashes. */

@@ -73,6 +73,7 @@ const WorkRow = Schema.Struct({
   attempt: Schema.Int,
   task: storedJson(JobTask),
   options: storedJson(JobOptions),
+  metadata: storedJson(Metadata),
   key_id: Schema.NullOr(Schema.String),
   key_budgets: Schema.NullOr(storedJson(Budgets)),
   /** The targets that the key of its caller permits. */

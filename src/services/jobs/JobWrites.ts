@@ -11,7 +11,7 @@ import type { JobResult } from "../../domain/jobs/modes.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
-import { databaseTime } from "./databaseTime.ts"
+import { databaseTime } from "../databaseTime.ts"
 import { afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
@@ -47,8 +47,8 @@ export class JobWrites extends Context.Service<
     readonly end: (lease: Lease, ending: Ending) => Fenced
     /** Queues the job for a delayed retry, or ends it if a retry cannot help or it has been failing for too long. */
     readonly fail: (lease: Lease, failure: Failure) => Fenced
-    /** Puts the job back unchanged, due at once. This uses no attempt. */
-    readonly release: (lease: Lease) => Fenced
+    /** Puts the job back unchanged, due at once or after a wait. This uses no attempt. */
+    readonly release: (lease: Lease, wait?: Duration.Duration) => Fenced
   }
 >()("sealgate/services/jobs/JobWrites") {
   static readonly layer = Layer.effect(
@@ -96,9 +96,9 @@ export class JobWrites extends Context.Service<
           return true
         }, unavailable),
 
-        release: Effect.fn("JobWrites.release")(function* (lease) {
+        release: Effect.fn("JobWrites.release")(function* (lease, wait = Duration.zero) {
           const rows = yield* sql`
-            UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${now}, ran_ms = ${yield* ranMs(lease)}
+            UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${now} + ${Duration.toMillis(wait)}, ran_ms = ${yield* ranMs(lease)}
             WHERE ${heldBy(sql, lease)} RETURNING id`
           if (rows.length > 0) yield* queue.wake
           return rows.length > 0

@@ -18,6 +18,7 @@ import {
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Ledger } from "../routing/Ledger.ts"
+import { databaseTime } from "../databaseTime.ts"
 import { spanned } from "../spans.ts"
 import { unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { makeEnqueue } from "./enqueue.ts"
@@ -131,9 +132,10 @@ export class Jobs extends Context.Service<
         }, unavailable),
 
         queueState: Effect.gen(function* () {
-          // A job that waits for a retry is no sign of too few workers.
+          // A job that waits for a retry, or for the renewal of a budget, is no sign of too few workers.
           const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
-            SELECT status, COUNT(*) AS jobs, MIN(CASE WHEN failing_since IS NULL THEN created_at END) AS oldest
+            SELECT status, COUNT(*) AS jobs, MIN(
+                CASE WHEN failing_since IS NULL AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest
             FROM jobs WHERE finished_at IS NULL GROUP BY status`
           const now = yield* Clock.currentTimeMillis
           const queued = rows.find((row) => row.status === "queued")

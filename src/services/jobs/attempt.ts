@@ -2,6 +2,8 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
+import type { Budgeted } from "../../domain/access/budgets.ts"
+import { labelsOf } from "../../domain/routing/labels.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
@@ -62,6 +64,10 @@ export const makeAttempt = Effect.gen(function* () {
     if (failure === undefined) yield* logDefect(outcome.cause)
     const problem = failure?.problem ?? INTERNAL
     yield* logFailure(problem)
+    if (failure?.renewsAt !== undefined && lease.job.options.on_budget === "wait") {
+      const wait = Duration.millis(Math.max(0, failure.renewsAt - clock.currentTimeMillisUnsafe()))
+      return yield* persistently(writes.release(lease, wait))
+    }
     const retryAfter = Duration.millis(failure?.retryAfterMs ?? 0)
     return yield* persistently(writes.fail(lease, { problem, retryAfter, isFault: failure === undefined }))
   })
@@ -80,7 +86,7 @@ export const makeAttempt = Effect.gen(function* () {
 })
 
 /** The facts of a job for its program. */
-const jobFacts = ({ key_budgets, key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step"> => ({
+const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step"> => ({
   jobId: job.id,
   tenant: job.tenant,
   agent: job.agent,
@@ -89,9 +95,23 @@ const jobFacts = ({ key_budgets, key_id, key_models, ...job }: Lease["job"]): Om
   options: job.options,
   attempt: job.attempt,
   traceId: storedSpan(job.traceparent).traceId,
-  budgeted: key_id === null || key_budgets === null ? undefined : { owner: key_id, budgets: key_budgets },
+  key: key_id ?? undefined,
+  labels: labelsOf(job.metadata),
+  budgeted: budgetsOf({ key_id, ...job }),
   models: key_models ?? undefined,
 })
+
+/** The budgets of a job's agent and key, as they were when it was enqueued. */
+const budgetsOf = ({
+  agent,
+  key_budgets,
+  key_id,
+}: Pick<Lease["job"], "agent" | "key_budgets" | "key_id">): ReadonlyArray<Budgeted> => [
+  ...(agent.budgets === undefined ? [] : [{ owner: { kind: "agent" as const, id: agent.id }, budgets: agent.budgets }]),
+  ...(key_id === null || key_budgets === null
+    ? []
+    : [{ owner: { kind: "key" as const, id: key_id }, budgets: key_budgets }]),
+]
 
 /** The longest delay between retries of a write: the worker is idle meanwhile. */
 const MAX_RETRY_DELAY = Duration.seconds(1)

@@ -2,7 +2,7 @@
 import type { SqlClient, Statement } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { givenRows } from "../storedRows.ts"
-import { databaseTime } from "./databaseTime.ts"
+import { databaseTime } from "../databaseTime.ts"
 
 interface Choice {
   /** Most jobs to begin. */

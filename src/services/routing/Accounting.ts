@@ -4,6 +4,8 @@ import { ruleOf } from "../../domain/upstream/failures.ts"
 import type { StepCall } from "../../domain/jobs/job.ts"
 import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/routing/money.ts"
 import type { RoutingSettings } from "../../domain/routing/routing.ts"
+import type { Labels } from "../../domain/routing/labels.ts"
+import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
@@ -13,6 +15,8 @@ export interface Account {
   readonly tenant: string
   readonly job: string | null
   readonly agent: string | null
+  readonly key: string | null
+  readonly labels: Labels
   readonly mode: string | null
   readonly role: CallRecord["role"]
   /** Whether the call exists only because of routing: its cost counts, but it has no baseline. */
@@ -46,12 +50,8 @@ export const recordsOf = (
       at: attempt.startedAt,
       requestId,
       first: index === 0,
-      tenant: account.tenant,
-      job: account.job,
-      agent: account.agent,
-      mode: account.mode,
+      ...columnsOf(account),
       strategy: settings.strategy,
-      role: account.role,
       provider: attempt.provider,
       model: attempt.model,
       servedModel: attempt.servedModel,
@@ -59,6 +59,7 @@ export const recordsOf = (
       priceVersion: quote?.version ?? null,
       cost: costOf(quote?.prices ?? null, tokens),
       charged: attempt.charged,
+      estimated: attempt.charged.tokens !== (tokens?.input ?? 0) + (tokens?.output ?? 0),
       baseline: costOf(baseline, counts ? tokens : NO_TOKENS),
       latency: attempt.finishedAt - attempt.startedAt,
       ttft: attempt.timeToFirstTokenMs,
@@ -66,6 +67,50 @@ export const recordsOf = (
     }
   })
 }
+
+const columnsOf = ({ agent, job, key, labels, mode, role, tenant }: Account) => ({
+  tenant,
+  job,
+  agent,
+  key,
+  labels,
+  mode,
+  role,
+})
+
+/** A request under way: all that is known of it if its process dies. */
+export interface Asked {
+  readonly account: Account
+  readonly strategy: RoutingSettings["strategy"]
+  /** The first target that it may go to. */
+  readonly target: TargetName
+}
+
+/** The row of a request whose process died, so that its usage is unknown; `at` is when it began. */
+export const lostRecord = (
+  id: string,
+  at: number,
+  { account, strategy, target }: Asked,
+  charged: CallRecord["charged"],
+): CallRecord => ({
+  id: `${id}-lost`,
+  at,
+  requestId: id,
+  first: true,
+  ...columnsOf(account),
+  strategy,
+  ...target,
+  servedModel: null,
+  tokens: null,
+  priceVersion: null,
+  cost: null,
+  charged,
+  estimated: true,
+  baseline: null,
+  latency: 0,
+  ttft: null,
+  outcome: "interrupted",
+})
 
 /** The sum of a step's calls; `undefined` if there were none. Provider and model are those of the last one. */
 export const stepCallOf = (records: ReadonlyArray<CallRecord>): StepCall | undefined => {

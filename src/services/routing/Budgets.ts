@@ -1,122 +1,116 @@
 /**
- * Budgets of keys. Before a call its worst case is added to every budget of the key in one statement, or to none;
- * afterwards the unused part is taken back. A reservation that a crash leaves behind counts as spent: its call may have
- * been paid for. So no crash, timeout or silent provider lets a key exceed a budget.
+ * Budgets. Before a call its worst case is reserved in every budget that it must fit, or in none; afterwards what it used
+ * is spent, and the rest is free again. A reservation has a lease, which its process renews while the call runs: after a
+ * crash it ends with the lease, and counts as spent. So no crash, timeout or silent provider lets a call exceed a budget.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { type Budget, BudgetExhausted, renewalOf, startOf } from "../../domain/access/budgets.ts"
+import type { BudgetUse, Budgeted, BudgetExhausted } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { MAX_SUM } from "../../domain/routing/money.ts"
-import { givenRows, unavailable } from "../storedRows.ts"
+import { databaseTime } from "../databaseTime.ts"
+import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import type { Asked } from "./Accounting.ts"
+import { CurrentReservation } from "./CurrentReservation.ts"
+import type { Ledger } from "./Ledger.ts"
+import { makeReport } from "./budgetUse.ts"
+import { makeEndLost } from "./lostReservations.ts"
+import { type Amount, limitsOf, type Reservation } from "./Reservation.ts"
+import { makeReserve } from "./reserving.ts"
+import { makeSettle } from "./settling.ts"
 
-/** Whose budgets a call must fit. */
-export interface Budgeted {
-  /** The key's id. */
-  readonly owner: string
-  readonly budgets: ReadonlyArray<Budget>
+/** What is asked, the budgets that it must fit, and its worst case. */
+export interface Planned {
+  readonly budgeted: ReadonlyArray<Budgeted>
+  readonly worst: Amount
+  readonly asked: Asked
 }
 
-/** `cost` in micro-USD. */
-export interface Amount {
-  readonly cost: number
-  readonly tokens: number
-}
+/** A reservation that is not renewed for this long is that of a dead process. */
+const LEASE = Duration.seconds(15)
+const RENEW_EVERY = Duration.seconds(5)
 
 export class Budgets extends Context.Service<
   Budgets,
   {
-    /** Reserves `worst`, runs `call`, and settles at what `used` returns then, also if the call fails or is interrupted. */
+    /** Reserves the worst case, runs `call`, and settles at what `used` returns then, also if the call fails or is interrupted. */
     readonly within: <A, E>(
-      budgeted: Budgeted,
-      worst: Amount,
+      planned: Planned,
       call: Effect.Effect<A, E>,
       used: () => Amount,
     ) => Effect.Effect<A, E | BudgetExhausted | StorageUnavailable>
+    /** The use of these budgets in their present periods. */
+    readonly report: (budgeted: ReadonlyArray<Budgeted>) => Effect.Effect<ReadonlyArray<BudgetUse>, StorageUnavailable>
   }
 >()("sealgate/services/routing/Budgets") {
-  static readonly layer = Layer.effect(
+  static readonly layer: Layer.Layer<Budgets, StorageUnavailable, SqlClient.SqlClient | Ledger> = Layer.effect(
     Budgets,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const given = givenRows(sql, COLUMNS)
-      const names = sql.literal(Object.keys(COLUMNS).join(", "))
-      type Row = Parameters<typeof given>[0][number]
-
-      const rowsOf = ({ budgets, owner }: Budgeted, { cost, tokens }: Amount, now: number) =>
-        budgets.map(
-          ({ max_cost_micro_usd = MAX_SUM, max_tokens = MAX_SUM, per }) =>
-            ({
-              owner,
-              per,
-              since: startOf(per, now),
-              cost,
-              tokens,
-              cost_limit: max_cost_micro_usd,
-              tokens_limit: max_tokens,
-            }) satisfies Row,
-        )
-
-      /** Fails unless every budget took the amount; the transaction then leaves none changed. */
-      const reserve = Effect.fnUntraced(
-        function* (budgeted: Budgeted, worst: Amount, now: number) {
-          const rows = rowsOf(budgeted, worst, now)
-          const taken = yield* sql<{ per: string }>`INSERT INTO budget_use (${names})
-          SELECT ${names} FROM ${given(rows)} WHERE cost <= cost_limit AND tokens <= tokens_limit ORDER BY per
-          ON CONFLICT (owner, per, since) DO UPDATE SET
-            cost = budget_use.cost + excluded.cost, tokens = budget_use.tokens + excluded.tokens,
-            cost_limit = excluded.cost_limit, tokens_limit = excluded.tokens_limit
-          WHERE budget_use.cost + excluded.cost <= excluded.cost_limit
-            AND budget_use.tokens + excluded.tokens <= excluded.tokens_limit
-          RETURNING per`
-          const full = budgeted.budgets.find(({ per }) => !taken.some((row) => row.per === per))
-          if (full === undefined) return
-          const [use] = yield* sql<Amount>`SELECT cost, tokens FROM budget_use
-          WHERE owner = ${budgeted.owner} AND per = ${full.per} AND since = ${startOf(full.per, now)}`
-          const left = (limit: number | undefined, used = 0) => (limit === undefined ? null : Math.max(0, limit - used))
-          const renewsAt = renewalOf(full.per, now)
-          return yield* new BudgetExhausted({
-            per: full.per,
-            leftCost: left(full.max_cost_micro_usd, use?.cost),
-            leftTokens: left(full.max_tokens, use?.tokens),
-            ...(renewsAt === undefined ? {} : { renewsAt }),
-          })
-        },
-        sql.withTransaction,
-        unavailable,
-      )
-
-      const settle = (budgeted: Budgeted, worst: Amount, used: Amount, now: number) => {
-        const change = { cost: used.cost - worst.cost, tokens: used.tokens - worst.tokens }
-        return sql`UPDATE budget_use SET cost = budget_use.cost + given.cost, tokens = budget_use.tokens + given.tokens
-          FROM ${given(rowsOf(budgeted, change, now))}
-          WHERE budget_use.owner = given.owner AND budget_use.per = given.per AND budget_use.since = given.since`
-      }
-
-      return Budgets.of({
-        within: (budgeted, worst, call, used) =>
-          Effect.uninterruptibleMask((restore) =>
-            Effect.gen(function* () {
-              const now = yield* Clock.currentTimeMillis
-              yield* reserve(budgeted, worst, now)
-              return yield* Effect.ensuring(
-                restore(call),
-                // If the write fails, which is logged, the reservation stays: it counts as spent.
-                Effect.suspend(() => Effect.ignore(unavailable(settle(budgeted, worst, used(), now)))),
-              )
-            }),
-          ),
-      })
-    }),
+    Effect.suspend(() => unavailable(make)),
   )
 }
 
-const COLUMNS = {
-  owner: "TEXT",
-  per: "TEXT",
-  since: "BIGINT",
-  cost: "BIGINT",
-  tokens: "BIGINT",
-  cost_limit: "BIGINT",
-  tokens_limit: "BIGINT",
-} as const
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const holder = SecureRandom.uuidV7Unsafe()
+  const lease = Duration.toMillis(LEASE)
+  const reserve = yield* makeReserve(holder, lease)
+  const settle = yield* makeSettle(holder)
+  const open = new Set<string>()
+
+  // The embedded database has one process: every reservation from before its start is that of a dead one.
+  yield* sql.onDialectOrElse({
+    sqlite: () => sql`UPDATE budget_reservations SET until = 0`,
+    orElse: () => Effect.void,
+  })
+  const renew = makeRenew(sql, { holder, lease, open })
+  const endLost = yield* makeEndLost(holder, lease, settle)
+  yield* Effect.forkScoped(
+    Effect.repeat(Effect.andThen(Effect.ignore(renew), Effect.ignore(endLost)), Schedule.spaced(RENEW_EVERY)),
+  )
+
+  /** If the write fails, which is logged, the reservation ends with its lease. */
+  const end = ({ id, limits, worst }: Reservation, used: Amount) =>
+    Effect.ignore(unavailableUnlimited(settle({ id, uses: limits, worst, used })))
+
+  return Budgets.of({
+    report: makeReport(sql),
+    within: ({ asked, budgeted, worst }, call, used) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          const at = yield* Clock.currentTimeMillis
+          const id = SecureRandom.uuidV7Unsafe()
+          const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
+          const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
+            // It may have been written nevertheless.
+            Effect.forkDetach(end(reservation, { cost: 0, tokens: 0 })),
+          )
+          if (refusal !== null) return yield* refusal
+          open.add(id)
+          return yield* Effect.ensuring(
+            Effect.provideService(restore(call), CurrentReservation, id),
+            Effect.suspend(() => {
+              open.delete(id)
+              return end(reservation, used())
+            }),
+          )
+        }),
+      ),
+  })
+})
+
+/** Returns an effect that renews the leases of these reservations. */
+const makeRenew = (
+  sql: SqlClient.SqlClient,
+  { holder, lease, open }: { readonly holder: string; readonly lease: number; readonly open: ReadonlySet<string> },
+) => {
+  const given = givenRows(sql, { id: "TEXT" })
+  // Rows that are being settled are skipped: waiting for them could deadlock.
+  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR NO KEY UPDATE SKIP LOCKED`, orElse: () => sql`` })
+  return Effect.suspend(() =>
+    open.size === 0
+      ? Effect.void
+      : unavailable(sql`UPDATE budget_reservations SET until = ${databaseTime(sql)} + ${lease} WHERE id IN (
+          SELECT id FROM budget_reservations WHERE holder = ${holder} AND id IN (SELECT id FROM ${given([...open].map((id) => ({ id })))})
+          ${skipLocked})`),
+  )
+}

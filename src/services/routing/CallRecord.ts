@@ -1,4 +1,5 @@
 /** One row of the ledger. */
+import type { Labels } from "../../domain/routing/labels.ts"
 import type { Tokens } from "../../domain/routing/money.ts"
 import type { Role, Strategy } from "../../domain/routing/routing.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
@@ -14,6 +15,9 @@ export interface CallRecord {
   readonly tenant: string
   readonly job: string | null
   readonly agent: string | null
+  /** The id of the caller's key. */
+  readonly key: string | null
+  readonly labels: Labels
   readonly mode: string | null
   readonly strategy: Strategy
   readonly role: Role
@@ -25,8 +29,10 @@ export interface CallRecord {
   readonly tokens: Tokens | null
   readonly priceVersion: string | null
   readonly cost: number | null
-  /** Its charge against the job's limits: estimated if tokens or cost are unknown. */
+  /** Its charge against limits and budgets. */
   readonly charged: { readonly tokens: number; readonly cost: number }
+  /** Whether the charge is an estimate, because the usage is unknown or cannot be true. */
+  readonly estimated: boolean
   /** The cost of the same tokens at the baseline; 0 for a call that the baseline would not have made. */
   readonly baseline: number | null
   readonly latency: number

@@ -9,6 +9,7 @@ import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
+import { CurrentReservation } from "./CurrentReservation.ts"
 import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
 
 const sums = {
@@ -63,7 +64,7 @@ export class Ledger extends Context.Service<
       const callNames = sql.literal(Object.keys(CALL_COLUMNS).join(", "))
       const hourNames = sql.literal(Object.keys(HOUR_COLUMNS).join(", "))
 
-      const enter = (rows: ReadonlyArray<CallRecord>): Effect.Effect<unknown, SqlError.SqlError> => {
+      const enter = (rows: ReadonlyArray<Entry>): Effect.Effect<unknown, SqlError.SqlError> => {
         const addCalls = sql`INSERT INTO ledger_calls (${callNames}) SELECT ${callNames} FROM ${calls(rows.map(columnsOf))}`
         const sums = hourlySums(rows).map((sums) => ({ ...sums, writer }))
         const addHours = sql`INSERT INTO ledger_hours (${hourNames}) SELECT ${hourNames} FROM ${hours(sums)} WHERE TRUE
@@ -79,14 +80,15 @@ export class Ledger extends Context.Service<
         return (yield* sql`SELECT id FROM ledger_calls WHERE id IN ${sql.in(ids)}`).length === ids.length
       })
 
-      const enterTogether = yield* makeBatched<ReadonlyArray<CallRecord>, ReadonlyArray<CallRecord>>({
+      const enterTogether = yield* makeBatched<ReadonlyArray<Entry>, ReadonlyArray<Entry>>({
         run: (requests) => Effect.as(enter(requests.flat()), requests),
       })
 
       const record = Effect.fnUntraced(
         function* (rows: ReadonlyArray<CallRecord>) {
           if (rows.length === 0) return
-          const entered = yield* Effect.result(enterTogether(rows))
+          const reservation = yield* CurrentReservation
+          const entered = yield* Effect.result(enterTogether(rows.map((row) => ({ ...row, reservation }))))
           if (Result.isSuccess(entered)) return
           const error = entered.failure
           // A retry after a commit whose answer was lost: the rows are already there, and so are their sums.
@@ -111,6 +113,11 @@ export class Ledger extends Context.Service<
       return Ledger.of({ record, spent })
     }),
   )
+}
+
+interface Entry extends CallRecord {
+  /** The reservation that it is charged to. */
+  readonly reservation: string | null
 }
 
 const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
@@ -144,6 +151,10 @@ const CALL_COLUMNS = {
   latency_ms: "BIGINT",
   ttft_ms: "BIGINT",
   outcome: "TEXT",
+  key_id: "TEXT",
+  labels: "TEXT",
+  estimated: "BIGINT",
+  reservation_id: "TEXT",
 } as const
 
 const HOUR_COLUMNS = {
@@ -157,7 +168,7 @@ const HOUR_COLUMNS = {
   ...Record.map(SUMS_OF_CALLS, () => "BIGINT" as const),
 } as const
 
-const columnsOf = (row: CallRecord) => ({
+const columnsOf = ({ reservation, ...row }: Entry) => ({
   id: row.id,
   at: row.at,
   request_id: row.requestId,
@@ -182,4 +193,8 @@ const columnsOf = (row: CallRecord) => ({
   latency_ms: row.latency,
   ttft_ms: row.ttft,
   outcome: row.outcome,
+  key_id: row.key,
+  labels: Record.isEmptyRecord(row.labels) ? null : JSON.stringify(row.labels),
+  estimated: row.estimated ? 1 : 0,
+  reservation_id: reservation,
 })

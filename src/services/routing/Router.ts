@@ -1,15 +1,17 @@
 /** Chooses the targets of a request, calls them in that order, and learns how they want to be asked. */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
+import type { Budgeted } from "../../domain/access/budgets.ts"
 import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Spending, UNLIMITED, worstCase } from "./Allowance.ts"
-import { type Budgeted, Budgets } from "./Budgets.ts"
-import { makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
+import { Budgets } from "./Budgets.ts"
+import { accountOf, makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
 import { type Dialect, Dialects, LEARNED_FOR, namedIn, nameOf } from "./Dialects.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
@@ -28,6 +30,7 @@ export class Router extends Context.Service<
       const upstream = yield* Upstream
       const clock = yield* Clock.Clock
       const budgets = yield* Budgets
+      const tenantBudgets = yield* TenantBudgets
       const times = new FirstTokenTimes()
       const dialects = new Dialects()
 
@@ -48,7 +51,7 @@ export class Router extends Context.Service<
           const now = clock.currentTimeMillisUnsafe()
           const pricesOf = (target: TargetName, served?: string | null) =>
             priceOf(settings, target, now, served)?.prices ?? null
-          const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf, request.budgeted !== undefined)
+          const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf, isBudgeted(request.budgeted))
           onSpending(spending)
           const route = { settings, request, targets, escalateBelow, spending }
           const known = dialects.of(first, momentOf(clock))
@@ -81,7 +84,7 @@ export class Router extends Context.Service<
 
       const callBudgeted = makeCallBudgeted(budgets, clock, callFitting)
 
-      const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
+      const callInTenant = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
         Effect.flatMap(config.current, (settings) => {
           const { budgeted } = request
           const { calls, cost, tokens } = request.allowance ?? UNLIMITED
@@ -89,15 +92,20 @@ export class Router extends Context.Service<
           const allowance = { calls, tokens, cost: hasMoney(budgeted) ? Math.min(cost, MAX_SUM) : cost }
           const conditions = { upstream, times, now: clock.currentTimeMillisUnsafe() }
           return Effect.flatMap(chooseTargets(settings, { ...request, allowance }, conditions), (fitting) =>
-            budgeted === undefined
-              ? callFitting(settings, request, fitting)
-              : callBudgeted(settings, request, fitting, budgeted),
+            isBudgeted(budgeted)
+              ? callBudgeted(settings, request, fitting, budgeted)
+              : callFitting(settings, request, fitting),
           )
-        }).pipe(spanned("Router.call"))
+        })
+
+      const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
+        Effect.flatMap(tenantBudgets.ofCall(request.tenant), (ofTenant) =>
+          callInTenant({ ...request, budgeted: [...ofTenant, ...(request.budgeted ?? [])] }),
+        ).pipe(spanned("Router.call"))
 
       return Router.of({ call })
     }),
-  ).pipe(Layer.provide(Budgets.layer))
+  ).pipe(Layer.provide([Budgets.layer, TenantBudgets.layer]))
 }
 
 type CallFitting = (
@@ -125,10 +133,15 @@ const makeNoteDialect =
       )
     })
 
-/** Returns a call within the budgets of the caller's key. */
+/** Returns a call within the budgets of its tenant, agent and key. */
 const makeCallBudgeted =
   (budgets: Budgets["Service"], clock: Clock.Clock, callFitting: CallFitting) =>
-  (settings: RoutingSettings, request: RouterRequest, fitting: ReadonlyArray<Target>, budgeted: Budgeted) => {
+  (
+    settings: RoutingSettings,
+    request: RouterRequest,
+    fitting: ReadonlyArray<Target>,
+    budgeted: ReadonlyArray<Budgeted>,
+  ) => {
     const now = clock.currentTimeMillisUnsafe()
     const worst = worstCase(request.completion, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
     const { calls, cost, tokens } = request.allowance ?? UNLIMITED
@@ -139,11 +152,18 @@ const makeCallBudgeted =
     }
     let spending: Spending | undefined
     const answered = callFitting(settings, { ...request, allowance }, fitting, (made) => (spending = made))
-    return budgets.within(budgeted, worst, answered, () => spending?.charged ?? { cost: 0, tokens: 0 })
+    const [target] = fitting
+    if (target === undefined) return answered
+    const { model, provider } = target
+    const asked = { account: accountOf(request), strategy: settings.strategy, target: { provider, model } }
+    return budgets.within({ budgeted, worst, asked }, answered, () => spending?.charged ?? { cost: 0, tokens: 0 })
   }
 
-const hasMoney = (budgeted: Budgeted | undefined): boolean =>
-  budgeted?.budgets.some((budget) => budget.max_cost_micro_usd !== undefined) ?? false
+const isBudgeted = (budgeted: ReadonlyArray<Budgeted> | undefined): budgeted is ReadonlyArray<Budgeted> =>
+  budgeted !== undefined && budgeted.length > 0
+
+const hasMoney = (budgeted: ReadonlyArray<Budgeted> | undefined): boolean =>
+  budgeted?.some(({ budgets }) => budgets.some((budget) => budget.max_cost_micro_usd !== undefined)) ?? false
 
 /** Outcomes whose cause may be the `response_format` or the output limit. */
 const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])

@@ -1,10 +1,12 @@
 /** Calls the chosen targets and enters every call in the ledger before the answer is returned. */
 import { Cause, type Context, Effect, Exit, Option, Schedule } from "effect"
+import type { Budgeted } from "../../domain/access/budgets.ts"
 import type { StepCall } from "../../domain/jobs/job.ts"
 import type { Mode } from "../../domain/jobs/modes.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
+import type { Labels } from "../../domain/routing/labels.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
@@ -12,7 +14,6 @@ import { Upstream } from "../upstream/Upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { Spending } from "./Allowance.ts"
 import { type Answer, AnswerDraft } from "./AnswerDraft.ts"
-import type { Budgeted } from "./Budgets.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { Ledger } from "./Ledger.ts"
@@ -30,8 +31,11 @@ export interface RouterRequest extends TargetRequirements {
   readonly job?: string | undefined
   readonly agent?: string | undefined
   readonly mode?: Mode | undefined
+  /** The id of the caller's key. */
+  readonly key?: string | undefined
+  readonly labels?: Labels | undefined
   /** The budgets that the call must fit. */
-  readonly budgeted?: Budgeted | undefined
+  readonly budgeted?: ReadonlyArray<Budgeted> | undefined
   /** The authors of the answers to judge: the targets with the least in common with them come first. */
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
   /** How often the answer was escalated: a cascade skips as many of its cheapest targets. */
@@ -141,11 +145,14 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
 /** Retries the ledger for 5 seconds: without the row of a paid call, the job would pay for it again. */
 const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
 
-const accountOf = ({ agent, extra, job, mode, role, tenant }: RouterRequest): Account => ({
+/** The columns of the ledger that a request's calls share. */
+export const accountOf = ({ agent, extra, job, key, labels, mode, role, tenant }: RouterRequest): Account => ({
   tenant,
   role,
   job: job ?? null,
   agent: agent ?? null,
+  key: key ?? null,
+  labels: labels ?? {},
   mode: mode ?? null,
   extra: extra ?? false,
 })

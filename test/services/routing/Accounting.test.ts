@@ -53,11 +53,22 @@ describe("the rows of a request", () => {
   test("hold everything about each call", {}, (upstream) =>
     Effect.gen(function* () {
       upstream.script = () => ({ usage: usage(1000, 100, 800), servedModel: "large-2026-01-01", ttft: 40 })
-      const routed = yield* call({ job: "job-1", agent: "agent-1", mode: "verified", role: "critic" })
+      const routed = yield* call({
+        job: "job-1",
+        agent: "agent-1",
+        key: "key-1",
+        labels: { team: "docs" },
+        mode: "verified",
+        role: "critic",
+      })
       const [row] = yield* ledgerRows
       const { at: _at, id: _id, request_id: _request, ...rest } = { ...row }
       assert.deepStrictEqual(rest, {
         first_of_request: 1,
+        estimated: 0,
+        key_id: "key-1",
+        labels: '{"team":"docs"}',
+        reservation_id: null,
         tenant: "acme",
         job_id: "job-1",
         agent_id: "agent-1",

@@ -5,11 +5,16 @@ import { SqlClient } from "effect/sql"
 import { call, routing, settings, target } from "./RouterFixture.ts"
 import { type Reply, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
 
-const budgeted = (owner: string) => ({ owner, budgets: [{ per: "total", max_cost_micro_usd: 400_000 } as const] })
+const budgeted = (id: string) => [
+  { owner: { kind: "key" as const, id }, budgets: [{ per: "total" as const, max_cost_micro_usd: 400_000 }] },
+]
 
 const spentBy = (owner: string) =>
   SqlClient.SqlClient.use((sql) =>
-    Effect.map(sql<{ cost: number }>`SELECT cost FROM budget_use WHERE owner = ${owner}`, ([row]) => row?.cost),
+    Effect.map(
+      sql<{ cost: number }>`SELECT spent_cost AS cost FROM budget_use WHERE owner = ${`key:${owner}`}`,
+      ([row]) => row?.cost,
+    ),
   )
 
 const upstreamOf = (reply: Reply) => new ScriptedUpstream([status("provider1"), status("provider2")], () => reply)

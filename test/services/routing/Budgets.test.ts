@@ -1,35 +1,63 @@
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import type { Budget } from "../../../src/domain/access/budgets.ts"
-import { Budgets } from "../../../src/services/routing/Budgets.ts"
+import type { Budget, BudgetOwner } from "../../../src/domain/access/budgets.ts"
+import { Budgets, type Planned } from "../../../src/services/routing/Budgets.ts"
+import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { callRecord } from "./callRecords.ts"
 
-const budgeted = (...budgets: ReadonlyArray<Budget>) => ({ owner: "key", budgets })
-const used = (cost: number, tokens = 0) => ({ cost, tokens })
+const ASKED: Planned["asked"] = {
+  account: {
+    tenant: "acme",
+    job: "job",
+    agent: null,
+    key: "key",
+    labels: { team: "a" },
+    mode: null,
+    role: "proposer",
+    extra: false,
+  },
+  strategy: "cost",
+  target: { provider: "provider1", model: "small" },
+}
+const amount = (cost: number, tokens = 0) => ({ cost, tokens })
+const of = (kind: BudgetOwner["kind"], ...budgets: ReadonlyArray<Budget>) => ({ owner: { kind, id: kind }, budgets })
+const planned = (worst: Planned["worst"], ...budgeted: Planned["budgeted"]): Planned => ({
+  budgeted,
+  worst,
+  asked: ASKED,
+})
 
 const stored = SqlClient.SqlClient.use(
-  (sql) => sql<{ per: string; cost: number; tokens: number }>`SELECT per, cost, tokens FROM budget_use ORDER BY per`,
+  (sql) => sql<{ owner: string; spent_cost: number; spent_tokens: number; reserved_cost: number }>`
+    SELECT owner, spent_cost, spent_tokens, reserved_cost FROM budget_use ORDER BY owner, per`,
 )
+const spent = Effect.map(stored, (rows) => rows.map(({ spent_cost }) => spent_cost))
+const reservations = SqlClient.SqlClient.use((sql) => sql`SELECT id FROM budget_reservations`)
 
 describeDatabases("budgets", (database) => {
+  const storage = Layer.provideMerge(Ledger.layer, database.layer)
   const test = <E>(name: string, body: Effect.Effect<void, E, Budgets | SqlClient.SqlClient>) =>
-    it.effect(name, () => Effect.provide(body, Layer.provideMerge(Budgets.layer, database.layer)))
+    it.effect(name, () => Effect.provide(body, Layer.provideMerge(Budgets.layer, storage)))
 
   it.effect("let exactly the affordable calls of 1,000 concurrent ones of three processes through", () =>
     Effect.gen(function* () {
       const layer = yield* database.create
-      const open = Effect.map(Layer.build(Layer.fresh(Layer.provideMerge(Budgets.layer, layer))), (context) => context)
+      const open = Layer.build(Layer.fresh(Layer.provideMerge(Budgets.layer, Layer.provideMerge(Ledger.layer, layer))))
       // SQLite has one process per file.
       const processes = database.kind === "sqlite" ? [yield* open] : [yield* open, yield* open, yield* open]
       let calls = 0
-      const whose = budgeted({ per: "day", max_cost_micro_usd: 1000 }, { per: "total", max_tokens: 10_000 })
+      const whose = [
+        of("tenant", { per: "total", max_tokens: 10_000 }),
+        of("key", { per: "day", max_cost_micro_usd: 1000 }),
+      ]
       const one = (index: number) => {
         const context = processes[index % processes.length] ?? Context.empty()
         const call = Effect.sync(() => void calls++)
         return Effect.exit(
-          Budgets.use((budgets) => budgets.within(whose, used(10, 50), call, () => used(10, 20))).pipe(
+          Budgets.use((budgets) => budgets.within(planned(amount(10, 50), ...whose), call, () => amount(10, 20))).pipe(
             Effect.provideContext(context as Context.Context<Budgets>), // Each has the service.
           ),
         )
@@ -39,9 +67,10 @@ describeDatabases("budgets", (database) => {
       assert.strictEqual(exits.filter(Exit.isSuccess).length, 100)
       const [first = Context.empty()] = processes
       const rows = yield* Effect.provideContext(stored, first as Context.Context<SqlClient.SqlClient>) // As above.
+      const used = { spent_cost: 1000, spent_tokens: 2000, reserved_cost: 0 }
       assert.deepStrictEqual(rows, [
-        { per: "day", cost: 1000, tokens: 2000 },
-        { per: "total", cost: 1000, tokens: 2000 },
+        { owner: "key:key", ...used },
+        { owner: "tenant:tenant", ...used },
       ])
     }),
   )
@@ -50,38 +79,110 @@ describeDatabases("budgets", (database) => {
     "reserve nothing of a budget if another has too little left, and say which, how much and when it renews",
     Effect.gen(function* () {
       const budgets = yield* Budgets
-      const whose = budgeted({ per: "hour", max_cost_micro_usd: 5 }, { per: "total", max_cost_micro_usd: 100 })
-      yield* budgets.within(whose, used(4), Effect.void, () => used(3))
-      const refused = yield* Effect.flip(budgets.within(whose, used(4), Effect.void, () => used(0)))
+      const whose = [
+        of("key", { per: "hour", max_cost_micro_usd: 5 }),
+        of("tenant", { per: "total", max_cost_micro_usd: 100 }),
+      ]
+      yield* budgets.within(planned(amount(4), ...whose), Effect.void, () => amount(3))
+      const refused = yield* Effect.flip(budgets.within(planned(amount(4), ...whose), Effect.void, () => amount(0)))
       assert.deepInclude(refused, {
         _tag: "BudgetExhausted",
+        owner: { kind: "key", id: "key" },
         per: "hour",
         leftCost: 2,
         renewsAt: 3_600_000,
         status: 429,
       })
-      assert.deepStrictEqual(
-        (yield* stored).map(({ cost }) => cost),
-        [3, 3],
-      )
+      assert.deepStrictEqual(yield* stored, [
+        { owner: "key:key", spent_cost: 3, spent_tokens: 0, reserved_cost: 0 },
+        { owner: "tenant:tenant", spent_cost: 3, spent_tokens: 0, reserved_cost: 0 },
+      ])
       yield* TestClock.adjust("1 hour")
-      yield* budgets.within(whose, used(4), Effect.void, () => used(4))
+      yield* budgets.within(planned(amount(4), ...whose), Effect.void, () => amount(4))
     }),
   )
 
   test(
-    "settle failed and interrupted calls at what they used",
+    "settle failed and interrupted calls at what they used, and a lying provider's at what it reports",
     Effect.gen(function* () {
       const budgets = yield* Budgets
-      const whose = budgeted({ per: "total", max_cost_micro_usd: 100 })
-      yield* Effect.flip(budgets.within(whose, used(40), Effect.fail("broken"), () => used(7)))
-      yield* Effect.exit(budgets.within(whose, used(40), Effect.interrupt, () => used(5)))
-      assert.deepStrictEqual(
-        (yield* stored).map(({ cost }) => cost),
-        [12],
-      )
-      const refused = yield* Effect.flip(budgets.within(whose, used(89), Effect.void, () => used(0)))
+      const plan = (cost: number) => planned(amount(cost), of("key", { per: "total", max_cost_micro_usd: 100 }))
+      yield* Effect.flip(budgets.within(plan(40), Effect.fail("broken"), () => amount(7)))
+      yield* Effect.exit(budgets.within(plan(40), Effect.interrupt, () => amount(5)))
+      assert.deepStrictEqual(yield* spent, [12])
+      const refused = yield* Effect.flip(budgets.within(plan(89), Effect.void, () => amount(0)))
       assert.deepInclude(refused, { per: "total", leftCost: 88, status: 402 })
+      yield* budgets.within(plan(10), Effect.void, () => amount(200))
+      assert.deepStrictEqual(yield* spent, [212])
+      const after = yield* Effect.flip(budgets.within(plan(1), Effect.void, () => amount(0)))
+      assert.deepInclude(after, { leftCost: 0 })
     }),
+  )
+
+  it.effect("end the reservations of a process that died: charged as the ledger says, or else as reserved", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const ledger = yield* Ledger
+      const start = Effect.map(Layer.build(Layer.fresh(Budgets.layer)), (context) => Context.get(context, Budgets))
+      const dead = yield* start
+      const begin = Effect.fnUntraced(function* (first: Effect.Effect<unknown>) {
+        const begun = yield* Deferred.make<void>()
+        const call = first.pipe(Effect.andThen(Deferred.succeed(begun, undefined)), Effect.andThen(Effect.never))
+        const plan = planned(amount(40, 400), of("key", { per: "total", max_cost_micro_usd: 100 }))
+        const fiber = yield* Effect.forkChild(dead.within(plan, call, () => amount(1)))
+        yield* Deferred.await(begun)
+        return fiber
+      })
+      const inFlight = yield* begin(Effect.void)
+      const answered = yield* begin(
+        Effect.orDie(ledger.record([callRecord({ at: 1, charged: { cost: 7, tokens: 70 } })])),
+      )
+      assert.strictEqual((yield* reservations).length, 2)
+      // A process of the embedded database needs no lease: it is the only one.
+      if (database.kind === "postgres") yield* sql`UPDATE budget_reservations SET until = 0`
+      yield* start
+      yield* Effect.repeat(reservations, { until: (rows) => rows.length === 0 })
+
+      const charged = [{ owner: "key:key", spent_cost: 47, spent_tokens: 470, reserved_cost: 0 }]
+      assert.deepStrictEqual(yield* stored, charged)
+      const estimates = yield* sql`SELECT key_id, labels, job_id, charged_cost, charged_tokens, cost, outcome
+        FROM ledger_calls WHERE estimated = 1`
+      assert.deepStrictEqual(
+        estimates.map((row) => ({ ...row })),
+        [
+          {
+            key_id: "key",
+            labels: '{"team":"a"}',
+            job_id: "job",
+            charged_cost: 40,
+            charged_tokens: 400,
+            cost: null,
+            outcome: "interrupted",
+          },
+        ],
+      )
+      // The process was alive after all: what it settles now is charged already.
+      yield* Effect.forEach([inFlight, answered], Fiber.interrupt)
+      assert.deepStrictEqual(yield* stored, charged)
+    }).pipe(Effect.provide(storage)),
+  )
+
+  it.effect("renew the reservations of calls that run for long", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const budgets = yield* Budgets
+      const plan = planned(amount(40), of("key", { per: "total", max_cost_micro_usd: 100 }))
+      const begun = yield* Deferred.make<void>()
+      const call = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const fiber = yield* Effect.forkChild(budgets.within(plan, call, () => amount(1)))
+      yield* Deferred.await(begun)
+      yield* sql`UPDATE budget_reservations SET until = until - 14000`
+      const until = sql<{ until: number }>`SELECT until FROM budget_reservations`
+      const before = (yield* until)[0]?.until ?? 0
+      yield* TestClock.adjust("5 seconds")
+      yield* Effect.repeat(until, { until: (rows) => (rows[0]?.until ?? 0) >= before + 14_000 })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* spent, [1])
+    }).pipe(Effect.provide(Layer.provideMerge(Budgets.layer, storage))),
   )
 })

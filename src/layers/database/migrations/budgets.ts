@@ -1,14 +1,34 @@
-/** The used and reserved amounts of each budget: one row per key and period, which begins at `since`. */
+/**
+ * The amounts of each budget: one row per owner and period, which begins at `since`. `room_*` is what the last
+ * reservation left below the limit: its check keeps concurrent reservations from exceeding a budget together. A
+ * reservation belongs to the process that is its `holder` until its lease ends at `until`, in the database's time.
+ */
 export const budgets: ReadonlyArray<string> = [
   `CREATE TABLE budget_use (
     owner TEXT NOT NULL,
     per TEXT NOT NULL,
     since BIGINT NOT NULL,
-    cost BIGINT NOT NULL,
-    tokens BIGINT NOT NULL,
-    cost_limit BIGINT NOT NULL,
-    tokens_limit BIGINT NOT NULL,
+    spent_cost BIGINT NOT NULL,
+    spent_tokens BIGINT NOT NULL,
+    reserved_cost BIGINT NOT NULL,
+    reserved_tokens BIGINT NOT NULL,
+    room_cost BIGINT NOT NULL CHECK (room_cost >= 0),
+    room_tokens BIGINT NOT NULL CHECK (room_tokens >= 0),
     PRIMARY KEY (owner, per, since)
   )`,
+  `CREATE TABLE budget_reservations (
+    id TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    until BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    cost BIGINT NOT NULL,
+    tokens BIGINT NOT NULL,
+    uses TEXT NOT NULL,
+    asked TEXT NOT NULL
+  )`,
   `ALTER TABLE jobs ADD COLUMN key_budgets TEXT`,
+  `ALTER TABLE ledger_calls ADD COLUMN key_id TEXT`,
+  `ALTER TABLE ledger_calls ADD COLUMN labels TEXT`,
+  `ALTER TABLE ledger_calls ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0`,
+  `ALTER TABLE ledger_calls ADD COLUMN reservation_id TEXT`,
 ]

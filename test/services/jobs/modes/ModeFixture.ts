@@ -54,6 +54,8 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
   mode: job.mode,
   options: job.options ?? {},
   attempt: 1,
+  labels: {},
+  budgeted: [],
   traceId: "0".repeat(32),
   step: stepOver(steps),
 })

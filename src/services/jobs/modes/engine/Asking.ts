@@ -92,7 +92,7 @@ interface Services {
 }
 
 export const makeAsking = (context: JobContext, { begun, ledger, router }: Services): Asking => {
-  const { agent, budgeted, jobId, mode, models, tenant } = context
+  const { agent, budgeted, jobId, key, labels, mode, models, tenant } = context
   const withinLimits = makeWithinLimits(context, ledger)
 
   /** Calls a model once, and announces the step as soon as its target is chosen. */
@@ -111,6 +111,8 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
       role,
       policy: agent.model_policy,
       keyPolicy: models,
+      key,
+      labels,
       budgeted,
       allowance,
       completion: { messages, ...withoutUndefined({ response_format }) },

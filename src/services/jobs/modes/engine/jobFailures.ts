@@ -32,7 +32,11 @@ export const routingFailure = (error: RouterError): JobFailure => {
     })
   }
   const { code, message, retryable, status } = error
-  return new JobFailure({ problem: makeProblem({ code, status, title: message, retryable }) })
+  const renewsAt = error._tag === "BudgetExhausted" ? error.renewsAt : undefined
+  return new JobFailure({
+    problem: makeProblem({ code, status, title: message, retryable }),
+    ...withoutUndefined({ renewsAt }),
+  })
 }
 
 /** The model declined the task. */

@@ -1,0 +1,48 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { TenantBudgets } from "../../domain/access/budgets.ts"
+import { AccessDenied } from "../../domain/access/identity.ts"
+import { KeyNotFound } from "../../domain/access/keys.ts"
+import { AgentNotFound } from "../../domain/jobs/agent.ts"
+import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
+import { AdminOnly, Authorization } from "./Authorization.ts"
+import { BudgetReport } from "./resources.ts"
+
+const MAX_ID = 64
+const Id = Schema.String.check(Schema.isMaxLength(MAX_ID))
+
+export class BudgetsApi extends HttpApiGroup.make("budgets")
+  .add(
+    HttpApiEndpoint.get("get", "/", {
+      query: {
+        key: Schema.optionalKey(Id.annotate({ description: "Id of the key whose budgets are asked for." })),
+        agent: Schema.optionalKey(Id.annotate({ description: "Id of the agent whose budgets are asked for." })),
+      },
+      success: BudgetReport,
+      error: [AccessDenied, KeyNotFound, AgentNotFound, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Read budgets",
+        description:
+          "The tenant's, or those of a `key` or an `agent`: what is spent, reserved for calls under way, and left. Other keys than the caller's need the role `manage`.",
+      }),
+    ),
+    HttpApiEndpoint.put("put", "/", {
+      payload: Schema.Struct({ budgets: TenantBudgets }),
+      success: BudgetReport,
+      error: [...BODY_PROBLEMS, StorageUnavailable],
+    })
+      .middleware(AdminOnly)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Replace the tenant's budgets",
+          description:
+            "Those of the caller's tenant, in force for its calls within a second. An empty list removes them.",
+        }),
+      ),
+  )
+  .middleware(Authorization)
+  .middleware(Refusals)
+  .prefix("/api/v1/budgets")
+  .annotateMerge(OpenApi.annotations({ title: "Budgets", description: "What tenants, agents and keys may spend." })) {}

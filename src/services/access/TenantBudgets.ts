@@ -1,0 +1,63 @@
+/** Budgets of tenants. */
+import { Cache, Context, Duration, Effect, Exit, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { type Budgeted, type TenantBudgets as Budgets, TenantBudgets as Document } from "../../domain/access/budgets.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { makeBatched } from "../batched.ts"
+import { decodeRows, encodeRow, givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+
+const Row = Schema.Struct({ tenant: Schema.String, budgets: Schema.fromJsonString(Document) })
+const decode = decodeRows("tenant_budgets", Row)
+const encode = encodeRow("tenant_budgets", Row)
+
+/** How long calls may use budgets that were changed. */
+const KNOWN_FOR = Duration.seconds(1)
+const MAX_KNOWN = 1000
+
+export class TenantBudgets extends Context.Service<
+  TenantBudgets,
+  {
+    readonly get: (tenant: string) => Effect.Effect<Budgets, StorageUnavailable>
+    /** Replaces all budgets of the tenant. */
+    readonly put: (tenant: string, budgets: Budgets) => Effect.Effect<void, StorageUnavailable>
+    /** The budgets that a call of the tenant must fit, up to a second old. */
+    readonly ofCall: (tenant: string) => Effect.Effect<ReadonlyArray<Budgeted>, StorageUnavailable>
+  }
+>()("sealgate/services/access/TenantBudgets") {
+  static readonly layer = Layer.effect(
+    TenantBudgets,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const given = givenRows(sql, { tenant: "TEXT" })
+      const find = yield* makeBatched<string, Budgets>({
+        run: Effect.fnUntraced(function* (tenants) {
+          const rows = yield* decode(
+            yield* sql`SELECT tenant, budgets FROM tenant_budgets
+              WHERE tenant IN (SELECT tenant FROM ${given(tenants.map((tenant) => ({ tenant })))})`,
+          )
+          const known = new Map(rows.map(({ budgets, tenant }) => [tenant, budgets]))
+          return tenants.map((tenant) => known.get(tenant) ?? [])
+        }),
+      })
+      const get = (tenant: string) => unavailableUnlimited(find(tenant))
+      const cache = yield* Cache.makeWith(get, {
+        capacity: MAX_KNOWN,
+        timeToLive: (exit) => (Exit.isSuccess(exit) ? KNOWN_FOR : Duration.zero),
+      })
+
+      return TenantBudgets.of({
+        get,
+        put: Effect.fnUntraced(function* (tenant, budgets) {
+          const row = yield* encode({ tenant, budgets })
+          yield* sql`INSERT INTO tenant_budgets ${sql.insert(row)}
+            ON CONFLICT (tenant) DO UPDATE SET budgets = excluded.budgets`
+          yield* Cache.invalidate(cache, tenant)
+        }, unavailable),
+        ofCall: (tenant) =>
+          Effect.map(Cache.get(cache, tenant), (budgets) =>
+            budgets.length === 0 ? [] : [{ owner: { kind: "tenant", id: tenant }, budgets }],
+          ),
+      })
+    }),
+  )
+}

@@ -1,0 +1,147 @@
+/**
+ * Reserves the worst cases of calls. Calls that are ready at the same time share a statement, which takes all of them or
+ * none; if it takes none, those that do not fit are refused, and the others try again.
+ */
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { BudgetExhausted, renewalOf } from "../../domain/access/budgets.ts"
+import { makeBatched } from "../batched.ts"
+import { databaseTime } from "../databaseTime.ts"
+import { givenRows } from "../storedRows.ts"
+import { makeReadUse, USE_COLUMNS, type Used } from "./budgetUse.ts"
+import { type Amount, costLimit, type Limit, type Reservation, tokensLimit, useKey, wantedOf } from "./Reservation.ts"
+
+type Answer = BudgetExhausted | null
+
+/** Returns a function that reserves, or answers why not. `lease` in milliseconds. */
+export const makeReserve = Effect.fnUntraced(function* (holder: string, lease: number) {
+  const sql = yield* SqlClient.SqlClient
+  const take = makeTake(sql, holder, lease)
+  const readUse = makeReadUse(sql)
+
+  const reserveAll = (
+    reservations: ReadonlyArray<Reservation>,
+  ): Effect.Effect<ReadonlyArray<Answer>, SqlError.SqlError> =>
+    Effect.gen(function* () {
+      if (yield* take(reservations)) return reservations.map(() => null)
+      const usedIn = yield* readUse(reservations.flatMap(({ limits }) => limits))
+      const refusals = refusalsOf(reservations, usedIn)
+      const fitting = reservations.filter((_, index) => refusals[index] === null)
+      if (fitting.length === 0) return refusals
+      // All fit by now, or would if their limits of one budget did not differ.
+      const isAgain = fitting.length === reservations.length && fitting.length > 1
+      const answers = isAgain
+        ? (yield* Effect.forEach(fitting, (each) => reserveAll([each]))).flat()
+        : yield* reserveAll(fitting)
+      let next = 0
+      return refusals.map((refusal) => refusal ?? answers[next++] ?? null)
+    })
+
+  return yield* makeBatched<Reservation, Answer>({ run: reserveAll })
+})
+
+/** Returns a function that takes all of these reservations or none, and says which. */
+const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
+  const wanted = givenRows(sql, {
+    ...USE_COLUMNS,
+    cost: "BIGINT",
+    tokens: "BIGINT",
+    cost_limit: "BIGINT",
+    tokens_limit: "BIGINT",
+  })
+  const made = givenRows(sql, {
+    id: "TEXT",
+    at: "BIGINT",
+    cost: "BIGINT",
+    tokens: "BIGINT",
+    uses: "TEXT",
+    asked: "TEXT",
+  })
+  // Looking first spares the database an error for each refusal. The checks of `room_*` decide between reservations
+  // that look at the same time.
+  const addUp = (rows: ReadonlyArray<Reservation>) => sql`
+    INSERT INTO budget_use (owner, per, since, spent_cost, spent_tokens, reserved_cost, reserved_tokens, room_cost, room_tokens)
+    SELECT owner, per, since, 0, 0, cost, tokens, cost_limit - cost, tokens_limit - tokens
+    FROM ${wanted(wantedOf(rows))} WHERE NOT EXISTS (
+      SELECT 1 FROM ${wanted(wantedOf(rows))} LEFT JOIN budget_use AS used
+        ON used.owner = given.owner AND used.per = given.per AND used.since = given.since
+      WHERE COALESCE(spent_cost + reserved_cost, 0) + cost > cost_limit
+        OR COALESCE(spent_tokens + reserved_tokens, 0) + tokens > tokens_limit)
+    ORDER BY owner, per, since
+    ON CONFLICT (owner, per, since) DO UPDATE SET
+      reserved_cost = budget_use.reserved_cost + excluded.reserved_cost,
+      reserved_tokens = budget_use.reserved_tokens + excluded.reserved_tokens,
+      room_cost = excluded.room_cost - budget_use.spent_cost - budget_use.reserved_cost,
+      room_tokens = excluded.room_tokens - budget_use.spent_tokens - budget_use.reserved_tokens
+    RETURNING owner`
+  const enter = (rows: ReadonlyArray<Reservation>) => sql`
+    INSERT INTO budget_reservations (id, holder, until, at, cost, tokens, uses, asked)
+    SELECT id, ${holder}, ${databaseTime(sql)} + ${lease}, at, cost, tokens, uses, asked FROM ${made(rows.map(rowOf))}`
+
+  const takeAll = (rows: ReadonlyArray<Reservation>): Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> =>
+    sql.onDialectOrElse({
+      pg: () =>
+        sql`WITH taken AS (${addUp(rows)}), entered AS (${enter(rows)} WHERE EXISTS (SELECT 1 FROM taken))
+          SELECT 1 FROM taken LIMIT 1`,
+      orElse: () => {
+        const enterTaken = (taken: ReadonlyArray<unknown>): Effect.Effect<unknown, SqlError.SqlError> =>
+          taken.length === 0 ? Effect.void : enter(rows)
+        return sql.withTransaction(Effect.tap(addUp(rows), enterTaken))
+      },
+    })
+
+  return (rows: ReadonlyArray<Reservation>): Effect.Effect<boolean, SqlError.SqlError> =>
+    Effect.catch(
+      Effect.map(takeAll(rows), (taken) => taken.length > 0),
+      (error) => (error.reason._tag === "ConstraintError" ? Effect.succeed(false) : Effect.fail(error)),
+    )
+}
+
+const rowOf = ({ asked, at, id, limits, worst }: Reservation) => ({
+  id,
+  at,
+  ...worst,
+  uses: JSON.stringify(limits.map(({ owner, per, since }) => ({ owner, per, since }))),
+  asked: JSON.stringify(asked),
+})
+
+/** Answers the reservations in their order, each as if those before it that fit were taken. */
+const refusalsOf = (
+  reservations: ReadonlyArray<Reservation>,
+  usedIn: (limit: Limit) => Used,
+): ReadonlyArray<Answer> => {
+  const taken = new Map<string, Amount>()
+  const leftOf = (limit: Limit): Amount => {
+    const { reserved, spent } = usedIn(limit)
+    const { cost, tokens } = taken.get(useKey(limit)) ?? { cost: 0, tokens: 0 }
+    return {
+      cost: costLimit(limit) - spent.cost - reserved.cost - cost,
+      tokens: tokensLimit(limit) - spent.tokens - reserved.tokens - tokens,
+    }
+  }
+  return reservations.map(({ at, limits, worst }) => {
+    const full = limits.find((limit) => leftOf(limit).cost < worst.cost || leftOf(limit).tokens < worst.tokens)
+    if (full !== undefined) return exhausted(full, { left: leftOf(full), worst, now: at })
+    for (const limit of limits) {
+      const { cost, tokens } = taken.get(useKey(limit)) ?? { cost: 0, tokens: 0 }
+      taken.set(useKey(limit), { cost: cost + worst.cost, tokens: tokens + worst.tokens })
+    }
+    return null
+  })
+}
+
+const exhausted = (
+  limit: Limit,
+  { left, now, worst }: { readonly left: Amount; readonly worst: Amount; readonly now: number },
+): BudgetExhausted => {
+  const { budget, whose } = limit
+  const everFits = worst.cost <= costLimit(limit) && worst.tokens <= tokensLimit(limit)
+  const renewsAt = everFits ? renewalOf(budget.per, now) : undefined
+  return new BudgetExhausted({
+    owner: whose,
+    per: budget.per,
+    leftCost: budget.max_cost_micro_usd === undefined ? null : Math.max(0, left.cost),
+    leftTokens: budget.max_tokens === undefined ? null : Math.max(0, left.tokens),
+    ...(renewsAt === undefined ? {} : { renewsAt }),
+  })
+}

@@ -1,0 +1,54 @@
+/** Jobs that find too little left of a budget. */
+import { assert, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeProblem } from "../../../src/domain/problems/problem.ts"
+import { databaseTime } from "../../../src/services/databaseTime.ts"
+import { JobFailure } from "../../../src/services/jobs/JobProgram.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { answer, gateway, makeAgent, type Program } from "../../support/jobs.ts"
+
+const HOUR = 3_600_000
+
+/** Finds a budget that renews in an hour, and at the second time something left. */
+const poorAtFirst = (): Program => {
+  let runs = 0
+  return () =>
+    Effect.gen(function* () {
+      if (++runs > 1) return answer("done")
+      const problem = makeProblem({ code: "budget-exhausted", status: 429, title: "", retryable: false })
+      return yield* new JobFailure({ problem, renewsAt: (yield* Clock.currentTimeMillis) + HOUR })
+    })
+}
+
+describeDatabases("a job without budget", (database) => {
+  it.live("waits for the renewal if it asked to, without a worker and without using an attempt", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget: "wait" } })
+      const waiting = sql<{ ms: number }>`SELECT due_at - ${databaseTime(sql)} AS ms FROM jobs
+        WHERE status = 'queued' AND lease IS NULL AND started_at IS NOT NULL`
+      const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
+      assert.closeTo(row?.ms ?? 0, HOUR, HOUR / 10)
+      assert.deepInclude(yield* jobs.get(tenant, id), { status: "queued", attempt: 1 })
+      // A job that waits is no sign of too few workers.
+      assert.deepInclude(yield* jobs.queueState, { queued: 1, running: 0, oldestQueuedMs: 0 })
+      yield* sql`UPDATE jobs SET due_at = 0`
+      assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 1 })
+    }).pipe(Effect.provide(gateway(database.layer, poorAtFirst()))),
+  )
+
+  it.live("ends at once if it did not", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent()
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x" })
+      const ended = yield* jobs.wait(tenant, id, "10 seconds")
+      assert.deepInclude(ended, { status: "failed" })
+      assert.strictEqual(ended.problem?.code, "budget-exhausted")
+    }).pipe(Effect.provide(gateway(database.layer, poorAtFirst()))),
+  )
+})
