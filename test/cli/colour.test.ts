@@ -1,12 +1,9 @@
 /** Colour is for terminals, each stream by itself. */
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { run } from "../support/processes.ts"
 import { startProxy } from "../support/proxy.ts"
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const AS_TERMINAL = new URL("./asTerminal.ts", import.meta.url).pathname
 const ESCAPE = "\u001b["
@@ -25,7 +22,7 @@ const printed = Effect.fnUntraced(function* (
 })
 
 describe("colour", () => {
-  it.live("is where the terminal is, and never in what is kept of the other stream", () =>
+  it.live("is used on a terminal, and never in a redirected stream", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const chat = ["chat", "--proxy", url, "--pin", kid, "Hello"]

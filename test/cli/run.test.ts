@@ -1,11 +1,8 @@
 /** What signals do to a program that runs until it gets one. */
 import { setTimeout } from "node:timers/promises"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { run, type Running } from "../support/processes.ts"
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const SLOW_TO_CLOSE = new URL("./slowToClose.ts", import.meta.url).pathname
 
@@ -22,13 +19,15 @@ const said = (running: Running, word: string) =>
 const exitOf = (running: Running) => Effect.promise(() => running.exit)
 
 describe("a program that runs until a signal", () => {
-  it.live("takes the same signal at once again for one, because npm passes on what the terminal sends to all", () =>
-    Effect.gen(function* () {
-      const running = yield* started("300", "again")
-      running.kill("SIGINT")
-      assert.strictEqual(yield* exitOf(running), 0)
-      assert.include(running.stdout, "closed")
-    }),
+  it.live(
+    "treats an immediate repeat of a signal as one, because npm forwards what the terminal sends to every process",
+    () =>
+      Effect.gen(function* () {
+        const running = yield* started("300", "again")
+        running.kill("SIGINT")
+        assert.strictEqual(yield* exitOf(running), 0)
+        assert.include(running.stdout, "closed")
+      }),
   )
 
   it.live("closes in order when its terminal closes", () =>
