@@ -99,9 +99,9 @@ export const decodeCollateral = (value: unknown): Collateral => {
   const { kind } = value
   if (kind === "none") return { kind }
   if (kind === "amd") {
-    const [leaf, intermediate, root] = ["leaf", "intermediate", "root"].map((name) => base64UrlIn(value, name))
-    must(leaf !== undefined && intermediate !== undefined && root !== undefined, MALFORMED, "The chain is too short.")
-    return { kind, chain: [leaf, intermediate, root], crl: base64UrlIn(value, "crl") }
+    const certificate = (name: "leaf" | "intermediate" | "root") => base64UrlIn(value, name)
+    const chain = [certificate("leaf"), certificate("intermediate"), certificate("root")] as const
+    return { kind, chain, crl: base64UrlIn(value, "crl") }
   }
   must(kind === "intel", MALFORMED, "The collateral's kind is unknown.")
   return {

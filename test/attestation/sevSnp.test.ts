@@ -92,16 +92,6 @@ describe("SEV-SNP", () => {
     assert.strictEqual(codeOf("milan"), "crl-malformed")
   })
 
-  it("refuses a flipped byte anywhere in a report", () => {
-    const report = sample("snp-genoa.report")
-    const passed: Array<number> = []
-    for (let at = 0; at < report.length; at += 7) {
-      const code = codeOf("genoa", { report: flipped(report, at) })
-      if (code === "crl-malformed") passed.push(at)
-    }
-    assert.deepStrictEqual(passed, [])
-  })
-
   const genoa = sample("snp-genoa.report")
   const authorities = pems("snp-genoa.ask-ark.pem")
   const cases: ReadonlyArray<readonly [string, string, "genoa" | "milan" | "debug", Changes]> = [

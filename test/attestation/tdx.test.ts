@@ -76,14 +76,6 @@ describe("TDX", () => {
 
   it("reads a v5 quote", () => assert.strictEqual(readQuote(sample("tdx-v5.quote")).body.serviceTd?.length, 48))
 
-  it("refuses a flipped byte anywhere in a quote", () => {
-    const passed: Array<number> = []
-    for (let at = 0; at < QUOTE.length; at += 13) {
-      if (codeOf(() => verified({ quote: flipped(QUOTE, at) })) === "verified") passed.push(at)
-    }
-    assert.deepStrictEqual(passed, [])
-  })
-
   const cases: ReadonlyArray<readonly [string, string, Changes]> = [
     ["a debug guest", "debug-enabled", { quote: sample("tdx-v4-debug.quote") }],
     ["an empty quote", "report-length", { quote: Buffer.alloc(0) }],

@@ -7,7 +7,8 @@ import { makeCrl } from "./support/authority.ts"
 import { codeOfPromise } from "./support/codeOf.ts"
 import { snp } from "./support/snp.ts"
 import { CONTAINER, IMAGE, space, SUBMODS } from "./support/space.ts"
-import { COMPOSE_HASH, dstack, eventOf, LEVEL, MEASUREMENT, tdx } from "./support/tdx.ts"
+import { COMPOSE_HASH, dstack, eventOf, secondEventOf } from "./support/dstack.ts"
+import { LEVEL, MEASUREMENT, tdx } from "./support/tdx.ts"
 import { BINDING, NOW, policyFor } from "./support/world.ts"
 
 const DAY = 86_400
@@ -80,6 +81,9 @@ describe("verifyAttestation", () => {
   })
   it("verifies dstack logs that leave digests out", () => {
     verifyAttestation(dstack({ log: (log) => log.map((event) => ({ ...event, digest: "" })) }))
+  })
+  it("verifies dstack's second form of events", () => {
+    verifyAttestation(dstack({ measured: [eventOf("app-id", "00"), secondEventOf("compose-hash", COMPOSE_HASH)] }))
   })
   it("verifies dstack with further events", () => {
     verifyAttestation(dstack({ measured: [eventOf("compose-hash", COMPOSE_HASH), eventOf("system-ready", "")] }))

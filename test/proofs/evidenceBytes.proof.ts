@@ -34,6 +34,9 @@ const dersIn = (name: string): ReadonlyArray<Bytes> =>
   )
 
 const NONE = new Uint8Array()
+const AMD_CRL = Uint8Array.from(
+  Buffer.from(textOf("snp-genoa.crl.pem").replaceAll(/-----[^-]+-----|\s/g, ""), "base64"),
+)
 
 /** Revocation is checked last, and both lists are older than the leaves: every other code is a refusal of the change. */
 const snpCode = (
@@ -43,7 +46,6 @@ const snpCode = (
   const report = sample(`snp-${name}.report`)
   const [leaf = NONE] = dersIn(`snp-${name}.vcek.pem`)
   const [authority = NONE, root = NONE] = dersIn(`snp-${name}.ask-ark.pem`)
-  const crl = Uint8Array.from(Buffer.from(textOf("snp-genoa.crl.pem").replaceAll(/-----[^-]+-----|\s/g, ""), "base64"))
   return codeOf(() =>
     verifySevSnp(
       {
@@ -64,7 +66,7 @@ const snpCode = (
       {
         kind: "amd",
         chain: [changes.leaf ?? leaf, changes.authority ?? authority, root],
-        crl: changes.crl ?? (name === "genoa" ? crl : NONE),
+        crl: changes.crl ?? (name === "genoa" ? AMD_CRL : NONE),
       },
     ),
   )
@@ -100,7 +102,7 @@ describe("each byte of", () => {
         [],
       )
     })
-    it(`its VCEK and ASK is covered`, () => {
+    it(`the VCEK and the ASK of ${name} is covered`, () => {
       const [leaf = NONE] = dersIn(`snp-${name}.vcek.pem`)
       const [authority = NONE] = dersIn(`snp-${name}.ask-ark.pem`)
       assert.deepStrictEqual(
@@ -113,6 +115,12 @@ describe("each byte of", () => {
       )
     })
   }
+  it("AMD's revocation list is covered", () => {
+    assert.deepStrictEqual(
+      uncovered(AMD_CRL, (crl) => snpCode("genoa", { crl })),
+      [],
+    )
+  })
   it("a TDX quote is covered", () => {
     assert.deepStrictEqual(
       uncovered(QUOTE, (report) => tdxCode(report)),

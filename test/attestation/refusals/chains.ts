@@ -2,13 +2,14 @@
 import type { AmdCollateral } from "../../../src/attestation/collateral.ts"
 import { makeCertificate, makeCrl, USAGE } from "../support/authority.ts"
 import { NULL } from "../support/der.ts"
-import { AUTHORITY, snp, type SnpWish, STRANGER } from "../support/snp.ts"
+import { AUTHORITY, ROOT, snp, type SnpWish, STRANGER } from "../support/snp.ts"
 import { NOW } from "../support/world.ts"
 import { refusalsOf } from "./refusal.ts"
 
 const DAY = 86_400
 const UNKNOWN = { id: "1.2.3.4", value: NULL }
 const strangerRoot = makeCertificate(STRANGER, STRANGER, { authority: true })
+const OTHER_NAME = makeCertificate(AUTHORITY, { ...ROOT, name: "Other" }, { authority: 0 })
 const SIGNED_BY_STRANGER = makeCertificate(AUTHORITY, STRANGER, { authority: 0 })
 
 const chain = (change: (chain: AmdCollateral["chain"]) => AmdCollateral["chain"]): SnpWish => ({
@@ -25,6 +26,11 @@ export const CHAIN_REFUSALS = refusalsOf<SnpWish>(snp, [
     "an authority that a stranger signed",
     "chain-signature",
     chain(([leaf, , root]) => [leaf, SIGNED_BY_STRANGER, root]),
+  ],
+  [
+    "an authority that the root signed in another name",
+    "chain-signature",
+    chain(([leaf, , root]) => [leaf, OTHER_NAME, root]),
   ],
   ["a leaf that names another issuer", "chain-signature", chain(([leaf, , root]) => [leaf, root, root])],
   ["an issuer that is no authority", "chain-not-authority", { authority: { authority: false } }],

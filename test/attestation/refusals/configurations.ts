@@ -33,6 +33,9 @@ const changes: ReadonlyArray<readonly [string, EvidenceFailureCode, object]> = [
   ["a malformed URL", "configuration-malformed", { telemetry: ["x"] }],
   ["telemetry as text", "configuration-malformed", { telemetry: OTHER }],
   ["a vendor that is a number", "configuration-malformed", { providers: [{ ...provider, vendor: 1 }] }],
+  ["a provider that is null", "configuration-malformed", { providers: [null] }],
+  ["a provider without its pins", "configuration-malformed", { providers: [{ ...provider, sealed_pins: undefined }] }],
+  ["telemetry that is null", "configuration-malformed", { telemetry: null }],
   ["an unknown member of a provider", "configuration-malformed", { providers: [{ ...provider, mirror: OTHER }] }],
 ]
 

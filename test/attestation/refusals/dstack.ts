@@ -1,5 +1,5 @@
 /** dstack evidence whose quote is right and whose log is not. */
-import { COMPOSE, COMPOSE_HASH, dstack, type DstackWish, eventOf } from "../support/tdx.ts"
+import { COMPOSE, COMPOSE_HASH, dstack, type DstackWish, eventOf } from "../support/dstack.ts"
 import { refusalsOf } from "./refusal.ts"
 
 const app = eventOf("app-id", "00")
@@ -17,6 +17,8 @@ export const DSTACK_REFUSALS = refusalsOf<DstackWish>(dstack, [
   ["an event of another type", "dstack-event-log", { log: () => [{ ...app, event_type: 1 }, compose] }],
   ["a payload that is not hexadecimal", "dstack-event-log", { log: () => [{ ...app, event_payload: "x" }, compose] }],
   ["an event without a name", "dstack-event-log", { log: () => [{ ...app, event: undefined }, compose] }],
+  ["an event of an unknown version", "dstack-event-log", { log: () => [{ ...app, version: 3 }, compose] }],
+  ["an event read as another version", "dstack-event-digest", { log: () => [app, { ...compose, version: 2 }] }],
   ["a payload invented for a genuine digest", "dstack-event-digest", { log: () => [app, INVENTED] }],
   ["a payload invented without a digest", "dstack-rtmr3", { log: () => [app, { ...INVENTED, digest: "" }] }],
   ["a missing event", "dstack-rtmr3", { log: () => [compose] }],

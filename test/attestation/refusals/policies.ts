@@ -48,6 +48,7 @@ const malformed: Readonly<Record<string, unknown>> = {
   "an unknown member of a Confidential Space entry": entry({ ...SPACE, issuer: "" }),
   "an unknown member of deny": { ...POLICY, deny: { ...POLICY.deny, hosts: [] } },
   "an unknown member of the configuration": configuration({ hosts: [] }),
+  "an object as accept": { ...POLICY, accept: {} },
   "an unknown format": entry({ ...SNP, format: "sev" }),
   "an unknown product": entry({ ...SNP, products: ["Rome"] }),
   "a short measurement": entry({ ...SNP, measurements: ["00"] }),
@@ -86,7 +87,11 @@ export const POLICY_REFUSALS: ReadonlyArray<Refusal> = [
     "policy-malformed",
     () => decodePolicy(claims),
   ]),
-  ["a policy that is too large", "policy-malformed", () => openPolicy("A".repeat(MAX_POLICY_BYTES + 1), KID, isValid)],
+  [
+    "a policy that is too large",
+    "policy-malformed",
+    () => openPolicy(jws(HEADER).padEnd(MAX_POLICY_BYTES + 1), KID, isValid),
+  ],
   ["a policy that is not a JWS", "policy-malformed", () => openPolicy(JSON.stringify(POLICY), KID, isValid)],
   ["a policy of another signer", "policy-signature", () => openPolicy(jws(HEADER), "B".repeat(43), isValid)],
   [

@@ -120,5 +120,9 @@ export const SNP_REFUSALS: ReadonlyArray<Refusal> = [
     ["older running firmware than reported", "snp-committed-tcb", lower(TCB_AT.current)],
   ]),
   tableOf("a certificate table without an end", Buffer.alloc(25, 1)),
+  tableOf(
+    "a certificate table that ends within an entry",
+    Buffer.concat([Buffer.of(1), Buffer.alloc(23), Buffer.of(1)]),
+  ),
   tableOf("a certificate table that names bytes beyond its end", beyond),
 ]

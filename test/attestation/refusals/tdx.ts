@@ -1,4 +1,6 @@
 /** TDX evidence with one mistake each, correctly signed where the mistake allows. */
+import { decodeCollateral, encodeCollateral } from "../../../src/attestation/collateral.ts"
+import { collateralNeedOf } from "../../../src/attestation/collateralNeed.ts"
 import { makeCertificate, makeCrl, makeKeys, pemOf } from "../support/authority.ts"
 import {
   LEVEL,
@@ -15,8 +17,10 @@ import {
   tdx,
   type TdxWish,
 } from "../support/tdx.ts"
+import { sequence } from "../support/der.ts"
+import { snp } from "../support/snp.ts"
 import { NOW } from "../support/world.ts"
-import { refusalsOf } from "./refusal.ts"
+import { type Refusal, refusalsOf } from "./refusal.ts"
 
 const HEADER = 48
 const BODY = 584
@@ -49,6 +53,13 @@ const PCK_AS_SIGNER = pemOf(makeCertificate({ ...SIGNER, name: "Intel SGX PCK Ce
 
 const quotes = refusalsOf<TdxWish>(tdx, [
   ["an empty quote", "report-length", { afterwards: () => Buffer.alloc(0) }],
+  ["a quote that ends within its body", "report-length", { afterwards: (quote) => quote.subarray(0, 100) }],
+  [
+    "a quote of version 5 that ends at its body",
+    "report-length",
+    { version: 5, afterwards: (quote) => quote.subarray(0, 50) },
+  ],
+  ["an attestation key that is no point of P-256", "signature-wrong", { key: Buffer.alloc(64, 1) }],
   ["a quote that ends early", "report-length", { afterwards: (quote) => quote.subarray(0, 3000) }],
   ["a body of another size", "report-length", { version: 5, header: (header) => void header.writeUInt32LE(584, 50) }],
   ["certification data of another size", "report-length", { afterwards: flip(QE_REPORT - 4) }],
@@ -78,6 +89,16 @@ const quotes = refusalsOf<TdxWish>(tdx, [
     { check: (check) => ({ ...check, roots: { ...check.roots, intel: "00".repeat(32) } }) },
   ],
   ["a leaf that is no PCK certificate", "tdx-pck-chain", { pckName: "Intel SGX TCB Signing" }],
+  [
+    "an empty extension of a PCK certificate",
+    "certificate-malformed",
+    { pck: { extensions: [{ id: SGX, value: sequence() }] } },
+  ],
+  [
+    "an empty pair in a PCK certificate",
+    "certificate-malformed",
+    { pck: { extensions: [{ id: SGX, value: sequence(sequence()) }] } },
+  ],
   ["a PCK certificate without Intel's extension", "certificate-malformed", { pck: { extensions: [] } }],
   ["a changed QE report", "tdx-qe-signature", { afterwards: flip(QE_REPORT + 128) }],
   ["another attestation key", "tdx-qe-binding", { afterwards: flip(SIGNATURES + 64) }],
@@ -152,6 +173,9 @@ const documents = refusalsOf<TdxWish>(tdx, [
   ["TCB info of SGX", "collateral-kind", { tcbInfo: { id: "SGX" } }],
   ["TCB info of version 2", "collateral-kind", { tcbInfo: { version: 2 } }],
   ["the identity of SGX's QE", "collateral-kind", { qeIdentity: { id: "QE" } }],
+  ["TCB info without a date", "collateral-malformed", { tcbInfo: { issueDate: undefined } }],
+  ["a PCE version as text", "collateral-malformed", level({ tcb: { ...LEVEL.tcb, pcesvn: "13" } })],
+  ["a level without its TCB", "collateral-malformed", level({ tcb: undefined })],
   ["TCB info without levels", "collateral-malformed", { tcbInfo: { tcbLevels: undefined } }],
   [
     "a level of 15 components",
@@ -192,4 +216,26 @@ const documents = refusalsOf<TdxWish>(tdx, [
   ["a skipped PCK list", "crl-malformed", collateral({ pckCrl: new Uint8Array() })],
 ])
 
-export const TDX_REFUSALS = [...quotes, ...platforms, ...documents]
+const stored = encodeCollateral(tdx().collateral)
+const storedAmd = encodeCollateral(snp().collateral)
+const decoding = (name: string, value: unknown): Refusal => [
+  name,
+  "collateral-malformed",
+  () => decodeCollateral(value),
+]
+const need = (chain: (chain: string) => string) => () => collateralNeedOf(tdx({ chain }).evidence)
+const leafOf = (chain: string): string => chain.slice(0, chain.indexOf("-----BEGIN", 1))
+
+export const TDX_REFUSALS: ReadonlyArray<Refusal> = [
+  ...quotes,
+  ...platforms,
+  ...documents,
+  decoding("kept collateral that is a list", []),
+  decoding("kept collateral of an unknown kind", { ...stored, kind: "arm" }),
+  decoding("a kept list that is not hexadecimal", { ...stored, pck_crl: "x" }),
+  decoding("a kept list that is missing", { ...stored, root_ca_crl: undefined }),
+  decoding("a kept document of a megabyte", { ...stored, tcb_info: " ".repeat(1024 * 1024) }),
+  decoding("a kept certificate with padding", { ...storedAmd, leaf: "AA==" }),
+  ["a quote with its leaf only", "chain-length", need(leafOf)],
+  ["a quote whose leaf names no PCK authority", "tdx-pck-chain", need((chain) => leafOf(chain) + ROOT_PEM)],
+]

@@ -26,7 +26,7 @@ export const tcbBytes = (product: AmdProduct, { bootloader, tee, snp, microcode 
 export const TCB_AT = { current: 0x38, reported: 0x180, committed: 0x1e0, launch: 0x1f0 }
 const CHIP = Buffer.alloc(64, 0x5a)
 
-const ROOT: Subject = { name: "ARK", keys: makeKeys("pss") }
+export const ROOT: Subject = { name: "ARK", keys: makeKeys("pss") }
 export const AUTHORITY: Subject = { name: "SEV", keys: makeKeys("pss") }
 const LEAF_KEYS = makeKeys("p384")
 export const STRANGER: Subject = { name: "ARK", keys: makeKeys("pss") }

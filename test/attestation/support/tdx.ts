@@ -1,9 +1,8 @@
-/** TDX and dstack evidence under a chain of our own. */
+/** TDX evidence under a chain of our own. */
 import { createHash, type KeyObject, sign } from "node:crypto"
 import type { IntelCollateral, IntelDocument } from "../../../src/attestation/collateral.ts"
-import type { AcceptedDstack, AcceptedTdx } from "../../../src/attestation/policy.ts"
+import type { AcceptedTdx } from "../../../src/attestation/policy.ts"
 import type { AttestationCheck } from "../../../src/attestation/verifyAttestation.ts"
-import { utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { makeCertificate, makeCrl, makeKeys, pemOf, type Subject, USAGE, type Wish } from "./authority.ts"
 import { integer, octets, oid, sequence } from "./der.ts"
 import { BINDING, checkFor, fingerprint, NOW } from "./world.ts"
@@ -93,6 +92,8 @@ export interface TdxWish {
   /** Changes the body before it is signed. */
   readonly body?: (body: Buffer) => void
   readonly header?: (header: Buffer) => void
+  /** X and Y of the attestation key that the quote names. */
+  readonly key?: Buffer
   readonly qeReport?: (report: Buffer) => void
   /** Changes the quote after it was signed. */
   readonly afterwards?: (quote: Buffer) => Buffer
@@ -162,7 +163,7 @@ const quoteOf = (wish: TdxWish, chain: string, rtmr3: string): Buffer => {
   wish.header?.(header)
   wish.body?.(body)
   const content = Buffer.concat([header, body])
-  const key = pointOf(ATTESTATION.publicKey)
+  const key = wish.key ?? pointOf(ATTESTATION.publicKey)
   const authentication = Buffer.alloc(32, 1)
   const report = qeReportOf(key, authentication)
   wish.qeReport?.(report)
@@ -183,7 +184,8 @@ const quoteOf = (wish: TdxWish, chain: string, rtmr3: string): Buffer => {
   return wish.afterwards?.(quote) ?? quote
 }
 
-const partsOf = (wish: TdxWish, rtmr3: string) => {
+/** Quote, collateral and root of a machine whose RTMR3 is `rtmr3`, in hexadecimal. */
+export const partsOf = (wish: TdxWish, rtmr3: string) => {
   const extensions = [{ id: SGX, value: pckExtension() }]
   const pck = makeCertificate({ ...PCK, name: wish.pckName ?? PCK.name }, PLATFORM, {
     serial: 3,
@@ -219,64 +221,5 @@ export const tdx = (wish: TdxWish = {}): AttestationCheck => {
     ...wish.accept,
   }
   const check = checkFor({ format: "tdx", report }, { collateral, accept, roots })
-  return wish.check?.(check) ?? check
-}
-
-interface LoggedEvent {
-  readonly imr: number
-  readonly event_type: number
-  readonly event: string
-  readonly event_payload: string
-  readonly digest: string
-}
-
-const sha384 = (...parts: ReadonlyArray<Uint8Array | string>): Buffer => {
-  const hash = createHash("sha384")
-  for (const part of parts) hash.update(part)
-  return hash.digest()
-}
-
-const RUNTIME = Buffer.of(1, 0, 0, 8)
-export const COMPOSE = '{"name":"sealgate"}'
-export const COMPOSE_HASH = createHash("sha256").update(COMPOSE).digest("hex")
-
-/** An event of RTMR3. */
-export const eventOf = (event: string, payload: string): LoggedEvent => ({
-  imr: 3,
-  event_type: RUNTIME.readUInt32LE(0),
-  event,
-  event_payload: payload,
-  digest: sha384(RUNTIME, `:${event}:`, Buffer.from(payload, "hex")).toString("hex"),
-})
-
-export interface DstackWish extends Omit<TdxWish, "accept"> {
-  /** Events that the machine measured. */
-  readonly measured?: ReadonlyArray<LoggedEvent>
-  /** Changes the log that it hands out. */
-  readonly log?: (log: ReadonlyArray<LoggedEvent>) => unknown
-  readonly compose?: unknown
-  readonly accept?: Partial<AcceptedDstack>
-}
-
-/** Evidence of a dstack guest that passes, with the wished changes. */
-export const dstack = (wish: DstackWish = {}): AttestationCheck => {
-  const events = wish.measured ?? [eventOf("app-id", "00"), eventOf("compose-hash", COMPOSE_HASH)]
-  const rtmr3 = events.reduce<Buffer>(
-    (value, { digest }) => sha384(value, Buffer.from(digest, "hex")),
-    Buffer.alloc(48),
-  )
-  const { accept: accepted, ...rest } = wish
-  const { report, collateral, roots } = partsOf(rest, rtmr3.toString("hex"))
-  const handed = { event_log: JSON.stringify(wish.log?.(events) ?? events), app_compose: wish.compose ?? COMPOSE }
-  const accept: AcceptedDstack = {
-    format: "dstack",
-    measurements: [MEASUREMENT],
-    compose_hashes: [COMPOSE_HASH],
-    statuses: ["UpToDate"],
-    advisories: [],
-    ...accepted,
-  }
-  const evidence = { format: "dstack" as const, report, collateral: utf8(JSON.stringify(handed)) }
-  const check = checkFor(evidence, { collateral, accept, roots })
   return wish.check?.(check) ?? check
 }

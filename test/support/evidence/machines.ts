@@ -8,7 +8,8 @@ import type { AttestationCheck } from "../../../src/attestation/verifyAttestatio
 import { makeCrl } from "../../attestation/support/authority.ts"
 import { snp, TCB } from "../../attestation/support/snp.ts"
 import { space } from "../../attestation/support/space.ts"
-import { dstack, tdx } from "../../attestation/support/tdx.ts"
+import { dstack } from "../../attestation/support/dstack.ts"
+import { tdx } from "../../attestation/support/tdx.ts"
 import { configfs, dstackAnswers, socketServer } from "./standIns.ts"
 
 export interface Machine {
