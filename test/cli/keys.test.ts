@@ -55,6 +55,10 @@ describe("commands for keys", () => {
       const [id = ""] = /[0-9a-f-]{36}/.exec(listed.stdout) ?? []
       assert.include(made.stderr, id)
       const shown = yield* boss(keysCommand, "show", id)
+      assert.include(
+        shown.stdout,
+        "$0.00 and 0 tokens spent, $5.00 and 100 tokens left of $5.00 and 100 tokens per day",
+      )
       assert.match(shown.stdout, /roles +run\n/)
       assert.match(shown.stdout, /expires +never\n/)
       const changed = yield* boss(

@@ -37,6 +37,9 @@ interface Entry {
   readonly id: string
   readonly at: string
   readonly model: string
+  readonly key_id: string | null
+  readonly labels: unknown
+  readonly estimated: boolean
 }
 const itemsIn = ({ json }: { readonly json: Readonly<Record<string, unknown>> }) =>
   json["items"] as ReadonlyArray<Entry>
@@ -70,11 +73,11 @@ describeDatabases("the ledger", (database) => {
 
   it.effect("filters by time, agent, model and provider", () =>
     Effect.gen(function* () {
-      const agent = SecureRandom.uuidV7Unsafe()
+      const [agent, key] = [SecureRandom.uuidV7Unsafe(), SecureRandom.uuidV7Unsafe()]
       const { read } = yield* gatewayWith(database, [
         callRecord({ at: START, model: "a", agent, provider: "provider2" }),
-        callRecord({ at: START + MINUTE, model: "b", agent }),
-        callRecord({ at: START + 2 * MINUTE, model: "c" }),
+        callRecord({ at: START + MINUTE, model: "b", agent, key, labels: { team: "a,b" } }),
+        callRecord({ at: START + 2 * MINUTE, model: "c", key, estimated: true }),
       ])
       const at = (minutes: number) => new Date(START + minutes * MINUTE).toISOString()
       for (const [query, models] of [
@@ -84,6 +87,9 @@ describeDatabases("the ledger", (database) => {
         [`?from=${at(1)}&to=${at(2)}`, "b"],
         [`?agent_id=${agent}`, "ba"],
         [`?agent_id=${agent}&scope=all`, "ba"],
+        [`?key_id=${key}`, "cb"],
+        [`?key_id=${key}&agent_id=${agent}`, "b"],
+        [`?key_id=${key}&scope=all`, "cb"],
         ["?model=c", "c"],
         ["?model=c&provider=provider2", ""],
         ["?provider=provider2", "a"],
@@ -99,6 +105,13 @@ describeDatabases("the ledger", (database) => {
         )
         assert.notProperty(answer.json, "next_cursor")
       }
+      assert.deepStrictEqual(
+        itemsIn(yield* read(`?key_id=${key}`)).map(({ estimated, key_id, labels }) => [key_id, labels, estimated]),
+        [
+          [key, {}, true],
+          [key, { team: "a,b" }, false],
+        ],
+      )
     }),
   )
 

@@ -173,6 +173,7 @@ const ledgerEntry = {
   at: TIME,
   request_id: JOB_ID,
   tenant: "acme",
+  key_id: null,
   agent_id: AGENT_ID,
   job_id: JOB_ID,
   mode: "verified",
@@ -186,6 +187,8 @@ const ledgerEntry = {
   baseline_micro_usd: 355,
   price_version: "1",
   latency_ms: 4200,
+  estimated: false,
+  labels: { project: "docs" },
   outcome: "success",
 } satisfies typeof LedgerEntry.Encoded
 

@@ -4,12 +4,14 @@ import { SqlClient } from "effect/sql"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { CursorInvalid, type Page, type StorageUnavailable } from "../../domain/operations/storage.ts"
+import { Labels } from "../../domain/routing/labels.ts"
 import { LedgerEntry } from "../../domain/routing/ledger.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 
 /** Restricts the entries. `from` is inclusive, `to` exclusive; without a `tenant`, those of all tenants. */
 export interface LedgerFilter {
   readonly tenant?: string | undefined
+  readonly key_id?: string | undefined
   readonly agent_id?: string | undefined
   /** The name of a target's model, and of its provider. */
   readonly model?: string | undefined
@@ -47,12 +49,14 @@ const decode = decodeRows(
     ...LedgerEntry.fields,
     at: Schema.DateTimeUtcFromMillis,
     mode: Schema.Union([Mode, Schema.Literal("")]),
+    labels: Schema.NullOr(Schema.fromJsonString(Labels)),
+    estimated: Schema.Int,
   }),
 )
 
 const COLUMNS = [
-  ..."id at request_id tenant agent_id job_id mode role strategy provider model served_model".split(" "),
-  ..."input_tokens output_tokens cached_tokens price_version latency_ms outcome".split(" "),
+  ..."id at request_id tenant key_id agent_id job_id mode role strategy provider model served_model".split(" "),
+  ..."input_tokens output_tokens cached_tokens price_version latency_ms outcome labels estimated".split(" "),
   "cost AS cost_micro_usd",
   "baseline AS baseline_micro_usd",
 ].join(", ")
@@ -75,12 +79,17 @@ export class LedgerExport extends Context.Service<
       const newestFirst = sql`ORDER BY at DESC, id DESC`
 
       const list = Effect.fn("LedgerExport.list")(function* (
-        { agent_id, from, model, provider, tenant, to }: LedgerFilter,
+        { agent_id, from, key_id, model, provider, tenant, to }: LedgerFilter,
         { cursor, limit }: { readonly limit: number; readonly cursor?: string | undefined },
       ) {
         const after = cursor === undefined ? undefined : yield* readCursor(cursor)
         const isIndexed = tenant !== undefined
-        const agent = agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]
+        const callers = [
+          ...(key_id === undefined ? [] : [sql`key_id = ${key_id}`]),
+          ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
+        ]
+        // An index finds those of one key or one agent; those of both are chosen among the key's.
+        const indexed = isIndexed ? callers.slice(0, 1) : []
         const latest = Math.min(to === undefined ? Infinity : DateTime.toEpochMillis(to) - 1, after?.at ?? LAST)
         /**
          * The rows that an index finds in their order, from `floor` on. The bounds of `at` repeat those of `(at, id)`, because
@@ -89,14 +98,14 @@ export class LedgerExport extends Context.Service<
         const listed = (floor?: Place) =>
           sql.and([
             ...(tenant === undefined ? [] : [sql`tenant = ${tenant}`]),
-            ...(isIndexed ? agent : []),
+            ...indexed,
             sql`at >= ${floor?.at ?? (from === undefined ? FIRST : DateTime.toEpochMillis(from))}`,
             sql`at <= ${latest}`,
             ...(after === undefined ? [] : [sql`(at, id) < (${after.at}, ${after.id})`]),
             ...(floor === undefined ? [] : [sql`(at, id) >= (${floor.at}, ${floor.id})`]),
           ])
         const chosen = [
-          ...(isIndexed ? [] : agent),
+          ...callers.slice(indexed.length),
           ...(model === undefined ? [] : [sql`model = ${model}`]),
           ...(provider === undefined ? [] : [sql`provider = ${provider}`]),
         ]
@@ -111,7 +120,12 @@ export class LedgerExport extends Context.Service<
         const rows = yield* decode(
           yield* sql`SELECT ${columns} FROM ledger_calls WHERE ${wanted} ${newestFirst} LIMIT ${limit + 1}`,
         )
-        const items = rows.slice(0, limit).map((row) => ({ ...row, mode: row.mode === "" ? null : row.mode }))
+        const items = rows.slice(0, limit).map((row) => ({
+          ...row,
+          mode: row.mode === "" ? null : row.mode,
+          estimated: row.estimated === 1,
+          labels: row.labels ?? {},
+        }))
         const last = items.at(-1)
         const end =
           rows.length > limit && last !== undefined ? { at: DateTime.toEpochMillis(last.at), id: last.id } : floor
