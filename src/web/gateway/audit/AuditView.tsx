@@ -25,7 +25,6 @@ const WORDS = {
   "job.remove": "deleted the job",
   "budgets.put": "changed the budgets of the tenant",
   "routing.put": "changed the routing to version",
-  "budgets.put": "changed the budgets of",
 } as const satisfies Record<AuditAction, string>
 
 /** Who changed what, of all tenants. */
