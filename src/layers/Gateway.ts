@@ -31,6 +31,8 @@ import { Ledger } from "../services/routing/Ledger.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
+import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
+import { layerTools } from "../services/tools/Tools.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
@@ -54,6 +56,7 @@ const layerServices = (settings: GatewaySettings) =>
   Layer.merge(layerJobRunner, layerJobRetention).pipe(
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
+    Layer.provide(Layer.provide(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provideMerge(
       Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerCostBound), JobWrites.layer, RoutingStats.layer),
     ),

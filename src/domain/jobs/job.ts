@@ -7,6 +7,7 @@ import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { Step } from "./step.ts"
+import { ToolUse } from "./tool.ts"
 
 /** UUIDv7, so ids sort by creation. */
 export const JobId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("JobId"))
@@ -113,6 +114,7 @@ export const JobStep = Schema.Struct({
     description: "After a retry, a failed step may be followed by one of the same name.",
   }),
   problem: Schema.optionalKey(Problem),
+  tool: Schema.optionalKey(ToolUse.annotate({ description: "The tool call, if the step was one." })),
   provider: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
   model: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
   usage: UsageOrNull,

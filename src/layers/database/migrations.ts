@@ -14,6 +14,7 @@ import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
+import { stepTools } from "./migrations/stepTools.ts"
 
 /** A version with a different schema made the database. */
 export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
@@ -40,6 +41,7 @@ const STEPS = [
   ["step_problems", stepProblems],
   ["gateway_keys", gatewayKeys],
   ["budgets", budgets],
+  ["step_tools", stepTools],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

@@ -11,6 +11,7 @@ import { Problem } from "../../domain/problems/problem.ts"
 import type { Budgeted } from "../routing/Budgets.ts"
 import type { TargetFilter } from "../../domain/upstream/targets.ts"
 import type { Step } from "../../domain/jobs/step.ts"
+import type { ToolUse } from "../../domain/jobs/tool.ts"
 
 /**
  * A program's failure. `problem.retryable` decides whether the job is retried (bounded, with back-off) or fails with
@@ -34,6 +35,8 @@ export interface StepOutcome<A> {
   readonly call?: StepCall | undefined
   /** The receipt of a sealed proxy for the answer. */
   readonly receipt?: KeptReceipt | undefined
+  /** The tool call for the trail, if the step was one. */
+  readonly tool?: ToolUse | undefined
 }
 
 export interface JobContext {

@@ -1,0 +1,108 @@
+/** The tools of an agent, and the trail of their calls. */
+import { Schema } from "effect"
+
+/** Model providers accept names of this form only. */
+export const ToolName = Schema.String.check(
+  Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, underscores or hyphens" }),
+)
+
+const MAX_DESCRIPTION = 2000
+const MAX_URL = 2000
+const MAX_TOOLS = 32
+/** The schema is sent with every call of a model. */
+const MAX_SCHEMA_CHARS = 16_384
+const MAX_SCHEMA_DEPTH = 16
+const MAX_TIMEOUT_SECONDS = 300
+export const DEFAULT_TOOL_TIMEOUT_SECONDS = 30
+
+/** Levels of nesting, counted up to `most + 1`. */
+const depthOf = (value: unknown, most: number): number => {
+  if (typeof value !== "object" || value === null) return 0
+  if (most === 0) return 1
+  return 1 + Math.max(0, ...Object.values(value).map((member) => depthOf(member, most - 1)))
+}
+
+/** Whether a schema refers to another document, which nobody here would fetch. */
+const refersElsewhere = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).some(
+    ([name, member]) =>
+      (name === "$ref" && typeof member === "string" && !member.startsWith("#")) || refersElsewhere(member),
+  )
+
+/** Returns what is wrong with the JSON Schema of a tool's input; `undefined` if it can be used. */
+export const schemaMistake = (schema: Readonly<Record<string, unknown>>): string | undefined => {
+  if (depthOf(schema, MAX_SCHEMA_DEPTH) > MAX_SCHEMA_DEPTH) return `nest at most ${MAX_SCHEMA_DEPTH} levels`
+  if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS) return `use at most ${MAX_SCHEMA_CHARS} characters of JSON`
+  if (schema["type"] !== "object") return 'set "type" to "object"'
+  return refersElsewhere(schema) ? "let every $ref begin with #" : undefined
+}
+
+/** A JSON Schema of an object. It is sent to models, and never evaluated here. */
+export const InputSchema = Schema.Record(Schema.String, Schema.Unknown).check(
+  Schema.makeFilter((schema: Readonly<Record<string, unknown>>) => schemaMistake(schema)),
+)
+
+const urlMistake = (text: string): string | undefined => {
+  if (text.length > MAX_URL || !URL.canParse(text)) return `give an absolute URL of at most ${MAX_URL} characters`
+  const { hash, password, protocol, username } = new URL(text)
+  if (protocol !== "https:" && protocol !== "http:") return "give an https URL"
+  if (username !== "" || password !== "") return "give the URL without user and password"
+  return hash === "" ? undefined : "give the URL without a fragment"
+}
+
+export const ToolUrl = Schema.String.check(Schema.makeFilter(urlMistake))
+
+export const HttpTool = Schema.Struct({
+  name: ToolName,
+  description: Schema.String.check(Schema.isBetweenLength(1, MAX_DESCRIPTION)).annotate({
+    description: "Tells models what the tool does and when to call it.",
+  }),
+  input_schema: InputSchema.annotate({ description: "JSON Schema of the input, an object." }),
+  url: ToolUrl.annotate({
+    description: "https, or http in a network that the operator allows (TOOL_PRIVATE_NETWORKS).",
+  }),
+  method: Schema.optionalKey(
+    Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"]).annotate({
+      description: "Default POST. GET and DELETE send the input as query parameters, the others as JSON.",
+    }),
+  ),
+  read_only: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "The tool changes nothing, so a failed call is repeated." }),
+  ),
+  idempotent: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "Repeating a call has no further effect, so a failed call is repeated." }),
+  ),
+  timeout_seconds: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS })).annotate({
+      description: `Seconds for one call. Default ${DEFAULT_TOOL_TIMEOUT_SECONDS}.`,
+    }),
+  ),
+}).annotate({ identifier: "HttpTool" })
+export type HttpTool = typeof HttpTool.Type
+
+const distinctNames = (tools: ReadonlyArray<{ readonly name: string }>): string | undefined => {
+  const names = tools.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? undefined : `give each tool a name of its own; ${twice} occurs twice`
+}
+
+export const HttpTools = Schema.Array(HttpTool)
+  .check(Schema.isMaxLength(MAX_TOOLS), Schema.makeFilter(distinctNames))
+  .annotate({ description: `HTTP endpoints that models may call in the direct mode: at most ${MAX_TOOLS}.` })
+
+/** A finished call in the trail of a job. Long texts are cut. */
+export const ToolUse = Schema.Struct({
+  name: Schema.String,
+  input: Schema.String.annotate({ description: "The arguments as JSON text, as the model wrote them." }),
+  output: Schema.String,
+  is_error: Schema.Boolean.annotate({ description: "Whether the call failed. The model sees the reason." }),
+}).annotate({ identifier: "ToolUse" })
+export type ToolUse = typeof ToolUse.Type
+
+/** Most characters of an input or output in the trail. */
+const MAX_SHOWN = 4000
+
+/** Cuts a text for the trail. */
+export const shownText = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
