@@ -9,7 +9,9 @@ import { connectCommand } from "./connectCommand.ts"
 import { doctorCommand } from "./doctorCommand.ts"
 import { askedForHelp, joinPins } from "./flags.ts"
 import { agentsCommand } from "./gateway/agentsCommand.ts"
+import { auditCommand } from "./gateway/auditCommand.ts"
 import { jobsCommand } from "./gateway/jobsCommand.ts"
+import { keysCommand } from "./gateway/keys/keysCommand.ts"
 import { routingCommand } from "./gateway/routingCommand.ts"
 import { statsCommand } from "./gateway/statsCommand.ts"
 import { modelsCommand } from "./modelsCommand.ts"
@@ -60,7 +62,16 @@ agents that check each other's answers.`,
     },
     {
       group: "CLIENTS OF A GATEWAY",
-      commands: [runCommand, jobsCommand, agentsCommand, routingCommand, statsCommand, tokenCommand],
+      commands: [
+        runCommand,
+        jobsCommand,
+        agentsCommand,
+        keysCommand,
+        routingCommand,
+        statsCommand,
+        auditCommand,
+        tokenCommand,
+      ],
     },
     { group: "FOR IMPLEMENTERS OF THE PROTOCOL", commands: [conformanceCommand] },
   ]),

@@ -8,6 +8,7 @@ import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gatew
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
+import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
@@ -28,6 +29,7 @@ import { JobSettings } from "../services/jobs/JobSettings.ts"
 import { layerStepsBegun } from "../services/jobs/StepsBegun.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
+import { LedgerExport } from "../services/routing/LedgerExport.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
@@ -58,7 +60,12 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provide(Router.layer),
     Layer.provide(Layer.provide(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provideMerge(
-      Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerCostBound), JobWrites.layer, RoutingStats.layer),
+      Layer.mergeAll(
+        Layer.provide(Jobs.layer, Modes.layerCostBound),
+        JobWrites.layer,
+        RoutingStats.layer,
+        LedgerExport.layer,
+      ),
     ),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
@@ -97,6 +104,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       JobsHandlers,
       RoutingHandlers,
       KeysHandlers,
+      LedgerHandlers,
       AuditHandlers,
       layerSystem(GatewayApi),
     ]),

@@ -46,6 +46,8 @@ const REQUESTS = [
   ["manage", "DELETE", "/api/v1/jobs/:job"],
   ["manage", "POST", "/api/v1/agents", { name: "another" }],
   ["manage", "PATCH", "/api/v1/agents/:agent", { name: "renamed" }],
+  ["manage", "GET", "/api/v1/ledger"],
+  ["admin", "GET", "/api/v1/ledger?scope=all"],
   ["manage", "GET", "/api/v1/keys"],
   ["manage", "POST", "/api/v1/keys", { name: "k", roles: ["read"] }],
   ["manage", "GET", "/api/v1/keys/:key"],

@@ -4,6 +4,7 @@ import { AgentsApi } from "./AgentsApi.ts"
 import { AuditApi } from "./AuditApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
+import { LedgerApi } from "./LedgerApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
 
 /** All endpoints of the agent gateway. */
@@ -11,6 +12,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AgentsApi)
   .add(JobsApi)
   .add(RoutingApi)
+  .add(LedgerApi)
   .add(KeysApi)
   .add(AuditApi)
   .add(SystemApi)

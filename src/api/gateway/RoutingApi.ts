@@ -7,14 +7,8 @@ import { RoutingSettingsInvalid, RoutingSettingsStale } from "../../domain/routi
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { AdminOnly, Authorization } from "./Authorization.ts"
-import { time } from "./lists.ts"
+import { scope, time } from "./lists.ts"
 import { ProviderHealthReport, RoutingSettings, RoutingStats } from "./resources.ts"
-
-const scope = Schema.optionalKey(
-  Schema.Literals(["tenant", "all"]).annotate({
-    description: "`all` (administrators only): calls of every tenant.",
-  }),
-)
 
 const SettingsWithTag = HttpApiSchema.WithHeaders(RoutingSettings, { etag: Schema.String })
 

@@ -10,6 +10,12 @@ export const pageQuery = {
   ),
 }
 
+export const scope = Schema.optionalKey(
+  Schema.Literals(["tenant", "all"]).annotate({
+    description: "`all` (administrators only): calls of every tenant.",
+  }),
+)
+
 const MAX_TIME = 64
 export const time = (description: string) =>
   Schema.String.check(Schema.isMaxLength(MAX_TIME))

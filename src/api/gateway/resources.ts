@@ -4,6 +4,7 @@ import { GatewayKey as GatewayKeySchema, NewKey as NewKeySchema } from "../../do
 import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
 import { Job as JobSchema } from "../../domain/jobs/job.ts"
 import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
+import { LedgerEntry as LedgerEntrySchema } from "../../domain/routing/ledger.ts"
 import { ProviderHealthReport as ProviderHealthSchema } from "../../domain/routing/health.ts"
 import { PricedRoutingSettings } from "../../domain/routing/routing.ts"
 import { RoutingStatsReport } from "../../domain/routing/savings.ts"
@@ -14,6 +15,7 @@ export const GatewayKey = GatewayKeySchema.annotate({ identifier: "Key" })
 export const NewKey = NewKeySchema.annotate({ identifier: "NewKey" })
 export const Job = JobSchema.annotate({ identifier: "Job" })
 export const JobSummary = JobSummarySchema.annotate({ identifier: "JobSummary" })
+export const LedgerEntry = LedgerEntrySchema.annotate({ identifier: "LedgerEntry" })
 export const ProviderHealthReport = ProviderHealthSchema.annotate({ identifier: "ProviderHealthReport" })
 export const RoutingSettings = PricedRoutingSettings.annotate({ identifier: "RoutingSettings" })
 export const RoutingStats = RoutingStatsReport.annotate({ identifier: "RoutingStats" })

@@ -72,11 +72,18 @@ export async function* overPages<A>(
   }
 }
 
+/** Returns a line for each mistake that the gateway found in the request. */
+const mistakesIn = (error: SealgateError): string =>
+  error instanceof GatewayProblem
+    ? (error.problem.errors ?? []).map(({ message, path }) => `\n  ${printableLine(`${path}: ${message}`)}`).join("")
+    : ""
+
 /** Calls the gateway. A refusal ends the command with the gateway's message. */
 export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, CommandFailed> =>
   Effect.mapError(
     Effect.tryPromise({ try: call, catch: clientError }),
-    (error) => new CommandFailed({ message: printableLine(error.message) + hintFor(error), exitCode: 1 }),
+    (error) =>
+      new CommandFailed({ message: printableLine(error.message) + mistakesIn(error) + hintFor(error), exitCode: 1 }),
   )
 
 /** Lists the first `limit` items. */

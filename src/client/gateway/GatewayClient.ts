@@ -27,6 +27,7 @@ import {
 } from "./gatewayCalls.ts"
 import type { GatewayClientOptions } from "./GatewayClientService.ts"
 import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
+import { AuditClient, KeysClient } from "./GatewayKeys.ts"
 
 export type Agent = typeof AgentSchema.Encoded
 export type RoutingSettings = typeof PricedRoutingSettings.Encoded
@@ -144,7 +145,7 @@ class RoutingClient {
 }
 
 /**
- * Agents, their jobs and the routing of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
+ * Agents, jobs, keys, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
  * without an answer.
  *
  * @example
@@ -157,11 +158,15 @@ export class GatewayClient {
   readonly agents: AgentsClient
   readonly jobs: JobsClient
   readonly routing: RoutingClient
+  readonly keys: KeysClient
+  readonly audit: AuditClient
 
   constructor(options: GatewayClientOptions) {
     const connection = connect(options)
     this.jobs = new JobsClient(connection)
     this.agents = new AgentsClient(connection, this.jobs)
     this.routing = new RoutingClient(connection)
+    this.keys = new KeysClient(connection)
+    this.audit = new AuditClient(connection)
   }
 }

@@ -12,7 +12,7 @@ export const KeyId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("Ke
 export type KeyId = typeof KeyId.Type
 
 const MAX_AGENTS = 100
-const MAX_PER_MINUTE = 1_000_000
+export const MAX_PER_MINUTE = 1_000_000
 /** Longer than any RFC 3339 time. */
 const MAX_TIME = 64
 

@@ -1,7 +1,5 @@
 import { Clock, DateTime, Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { AccessDenied } from "../../domain/access/identity.ts"
-import { ADMIN_ROLE } from "../../domain/access/roles.ts"
 import { countIntervals, type Interval, MAX_INTERVALS } from "../../domain/routing/intervals.ts"
 import type { RoutingSettings } from "../../domain/routing/routing.ts"
 import { routingETag } from "../../domain/routing/routingChecks.ts"
@@ -12,8 +10,9 @@ import { type LastFailure, RoutingStats } from "../../services/routing/RoutingSt
 import { type ProviderStatus, Upstream } from "../../services/upstream/Upstream.ts"
 import type { ProviderHealth } from "../../domain/routing/health.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
-import { CurrentAdmin, CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
+import { CurrentAdmin, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
+import { tenantIn } from "./scopes.ts"
 
 const withTag = (settings: RoutingSettings) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
@@ -63,15 +62,6 @@ export const RoutingHandlers = layerHandlers(
     const audit = yield* Audit
 
     const upstream = yield* Upstream
-
-    /** The tenant whose calls are asked for; `undefined` for all tenants. */
-    const tenantIn = Effect.fnUntraced(function* (scope: "tenant" | "all" = "tenant") {
-      const { key, roles, tenant } = yield* CurrentUser
-      if (key?.agents !== undefined) return yield* AccessDenied.limited()
-      const isAdmin = roles.includes(ADMIN_ROLE)
-      if (scope === "all" && !isAdmin) return yield* AccessDenied.lacking(ADMIN_ROLE)
-      return { isAdmin, tenant: scope === "all" ? undefined : tenant }
-    })
 
     const providers = Effect.fnUntraced(function* (scope?: "tenant" | "all") {
       const { isAdmin, tenant } = yield* tenantIn(scope)

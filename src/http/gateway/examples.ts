@@ -4,6 +4,8 @@ import type { CreateKey, GatewayKey, UpdateKey } from "../../domain/access/keys.
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
+import type { LedgerEntry } from "../../domain/routing/ledger.ts"
+import { CSV_HEADER } from "../../domain/routing/ledgerCsv.ts"
 import type { ProviderHealth } from "../../domain/routing/health.ts"
 import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { METHOD, type RoutingStatsReport } from "../../domain/routing/savings.ts"
@@ -165,6 +167,27 @@ const stats = {
   method: METHOD,
 } satisfies typeof RoutingStatsReport.Encoded
 
+const ledgerEntry = {
+  id: `${JOB_ID}-0`,
+  at: TIME,
+  request_id: JOB_ID,
+  tenant: "acme",
+  agent_id: AGENT_ID,
+  job_id: JOB_ID,
+  mode: "verified",
+  role: "proposer",
+  strategy: "cost",
+  provider: "provider1",
+  model: "gpt-5-mini",
+  served_model: "gpt-5-mini",
+  ...usage,
+  cost_micro_usd: 71,
+  baseline_micro_usd: 355,
+  price_version: "1",
+  latency_ms: 4200,
+  outcome: "success",
+} satisfies typeof LedgerEntry.Encoded
+
 const receipt = {
   step: "draft",
   receipt: "eyJhbGciOiJFZERTQSJ9.eyJzdGF0dXMiOiJjb21wbGV0ZSJ9.c2lnbmF0dXJl",
@@ -238,6 +261,11 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     parameters: { "if-match": '"1"' },
     body: routing,
     answer: { ...pricedRouting, version: 2 },
+  },
+  "ledger.list": {
+    parameters: { from: "2026-11-01T00:00:00Z", limit: 1000 },
+    answer: { items: [ledgerEntry], next_cursor: CURSOR },
+    csv: CSV_HEADER,
   },
   "keys.create": {
     body: newKey,

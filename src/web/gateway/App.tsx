@@ -8,6 +8,8 @@ import type { Failure } from "./failure.ts"
 import { JobsView } from "./jobs/JobsView.tsx"
 import { JobView } from "./jobs/JobView.tsx"
 import { Navigation } from "./Navigation.tsx"
+import { AuditView } from "./audit/AuditView.tsx"
+import { KeysView } from "./keys/KeysView.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
 import { OverviewView } from "./overview/OverviewView.tsx"
 import { RoutingView } from "./routing/RoutingView.tsx"
@@ -32,6 +34,10 @@ const ViewOf = ({ route }: { readonly route: Route }) => {
       return <OverviewView />
     case "routing":
       return <RoutingView />
+    case "keys":
+      return <KeysView />
+    case "audit":
+      return <AuditView />
   }
 }
 

@@ -6,8 +6,12 @@ const SECTIONS = [
   { section: "overview", label: "Overview" },
   { section: "agents", label: "Agents" },
   { section: "jobs", label: "Jobs" },
+  { section: "keys", label: "Keys" },
   { section: "routing", label: "Routing" },
 ] as const
+
+const mayOpen = (owner: Owner, section: (typeof SECTIONS)[number]["section"]): boolean =>
+  section === "routing" ? owner.admin : section === "keys" ? owner.manages : true
 
 /** Links to the sections, and the signed-in user. */
 export const Navigation = ({
@@ -21,7 +25,7 @@ export const Navigation = ({
 }) => (
   <>
     <nav class="sections" aria-label="Console">
-      {SECTIONS.filter(({ section }) => section !== "routing" || owner.admin).map(({ label, section }) => {
+      {SECTIONS.filter(({ section }) => mayOpen(owner, section)).map(({ label, section }) => {
         // Within a section, `aria-current` is "true", because the link leads to another page.
         const here = route.view === section ? "page" : sectionOf(route) === section ? "true" : undefined
         return (

@@ -20,7 +20,7 @@ const FINAL: ReadonlySet<number> = new Set([401, 403, 404])
 
 const adviceFor = ({ code, errors = [], retryable, status }: Problem): string => {
   if (status === 401) return "Sign in again with a token that is valid now."
-  if (status === 403) return "Sign in with a token whose roles contain admin."
+  if (status === 403) return "Sign in with a token that has this role."
   if (status === 404) return "It may have been deleted, or belong to another tenant. Go back to the list."
   if (status === 412) return "Someone else changed it. Load it again."
   if (status === 413) return "Make the text shorter."

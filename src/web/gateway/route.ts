@@ -11,6 +11,8 @@ export type Route =
   | { readonly view: "jobs"; readonly status?: JobStatus | undefined }
   | { readonly view: "job"; readonly id: string }
   | { readonly view: "routing" }
+  | { readonly view: "keys" }
+  | { readonly view: "audit" }
 
 export const HOME: Route = { view: "overview" }
 
@@ -45,6 +47,10 @@ export const routeOf = (hash: string): Route | undefined => {
       return id === "" ? { view: "jobs", status: statusIn(query) } : { view: "job", id }
     case "routing":
       return { view: "routing" }
+    case "keys":
+      return { view: "keys" }
+    case "audit":
+      return { view: "audit" }
     default:
       return HOME
   }
@@ -66,13 +72,15 @@ export const hrefOf = (route: Route): string => {
 }
 
 /** Returns the section of a view. */
-export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "routing" => {
+export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "routing" | "keys" => {
   switch (route.view) {
     case "agent":
     case "new-agent":
       return "agents"
     case "job":
       return "jobs"
+    case "audit":
+      return "keys"
     default:
       return route.view
   }

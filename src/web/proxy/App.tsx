@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact"
 import { useRef, useState } from "preact/hooks"
 import { Bar } from "../shared/render.tsx"
 import { AnotherIdentity } from "./AnotherIdentity.tsx"
@@ -54,6 +55,26 @@ const InsecureContext = () => (
   </p>
 )
 
+/** The conversation on the left, the evidence about it (`children`) on the right; one below the other on a phone. */
+const Layout = (props: {
+  readonly state: ProxyState | undefined
+  readonly talk: ComponentChildren
+  readonly children: ComponentChildren
+}) => (
+  <>
+    <Bar title="sealgate: sealed proxy">
+      <About state={props.state} />
+    </Bar>
+    <main id="main" class="split" tabIndex={-1}>
+      <div class="talk">
+        {globalThis.isSecureContext || <InsecureContext />}
+        {props.talk}
+      </div>
+      <div class="evidence">{props.children}</div>
+    </main>
+  </>
+)
+
 export const App = () => {
   const { decline, offered, pin, pinned } = usePins()
   const [chosen, setChosen] = useState<number>()
@@ -78,70 +99,59 @@ export const App = () => {
     pin(next)
     if (next.pins.length > 0) focusNext(question)
   }
-  return (
+  const propose = (text: string) => {
+    send(text)
+    // The focused button disappears with the proposals.
+    question.current?.focus()
+  }
+  const show = (id: number) => {
+    setChosen(id)
+    showWhereItIs(wire.current)
+  }
+  const startOver = () => {
+    clear()
+    // The focused button disappears with the conversation.
+    question.current?.focus()
+  }
+  const keep = () => {
+    decline()
+    focusNext(question)
+  }
+  const talk = (
     <>
-      <Bar title="sealgate: sealed proxy">
-        <About state={state} />
-      </Bar>
-      <main id="main" class="split" tabIndex={-1}>
-        <div class="talk">
-          {globalThis.isSecureContext || <InsecureContext />}
-          {offered !== undefined && (
-            <AnotherIdentity
-              pinned={pinned.pins}
-              offered={offered}
-              onKeep={() => {
-                decline()
-                focusNext(question)
-              }}
-              onTake={() => pinAndAsk({ pins: offered, from: "link" })}
-            />
-          )}
-          <Trust pinned={pinned} heard={heardOf(exchanges, pinned.pins)} onPin={pinAndAsk} />
-          <Chat
-            section={chat}
-            exchanges={exchanges}
-            shown={shown?.id}
-            hint={hintFor(state)}
-            onPropose={
-              pinned.pins.length === 0
-                ? undefined
-                : (text) => {
-                    send(text)
-                    // The focused button disappears with the proposals.
-                    question.current?.focus()
-                  }
-            }
-            onShow={(id) => {
-              setChosen(id)
-              showWhereItIs(wire.current)
-            }}
-            onClear={() => {
-              clear()
-              // The focused button disappears with the conversation.
-              question.current?.focus()
-            }}
-          />
-          <Composer
-            field={question}
-            busy={last?.status === "asking"}
-            disabled={pinned.pins.length === 0}
-            onStop={stop}
-            onAsk={send}
-          />
-        </div>
-        <div class="evidence">
-          {shown?.end !== undefined && <Receipt exchange={shown} end={shown.end} />}
-          <Traffic
-            heading={wire}
-            exchange={shown}
-            intrusion={intrusion}
-            onIntrusion={setIntrusion}
-            onBack={() => showWhereItIs(chat.current?.querySelector<HTMLElement>('[aria-pressed="true"]') ?? null)}
-          />
-        </div>
-      </main>
+      {offered !== undefined && (
+        <AnotherIdentity
+          pinned={pinned.pins}
+          offered={offered}
+          onKeep={keep}
+          onTake={() => pinAndAsk({ pins: offered, from: "link" })}
+        />
+      )}
+      <Trust pinned={pinned} heard={heardOf(exchanges, pinned.pins)} onPin={pinAndAsk} />
+      <Chat
+        section={chat}
+        exchanges={exchanges}
+        shown={shown?.id}
+        hint={hintFor(state)}
+        onPropose={pinned.pins.length === 0 ? undefined : propose}
+        onShow={show}
+        onClear={startOver}
+      />
+      <Composer
+        field={question}
+        busy={last?.status === "asking"}
+        disabled={pinned.pins.length === 0}
+        onStop={stop}
+        onAsk={send}
+      />
     </>
+  )
+  const back = () => showWhereItIs(chat.current?.querySelector<HTMLElement>('[aria-pressed="true"]') ?? null)
+  return (
+    <Layout state={state} talk={talk}>
+      {shown?.end !== undefined && <Receipt exchange={shown} end={shown.end} />}
+      <Traffic heading={wire} exchange={shown} intrusion={intrusion} onIntrusion={setIntrusion} onBack={back} />
+    </Layout>
   )
 }
 

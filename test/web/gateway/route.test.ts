@@ -10,6 +10,8 @@ const routes: ReadonlyArray<readonly [Route, string]> = [
   [{ view: "jobs", status: undefined }, "jobs"],
   [{ view: "job", id: "1" }, "jobs"],
   [{ view: "jobs", status: "failed" }, "jobs"],
+  [{ view: "keys" }, "keys"],
+  [{ view: "audit" }, "keys"],
 ]
 
 describe("routes", () => {

@@ -9,7 +9,8 @@ import { tokenFor } from "../../support/gateway.ts"
 import { setStage } from "./stage.ts"
 
 /** Browser messages about answers that tests provoke. */
-const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404|412|503)|net::ERR_FAILED)/
+const ASKED_FOR =
+  /Failed to load resource: (the server responded with a status of (401|403|404|412|503)|net::ERR_FAILED)/
 
 type Stage = Effect.Success<ReturnType<typeof setStage>>
 export interface Scene extends Stage {

@@ -8,10 +8,14 @@ export interface Examples {
   /** By the name of the parameter. */
   readonly parameters?: Readonly<Record<string, string | number>>
   readonly body?: unknown
-  /** Body of a successful JSON response; `stream` is that of an event stream. */
+  /** Body of a successful JSON response; `stream` is that of an event stream, `csv` that of CSV. */
   readonly answer?: unknown
   readonly stream?: unknown
+  readonly csv?: string
 }
+
+/** Members of {@link Examples} for content types other than JSON. */
+const SPECIAL: Readonly<Record<string, "stream" | "csv">> = { "text/event-stream": "stream", "text/csv": "csv" }
 
 /** The problem that a schema describes, or the first of several. */
 const problemIn = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas): object => {
@@ -41,7 +45,7 @@ export const showExample = (
       if (type === PROBLEM_CONTENT_TYPE) {
         if (status !== "200") Object.assign(media, { example: problemIn(media.schema, schemas) })
       } else if (status.startsWith("2")) {
-        Object.assign(media, { example: type === "text/event-stream" ? examples.stream : examples.answer })
+        Object.assign(media, { example: examples[SPECIAL[type] ?? "answer"] })
       }
     }
   }

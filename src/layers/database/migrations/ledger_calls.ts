@@ -31,8 +31,9 @@ export const ledgerCalls: ReadonlyArray<string> = [
     ttft_ms BIGINT,
     outcome TEXT NOT NULL
   )`,
-  `CREATE INDEX ledger_calls_by_time ON ledger_calls (at)`,
-  `CREATE INDEX ledger_calls_by_tenant ON ledger_calls (tenant, at)`,
+  `CREATE INDEX ledger_calls_by_time ON ledger_calls (at, id)`,
+  `CREATE INDEX ledger_calls_by_tenant ON ledger_calls (tenant, at, id)`,
+  `CREATE INDEX ledger_calls_by_agent ON ledger_calls (tenant, agent_id, at, id)`,
   `CREATE INDEX ledger_calls_by_job ON ledger_calls (job_id)`,
   `CREATE TABLE ledger_hours (
     tenant TEXT NOT NULL,

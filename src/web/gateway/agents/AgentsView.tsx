@@ -4,11 +4,11 @@ import { Ago, useNow } from "../../shared/Ago.tsx"
 import { usdPlain } from "../../../domain/routing/dollars.ts"
 import { excerpt, plural } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
+import { Confirm } from "../Dialog.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 import { Empty, Loading, Problem, View } from "../View.tsx"
-import { DeleteAgent } from "./DeleteAgent.tsx"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 
 const PAGE = 20
@@ -86,8 +86,11 @@ export const AgentsView = () => {
       </div>
       <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
       {doomed !== undefined && (
-        <DeleteAgent
-          agent={doomed}
+        <Confirm
+          title={`Delete ${doomed.name}?`}
+          verb="Delete"
+          busyText="Deleting…"
+          act={() => gateway.agents.remove(doomed.id)}
           onClose={(deleted) => {
             setDoomed(undefined)
             if (!deleted) return
@@ -96,7 +99,9 @@ export const AgentsView = () => {
             list.current?.focus()
             reload()
           }}
-        />
+        >
+          It takes no more tasks. Its jobs stay readable. This cannot be undone.
+        </Confirm>
       )}
     </View>
   )

@@ -1,6 +1,6 @@
 /** Reads the claims of a token for display. Only the gateway verifies it. */
 import { Option, Schema } from "effect"
-import { ADMIN_ROLE } from "../../../domain/access/roles.ts"
+import { ADMIN_ROLE, isNamed } from "../../../domain/access/roles.ts"
 
 const Claims = Schema.Struct({
   sub: Schema.String,
@@ -15,6 +15,8 @@ export interface Owner {
   readonly tenant: string | undefined
   readonly roles: ReadonlyArray<string>
   readonly admin: boolean
+  /** Whether it may manage keys. */
+  readonly manages: boolean
   /** Milliseconds since the epoch, clamped to the range of `Date`. */
   readonly expires: number
 }
@@ -46,6 +48,7 @@ export const ownerOf = (token: string): Owner | undefined => {
     tenant: claims.tenant,
     roles,
     admin: roles.includes(ADMIN_ROLE),
+    manages: isNamed({ roles }, "manage"),
     expires: Math.max(-LAST_MOMENT, Math.min(LAST_MOMENT, claims.exp * 1000)),
   }
 }

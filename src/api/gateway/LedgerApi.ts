@@ -1,0 +1,53 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AccessDenied } from "../../domain/access/identity.ts"
+import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { MAX_MODEL } from "../../domain/upstream/targets.ts"
+import { Refusals } from "../problems.ts"
+import { Authorization, NeededRole } from "./Authorization.ts"
+import { LIST, pageOf, scope, time } from "./lists.ts"
+import { LedgerEntry } from "./resources.ts"
+
+/** Billing reads whole months, and entries are small. */
+const MAX_LEDGER_PAGE = 1000
+const MAX_CURSOR = 200
+
+const Id = Schema.String.check(Schema.isUUID(7))
+const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL))
+
+const Csv = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
+
+export class LedgerApi extends HttpApiGroup.make("ledger")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      query: {
+        limit: Schema.optionalKey(
+          Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_LEDGER_PAGE })),
+        ).annotateKey({ description: `Entries per page at most: 1 to ${MAX_LEDGER_PAGE}, default 100.` }),
+        cursor: Schema.optionalKey(
+          Schema.String.check(Schema.isMaxLength(MAX_CURSOR)).annotate({
+            description: "The `next_cursor` of the previous page; without it, the newest entries.",
+          }),
+        ),
+        from: Schema.optionalKey(time("An RFC 3339 time: only calls that began then or later.")),
+        to: Schema.optionalKey(time("An RFC 3339 time: only calls that began before.")),
+        agent_id: Schema.optionalKey(Id.annotate({ description: "Only calls for this agent." })),
+        model: Schema.optionalKey(Name.annotate({ description: "Only calls of this model, as targets name it." })),
+        provider: Schema.optionalKey(Name.annotate({ description: "Only calls of this provider." })),
+        scope,
+      },
+      success: [pageOf(LedgerEntry), Csv],
+      error: [AccessDenied, CursorInvalid, StorageUnavailable],
+    })
+      .annotate(NeededRole, "manage")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read the ledger",
+          description: `Every call of a provider, with its tokens and its cost. ${LIST} With \`Accept: text/csv\`, the answer is CSV with the same columns, and \`Link\` with \`rel="next"\` leads to the next page.`,
+        }),
+      ),
+  )
+  .middleware(Authorization)
+  .middleware(Refusals)
+  .prefix("/api/v1/ledger")
+  .annotateMerge(OpenApi.annotations({ title: "Ledger", description: "Calls of providers and their cost." })) {}

@@ -1,0 +1,64 @@
+/** Flags for what a key may do. */
+import { DateTime, type Duration, Effect, Option, Schema } from "effect"
+import { Argument, Flag } from "effect/cli"
+import type { Budget } from "../../../domain/access/budgets.ts"
+import { MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import { AgentId } from "../../../domain/jobs/agent.ts"
+import { DurationText, intText } from "../../../layers/config/codecs.ts"
+import { optionalFlag } from "../../flags.ts"
+import { BudgetText, joinBudgets } from "./budgetText.ts"
+
+export const id = Argument.String("id").pipe(Argument.withDescription("Id of the key, as in `sealgate keys`"))
+
+const repeated = <A>(name: string, metavar: string, description: string, codec: Schema.Codec<A, string>) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar(metavar),
+    Flag.withDescription(`${description}; may be repeated`),
+    Flag.withSchema(codec),
+    Flag.atLeast(0),
+  )
+
+export const limitFlags = {
+  budgets: repeated(
+    "budget",
+    "limit",
+    "Most that its calls may use, such as 5usd/day or 100000tokens/total",
+    BudgetText,
+  ),
+  allow: repeated("allow-model", "pattern", "The only models that it may use, such as '*mini*'", Schema.NonEmptyString),
+  deny: repeated("deny-model", "pattern", "Models that it may not use", Schema.NonEmptyString),
+  agents: repeated("agent", "id", "The only agents that it may see and use", AgentId),
+  perMinute: optionalFlag(
+    "requests-per-minute",
+    "number",
+    "Requests per minute (default: those of the tenant)",
+    intText(1, MAX_PER_MINUTE),
+  ),
+  ttl: optionalFlag("ttl", "time", "How long it is valid, such as 12h or 90d (default: until revoked)", DurationText),
+}
+
+interface Limits {
+  readonly budgets: ReadonlyArray<Budget>
+  readonly allow: ReadonlyArray<string>
+  readonly deny: ReadonlyArray<string>
+  readonly agents: ReadonlyArray<string>
+  readonly perMinute: Option.Option<number>
+  readonly ttl: Option.Option<Duration.Duration>
+}
+
+const unlessEmpty = <A>(items: ReadonlyArray<A>): ReadonlyArray<A> | undefined =>
+  items.length === 0 ? undefined : items
+
+/** Returns the given limits as the API takes them. */
+export const limitsOf = Effect.fnUntraced(function* ({ agents, allow, budgets, deny, perMinute, ttl }: Limits) {
+  const models = withoutUndefined({ allow: unlessEmpty(allow), deny: unlessEmpty(deny) })
+  const now = yield* DateTime.now
+  return withoutUndefined({
+    budgets: unlessEmpty(yield* joinBudgets(budgets)),
+    models: Object.keys(models).length === 0 ? undefined : models,
+    agents: unlessEmpty(agents),
+    requests_per_minute: Option.getOrUndefined(perMinute),
+    expires_at: Option.getOrUndefined(Option.map(ttl, (ttl) => DateTime.formatIso(DateTime.addDuration(now, ttl)))),
+  })
+})

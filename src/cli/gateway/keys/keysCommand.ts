@@ -1,0 +1,96 @@
+import { Clock, Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import { withHelp } from "../../help/Guide.ts"
+import { printableJson, printableLine } from "../../printable.ts"
+import { table } from "../../table.ts"
+import { json, limitFlag } from "../listFlags.ts"
+import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "../remote.ts"
+import { changeCommand } from "./changeCommand.ts"
+import { createCommand } from "./createCommand.ts"
+import { id } from "./keyFlags.ts"
+import { budgetsText, keyText, usedText } from "./keyText.ts"
+
+const ofOne = { id, gateway: gatewayFlag, json }
+
+const showCommand = Command.make(
+  "show",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const key = yield* ask((signal) => gateway.keys.get(input.id, { signal }))
+    yield* Console.log(input.json ? printableJson(key) : keyText(key, yield* Clock.currentTimeMillis))
+  }),
+).pipe(
+  withHelp({
+    summary: "Show what a key may do",
+    description: "Shows a key's roles, budgets and other limits, last use and expiry, without its secret.",
+    examples: [
+      ["sealgate keys show 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "For people"],
+      ["sealgate keys show 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --json", "For programs"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate keys change <id>` changes it.",
+  }),
+)
+
+const revokeCommand = Command.make(
+  "revoke",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    yield* ask((signal) => gateway.keys.revoke(input.id, { signal }))
+    yield* Console.log(input.json ? printableJson({ id: input.id }) : `Revoked ${printableLine(input.id)}.`)
+  }),
+).pipe(
+  withHelp({
+    summary: "Revoke a key",
+    description: "Revokes a key for good: every gateway refuses it from its next request on. Its jobs go on.",
+    examples: [
+      ["sealgate keys revoke 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "At once, on every gateway of the database"],
+      ["sealgate keys revoke 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --json", "For programs: the id"],
+    ],
+    environment: ENVIRONMENT,
+    exits: { ...EXITS, 0: "the key is revoked" },
+  }),
+)
+
+export const keysCommand = Command.make(
+  "keys",
+  { gateway: gatewayFlag, limit: limitFlag, json },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const items = yield* listFirst(input.limit, (at) => gateway.keys.list(at))
+    if (input.json) return yield* Console.log(printableJson(items))
+    if (items.length === 0) return yield* Console.log("No keys yet: `sealgate keys create NAME` creates one.")
+    const now = yield* Clock.currentTimeMillis
+    yield* Console.log(
+      table([
+        ["ID", "NAME", "ROLES", "BUDGETS", "USED", "EXPIRES"],
+        ...items.map((key) => [
+          key.id,
+          key.name,
+          key.roles.join(", "),
+          budgetsText(key),
+          usedText(key, now),
+          key.expires_at ?? "never",
+        ]),
+      ]),
+    )
+  }),
+).pipe(
+  withHelp({
+    summary: "List, create, change and revoke keys of a gateway",
+    description: `Lists the keys of your tenant on a gateway, newest first. A key is a bearer token for a program or a person, with a role
+and, if you want, budgets, models, agents, a rate and an expiry. Your token needs the role manage.`,
+    examples: [
+      ["sealgate keys", "The newest 20 on a gateway on this machine"],
+      ["sealgate keys create ci --budget 5usd/day", "A key that may run tasks for at most $5 a day"],
+      ["sealgate keys revoke 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "Refuse it from now on"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate audit` shows who made and changed keys. Keys for callers of a sealed proxy: `sealgate key`.",
+  }),
+  Command.withSubcommands([createCommand, showCommand, changeCommand, revokeCommand]),
+)

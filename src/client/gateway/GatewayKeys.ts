@@ -1,0 +1,80 @@
+/** Keys of a tenant and the audit trail, as the gateway's client sees them. */
+import { Schema } from "effect"
+import { AuditEntry as AuditEntrySchema } from "../../domain/access/audit.ts"
+import {
+  CreateKey,
+  GatewayKey as GatewayKeySchema,
+  NewKey as NewKeySchema,
+  UpdateKey,
+} from "../../domain/access/keys.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+
+export type GatewayKey = typeof GatewayKeySchema.Encoded
+export type NewKey = typeof NewKeySchema.Encoded
+export type AuditEntry = typeof AuditEntrySchema.Encoded
+export type KeySettings = typeof CreateKey.Encoded
+export type KeyChange = typeof UpdateKey.Encoded
+
+const STRICT = { errors: "all", onExcessProperty: "error" } as const
+const decodeSettings = Schema.decodeSync(CreateKey, STRICT)
+const decodeChange = Schema.decodeSync(UpdateKey, STRICT)
+const encodeKey = Schema.encodeSync(GatewayKeySchema)
+const encodeNewKey = Schema.encodeSync(NewKeySchema)
+const encodeEntry = Schema.encodeSync(AuditEntrySchema)
+
+/** Keys of the caller's tenant; for callers with the role `manage` by name. */
+export class KeysClient {
+  private readonly connection: Connection
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  /** Creates a key. The result has its secret in `key`; the gateway never shows it again. */
+  async create(settings: KeySettings, options?: CallOptions): Promise<NewKey> {
+    const payload = decodeSettings(settings)
+    const { body } = await run(this.connection.api.keys.create({ payload }), options)
+    return encodeNewKey(body)
+  }
+
+  async get(id: string, options?: CallOptions): Promise<GatewayKey> {
+    return encodeKey(await run(this.connection.repeatable.keys.get({ params: { id } }), options))
+  }
+
+  /** Newest first. */
+  async list({ signal, ...query }: PageOptions = {}): Promise<Page<GatewayKey>> {
+    const page = await run(
+      this.connection.repeatable.keys.list({ query: withoutUndefined(query) }),
+      withoutUndefined({ signal }),
+    )
+    return mapPage(page, encodeKey)
+  }
+
+  /** Replaces the given members; `null` removes an optional one. In force from the next request on. */
+  async update(id: string, change: KeyChange, options?: CallOptions): Promise<GatewayKey> {
+    const payload = decodeChange(change)
+    return encodeKey(await run(this.connection.api.keys.update({ params: { id }, payload }), options))
+  }
+
+  /** Revokes the key: every gateway refuses it from the next request on. */
+  async revoke(id: string, options?: CallOptions): Promise<void> {
+    await run(this.connection.api.keys.revoke({ params: { id } }), options)
+  }
+}
+
+/** The audit trail of all tenants; for administrators. */
+export class AuditClient {
+  private readonly connection: Connection
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  /** Newest first. */
+  async list({ signal, ...query }: PageOptions = {}): Promise<Page<AuditEntry>> {
+    const page = await run(
+      this.connection.repeatable.audit.list({ query: withoutUndefined(query) }),
+      withoutUndefined({ signal }),
+    )
+    return mapPage(page, encodeEntry)
+  }
+}

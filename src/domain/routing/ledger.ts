@@ -1,0 +1,33 @@
+/** Entries of the ledger, for billing: one per call of a provider. Amounts are whole micro-USD. */
+import { Schema } from "effect"
+import { Mode } from "../jobs/modes.ts"
+import { Role, Strategy } from "./routing.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const Tokens = (of: string) => Schema.NullOr(Count).annotate({ description: `${of}; \`null\` if unknown.` })
+
+export const LedgerEntry = Schema.Struct({
+  id: Schema.String,
+  at: Schema.DateTimeUtcFromString.annotate({ description: "When the call began." }),
+  request_id: Schema.String.annotate({ description: "The same for a call and its retries and failovers." }),
+  tenant: Schema.String.annotate({ description: "The tenant that the call was made for." }),
+  agent_id: Schema.NullOr(Schema.String),
+  job_id: Schema.NullOr(Schema.String).annotate({ description: "The job; its texts may be gone." }),
+  mode: Schema.NullOr(Mode),
+  role: Role,
+  strategy: Strategy,
+  provider: Schema.String,
+  model: Schema.String,
+  served_model: Schema.NullOr(Schema.String).annotate({ description: "The model that the provider named." }),
+  input_tokens: Tokens("Tokens of the prompt, cached ones included"),
+  output_tokens: Tokens("Tokens of the answer"),
+  cached_tokens: Tokens("Tokens of the prompt that the provider read from its cache"),
+  cost_micro_usd: Schema.NullOr(Count).annotate({ description: "`null` if tokens or price are unknown." }),
+  baseline_micro_usd: Schema.NullOr(Count).annotate({
+    description: "Cost of the same tokens at the baseline; 0 for a call that the baseline would not have made.",
+  }),
+  price_version: Schema.NullOr(Schema.String).annotate({ description: "Version of the prices used." }),
+  latency_ms: Count.annotate({ description: "From sending to the end of the answer." }),
+  outcome: Schema.String.annotate({ description: "`success`, `interrupted`, or the kind of failure." }),
+})
+export type LedgerEntry = typeof LedgerEntry.Type

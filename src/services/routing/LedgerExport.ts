@@ -1,0 +1,119 @@
+/** Pages of the ledger, newest first, for billing. */
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { Mode } from "../../domain/jobs/modes.ts"
+import { CursorInvalid, type Page, type StorageUnavailable } from "../../domain/operations/storage.ts"
+import { LedgerEntry } from "../../domain/routing/ledger.ts"
+import { decodeRows, unavailable } from "../storedRows.ts"
+
+/** Restricts the entries. `from` is inclusive, `to` exclusive; without a `tenant`, those of all tenants. */
+export interface LedgerFilter {
+  readonly tenant?: string | undefined
+  readonly agent_id?: string | undefined
+  /** The name of a target's model, and of its provider. */
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
+  readonly from?: DateTime.Utc | undefined
+  readonly to?: DateTime.Utc | undefined
+}
+
+/** The most entries that one page looks at. A page of a rare model may be shorter than its limit although more follow. */
+const LOOKED_AT = 5000
+
+const Place = Schema.Struct({ at: Schema.Int, id: Schema.String })
+/** A place in the list: entries of one moment are in the order of their ids. */
+type Place = typeof Place.Type
+const decodePlaces = decodeRows("ledger_calls", Place)
+const placeIn = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Tuple([Schema.Int, Schema.String])))
+
+const cursorOf = ({ at, id }: Place): string => encodeBase64Url(utf8(JSON.stringify([at, id])))
+
+const readCursor = (cursor: string): Effect.Effect<Place, CursorInvalid> => {
+  const text = new TextDecoder().decode(decodeBase64Url(cursor) ?? new Uint8Array())
+  return Option.match(placeIn(text), {
+    onNone: () => Effect.fail(new CursorInvalid()),
+    onSome: ([at, id]) => Effect.succeed({ at, id }),
+  })
+}
+
+const decode = decodeRows(
+  "ledger_calls",
+  Schema.Struct({
+    ...LedgerEntry.fields,
+    at: Schema.DateTimeUtcFromMillis,
+    mode: Schema.Union([Mode, Schema.Literal("")]),
+  }),
+)
+
+const COLUMNS = [
+  ..."id at request_id tenant agent_id job_id mode role strategy provider model served_model".split(" "),
+  ..."input_tokens output_tokens cached_tokens price_version latency_ms outcome".split(" "),
+  "cost AS cost_micro_usd",
+  "baseline AS baseline_micro_usd",
+].join(", ")
+
+export class LedgerExport extends Context.Service<
+  LedgerExport,
+  {
+    /** A page may have fewer entries than `limit` although more follow; the last page has no `next_cursor`. */
+    readonly list: (
+      filter: LedgerFilter,
+      page: { readonly limit: number; readonly cursor?: string | undefined },
+    ) => Effect.Effect<Page<LedgerEntry>, CursorInvalid | StorageUnavailable>
+  }
+>()("sealgate/services/routing/LedgerExport") {
+  static readonly layer = Layer.effect(
+    LedgerExport,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const columns = sql.literal(COLUMNS)
+      const newestFirst = sql`ORDER BY at DESC, id DESC`
+
+      const list = Effect.fn("LedgerExport.list")(function* (
+        { agent_id, from, model, provider, tenant, to }: LedgerFilter,
+        { cursor, limit }: { readonly limit: number; readonly cursor?: string | undefined },
+      ) {
+        const after = cursor === undefined ? undefined : yield* readCursor(cursor)
+        const isIndexed = tenant !== undefined
+        const agent = agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]
+        // An index finds these rows in their order. The bounds of `at` repeat those of `(at, id)`, because Postgres's planner
+        // cannot estimate how few rows the latter leave, and would scan the table.
+        const listed = sql.and([
+          sql`at >= ${from === undefined ? 0 : DateTime.toEpochMillis(from)}`,
+          ...(tenant === undefined ? [] : [sql`tenant = ${tenant}`]),
+          ...(isIndexed ? agent : []),
+          ...(to === undefined ? [] : [sql`at < ${DateTime.toEpochMillis(to)}`]),
+          ...(after === undefined ? [] : [sql`at <= ${after.at}`, sql`(at, id) < (${after.at}, ${after.id})`]),
+        ])
+        const chosen = [
+          ...(isIndexed ? [] : agent),
+          ...(model === undefined ? [] : [sql`model = ${model}`]),
+          ...(provider === undefined ? [] : [sql`provider = ${provider}`]),
+        ]
+        // The last entry to look at, if more follow.
+        const [floor] =
+          chosen.length === 0
+            ? []
+            : yield* decodePlaces(
+                yield* sql`SELECT at, id FROM ledger_calls WHERE ${listed} ${newestFirst} LIMIT 1 OFFSET ${LOOKED_AT - 1}`,
+              )
+        const wanted = sql.and([
+          listed,
+          ...chosen,
+          ...(floor === undefined ? [] : [sql`at >= ${floor.at}`, sql`(at, id) >= (${floor.at}, ${floor.id})`]),
+        ])
+        const rows = yield* decode(
+          yield* sql`SELECT ${columns} FROM ledger_calls WHERE ${wanted} ${newestFirst} LIMIT ${limit + 1}`,
+        )
+        const items = rows.slice(0, limit).map((row) => ({ ...row, mode: row.mode === "" ? null : row.mode }))
+        const last = items.at(-1)
+        const end =
+          rows.length > limit && last !== undefined ? { at: DateTime.toEpochMillis(last.at), id: last.id } : floor
+        return { items, ...(end === undefined ? {} : { next_cursor: cursorOf(end) }) }
+      }, unavailable)
+
+      return LedgerExport.of({ list })
+    }),
+  )
+}

@@ -1,0 +1,83 @@
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import type { AuditAction } from "../../../domain/access/audit.ts"
+import { Ago, useNow } from "../../shared/Ago.tsx"
+import { Columns } from "../../shared/Columns.tsx"
+import { shortId } from "../../shared/format.ts"
+import { Pager, useCursors } from "../../shared/Pager.tsx"
+import { Scroll } from "../../shared/Scroll.tsx"
+import { hrefOf } from "../route.ts"
+import { useSession } from "../session/SessionContext.ts"
+import { useLoad } from "../useLoad.ts"
+import { Empty, Loading, Problem, View } from "../View.tsx"
+
+const PAGE = 50
+/** Length of an id; versions of the routing are shorter. */
+const ID = 36
+
+const WORDS = {
+  "key.create": "created the key",
+  "key.update": "changed the key",
+  "key.revoke": "revoked the key",
+  "agent.create": "created the agent",
+  "agent.update": "changed the agent",
+  "agent.remove": "deleted the agent",
+  "job.cancel": "cancelled the job",
+  "job.remove": "deleted the job",
+  "routing.put": "changed the routing to version",
+} as const satisfies Record<AuditAction, string>
+
+/** Who changed what, of all tenants. */
+export const AuditView = () => {
+  const { gateway } = useSession()
+  const pages = useCursors()
+  const now = useNow(30_000)
+  const { cursor } = pages
+  const { busy, failure, reload, value } = useLoad(
+    (signal) => gateway.audit.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
+    [gateway, cursor],
+  )
+  const entries = value?.items ?? []
+  return (
+    <View
+      title="Audit trail"
+      actions={
+        <a class="button" href={hrefOf({ view: "keys" })}>
+          Keys
+        </a>
+      }
+    >
+      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
+      {value === undefined && failure === undefined && <Loading what="the audit trail" />}
+      {value !== undefined && entries.length === 0 && (
+        <Empty title="No changes yet.">Changes of keys, agents, jobs and the routing appear here.</Empty>
+      )}
+      {entries.length > 0 && (
+        <div class="card" aria-busy={busy}>
+          <Scroll label="Table of changes">
+            <table class="rows">
+              <Columns of={["When", "Tenant", "Who", "Did what"]} />
+              <tbody>
+                {entries.map(({ action, at, id, key_id, subject, target, tenant }) => (
+                  <tr key={id}>
+                    <td>
+                      <Ago time={at} now={now} />
+                    </td>
+                    <td>{tenant}</td>
+                    <td>
+                      {subject}
+                      {key_id !== null && <span class="muted"> (key {shortId(key_id)})</span>}
+                    </td>
+                    <td>
+                      {WORDS[action]} <code title={target}>{target.length === ID ? shortId(target) : target}</code>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        </div>
+      )}
+      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
+    </View>
+  )
+}

@@ -1,0 +1,59 @@
+import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
+import { Ago } from "../../shared/Ago.tsx"
+import { moment, plural } from "../../shared/format.ts"
+import { Badge } from "../jobs/badges.tsx"
+import { BudgetBars } from "./BudgetBars.tsx"
+
+const EXPIRED = { word: "expired", mark: "✕", tone: "bad" } as const
+
+const modelsOf = ({ models }: GatewayKey): string => {
+  const parts = [
+    ...(models?.allow === undefined ? [] : [`only ${models.allow.join(", ")}`]),
+    ...(models?.deny === undefined ? [] : [`not ${models.deny.join(", ")}`]),
+  ]
+  return parts.length === 0 ? "all models" : `models: ${parts.join("; ")}`
+}
+
+/** Limits other than budgets, in one line. */
+const limitsOf = (key: GatewayKey): string =>
+  [
+    modelsOf(key),
+    ...(key.agents === undefined ? [] : [plural(key.agents.length, "agent")]),
+    ...(key.requests_per_minute === undefined ? [] : [`${plural(key.requests_per_minute, "request")} per minute`]),
+  ].join(" · ")
+
+export const KeyItem = ({
+  item,
+  now,
+  onRevoke,
+}: {
+  readonly item: GatewayKey
+  readonly now: number
+  readonly onRevoke: () => void
+}) => (
+  <li class="card item">
+    <div class="item-main">
+      <h3 class="row">
+        {item.name}
+        <span class="badge">{item.roles.join(", ")}</span>
+        {item.expires_at !== undefined && Date.parse(item.expires_at) <= now && <Badge look={EXPIRED} />}
+      </h3>
+      <p class="small muted">{limitsOf(item)}</p>
+      <BudgetBars item={item} />
+      <p class="small muted">
+        {item.last_used_at === undefined ? (
+          "never used"
+        ) : (
+          <>
+            used <Ago time={item.last_used_at} now={now} />
+          </>
+        )}{" "}
+        · {item.expires_at === undefined ? "no expiry" : `expires ${moment(item.expires_at)}`} · made{" "}
+        <Ago time={item.created_at} now={now} /> by {item.created_by}
+      </p>
+    </div>
+    <button type="button" onClick={onRevoke}>
+      Revoke<span class="visually-hidden"> {item.name}</span>
+    </button>
+  </li>
+)

@@ -1,0 +1,92 @@
+import { useRef, useState } from "preact/hooks"
+import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import { useNow } from "../../shared/Ago.tsx"
+import { Pager, useCursors } from "../../shared/Pager.tsx"
+import { Confirm } from "../Dialog.tsx"
+import { hrefOf } from "../route.ts"
+import { useSession } from "../session/SessionContext.ts"
+import { useLoad } from "../useLoad.ts"
+import { Empty, Loading, Problem, View } from "../View.tsx"
+import { KeyItem } from "./KeyItem.tsx"
+import { NewKey } from "./NewKey.tsx"
+
+const PAGE = 20
+/** Spending and last uses change. */
+const EVERY_MS = 10_000
+
+export const KeysView = () => {
+  const { announce, gateway, owner } = useSession()
+  const pages = useCursors()
+  const now = useNow(5000)
+  const [isCreating, setCreating] = useState(false)
+  const [doomed, setDoomed] = useState<GatewayKey>()
+  const list = useRef<HTMLDivElement>(null)
+  const { cursor } = pages
+  const { busy, failure, reload, value } = useLoad(
+    (signal) => gateway.keys.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
+    [gateway, cursor],
+    { every: EVERY_MS },
+  )
+  const keys = value?.items ?? []
+
+  return (
+    <View
+      title="Keys"
+      actions={
+        <>
+          {owner.admin && (
+            <a class="button" href={hrefOf({ view: "audit" })}>
+              Audit trail
+            </a>
+          )}
+          <button type="button" class="primary" onClick={() => setCreating(true)}>
+            New key
+          </button>
+        </>
+      }
+    >
+      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
+      {value === undefined && failure === undefined && <Loading what="keys" />}
+      {value !== undefined && keys.length === 0 && (
+        <Empty title={pages.page === 1 ? "No keys yet." : "Nothing on this page."}>
+          A key lets a program or a person use this gateway, with a role, budgets and an expiry of its own.
+        </Empty>
+      )}
+      <div ref={list} tabIndex={-1} aria-label="List of keys" role="group" aria-busy={busy}>
+        <ul class="stack">
+          {keys.map((item) => (
+            <KeyItem key={item.id} item={item} now={now} onRevoke={() => setDoomed(item)} />
+          ))}
+        </ul>
+      </div>
+      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
+      {isCreating && (
+        <NewKey
+          onClose={(created) => {
+            setCreating(false)
+            if (created) reload()
+          }}
+        />
+      )}
+      {doomed !== undefined && (
+        <Confirm
+          title={`Revoke ${doomed.name}?`}
+          verb="Revoke"
+          busyText="Revoking…"
+          act={() => gateway.keys.revoke(doomed.id)}
+          onClose={(revoked) => {
+            setDoomed(undefined)
+            if (!revoked) return
+            announce(`The key of ${doomed.name} was revoked.`)
+            // The focused button is gone with its key.
+            list.current?.focus()
+            reload()
+          }}
+        >
+          Every gateway refuses it from its next request on. Its jobs go on. This cannot be undone.
+        </Confirm>
+      )}
+    </View>
+  )
+}

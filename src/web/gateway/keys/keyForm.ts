@@ -1,0 +1,104 @@
+/** Validates the form of a new key and converts it to an API request, with one message per invalid field. */
+import type { KeySettings } from "../../../client/gateway/GatewayKeys.ts"
+import { Budget } from "../../../domain/access/budgets.ts"
+import { MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
+import type { Role } from "../../../domain/access/roles.ts"
+
+export const PERIODS = Budget.fields.per.literals
+export type Period = Budget["per"]
+
+export interface BudgetFields {
+  readonly per: Period
+  /** In US dollars. */
+  readonly cost: string
+  readonly tokens: string
+}
+
+export interface KeyFields {
+  readonly name: string
+  readonly role: Role
+  /** Patterns, separated by commas. */
+  readonly models: string
+  readonly rate: string
+  /** Days until it expires; empty for never. */
+  readonly days: string
+  readonly budgets: ReadonlyArray<BudgetFields>
+}
+
+export const NO_BUDGET: BudgetFields = { per: "day", cost: "", tokens: "" }
+export const NEW_KEY: KeyFields = { name: "", role: "run", models: "", rate: "", days: "", budgets: [NO_BUDGET] }
+
+/** Keys with these roles could make unlimited ones, so they have no limits. */
+export const isLimitable = (role: Role): boolean => role === "read" || role === "run"
+
+export type KeyMistakes = Partial<Record<Exclude<keyof KeyFields, "role">, string>>
+
+const MICRO = 1_000_000
+const MAX_NAME = 200
+const MAX_DAYS = 36_500
+const DAY_MS = 86_400_000
+
+/** A number above zero in a field that may be empty. `null` is a mistake. */
+const above0 = (text: string, unit = 1): number | undefined | null => {
+  const typed = text.trim().replace(/^\$/, "")
+  if (typed === "") return undefined
+  const number = Number(typed) * unit
+  const rounded = Math.round(number)
+  // A millionth of a millionth is the error of floating point, not a smaller amount.
+  const isWhole = Math.abs(number - rounded) < 1e-6
+  return isWhole && Number.isSafeInteger(rounded) && rounded > 0 ? rounded : null
+}
+
+const limitsOf = ({ cost, per, tokens }: BudgetFields) => ({
+  per,
+  max_cost_micro_usd: above0(cost, MICRO),
+  max_tokens: above0(tokens),
+})
+
+type Limits = ReturnType<typeof limitsOf>
+
+const budgetMistake = (budgets: ReadonlyArray<Limits>): string | undefined => {
+  if (budgets.some((budget) => budget.max_cost_micro_usd === null || budget.max_tokens === null))
+    return "Enter US dollars, such as 0.50, and whole numbers of tokens, or leave them empty."
+  return new Set(budgets.map(({ per }) => per)).size < budgets.length ? "Use each period once." : undefined
+}
+
+const toBudget = ({ max_cost_micro_usd: cost, max_tokens: tokens, per }: Limits): Budget => ({
+  per,
+  ...(cost == null ? {} : { max_cost_micro_usd: cost }),
+  ...(tokens == null ? {} : { max_tokens: tokens }),
+})
+
+/** `now` is in milliseconds since the epoch. */
+export const checkKey = (
+  fields: KeyFields,
+  now: number,
+): { readonly value: KeySettings } | { readonly mistakes: KeyMistakes } => {
+  const name = fields.name.trim()
+  const rate = above0(fields.rate)
+  const days = above0(fields.days)
+  const isLimited = isLimitable(fields.role)
+  const budgets = isLimited
+    ? fields.budgets.filter(({ cost, tokens }) => `${cost}${tokens}`.trim() !== "").map(limitsOf)
+    : []
+  const allow = isLimited ? fields.models.split(",").flatMap((pattern) => pattern.trim() || []) : []
+  const wrongBudget = budgetMistake(budgets)
+  const mistakes: KeyMistakes = {
+    ...(name === "" && { name: "Give the key a name: the program or person that gets it." }),
+    ...(name.length > MAX_NAME && { name: `Use at most ${MAX_NAME} characters.` }),
+    ...((rate === null || (rate ?? 0) > MAX_PER_MINUTE) && { rate: "Enter a whole number, or leave it empty." }),
+    ...((days === null || (days ?? 0) > MAX_DAYS) && { days: "Enter whole days, such as 90, or leave it empty." }),
+    ...(wrongBudget !== undefined && { budgets: wrongBudget }),
+  }
+  if (Object.keys(mistakes).length > 0) return { mistakes }
+  return {
+    value: {
+      name,
+      roles: [fields.role],
+      ...(allow.length === 0 ? {} : { models: { allow } }),
+      ...(budgets.length === 0 ? {} : { budgets: budgets.map(toBudget) }),
+      ...(rate == null ? {} : { requests_per_minute: rate }),
+      ...(days == null ? {} : { expires_at: new Date(now + days * DAY_MS).toISOString() }),
+    },
+  }
+}

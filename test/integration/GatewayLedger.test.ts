@@ -1,0 +1,145 @@
+/** The ledger over HTTP: filters, pages, CSV, and whose calls each caller sees. */
+import { assert, it } from "@effect/vitest"
+import { Array, Effect, Layer, Redacted } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
+import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
+import { Ledger } from "../../src/services/routing/Ledger.ts"
+import { callRecord } from "../services/routing/callRecords.ts"
+import { describeDatabases, type TestDatabase } from "../support/databases.ts"
+import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+
+const START = Date.UTC(2026, 10, 1)
+const MINUTE = 60_000
+
+/** A gateway whose ledger has these calls. */
+const gatewayWith = Effect.fnUntraced(function* (database: TestDatabase, calls: ReadonlyArray<CallRecord>) {
+  const url = yield* databaseUrl(database)
+  const layer =
+    database.kind === "sqlite"
+      ? layerSqlite({ filename: url })
+      : layerPostgres({ url: Redacted.make(url), maxConnections: 2 })
+  yield* Ledger.use((ledger) => Effect.forEach(Array.chunksOf(calls, 1000), ledger.record, { discard: true })).pipe(
+    Effect.provide(Layer.provide(Ledger.layer, layer)),
+  )
+  const gateway = yield* startGateway(url)
+  const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
+  const read = (query: string, accept = "application/json") =>
+    call(gateway, "GET", `/api/v1/ledger${query}`, { token, headers: { accept } })
+  return { gateway, read }
+})
+
+interface Entry {
+  readonly id: string
+  readonly at: string
+  readonly model: string
+}
+const itemsIn = ({ json }: { readonly json: Readonly<Record<string, unknown>> }) =>
+  json["items"] as ReadonlyArray<Entry>
+
+describeDatabases("the ledger", (database) => {
+  it.effect("lists every call of the tenant once, newest first, over all pages", () =>
+    Effect.gen(function* () {
+      // Three calls share each moment.
+      const mine = Array.makeBy(25, (i) => callRecord({ at: START + Math.floor(i / 3) * MINUTE }))
+      const { read } = yield* gatewayWith(database, [...mine, callRecord({ at: START, tenant: "other" })])
+      const seen: Array<Entry> = []
+      for (let query = "?limit=7", pages = 0; ; pages++) {
+        const answer = yield* read(query)
+        assert.strictEqual(answer.status, 200, answer.text)
+        seen.push(...itemsIn(answer))
+        const next = answer.json["next_cursor"]
+        if (typeof next !== "string") {
+          assert.strictEqual(pages, 3)
+          break
+        }
+        query = `?limit=7&cursor=${next}`
+      }
+      const expected = mine.toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
+      assert.deepStrictEqual(
+        seen.map(({ id }) => id),
+        expected.map(({ id }) => id),
+      )
+      assert.lengthOf(itemsIn(yield* read("?scope=all")), 26)
+    }),
+  )
+
+  it.effect("filters by time, agent, model and provider", () =>
+    Effect.gen(function* () {
+      const agent = SecureRandom.uuidV7Unsafe()
+      const { read } = yield* gatewayWith(database, [
+        callRecord({ at: START, model: "a", agent, provider: "provider2" }),
+        callRecord({ at: START + MINUTE, model: "b", agent }),
+        callRecord({ at: START + 2 * MINUTE, model: "c" }),
+      ])
+      const at = (minutes: number) => new Date(START + minutes * MINUTE).toISOString()
+      for (const [query, models] of [
+        ["", "cba"],
+        [`?from=${at(1)}`, "cb"],
+        [`?to=${at(1)}`, "a"],
+        [`?from=${at(1)}&to=${at(2)}`, "b"],
+        [`?agent_id=${agent}`, "ba"],
+        [`?agent_id=${agent}&scope=all`, "ba"],
+        ["?model=c", "c"],
+        ["?model=c&provider=provider2", ""],
+        ["?provider=provider2", "a"],
+        [`?agent_id=${SecureRandom.uuidV7Unsafe()}`, ""],
+      ] as const) {
+        const answer = yield* read(query)
+        assert.strictEqual(
+          itemsIn(answer)
+            .map(({ model }) => model)
+            .join(""),
+          models,
+          query,
+        )
+        assert.notProperty(answer.json, "next_cursor")
+      }
+    }),
+  )
+
+  it.effect("looks at 5,000 calls for a page of a rare model, and goes on from there", () =>
+    Effect.gen(function* () {
+      const calls = Array.makeBy(5001, (i) => callRecord({ at: START + i, model: i === 0 ? "rare" : "usual" }))
+      const { read } = yield* gatewayWith(database, calls)
+      const first = yield* read("?model=rare")
+      assert.deepStrictEqual(itemsIn(first), [])
+      const second = yield* read(`?model=rare&cursor=${String(first.json["next_cursor"])}`)
+      assert.strictEqual(itemsIn(second)[0]?.id, calls[0]?.id)
+      assert.notProperty(second.json, "next_cursor")
+    }),
+  )
+
+  it.effect("is CSV on request, with a link to the next page and without formulas", () =>
+    Effect.gen(function* () {
+      const { gateway, read } = yield* gatewayWith(database, [
+        callRecord({ at: START, model: `=HYPERLINK("x"),1` }),
+        callRecord({ at: START + 1, cost: null, tokens: null, baseline: null }),
+      ])
+      const first = yield* read("?limit=1&from=2026-11-01T00:00:00Z", "text/csv")
+      assert.strictEqual(first.headers.get("content-type"), "text/csv; charset=utf-8; header=present")
+      const [header = "", row = ""] = first.text.split("\r\n")
+      const columns = header.split(",")
+      assert.deepStrictEqual(columns.slice(0, 2), ["id", "at"])
+      const cells = row.split(",")
+      assert.strictEqual(cells[columns.indexOf("at")], "2026-11-01T00:00:00.001Z")
+      for (const name of ["cost_micro_usd", "input_tokens"]) assert.strictEqual(cells[columns.indexOf(name)], "", name)
+      const [, next = ""] = /^<(.*)>; rel="next"$/.exec(first.headers.get("link") ?? "") ?? []
+      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
+      const second = yield* call(gateway, "GET", next, { token, headers: { accept: "text/csv" } })
+      assert.include(second.text, `,"'=HYPERLINK(""x""),1",`)
+      assert.isNull(second.headers.get("link"))
+    }),
+  )
+
+  it.effect("refuses cursors that it did not give out", () =>
+    Effect.gen(function* () {
+      const { read } = yield* gatewayWith(database, [])
+      for (const cursor of ["x", "!", "bnVsbA", Buffer.from('["a",1]').toString("base64url")]) {
+        assert.strictEqual(problemIn(yield* read(`?cursor=${cursor}`)).code, "cursor-invalid", cursor)
+      }
+      assert.strictEqual(problemIn(yield* read("?limit=1001")).code, "invalid-request")
+      assert.strictEqual(problemIn(yield* read("?agent_id=reviewer")).code, "invalid-request")
+    }),
+  )
+})

@@ -1,0 +1,110 @@
+/** The pages of keys and of the audit trail in a real browser. */
+import { assert, describe, it } from "@effect/vitest"
+import { GatewayClient, GatewayProblem } from "../../src/client/gateway.ts"
+import { focused, hasBrowser, soon } from "../support/browser.ts"
+import { scene } from "./gateway/scene.ts"
+
+describe.runIf(hasBrowser)("the gateway's page of keys", () => {
+  it.live("creates a key by keyboard, shows its secret once, and revokes it", () =>
+    scene(
+      async ({ client, enter, gateway, page }) => {
+        await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+        await enter()
+        await page.getByRole("link", { name: "Keys" }).click()
+        await page.getByText("No keys yet.").waitFor()
+        await page.getByRole("button", { name: "New key" }).click()
+        const dialog = page.getByRole("dialog")
+        await dialog.getByLabel("Name").waitFor()
+        await page.keyboard.press("Enter")
+        // The focus is in the field with the mistake.
+        await page.locator('#key-name:focus[aria-invalid="true"]').waitFor()
+        await page.keyboard.insertText("ci")
+        await dialog.getByLabel("US dollars").fill("0.0000001")
+        await page.keyboard.press("Enter")
+        await dialog.getByText("Enter US dollars, such as 0.50").waitFor()
+        await dialog.getByLabel("US dollars").fill("5")
+        await dialog.getByRole("button", { name: "Add a budget per hour" }).click()
+        await dialog.getByLabel("Period").nth(1).selectOption("total")
+        await dialog.getByLabel("Tokens").nth(1).fill("100000")
+        await dialog.getByLabel("Only these models").fill("*mini*, gpt-6-sol")
+        await dialog.getByLabel("Days until it expires").fill("90")
+        await dialog.getByRole("button", { name: "Create key" }).click()
+        await dialog.getByRole("button", { name: "Copy the key" }).click()
+        await dialog.getByRole("button", { name: "Copied the key" }).waitFor()
+        const secret = await page.evaluate<string>("navigator.clipboard.readText()")
+        assert.match(secret, /^sgk_/)
+        // A key press must not lose the secret.
+        await page.keyboard.press("Escape")
+        await dialog.getByText(secret).waitFor()
+        await dialog.getByRole("button", { name: "I stored it" }).click()
+        const list = page.getByRole("group", { name: "List of keys" })
+        await list.getByText("$5.00 per day").waitFor()
+        await list.getByText("100,000 tokens in total").waitFor()
+        assert.notInclude(await page.evaluate<string>("document.documentElement.outerHTML"), secret)
+        const [key] = (await client.keys.list()).items
+        assert.deepInclude(key, {
+          name: "ci",
+          roles: ["run"],
+          models: { allow: ["*mini*", "gpt-6-sol"] },
+          budgets: [
+            { per: "day", max_cost_micro_usd: 5_000_000 },
+            { per: "total", max_tokens: 100_000 },
+          ],
+        })
+
+        const holder = new GatewayClient({ baseUrl: gateway.url, token: secret })
+        assert.deepStrictEqual((await holder.agents.list()).items, [])
+        await page.getByRole("button", { name: "Revoke ci" }).click()
+        await page.keyboard.press("Escape")
+        await page.locator("dialog").waitFor({ state: "detached" })
+        await soon(async () => assert.include(await focused(page), "Revoke"))
+        await page.keyboard.press("Enter")
+        await dialog.getByRole("button", { name: "Revoke", exact: true }).click()
+        await page.getByText("No keys yet.").waitFor()
+        const refusal = await holder.agents.list().catch((error: unknown) => error)
+        assert.strictEqual(refusal instanceof GatewayProblem && refusal.problem.status, 401)
+
+        await page.getByRole("link", { name: "Audit trail" }).click()
+        const rows = page.getByRole("region", { name: "Table of changes" }).locator("tbody tr")
+        await rows.first().getByText("revoked the key").waitFor()
+        await rows.nth(1).getByText("created the key").waitFor()
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
+  it.live("gives managers keys without limits that they could evade, and no administrator's", () =>
+    scene(
+      async ({ client, enter, page }) => {
+        await enter()
+        await page.getByRole("link", { name: "Keys" }).click()
+        await page.getByText("No keys yet.").waitFor()
+        assert.strictEqual(await page.getByRole("link", { name: "Audit trail" }).count(), 0)
+        await page.getByRole("button", { name: "New key" }).click()
+        const dialog = page.getByRole("dialog")
+        const roles = await dialog.getByLabel("Role").locator("option").allInnerTexts()
+        assert.deepStrictEqual(
+          roles.map((text) => text.split(":")[0]),
+          ["read", "run", "manage"],
+        )
+        await dialog.getByLabel("Name").fill("deputy")
+        await dialog.getByLabel("US dollars").fill("5")
+        await dialog.getByLabel("Role").selectOption("manage")
+        assert.strictEqual(await dialog.getByLabel("US dollars").count(), 0)
+        await dialog.getByRole("button", { name: "Create key" }).click()
+        await dialog.getByRole("button", { name: "I stored it" }).waitFor()
+        assert.notProperty((await client.keys.list()).items[0], "budgets")
+      },
+      { roles: ["manage"] },
+    ),
+  )
+
+  it.live("is not offered to callers who may not manage keys", () =>
+    scene(async ({ enter, page }) => {
+      await enter()
+      assert.strictEqual(await page.getByRole("link", { name: "Keys" }).count(), 0)
+      await page.evaluate(`location.hash = "#/keys"`)
+      await page.getByRole("alert").filter({ hasText: 'This needs the role "manage".' }).waitFor()
+    }),
+  )
+})
