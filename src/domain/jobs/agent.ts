@@ -4,7 +4,7 @@ import { Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
 import { Turns } from "./modes/direct.ts"
 import { Effort } from "./modes/description.ts"
-import { HttpTools } from "./tool.ts"
+import { HttpTools, McpServers } from "./tool.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { TargetFilter } from "../upstream/targets.ts"
 
@@ -113,6 +113,7 @@ export const Agent = Schema.Struct({
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: TargetFilter,
   tools: Schema.optionalKey(HttpTools),
+  mcp_servers: Schema.optionalKey(McpServers),
   limits: AgentLimits,
   metadata: Metadata,
   version: PositiveInt.annotate({ description: "Counts changes from 1; it is the ETag." }),
@@ -130,6 +131,7 @@ export const CreateAgent = Schema.Struct({
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
   tools: Schema.optionalKey(HttpTools),
+  mcp_servers: Schema.optionalKey(McpServers),
   limits: Schema.optionalKey(PartialLimits),
   metadata: Schema.optionalKey(Metadata),
 })
@@ -144,6 +146,7 @@ export const UpdateAgent = Schema.Struct({
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
   tools: Schema.optionalKey(HttpTools),
+  mcp_servers: Schema.optionalKey(McpServers),
   limits: Schema.optionalKey(ChangedLimits),
   metadata: Schema.optionalKey(Metadata),
 })

@@ -2,9 +2,13 @@
 import { Schema } from "effect"
 
 /** Model providers accept names of this form only. */
-export const ToolName = Schema.String.check(
-  Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, underscores or hyphens" }),
-)
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+
+/** Returns what is wrong with the name of a tool. */
+export const toolNameMistake = (name: string): string | undefined =>
+  NAME.test(name) ? undefined : "use a name of 1 to 64 letters, digits, underscores or hyphens"
+
+export const ToolName = Schema.String.check(Schema.makeFilter(toolNameMistake))
 
 const MAX_DESCRIPTION = 2000
 const MAX_URL = 2000
@@ -54,6 +58,12 @@ const urlMistake = (text: string): string | undefined => {
 
 export const ToolUrl = Schema.String.check(Schema.makeFilter(urlMistake))
 
+const TimeoutSeconds = Schema.optionalKey(
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS })).annotate({
+    description: `Seconds for one call. Default ${DEFAULT_TOOL_TIMEOUT_SECONDS}.`,
+  }),
+)
+
 export const HttpTool = Schema.Struct({
   name: ToolName,
   description: Schema.String.check(Schema.isBetweenLength(1, MAX_DESCRIPTION)).annotate({
@@ -74,11 +84,7 @@ export const HttpTool = Schema.Struct({
   idempotent: Schema.optionalKey(
     Schema.Boolean.annotate({ description: "Repeating a call has no further effect, so a failed call is repeated." }),
   ),
-  timeout_seconds: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS })).annotate({
-      description: `Seconds for one call. Default ${DEFAULT_TOOL_TIMEOUT_SECONDS}.`,
-    }),
-  ),
+  timeout_seconds: TimeoutSeconds,
 }).annotate({ identifier: "HttpTool" })
 export type HttpTool = typeof HttpTool.Type
 
@@ -91,6 +97,35 @@ const distinctNames = (tools: ReadonlyArray<{ readonly name: string }>): string 
 export const HttpTools = Schema.Array(HttpTool)
   .check(Schema.isMaxLength(MAX_TOOLS), Schema.makeFilter(distinctNames))
   .annotate({ description: `HTTP endpoints that models may call in the direct mode: at most ${MAX_TOOLS}.` })
+
+/** A short name, so that it and a tool's name together are a {@link ToolName}. */
+const ServerName = Schema.String.check(
+  Schema.isPattern(/^[a-zA-Z0-9-]{1,24}$/, { expected: "1 to 24 letters, digits or hyphens" }),
+)
+const MAX_SERVERS = 8
+
+export const McpServer = Schema.Struct({
+  name: ServerName.annotate({ description: "Begins the names of its tools: `name__tool`." }),
+  url: ToolUrl.annotate({ description: "Its streamable HTTP endpoint; the same rules as for tools apply." }),
+  timeout_seconds: TimeoutSeconds,
+}).annotate({ identifier: "McpServer" })
+export type McpServer = typeof McpServer.Type
+
+export const McpServers = Schema.Array(McpServer)
+  .check(Schema.isMaxLength(MAX_SERVERS), Schema.makeFilter(distinctNames))
+  .annotate({ description: `MCP servers whose tools models may call in the direct mode: at most ${MAX_SERVERS}.` })
+
+/** A tool as an MCP server lists it, with the name that models see. */
+export const ListedTool = Schema.Struct({
+  name: ToolName,
+  /** Its name at the server. */
+  remote: Schema.String,
+  description: Schema.String,
+  input_schema: InputSchema,
+  read_only: Schema.Boolean,
+  idempotent: Schema.Boolean,
+})
+export type ListedTool = typeof ListedTool.Type
 
 /** A finished call in the trail of a job. Long texts are cut. */
 export const ToolUse = Schema.Struct({

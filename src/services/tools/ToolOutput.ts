@@ -6,6 +6,9 @@ import type { HttpClientError, HttpClientResponse } from "effect/http"
 export const ToolOutput = Schema.Struct({ text: Schema.String, is_error: Schema.Boolean })
 export type ToolOutput = typeof ToolOutput.Type
 
+/** The input of a call. */
+export type ToolInput = Readonly<Record<string, unknown>>
+
 /** The longest output; the rest of a longer one is not read. */
 export const MAX_OUTPUT_BYTES = 64 * 1024
 

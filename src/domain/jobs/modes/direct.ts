@@ -29,6 +29,7 @@ export const direct = {
     unchecked: { tone: "warn", meaning: "One model answered, and nothing checked its answer." },
   },
   steps: {
+    tools: ({ server }) => `Tools of MCP server ${server}`,
     turn: ({ turn }) => `Turn ${turn}`,
     tool: ({ call, turn }) => `Turn ${turn}: tool call ${call}`,
   },

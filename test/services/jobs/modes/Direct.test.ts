@@ -133,6 +133,30 @@ describe("the direct mode", () => {
     }),
   )
 
+  it.effect("offers an MCP server's tools as they were listed first, except those named like the agent's", () =>
+    Effect.gen(function* () {
+      const { called, job } = withAdder()
+      const listedTool = (name: string) => ({
+        ...{ name, remote: name, description: "", input_schema: { type: "object" }, read_only: true, idempotent: true },
+      })
+      let lists = 0
+      const list = () =>
+        Effect.sync(() => ({ tools: [listedTool("add"), listedTool(`other${lists++}`)], leftOut: ["x: too deep"] }))
+      const servers = [{ name: "calc", url: "https://calc.example.com/mcp" }]
+      const replies = [wants(["add", "{}"]), { text: "3" }]
+      const first = yield* answering({}, { ...job, servers, list, script: (_, i) => replies[i] ?? {} })
+      assert.deepStrictEqual([...first.steps.keys()], ["tools-1", "turn-1", "tool-1-1", "turn-2"])
+      first.steps.delete("turn-2")
+      const again = yield* answering({}, { ...job, servers, list, steps: first.steps, script: () => ({ text: "4" }) })
+      assert.deepStrictEqual(
+        again.upstream.requests[0]?.completion.tools?.map((each) => each.function.name),
+        ["add", "other0"],
+      )
+      assert.strictEqual(lists, 1)
+      assert.strictEqual(called.length, 1)
+    }),
+  )
+
   it.effect("shows an output that orders the model about as quoted data", () =>
     Effect.gen(function* () {
       const { job } = withAdder()

@@ -1,7 +1,7 @@
 /** A job in memory whose steps are kept like the engine keeps them, over the real router and a scripted upstream. */
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { type AgentLimits, DEFAULT_LIMITS, TenantId } from "../../../../src/domain/jobs/agent.ts"
-import type { HttpTool } from "../../../../src/domain/jobs/tool.ts"
+import type { HttpTool, McpServer } from "../../../../src/domain/jobs/tool.ts"
 import { AgentId } from "../../../../src/domain/jobs/agent.ts"
 import { JobId, type JobTask, type StepCall } from "../../../../src/domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../../../../src/domain/jobs/modes.ts"
@@ -34,6 +34,7 @@ export interface JobOf {
   readonly policy?: TargetFilter
   readonly instructions?: string
   readonly tools?: ReadonlyArray<HttpTool>
+  readonly servers?: ReadonlyArray<McpServer>
   readonly steps?: Map<string, StoredStep>
 }
 
@@ -47,6 +48,7 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
     name: "tester",
     ...(job.instructions === undefined ? {} : { instructions: job.instructions }),
     ...(job.tools === undefined ? {} : { tools: job.tools }),
+    ...(job.servers === undefined ? {} : { mcp_servers: job.servers }),
     default_mode: job.mode,
     model_policy: job.policy ?? {},
     limits: { ...DEFAULT_LIMITS, ...job.limits },
@@ -133,6 +135,7 @@ const running =
       readonly upstream?: ScriptedUpstream
       readonly script?: Script
       readonly call?: Tools["call"]
+      readonly list?: Tools["list"]
       /** How often the job is run, each time anew. */
       readonly times?: number
     } = {},
@@ -154,7 +157,14 @@ const running =
       Effect.provide(
         Layer.orDie(
           Layer.provideMerge(
-            Layer.provide(Modes.layer, Layer.mock(Tools)(job.call === undefined ? {} : { call: job.call })),
+            Layer.provide(
+              Modes.layer,
+              Layer.succeed(Tools, {
+                ...Tools.defaultValue(),
+                ...(job.call === undefined ? {} : { call: job.call }),
+                ...(job.list === undefined ? {} : { list: job.list }),
+              }),
+            ),
             routing(upstream, settings(input)),
           ),
         ),

@@ -17,10 +17,13 @@ const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): num
     agent.limits.max_turns ?? mode.option.maximum,
   )
 
+const hasTools = ({ mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
+  mcp_servers.length > 0 || tools.length > 0
+
 /** The most calls of a job. Without tools, the first turn is the last. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
   perTier: { proposer: 0, critic: 0, judge: 0 },
-  besides: { proposer: (job.agent.tools ?? []).length === 0 ? 1 : turnsOf(job), critic: 0, judge: 0 },
+  besides: { proposer: hasTools(job.agent) ? turnsOf(job) : 1, critic: 0, judge: 0 },
 })
 
 /** Calls of one turn that are carried out. */
@@ -30,11 +33,12 @@ const TOO_MANY = `Not carried out: a turn may make at most ${MAX_CALLS} calls.`
 export const run = (context: JobContext, asking: Asking, tools: ToolUse): Effect.Effect<DirectResult, JobFailure> =>
   Effect.gen(function* () {
     const most = turnsOf(context)
+    const offered = yield* tools.offered
     const said: Array<Message> = []
     let calls = 0
     for (let turn = 1; ; turn++) {
       const last = turn === most
-      const answer = yield* asking.converse({ kind: "turn", turn }, { said, tools: tools.offered, last })
+      const answer = yield* asking.converse({ kind: "turn", turn }, { said, tools: offered, last })
       const wanted = last ? [] : (answer.toolCalls ?? [])
       if (wanted.length === 0) return resultOf(answer, { turn, calls, ranOut: last && calls > 0 })
       said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted })
