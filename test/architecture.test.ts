@@ -1,4 +1,4 @@
-/** The rooms of `src/` and the arrows between them are what docs/explanation/architecture.md says. */
+/** Checks the imports of `src/` against docs/explanation/architecture.md. */
 import { globSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,18 +6,18 @@ import { parseAst } from "rolldown/parseAst"
 
 const PAGE = readFileSync("docs/explanation/architecture.md", "utf8")
 
-/** Each room of the page's table, and the rooms that it may import. */
+/** Each module of the page's table, and the modules that it may import. */
 const allowed = new Map(
-  [...PAGE.matchAll(/^\| `([\w.]+)` \|[^|]*\|([^|]*)\|$/gm)].map(([, room = "", names = ""]) => [
-    room,
+  [...PAGE.matchAll(/^\| `([\w.]+)` \|[^|]*\|([^|]*)\|$/gm)].map(([, module = "", names = ""]) => [
+    module,
     [...names.matchAll(/`([\w.]+)`/g)].map(([, name = ""]) => name),
   ]),
 )
 
 const files = globSync("src/**/*.{ts,tsx}")
 
-/** A file's room: the folder of `src/` that it is in, or its own name at the top. */
-const roomOf = (file: string): string => relative("src", file).split("/")[0] ?? ""
+/** A file's module: its folder below `src/`, or the file itself if it is directly in `src/`. */
+const moduleOf = (file: string): string => relative("src", file).split("/")[0] ?? ""
 
 /** Every relative import of a file, types included, as a path from the top. */
 const importsOf = (file: string): ReadonlyArray<string> => {
@@ -39,8 +39,8 @@ const importsOf = (file: string): ReadonlyArray<string> => {
 
 const imports = new Map(files.map((file) => [file, importsOf(file).filter((path) => files.includes(path))]))
 
-/** A way from `file` back to itself, or nothing. */
-const circleOf = (file: string): ReadonlyArray<string> | undefined => {
+/** An import path from `file` back to itself, if there is one. */
+const cycleOf = (file: string): ReadonlyArray<string> | undefined => {
   const seen = new Set<string>()
   const walk = (path: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
     for (const next of imports.get(path.at(-1) ?? "") ?? []) {
@@ -55,36 +55,40 @@ const circleOf = (file: string): ReadonlyArray<string> | undefined => {
   return walk([file])
 }
 
-describe("architecture", () => {
-  it("names every room, and no other", () => {
-    assert.deepStrictEqual([...allowed.keys()].sort(), [...new Set(files.map(roomOf))].sort())
+describe("docs/explanation/architecture.md", () => {
+  it("names every module, and no other", () => {
+    assert.deepStrictEqual([...allowed.keys()].sort(), [...new Set(files.map(moduleOf))].sort())
   })
 
-  it("has no arrow between rooms that the page does not show", () => {
+  it("allows every import that exists", () => {
     assert.isAbove([...imports.values()].flat().length, files.length)
     const wrong = [...imports].flatMap(([file, targets]) =>
       targets
-        .filter((target) => roomOf(target) !== roomOf(file) && !allowed.get(roomOf(file))?.includes(roomOf(target)))
+        .filter(
+          (target) => moduleOf(target) !== moduleOf(file) && !allowed.get(moduleOf(file))?.includes(moduleOf(target)),
+        )
         .map((target) => `${file} → ${target}`),
     )
     assert.deepStrictEqual(wrong, [])
   })
 
-  it("shows no arrow that is not there", () => {
-    const arrows = new Set([...imports].flatMap(([file, to]) => to.map((path) => `${roomOf(file)} → ${roomOf(path)}`)))
-    const idle = [...allowed].flatMap(([room, names]) => names.map((name) => `${room} → ${name}`))
+  it("lists no import that does not exist", () => {
+    const found = new Set(
+      [...imports].flatMap(([file, to]) => to.map((path) => `${moduleOf(file)} → ${moduleOf(path)}`)),
+    )
+    const listed = [...allowed].flatMap(([module, names]) => names.map((name) => `${module} → ${name}`))
     assert.deepStrictEqual(
-      idle.filter((arrow) => !arrows.has(arrow)),
+      listed.filter((edge) => !found.has(edge)),
       [],
     )
   })
 
-  it("has no circle of files", () => {
-    const circles = files.flatMap((file) => circleOf(file)?.join(" → ") ?? [])
-    assert.deepStrictEqual(circles, [])
+  it("has no import cycle", () => {
+    const cycles = files.flatMap((file) => cycleOf(file)?.join(" → ") ?? [])
+    assert.deepStrictEqual(cycles, [])
   })
 
-  it("names only files that are there", () => {
+  it("names only files that exist", () => {
     // A path, or a file in the folder that begins its item.
     const named = PAGE.split(/^\d\. /m).flatMap((item) => {
       const [, folder = ""] = /^`(src\/[\w/]+\/)`/.exec(item) ?? []

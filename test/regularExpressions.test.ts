@@ -39,7 +39,7 @@ const expressionsOf = (file: string): { readonly literals: ReadonlyArray<Found>;
 const files = globSync("src/**/*.{ts,tsx}")
 
 describe("regular expressions in src", () => {
-  it("are all literals, so that they can be looked at", () => {
+  it("are all literals, so that this test can examine them", () => {
     assert.deepStrictEqual(
       files.filter((file) => expressionsOf(file).built > 0),
       [],

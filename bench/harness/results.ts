@@ -16,7 +16,7 @@ export type Results = Readonly<Record<string, Result>>
 
 const machine = (): string => `${cpus().length} × ${cpus()[0]?.model ?? "unknown"}`
 
-export const readResults = (): Results => {
+const readResults = (): Results => {
   try {
     // Only `keep` writes this file.
     return JSON.parse(readFileSync(FILE, "utf8")) as Results

@@ -1,7 +1,7 @@
 /** Sends requests over kept connections with Node's client, the cheapest one. */
 import { Agent, type IncomingHttpHeaders, request } from "node:http"
 
-export interface HttpAnswer {
+interface HttpAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer

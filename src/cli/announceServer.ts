@@ -48,7 +48,7 @@ export const ownUrl = Effect.gen(function* () {
 })
 
 interface Announced {
-  /** Logged beside the providers. */
+  /** Logged in one line with the providers, after them. */
   readonly providersAnd: string
   /** The path of the console; `undefined` if there is none. */
   readonly console: string | undefined

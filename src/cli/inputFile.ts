@@ -15,7 +15,7 @@ export const readInput = (path: string, name = path) =>
 export const caFlag = optionalFlag(
   "ca",
   "file",
-  "PEM file of certificate authorities to trust beside the public ones",
+  "PEM file of certificate authorities to trust besides the public ones",
   Schema.String,
 )
 

@@ -6,7 +6,7 @@ import { Cause, Duration, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError } from "effect/cli"
 import { watchOutput } from "./output.ts"
 import { printable } from "./printable.ts"
-import { whatHappened } from "./whatHappened.ts"
+import { failureMessage } from "./failureMessage.ts"
 import { CUT_SHORT } from "./servers.ts"
 
 const HELD_UP = 1
@@ -32,7 +32,7 @@ export const reportOf = (cause: Cause.Cause<unknown>): string => {
   let report = ""
   for (const reason of cause.reasons) {
     if (Cause.isInterruptReason(reason)) continue
-    const text = whatHappened(Cause.isFailReason(reason) ? reason.error : reason.defect)
+    const text = failureMessage(Cause.isFailReason(reason) ? reason.error : reason.defect)
     if (text !== "") report += `${printable(text)}\n`
   }
   return report

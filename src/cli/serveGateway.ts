@@ -44,6 +44,6 @@ const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
 
 export const serveGateway = Effect.fnUntraced(function* ({ dev, ...flags }: ServerFlags & { readonly dev: boolean }) {
   const settings = forDevelopment(yield* Gateway.settings({ ...givenOf(flags), ...(dev ? { dev } : {}) }))
-  const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
-  return yield* Layer.launch(Gateway.layerWith(settings, beside))
+  const extras = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
+  return yield* Layer.launch(Gateway.layerWith(settings, extras))
 })

@@ -46,6 +46,6 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
 export const serveProxy = Effect.fnUntraced(function* (flags: ServerFlags) {
   const settings = yield* SealedProxy.settings(givenOf(flags))
   yield* requireNamedKey(settings)
-  const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
-  return yield* Layer.launch(SealedProxy.layerWith(settings, beside))
+  const extras = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
+  return yield* Layer.launch(SealedProxy.layerWith(settings, extras))
 })

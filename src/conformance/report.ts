@@ -31,6 +31,6 @@ export const reportOf = (subject: string, results: ReadonlyArray<Result>): Repor
 }
 
 /** Whether `only` selects a check: by its name, its rule's id, or a prefix of either that ends at a separator. */
-export const isMeant = ({ must, name }: Pick<Result, "must" | "name">, only: ReadonlyArray<string>): boolean =>
+export const isSelected = ({ must, name }: Pick<Result, "must" | "name">, only: ReadonlyArray<string>): boolean =>
   only.length === 0 ||
   only.some((id) => [must, name].some((own) => own === id || own.startsWith(`${id}-`) || own.startsWith(`${id}.`)))

@@ -9,7 +9,7 @@ import { serve, start } from "./serve.ts"
 
 export interface ConnectorSettings {
   readonly host: string
-  /** Host names that requests may use, beside this machine's. */
+  /** Host names that requests may use, besides this machine's. */
   readonly allowedHosts: ReadonlyArray<string>
   readonly port: number
   /** The proxy, its pins, and how answers are released. */

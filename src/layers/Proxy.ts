@@ -32,7 +32,7 @@ import { embeddable, serve } from "./serve.ts"
 
 export type ProxySettings = Decoded<typeof proxySettings>
 
-/** Room for the members of a sealed request beside its ciphertext. */
+/** Room for the members of a sealed request besides its ciphertext. */
 const ENVELOPE_BYTES = 2048
 
 /** Returns the longest ciphertext in bytes that fits a body: base64url takes four characters for three bytes. */

@@ -19,7 +19,7 @@ import type { ChatRequest } from "../domain/chat/chat.ts"
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 import type { FailureKind } from "../domain/upstream/failures.ts"
 import type { Problem } from "../domain/problems/problem.ts"
-import { connectionReason, lastsUntilMended } from "../domain/problems/systemErrors.ts"
+import { connectionReason, isLastingFault } from "../domain/problems/systemErrors.ts"
 import { traceContextOf } from "../domain/operations/traceContext.ts"
 import type { ProviderId } from "../domain/upstream/upstream.ts"
 import { type Provider, ProviderFailure } from "../services/upstream/Provider.ts"
@@ -83,7 +83,7 @@ const failureOf = (error: SealgateError): ProviderFailure =>
     ...withoutUndefined({
       retryAfterMs: error instanceof SealedProblem ? error.retryAfterMs : undefined,
       reason: reasonOf(error),
-      lasting: error instanceof PinMismatch || (error instanceof Unreachable && lastsUntilMended(error)) || undefined,
+      lasting: error instanceof PinMismatch || (error instanceof Unreachable && isLastingFault(error)) || undefined,
     }),
   })
 

@@ -25,7 +25,7 @@ type NeedsNothing<R> = [
 
 interface Served<A, B, E, R, E2, R2, E3, R3> {
   readonly routes: Layer.Layer<never, E, R> & NeedsNothing<R>
-  /** Used by the routes and by `beside`, such as limits. May use the listener and the services. */
+  /** Used by the routes and by `extras`, such as limits. May use the listener and the services. */
   readonly shared: Layer.Layer<B, E3, R3>
   readonly services: Layer.Layer<A, E2, R2>
 }
@@ -47,13 +47,13 @@ const layerRequestContext = (context: Context.Context<never>) =>
   )
 
 /**
- * Listens and serves `routes` with `services`. On closing it drains, then closes the routes, `beside` and the services.
+ * Listens and serves `routes` with `services`. On closing it drains, then closes the routes, `extras` and the services.
  * Provides the services and the bound address (`HttpServer`).
  */
 export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   settings: ListenSettings & { readonly shutdownGrace: Duration.Duration },
   { routes, services, shared }: Served<A, B, E, R, E2, R2, E3, R3>,
-  beside: Layer.Layer<never, E4, R4> = Layer.empty,
+  extras: Layer.Layer<never, E4, R4> = Layer.empty,
 ) =>
   Layer.unwrap(
     Effect.contextWith((context: Context.Context<never>) =>
@@ -64,7 +64,7 @@ export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
               Layer.provide(layerRequestContext(context)),
             ),
           ),
-          Layer.provideMerge(beside),
+          Layer.provideMerge(extras),
           Layer.provide(shared),
           Layer.provideMerge(layerNodeServer(settings)),
           Layer.provideMerge(services),
@@ -117,9 +117,9 @@ export const embeddable = <
 }: Embeddable<Settings, A, E>) => {
   const layerWith = <E2 = never>(
     configured: Settings,
-    beside: Layer.Layer<never, E2, A | HttpServer.HttpServer | Upstream> = Layer.empty,
+    extras: Layer.Layer<never, E2, A | HttpServer.HttpServer | Upstream> = Layer.empty,
   ) =>
-    beside.pipe(
+    extras.pipe(
       Layer.provideMerge(layerNoDeps(configured)),
       Layer.provideMerge(layerUpstream(configured)),
       Layer.provide(layerTelemetry(configured, name)),
@@ -131,7 +131,7 @@ export const embeddable = <
     settings,
     /** As a layer that requires `Upstream`, for custom providers. Takes all settings. */
     layerNoDeps,
-    /** As a layer with the configured providers, logging and telemetry, which `beside` shares. Takes all settings. */
+    /** As a layer with the configured providers, logging and telemetry, which `extras` shares. Takes all settings. */
     layerWith,
     /** The same with settings from the environment; settings passed here win. It stops when its scope closes. */
     layer,

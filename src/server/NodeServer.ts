@@ -7,7 +7,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from "n
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer } from "effect"
 import { systemCode } from "../domain/problems/systemErrors.ts"
-import { whoListens } from "./whoListens.ts"
+import { portOwner } from "./portOwner.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { CHECK_MS, type ConnectionLimits, limitConnections } from "./connections/ConnectionLimits.ts"
@@ -39,7 +39,7 @@ const cannotListen = Effect.fnUntraced(function* (
   const fail = (problem: string) => Effect.fail(new CannotListen({ problem }))
   switch (code) {
     case "EADDRINUSE": {
-      const who = yield* Effect.promise(() => whoListens(port))
+      const who = yield* Effect.promise(() => portOwner(port))
       const by = who === undefined ? "another process" : who
       return yield* fail(
         `${named.port}: ${port} is taken by ${by}. Stop that one, or set ${named.port} to another port.`,
@@ -49,7 +49,7 @@ const cannotListen = Effect.fnUntraced(function* (
       return yield* fail(`${named.port}: this user may not listen on ${port}. Set ${named.port} to one from 1024 on.`)
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return yield* fail(`${named.host}: nobody knows a host ${host}. Set ${named.host} to an address of this machine.`)
+      return yield* fail(`${named.host}: there is no host ${host}. Set ${named.host} to an address of this machine.`)
     case "EADDRNOTAVAIL":
       return yield* fail(`${named.host}: ${host} is no address of this machine. 0.0.0.0 stands for all that it has.`)
     default:

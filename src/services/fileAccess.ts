@@ -10,7 +10,7 @@ const OTHERS_WRITE = 0o022
 const OTHERS_USE = 0o077
 
 /** A sentence whose subject is the file, and the remedy. */
-export interface FileFault {
+interface FileFault {
   readonly problem: string
   readonly remedy: string
 }

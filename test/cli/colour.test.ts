@@ -25,7 +25,7 @@ const printed = Effect.fnUntraced(function* (
 })
 
 describe("colour", () => {
-  it.live("is where the terminal is, and never in what is kept of the other stream", () =>
+  it.live("is used on a terminal, and never in a redirected stream", () =>
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const chat = ["chat", "--proxy", url, "--pin", kid, "Hello"]

@@ -31,7 +31,7 @@ describe("the command on an old Node", () => {
     assert.match(entry, /import\("\.\/chunks\/start-/)
   })
 
-  it.skipIf(oldNode === undefined)("says which it needs and how to get it", () => {
+  it.skipIf(oldNode === undefined)("names the version that it needs and how to get it", () => {
     const { status, stderr, stdout } = spawnSync(oldNode ?? "", [COMMAND, "pin"], { encoding: "utf8" })
     assert.deepStrictEqual([status, stdout], [1, ""])
     assert.match(stderr, /^sealgate needs Node 24\.7\.0 or newer; this is Node \d+/)

@@ -22,13 +22,15 @@ const said = (running: Running, word: string) =>
 const exitOf = (running: Running) => Effect.promise(() => running.exit)
 
 describe("a program that runs until a signal", () => {
-  it.live("takes the same signal at once again for one, because npm passes on what the terminal sends to all", () =>
-    Effect.gen(function* () {
-      const running = yield* started("300", "again")
-      running.kill("SIGINT")
-      assert.strictEqual(yield* exitOf(running), 0)
-      assert.include(running.stdout, "closed")
-    }),
+  it.live(
+    "treats an immediate repeat of a signal as one, because npm forwards what the terminal sends to every process",
+    () =>
+      Effect.gen(function* () {
+        const running = yield* started("300", "again")
+        running.kill("SIGINT")
+        assert.strictEqual(yield* exitOf(running), 0)
+        assert.include(running.stdout, "closed")
+      }),
   )
 
   it.live("closes in order when its terminal closes", () =>

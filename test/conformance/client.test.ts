@@ -7,7 +7,7 @@ import type { Case } from "../../src/conformance/client/Case.ts"
 import { CASES } from "../../src/conformance/client/cases/all.ts"
 import { serveCases } from "../../src/conformance/client/CaseServer.ts"
 import { WATCHED } from "../../src/conformance/client/Conduct.ts"
-import type { Said } from "../../src/conformance/client/judge.ts"
+import type { ClientVerdict } from "../../src/conformance/client/judge.ts"
 import { runCases, type Tester } from "../../src/conformance/client/runCases.ts"
 import { specification } from "../support/protocol/pages.ts"
 import { temporaryFolder } from "../support/proxy.ts"
@@ -29,7 +29,7 @@ interface Options extends Partial<SealedClientOptions> {
 const testerOf =
   (Client: typeof SealedClient, { restart = true, ...options }: Options = {}): Tester =>
   ({ form, pin, url }) =>
-    Effect.promise(async (): Promise<Said> => {
+    Effect.promise(async (): Promise<ClientVerdict> => {
       const client = new Client({ baseUrl: url, pins: [pin], ...options })
       try {
         const output =

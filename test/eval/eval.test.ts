@@ -10,7 +10,7 @@ import { pairName } from "../../src/services/jobs/modes/engine/measured.ts"
 import { MEASUREMENTS } from "../../src/services/jobs/modes/engine/measurements.ts"
 
 describe("the evaluation", () => {
-  it.effect("of recorded models: what is called verified is, for less than two thirds of the calls", () =>
+  it.effect("finds verified answers of recorded models reliable, for less than two thirds of the calls", () =>
     Effect.gen(function* () {
       const world = recorded()
       const [single, verified] = yield* evaluate(world, [strongest, modeAt("verified", { effort: "low" })])
@@ -24,7 +24,7 @@ describe("the evaluation", () => {
     }),
   )
 
-  it.effect("of simulated models: a majority is wrong more often, and every run comes to the same", () =>
+  it.effect("finds a plain vote of simulated models wrong and sure more often, the same in every run", () =>
     Effect.gen(function* () {
       const run = evaluate(simulated(150), [plainVote(3), modeAt("verified", { effort: "medium" })])
       const [vote, verified] = yield* run
@@ -46,18 +46,18 @@ describe("the evaluation", () => {
     assert.closeTo(same, sameWrong[pairName(a, b)] ?? 0, 0.1)
   })
 
-  it("shipped the measurements that it makes", () => {
+  it("reproduces the shipped measurements", () => {
     assert.deepStrictEqual({ ...measureMmlu(), judges: MEASUREMENTS.judges }, MEASUREMENTS)
   })
 
-  it("says how sure its rates are", () => {
+  it("gives each rate its confidence interval", () => {
     const [low, high] = interval(50, 100)
     assert.closeTo(low, 0.4038, 1e-4)
     assert.closeTo(high, 0.5962, 1e-4)
     assert.deepStrictEqual(interval(0, 0), [0, 1])
   })
 
-  it("counts how often a judge was right by what it stated", () => {
+  it("counts how often a judge was right at each stated confidence", () => {
     const bins = binsOf([
       { judge: "a", stated: 0.9, right: true },
       { judge: "a", stated: 0.85, right: false },

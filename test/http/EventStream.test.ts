@@ -181,7 +181,7 @@ it.live("a complete answer that nobody reads is cut", () =>
   }),
 )
 
-it.live("an answer that waits longer than that for its provider is not cut", () =>
+it.live("an answer whose provider takes longer than the write time-out is not cut", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     fake.script({ text: "late", delivery: { headersAfter: 1_000 } })

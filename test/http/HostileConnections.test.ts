@@ -37,7 +37,7 @@ const stubborn = Effect.fnUntraced(function* (port: number, head: string, more: 
   return text
 })
 
-it.live("a refused sender that goes on sending is cut, its answer not having ended anything", () =>
+it.live("a refused sender that goes on sending is cut off", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy({
       settings: { headersTimeout: Duration.millis(500), requestTimeout: Duration.millis(1000) },

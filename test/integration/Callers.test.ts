@@ -111,7 +111,7 @@ describe("a proxy that knows its callers", () => {
   )
 
   it.live.runIf(hasOpenssl)(
-    "holds its limits behind what ends TLS, per caller and per address that credentials come from",
+    "applies its limits behind a TLS terminator, per caller and per source address of credentials",
     () =>
       Effect.gen(function* () {
         const gated = yield* gatedUpstream

@@ -52,7 +52,7 @@ const checked = (answer: Answer, path: string) => {
   return problem
 }
 
-describe("what the gateway refuses", () => {
+describe("a refusing gateway", () => {
   interface Refused extends Call {
     readonly status: number
     readonly code: string
@@ -181,7 +181,7 @@ describe("what the gateway refuses", () => {
   ]
 
   test(
-    "gets a problem document that says what to do",
+    "sends a problem document that says what to do",
     (gateway, token) =>
       Effect.forEach(
         refused,
@@ -228,7 +228,7 @@ describe("what the gateway refuses", () => {
     { MAX_REQUEST_BYTES: "4KiB" },
   )
 
-  test("answers every token that does not count in the same way", (gateway, good) =>
+  test("answers every invalid token in the same way", (gateway, good) =>
     Effect.gen(function* () {
       const routes = [
         ["POST", "/api/v1/agents"],
@@ -299,8 +299,8 @@ describe("what the gateway refuses", () => {
   )
 })
 
-describe("what the gateway answers to those who may ask", () => {
-  test("is kept by no cache, whatever it is", (gateway, token) =>
+describe("an authenticated answer of the gateway", () => {
+  test("is never cached", (gateway, token) =>
     Effect.gen(function* () {
       const created = yield* call(gateway, "POST", "/api/v1/agents", { token, body: AGENT })
       const agent = `/api/v1/agents/${created.json["id"]}`
@@ -472,8 +472,8 @@ describe("the gateway's traces", () => {
     }))
 })
 
-describe("what operators ask the gateway", () => {
-  test("is answered without a token", (gateway, token) =>
+describe("the gateway's health and readiness", () => {
+  test("need no token", (gateway, token) =>
     Effect.gen(function* () {
       const health = yield* call(gateway, "GET", "/health")
       assert.deepStrictEqual([health.status, health.json["status"]], [200, "ok"])
@@ -506,7 +506,7 @@ describe("what operators ask the gateway", () => {
       assert.include(JSON.stringify(openApi), '"bearer":{"type":"http","scheme":"bearer"}')
     }))
 
-  it.live("reports degraded, and accepts requests, while every circuit is open", () =>
+  it.live("report degraded while every circuit is open, and requests are accepted", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const open = Layer.effect(

@@ -143,7 +143,7 @@ describe("a gateway before a sealed proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("reports a proxy that does not know it, and sends nothing to a proxy that it does not know", () =>
+  it.live("reports a proxy that refuses its key, and sends nothing to a proxy with another pin", () =>
     Effect.gen(function* () {
       const stranger = yield* setup({ PROVIDER1_API_KEY: "sg_unknown" })
       assert.deepInclude(Object((yield* stranger.work())["problem"]), { code: "upstream-unauthorized" })

@@ -172,7 +172,7 @@ const UPSTREAMS: Readonly<Record<string, Layer.Layer<Upstream>>> = {
 
 describe("logs at every level, spans, metrics and what the path can read", () => {
   for (const [name, layer] of Object.entries(UPSTREAMS)) {
-    it.live(`say nothing of a request that comes to ${name}`, () =>
+    it.live(`contain nothing of a request that ends in ${name}`, () =>
       Effect.gen(function* () {
         const heard = overhear()
         const proxy = yield* startProxy({ upstream: layer, services: heard.services })
@@ -195,7 +195,7 @@ describe("the output and the files of the real process", () => {
     ["trace", "json"],
     ["trace", "pretty"],
   ] as const) {
-    it.live(`say nothing at LOG_LEVEL=${level} in ${format}, also when providers quote what they were sent`, () =>
+    it.live(`contain no secret at LOG_LEVEL=${level} in ${format}, even if providers quote requests`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeUpstream.make()
         fake.script(

@@ -34,7 +34,7 @@ const ATTACKS: Readonly<Record<string, PassOn>> = {
     const { suites, ...rest } = initOf(asked)
     return onward({ ...asked, body: JSON.stringify({ ...rest, suites: suites.toReversed() }) })
   },
-  "gives the suite a number that nobody knows": (asked, onward) =>
+  "gives the suite an unknown number": (asked, onward) =>
     onward({ ...asked, body: asked.body.replace("25722", "25723") }),
   "hands out the offer of a session that it asked for itself": (asked, onward) => onward({ ...asked, body: only }),
   "puts the other suite, with a key of its own, into the offer": async (asked, onward) => {
@@ -47,9 +47,9 @@ const ATTACKS: Readonly<Record<string, PassOn>> = {
   },
 }
 
-describe("somebody on the path who", () => {
+describe("an attacker on the path who", () => {
   for (const [what, attack] of Object.entries(ATTACKS)) {
-    it.live(`${what} is found out by client, drop-in fetch and connector, and nothing is sealed`, () =>
+    it.live(`${what} is detected by client, drop-in fetch and connector, and nothing is sealed`, () =>
       Effect.gen(function* () {
         const proxy = yield* startProxy()
         const path = yield* makeMiddleman(proxy.url, atInit(attack))
@@ -88,7 +88,7 @@ describe("somebody on the path who", () => {
     "breaks connections": () => Promise.reject(new Error("broken")),
   }
   for (const [what, hindrance] of Object.entries(HINDRANCES)) {
-    it.live(`${what} gets no client to ask for less`, () =>
+    it.live(`${what} cannot make a client offer a weaker suite`, () =>
       Effect.gen(function* () {
         const proxy = yield* startProxy()
         const path = yield* makeMiddleman(proxy.url, atInit(hindrance))

@@ -62,8 +62,8 @@ const observed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, 
 
 const ALL = { depth: 30, showHidden: true, maxStringLength: Infinity, maxArrayLength: Infinity }
 
-describe("what a gateway's operator can see", () => {
-  it.live("holds nothing of what callers and providers said", () =>
+describe("the logs, files and metrics of a gateway", () => {
+  it.live("contain nothing that callers or providers said", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const fake = yield* FakeUpstream.make()

@@ -170,7 +170,7 @@ describe.runIf(process.platform === "linux")("what is derived from a session key
     }),
   )
 
-  it.live("is gone too when the key is in plain memory", () =>
+  it.live("is gone even if the key is in plain memory", () =>
     Effect.gen(function* () {
       const secret = randomBytes(32)
       const recipient = publicKeyOf("X25519", secret)

@@ -62,7 +62,7 @@ describe.each([1, 2, 3])("the provider is called once (order %d)", (seed) => {
     }).pipe(Effect.scoped),
   )
 
-  it.effect("while sessions are evicted, its own among them", () =>
+  it.effect("while sessions are evicted, including the request's", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup({ sessionMaxLive: 3 })
       yield* Effect.promise(async () => {

@@ -103,7 +103,7 @@ it.effect("a request cut short or made longer at any place is refused", () =>
   }),
 )
 
-it.effect("parts of two requests, or of two sessions, do not fit together", () =>
+it.effect("a mix of two requests, or of two sessions, is refused", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {
@@ -170,7 +170,7 @@ it.effect("weak and malformed enc values are refused", () =>
   }),
 )
 
-it.effect("so is one whose keys fit, but that is spelt in a second way", () =>
+it.effect("a second encoding of an enc is refused, even if its keys fit", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {

@@ -25,7 +25,7 @@ const everything = Effect.fnUntraced(function* (proxy: { readonly url: string })
   )
 })
 
-it.live("all that a stranger can fetch is the same before and after an exchange", () =>
+it.live("public endpoints answer the same before and after an exchange", () =>
   Effect.gen(function* () {
     const { fake, proxy } = yield* sealedSetup()
     fake.always({ text: "one two three" })
@@ -45,7 +45,7 @@ it.live("all that a stranger can fetch is the same before and after an exchange"
   }).pipe(Effect.scoped),
 )
 
-it.live("so it is at a gateway, before and after a job that asked a sealed proxy", () =>
+it.live("a gateway's public endpoints answer the same before and after a job that called a sealed proxy", () =>
   Effect.gen(function* () {
     const { fake, proxy } = yield* sealedSetup()
     fake.always({ text: "one two three" })

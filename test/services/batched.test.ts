@@ -4,8 +4,8 @@ import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeBatched } from "../../src/services/batched.ts"
 
-describe("what is asked together", () => {
-  it.effect("fails none of the others by a fault, where that is thrown or not", () =>
+describe("a batch", () => {
+  it.effect("does not fail other items if one causes a defect, thrown or returned", () =>
     Effect.gen(function* () {
       const batches: globalThis.Array<number> = []
       const ask = yield* makeBatched<string, string>({
@@ -27,31 +27,29 @@ describe("what is asked together", () => {
     }),
   )
 
-  it.effect(
-    "that finds a database which hangs fails for those who came meanwhile, too, and not for those who come after",
-    () =>
-      Effect.gen(function* () {
-        const asked: globalThis.Array<ReadonlyArray<string>> = []
-        const ask = yield* makeBatched<string, string>({
-          most: 2,
-          run: (items) => {
-            asked.push(items)
-            return asked.length === 1 ? Effect.never : Effect.succeed(items)
-          },
-        })
-        const first = yield* Effect.forkChild(Effect.flip(ask("first")))
-        yield* TestClock.adjust("3 seconds")
-        const meanwhile = yield* Effect.forEach(["a", "b", "c"], (item) => Effect.forkChild(Effect.flip(ask(item))))
-        yield* TestClock.adjust("2 seconds")
-        for (const waiting of [first, ...meanwhile]) {
-          assert.strictEqual((yield* Fiber.join(waiting))._tag, "StorageUnavailable")
-        }
-        assert.strictEqual(yield* ask("after"), "after")
-        assert.deepStrictEqual(asked, [["first"], ["after"]])
-      }),
+  it.effect("that meets a hanging database fails items that arrived meanwhile, but not later ones", () =>
+    Effect.gen(function* () {
+      const asked: globalThis.Array<ReadonlyArray<string>> = []
+      const ask = yield* makeBatched<string, string>({
+        most: 2,
+        run: (items) => {
+          asked.push(items)
+          return asked.length === 1 ? Effect.never : Effect.succeed(items)
+        },
+      })
+      const first = yield* Effect.forkChild(Effect.flip(ask("first")))
+      yield* TestClock.adjust("3 seconds")
+      const meanwhile = yield* Effect.forEach(["a", "b", "c"], (item) => Effect.forkChild(Effect.flip(ask(item))))
+      yield* TestClock.adjust("2 seconds")
+      for (const waiting of [first, ...meanwhile]) {
+        assert.strictEqual((yield* Fiber.join(waiting))._tag, "StorageUnavailable")
+      }
+      assert.strictEqual(yield* ask("after"), "after")
+      assert.deepStrictEqual(asked, [["first"], ["after"]])
+    }),
   )
 
-  it.effect("is asked once of a database that is away, and item by item of one that refuses some", () =>
+  it.effect("runs once if the database is away, and item by item if the database refuses some", () =>
     Effect.gen(function* () {
       for (const [reason, asked] of [
         [new SqlError.ConnectionError({ cause: "away", message: "away", operation: "execute" }), 1],
@@ -75,7 +73,7 @@ describe("what is asked together", () => {
     }),
   )
 
-  it.live("forgets nobody who comes as a batch ends, wherever its fiber pauses", () =>
+  it.live("that ends serves items that arrive meanwhile, wherever its fiber pauses", () =>
     Effect.forEach(
       Array.range(3, 40),
       (operations) =>

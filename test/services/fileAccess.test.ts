@@ -18,7 +18,7 @@ describe("a file that others could use", () => {
     // As Kubernetes mounts a secret for the group of a pod.
     [0o440, ROOT, SELF],
     [0o640, ROOT, SELF],
-  ])("is taken as a secret with mode %o of user %i by user %i", (mode, uid, self) => {
+  ])("is accepted as a secret: mode %o, owner %i, read by user %i", (mode, uid, self) => {
     assert.isUndefined(faultOf(true, mode, uid, self))
   })
 
@@ -35,7 +35,7 @@ describe("a file that others could use", () => {
     assert.strictEqual(faultOf(true, mode, uid, self), message)
   })
 
-  it("need not be hidden where it is no secret, but must not be writable", () => {
+  it("may be readable by others if it is no secret, but not writable", () => {
     for (const uid of [SELF, ROOT]) {
       for (const mode of [0o600, 0o640, 0o644, 0o444]) assert.isUndefined(faultOf(false, mode, uid))
       for (const mode of ["0620", "0602", "0666"]) {

@@ -8,7 +8,7 @@ import { postgresIsThere, postgresSchema } from "../support/databases.ts"
 
 describe("a database that fails", () => {
   it.live.runIf(postgresIsThere)(
-    "in the middle of a transaction is unavailable, although nothing can be undone either",
+    "in the middle of a transaction is reported as unavailable, even if the rollback fails too",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

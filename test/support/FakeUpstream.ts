@@ -51,7 +51,7 @@ export type { Asked, Ending, Recorded, Turn, WireName } from "./fake-upstream/As
 export { type Answer, type Break, type Delivery, fault, type Fault, type Reply } from "./fake-upstream/Reply.ts"
 export type { Match } from "./fake-upstream/Script.ts"
 
-export interface FakeUpstreamOptions {
+interface FakeUpstreamOptions {
   /** The keys that are accepted. Default: all. */
   readonly keys?: ReadonlyArray<string>
   /** Default: a free one. */
@@ -59,7 +59,7 @@ export interface FakeUpstreamOptions {
 }
 
 /** Takes replies; from `when`, for matching requests only. */
-export interface Scripting {
+interface Scripting {
   /** Adds replies that are given once each, in this order. */
   readonly script: (...replies: ReadonlyArray<Reply>) => void
   /** The reply when no other is left; the last one counts. */

@@ -33,7 +33,7 @@ afterAll(async () => {
 export const PHONE = { width: 390, height: 844 }
 export const DESKTOP = { width: 1280, height: 860 }
 
-export interface OpenedPage {
+interface OpenedPage {
   readonly page: Page
   /** Warnings and errors of the page's console, and uncaught exceptions. */
   readonly complaints: ReadonlyArray<string>

@@ -14,7 +14,7 @@ export const spellingsOf = (secret: string): ReadonlyArray<string> => {
   return [secret, encodeURIComponent(secret), bytes.toString("hex"), ...base64]
 }
 
-export interface Overheard {
+interface Overheard {
   /** For `startProxy`. */
   readonly services: Layer.Layer<never>
   /** Everything collected so far, as text. */

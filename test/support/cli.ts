@@ -9,7 +9,7 @@ import { exitCodeOf, reportOf } from "../../src/cli/runUntilSignal.ts"
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 
-export interface CommandResult {
+interface CommandResult {
   readonly code: number
   readonly stdout: string
   readonly stderr: string

@@ -170,7 +170,7 @@ export const outline = ({ children, kind, name }: Branch): string =>
   `${name} [${kind}]${children.length === 0 ? "" : `(${children.map(outline).join(", ")})`}`
 
 /** The collector's reaction: normal, a status, slow, or none. */
-export type Mood = "well" | "hangs" | { readonly status: number }
+type Mood = "well" | "hangs" | { readonly status: number }
 
 export interface OtlpCollector {
   /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */

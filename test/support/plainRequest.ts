@@ -7,7 +7,7 @@ export interface PlainAnswer {
   readonly text: string
 }
 
-export interface PlainRequest {
+interface PlainRequest {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

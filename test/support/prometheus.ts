@@ -8,7 +8,7 @@ export interface Sample {
   readonly value: number
 }
 
-export interface Family {
+interface Family {
   readonly name: string
   readonly type: "counter" | "gauge" | "histogram" | "summary"
   readonly help: string | undefined

@@ -33,7 +33,7 @@ export interface PythonRequest {
   readonly until?: string
 }
 
-export interface PythonAnswer {
+interface PythonAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly lines: ReadonlyArray<string>

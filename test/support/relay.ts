@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 
-export interface Relay {
+interface Relay {
   readonly url: string
   /** Everything that passed so far, in both directions, as Latin-1 text. */
   readonly seen: () => string

@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 
-export interface OpenSocket {
+interface OpenSocket {
   readonly socket: Socket
   readonly write: (bytes: string | Uint8Array) => void
   /** Resolves with everything received once the server has closed or reset the connection. */

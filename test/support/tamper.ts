@@ -6,7 +6,7 @@ export interface SentEvent {
   readonly data: string
 }
 
-export interface Requested {
+interface Requested {
   readonly path: string
   readonly body: string
 }

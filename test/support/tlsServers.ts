@@ -4,7 +4,7 @@ import type { Certificate } from "./certificates.ts"
 import { databaseUrl, startGateway } from "./gateway.ts"
 import { startProxy } from "./proxy.ts"
 
-export interface TlsServerOptions {
+interface TlsServerOptions {
   readonly server: Certificate
   /** Authority of admitted clients; without it, every client is admitted. */
   readonly authority?: string

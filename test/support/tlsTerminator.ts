@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { type Certificate, makeCertificate } from "./certificates.ts"
 import { temporaryFolder } from "./proxy.ts"
 
-export interface TlsTerminator {
+interface TlsTerminator {
   readonly url: string
   readonly certificate: Certificate
 }

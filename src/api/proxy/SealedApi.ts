@@ -9,7 +9,7 @@ import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/protocol/transcript.t
 import { MaxBodyBytes } from "../MaxBodyBytes.ts"
 import { NeedsLength } from "../NeedsLength.ts"
 import { BODY_PROBLEMS, Draining, Internal, LengthRequired, Refusals, TimedOut } from "../problems.ts"
-import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
+import { RequestReplayed, NoCommonSuite, NoSession, RequestUnopenable, Overloaded } from "./openingProblems.ts"
 
 /** Whether a text is the canonical base64url of `minimum` to `maximum` bytes. */
 const isBase64Url =
@@ -145,8 +145,8 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       error: [
         TimedOut,
         LengthRequired,
-        NotOpened,
-        CameBefore,
+        RequestUnopenable,
+        RequestReplayed,
         NoSession,
         ...BODY_PROBLEMS,
         Internal,

@@ -10,14 +10,14 @@ export class NoCommonSuite extends Refusal<NoCommonSuite>()("NoCommonSuite", {
 }) {}
 
 /** The same refusal for every failure to open, because the reason would help an attacker. */
-export class NotOpened extends Refusal<NotOpened>()("NotOpened", {
+export class RequestUnopenable extends Refusal<RequestUnopenable>()("RequestUnopenable", {
   code: "unopenable",
   status: 400,
   title: "The sealed request could not be opened.",
   detail: "It was not sealed to this session, or it was changed on the way.",
 }) {}
 
-export class CameBefore extends Refusal<CameBefore>()("CameBefore", {
+export class RequestReplayed extends Refusal<RequestReplayed>()("RequestReplayed", {
   code: "replayed",
   status: 409,
   title: "This request came before, and may have been served.",

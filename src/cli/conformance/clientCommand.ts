@@ -1,13 +1,13 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { isMeant } from "../../conformance/report.ts"
+import { isSelected } from "../../conformance/report.ts"
 import { intText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { portFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { kitFlags, NOT_FOUND } from "./flags.ts"
-import { meant, printList, printReport, progress } from "./report.ts"
+import { select, printList, printReport, progress } from "./report.ts"
 
 const MAX_AT_ONCE = 64
 
@@ -31,18 +31,18 @@ export const conformanceClientCommand = Command.make(
     // Loaded on demand, because no other command needs it.
     const { CASES } = yield* Effect.promise(() => import("../../conformance/client/cases/all.ts"))
     const { serveCases } = yield* Effect.promise(() => import("../../conformance/client/CaseServer.ts"))
-    const { makeDesk } = yield* Effect.promise(() => import("../../conformance/client/desk.ts"))
+    const { makeVerdictEndpoints } = yield* Effect.promise(() => import("../../conformance/client/verdictEndpoints.ts"))
     const { commandTester } = yield* Effect.promise(() => import("../../conformance/client/commandTester.ts"))
     const { runCases } = yield* Effect.promise(() => import("../../conformance/client/runCases.ts"))
     const cases = yield* Effect.mapError(
-      Effect.fromOption(meant(CASES, (subject) => isMeant(subject, input.only))),
+      Effect.fromOption(select(CASES, (subject) => isSelected(subject, input.only))),
       () => unusable(NOT_FOUND),
     )
     if (input.list) return yield* printList(cases, input.json)
     const port = Option.getOrElse(input.port, () => 0)
     const server = yield* Effect.acquireRelease(
       Effect.tryPromise({
-        try: () => serveCases(cases, port, makeDesk(cases)),
+        try: () => serveCases(cases, port, makeVerdictEndpoints(cases)),
         catch: () => unusable(`Cannot listen on port ${port}; give another --port.`),
       }),
       ({ close }) => Effect.promise(close),

@@ -1,6 +1,6 @@
 import { Duration, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { isMeant } from "../../conformance/report.ts"
+import { isSelected } from "../../conformance/report.ts"
 import { intText, UrlText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { credentialFileFlag, credentialNow, ENVIRONMENT } from "../credential.ts"
@@ -9,7 +9,7 @@ import { caFlag, readCa } from "../inputFile.ts"
 import { withHelp } from "../help/Guide.ts"
 import { trustedProxy } from "../settings/proxyAddress.ts"
 import { kitFlags, NOT_FOUND } from "./flags.ts"
-import { meant, printList, printReport, progress } from "./report.ts"
+import { select, printList, printReport, progress } from "./report.ts"
 
 export const conformanceProxyCommand = Command.make(
   "proxy",
@@ -39,7 +39,7 @@ export const conformanceProxyCommand = Command.make(
     const { checksOf } = yield* Effect.promise(() => import("../../conformance/proxy/checks/all.ts"))
     const { runChecks } = yield* Effect.promise(() => import("../../conformance/proxy/runChecks.ts"))
     const checks = yield* Effect.mapError(
-      Effect.fromOption(meant(checksOf(input.profile), (check) => isMeant(check, input.only))),
+      Effect.fromOption(select(checksOf(input.profile), (check) => isSelected(check, input.only))),
       () => unusable(NOT_FOUND),
     )
     if (input.list) return yield* printList(checks, input.json)

@@ -42,10 +42,10 @@ export const printList = (items: ReadonlyArray<Listed>, json: boolean) =>
   )
 
 /** Returns the selected items; none if the selection is empty. */
-export const meant = <A extends Listed>(
+export const select = <A extends Listed>(
   items: ReadonlyArray<A>,
-  isMeant: (item: A) => boolean,
+  isSelected: (item: A) => boolean,
 ): Option.Option<ReadonlyArray<A>> => {
-  const found = items.filter(isMeant)
+  const found = items.filter(isSelected)
   return found.length === 0 ? Option.none() : Option.some(found)
 }

@@ -6,7 +6,7 @@ import type { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { error, type Finding, ok } from "./Finding.ts"
 import { type NoAnswer, probe, reasonOf } from "./probe.ts"
-import { seen } from "./seen.ts"
+import { describeAnswer } from "./unexpectedAnswer.ts"
 
 /** Costs some twenty tokens. The answer is not checked. */
 const QUESTION = "Reply with the word OK."
@@ -55,7 +55,7 @@ export const examineCalls = Effect.fnUntraced(
       return [
         error(
           "calls",
-          `The proxy did not list its models: ${seen(answer)}`,
+          `The proxy did not list its models: ${describeAnswer(answer)}`,
           "Check that /v1/models reaches the proxy.",
         ),
       ]

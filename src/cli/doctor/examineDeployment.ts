@@ -26,7 +26,7 @@ interface Deployment {
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** Trusts the authorities in a file, beside the default ones, until the scope closes. */
+/** Trusts the authorities in a file, besides the default ones, until the scope closes. */
 const alsoTrust = Effect.fnUntraced(function* (file: string) {
   const certificates = (yield* readCa(file)).match(CERTIFICATE)
   if (certificates === null) return yield* unusable("The file of --ca holds no certificate in PEM form.")
@@ -40,11 +40,11 @@ const alsoTrust = Effect.fnUntraced(function* (file: string) {
 export const examineDeployment = Effect.fn(function* (given: Deployment) {
   if (Option.isSome(given.ca)) yield* alsoTrust(given.ca.value)
   const proxy = asBase(given.proxy)
-  const { findings, isOurs, reached } = yield* examineTransport(proxy)
+  const { findings, isSealgate, reached } = yield* examineTransport(proxy)
   if (reached) {
     findings.push(...(yield* examineSession(proxy, given.pins)))
     // /ready is not part of the protocol, so other implementations may lack it.
-    if (isOurs) findings.push(...(yield* examineReadiness(proxy, Option.map(given.operator, asBase))))
+    if (isSealgate) findings.push(...(yield* examineReadiness(proxy, Option.map(given.operator, asBase))))
   }
   if (given.call && isWell(findings)) {
     const credential = yield* credentialFrom(given.credentialFile)

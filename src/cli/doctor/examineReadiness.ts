@@ -3,7 +3,7 @@ import { Effect, Option, Result, Schema } from "effect"
 import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/operations/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { probe, reasonOf } from "./probe.ts"
-import { seen } from "./seen.ts"
+import { describeAnswer } from "./unexpectedAnswer.ts"
 
 const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
   providers
@@ -93,7 +93,7 @@ const readAs = Effect.fnUntraced(function* <A>(schema: Schema.Decoder<A>, url: U
   const answer = yield* Effect.result(probe(url))
   if (Result.isFailure(answer)) return Result.fail(`${reasonOf(answer.failure)}.`)
   const decoded = Schema.decodeUnknownOption(schema)(answer.success.body)
-  return Result.fromOption(decoded, () => seen(answer.success))
+  return Result.fromOption(decoded, () => describeAnswer(answer.success))
 })
 
 /** Reads the full readiness from the operator's listener if its URL is given, else the public part. */

@@ -9,7 +9,7 @@ import { SUITES } from "../../domain/protocol/suites.ts"
 import { MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type NoAnswer, probe, type Probed, reasonOf } from "./probe.ts"
-import { inItsPlace, isOurs, seen } from "./seen.ts"
+import { remedyFor, isFromSealgate, describeAnswer } from "./unexpectedAnswer.ts"
 
 /** Least clock difference to report; network delays and rounding explain smaller ones. */
 const NOTABLE_SKEW_MS = 10_000
@@ -62,8 +62,12 @@ const NOT_FOUND = 404
 const TOO_MANY = 429
 
 const refused = (answer: Probed): Finding => {
-  if (!isOurs(answer)) {
-    return error("session", `Another server answered instead of the proxy: ${seen(answer)}`, inItsPlace(answer))
+  if (!isFromSealgate(answer)) {
+    return error(
+      "session",
+      `Another server answered instead of the proxy: ${describeAnswer(answer)}`,
+      remedyFor(answer),
+    )
   }
   if (answer.status === TOO_MANY) {
     const seconds = answer.headers["retry-after"] ?? "some"
@@ -73,7 +77,7 @@ const refused = (answer: Probed): Finding => {
       "Wait. If this happens often, raise RATE_LIMIT_INIT at the proxy; behind a load balancer, set TRUSTED_PROXIES.",
     )
   }
-  return error("session", `The proxy did not begin a session: ${seen(answer)}`, "Check its log and /ready.")
+  return error("session", `The proxy did not begin a session: ${describeAnswer(answer)}`, "Check its log and /ready.")
 }
 
 /** A path that exists only at a gateway, where it requires a token. */

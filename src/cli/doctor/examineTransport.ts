@@ -4,7 +4,7 @@ import { isObject } from "../../domain/json/json.ts"
 import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type CertificateSeen, type NoAnswer, probe, type Probed, reasonOf } from "./probe.ts"
-import { inItsPlace, isOurs, seen } from "./seen.ts"
+import { remedyFor, isFromSealgate, describeAnswer } from "./unexpectedAnswer.ts"
 
 const DAY_MS = 86_400_000
 /** Days before expiry from which to warn. */
@@ -74,13 +74,13 @@ const certificate = ({ objection, validUntil }: CertificateSeen, now: number): F
 
 /** Reports a refusal: a sealgate server's reason, or a description of another server's answer. */
 const refused = (health: Probed): Finding => {
-  if (!isOurs(health)) {
-    return error("reachable", `A server answers, but it is not sealgate: ${seen(health)}`, inItsPlace(health))
+  if (!isFromSealgate(health)) {
+    return error("reachable", `A server answers, but it is not sealgate: ${describeAnswer(health)}`, remedyFor(health))
   }
   const detail = isObject(health.body) ? health.body["detail"] : undefined
   return error(
     "reachable",
-    `The proxy refused the request: ${seen(health)}`,
+    `The proxy refused the request: ${describeAnswer(health)}`,
     typeof detail === "string" ? detail : "See its log.",
   )
 }
@@ -90,7 +90,7 @@ interface Transport {
   /** Whether to run the other checks. */
   readonly reached: boolean
   /** Whether it is a sealgate server, with paths beyond the protocol. */
-  readonly isOurs: boolean
+  readonly isSealgate: boolean
 }
 
 /** Whether a server publishes keys as the protocol requires. Other implementations may lack /health. */
@@ -111,7 +111,7 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
     const transport: Transport = {
       findings: [address(proxy), unreachable(health.failure)],
       reached: false,
-      isOurs: false,
+      isSealgate: false,
     }
     return transport
   }
@@ -119,7 +119,7 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
   const software = isObject(body) && typeof body["software"] === "string" ? body["software"] : undefined
   const certified = seen === undefined ? [] : [certificate(seen, yield* Clock.currentTimeMillis)]
   const isSealgate = status === 200 && software?.startsWith("sealgate/") === true
-  const isOther = !isOurs(health.success) && (yield* speaksProtocol(proxy))
+  const isOther = !isFromSealgate(health.success) && (yield* speaksProtocol(proxy))
   const transport: Transport = {
     findings: [
       address(proxy),
@@ -131,7 +131,7 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
       ...certified,
     ],
     reached: isSealgate || isOther,
-    isOurs: isSealgate,
+    isSealgate,
   }
   return transport
 })

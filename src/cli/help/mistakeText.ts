@@ -18,6 +18,12 @@ const expectation = (expected: string): string =>
 /** Flag of Node that is often tried instead of `--config`. */
 const ENV_FILE = "--env-file"
 
+const code = (doc: HelpDoc.HelpDoc): string => `\`${(doc.commandPath ?? ["sealgate"]).join(" ")}\``
+
+/** Whether someone typed `list` for a command that lists without it, as its flag `--limit` shows. */
+const listsByItself = (subcommand: string, doc: HelpDoc.HelpDoc): boolean =>
+  (subcommand === "list" || subcommand === "ls") && doc.flags.some(({ name }) => name === "limit")
+
 const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): string => {
   switch (error._tag) {
     case "MissingOption":
@@ -27,7 +33,7 @@ const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): stri
     case "UnrecognizedOption":
       return `There is no flag ${error.option}.${meant(error.option === ENV_FILE ? ["--config"] : error.suggestions)}`
     case "UnknownSubcommand":
-      return `There is no command ${JSON.stringify(error.subcommand)}.${meant(error.suggestions)}`
+      return `There is no command ${JSON.stringify(error.subcommand)}.${listsByItself(error.subcommand, doc) ? ` ${code(doc)} alone lists.` : meant(error.suggestions)}`
     case "UnexpectedArgument": {
       const given = error.arguments.map((argument) => JSON.stringify(argument)).join(" ")
       const takesNone = (doc.args ?? []).length === 0

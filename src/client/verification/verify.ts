@@ -184,7 +184,7 @@ export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): P
     if (!matches(receipt.root, data)) throw new Tampered("The receipt does not cover the recorded frames.")
   }
   if (exchange !== undefined && recording !== undefined)
-    mustHold(recording, exchange, evidence.exchange?.responses ?? [])
+    checkFrameSizes(recording, exchange, evidence.exchange?.responses ?? [])
   return {
     iss,
     ...withoutUndefined({ receipt, proof, exchange }),
@@ -192,7 +192,11 @@ export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): P
 }
 
 /** Checks the sizes of recorded frames against the revealed payloads. A verifier cannot open the frames. */
-const mustHold = ({ frames }: RecordedStream, { request }: ProvenExchange, responses: ReadonlyArray<string>): void => {
+const checkFrameSizes = (
+  { frames }: RecordedStream,
+  { request }: ProvenExchange,
+  responses: ReadonlyArray<string>,
+): void => {
   const floor = floorOf(paceOf(request["pace"]))
   for (const [index, response] of responses.entries()) {
     const size = blockSize(utf8(response).length, floor) + TAG_BYTES

@@ -28,7 +28,7 @@ export interface Play {
   /** Whether the case's lie was sent to the client. */
   lied: boolean
   /** Why the case does not apply to this client. */
-  notForIt?: string
+  skipReason?: string
   /** Rules that the client broke. */
   readonly faults: Set<string>
 }
@@ -66,7 +66,7 @@ class CasePlayer {
     const other = SUITE_NAMES.find((each) => !known.includes(each))
     const suite = lie.otherSuite === undefined ? known.find((name) => needed === undefined || name === needed) : other
     if (suite === undefined && known.length > 0) {
-      this.play.notForIt =
+      this.play.skipReason =
         needed === undefined ? "the client offers every suite" : `the client does not offer ${needed}`
     }
     const taken = suite ?? known[0]
@@ -74,7 +74,7 @@ class CasePlayer {
     const [id, privateKey] = [randomBytes(16), randomBytes(32)]
     const now = Math.floor(Date.now() / 1000)
     const claims = offerClaims({ suite: taken, privateKey, id, body: body.toString(), now, ...LIMITS })
-    const active = this.play.notForIt === undefined ? lie : {}
+    const active = this.play.skipReason === undefined ? lie : {}
     if (isOfOffers(active)) this.play.lied = true
     const { statement } = state(this.signers, "session", claims, active.session)
     this.sessions.set(b64u(id), { suite: taken, privateKey, attestation: statement })
@@ -103,11 +103,11 @@ class CasePlayer {
     const { form: needed, lie, restart } = this.subject
     const asked = formOf(opened.payload)
     this.play.form = asked
-    if (needed !== undefined && needed !== asked) this.play.notForIt = `the client asks for the form ${asked}`
+    if (needed !== undefined && needed !== asked) this.play.skipReason = `the client asks for the form ${asked}`
     if (restart !== undefined && restart !== (opened.payload["restart"] !== false)) {
-      this.play.notForIt = restart ? "the client forbids restarts" : "the client allows restarts"
+      this.play.skipReason = restart ? "the client forbids restarts" : "the client allows restarts"
     }
-    const isFor = this.play.notForIt === undefined
+    const isFor = this.play.skipReason === undefined
     if (isFor && isOfAnswers(lie)) this.play.lied = true
     const form = isFor && lie.otherForm === true ? otherForm(asked) : asked
     return answer({
@@ -162,16 +162,16 @@ export interface CaseServer extends Served {
 }
 
 /** Answers requests outside of the cases. */
-export type Desk = (server: Served, method: string, path: string, body: Buffer) => Reply | undefined
+export type ExtraEndpoints = (server: Served, method: string, path: string, body: Buffer) => Reply | undefined
 
 const SEED_BYTES = 32
 const NOT_FOUND: Reply = { ...problemReply(404, "not-found") }
 
-/** Serves `cases` on `port` of the loopback interface. `desk` answers all other paths. */
+/** Serves `cases` on `port` of the loopback interface. `extraEndpoints` answers all other paths. */
 export const serveCases = async (
   cases: ReadonlyArray<Case>,
   port: number,
-  desk: Desk = () => undefined,
+  extraEndpoints: ExtraEndpoints = () => undefined,
 ): Promise<CaseServer> => {
   const identity = () => identityFrom(randomBytes(SEED_BYTES))
   const signers = { pinned: identity(), stranger: identity() }
@@ -186,7 +186,8 @@ export const serveCases = async (
     const way = `${method} ${path}`
     if (player !== undefined && way === "GET keys") return jsonReply({ keys: [signers.pinned.jwk] })
     if (player !== undefined && way === "POST init") return player.init(request, body)
-    if (player === undefined || way !== "POST completions") return desk(served, method, url, body) ?? NOT_FOUND
+    if (player === undefined || way !== "POST completions")
+      return extraEndpoints(served, method, url, body) ?? NOT_FOUND
     try {
       return await player.complete(request, body)
     } catch (error) {

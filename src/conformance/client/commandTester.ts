@@ -1,7 +1,7 @@
 /** Runs a command as the client, once for each case. */
 import { spawn } from "node:child_process"
 import { Effect } from "effect"
-import type { Said } from "./judge.ts"
+import type { ClientVerdict } from "./judge.ts"
 import type { Asked, Tester } from "./runCases.ts"
 
 /** Time limit for one case, in seconds. */
@@ -23,7 +23,7 @@ const NOT_RUN = { type: "refused" } as const
 export const commandTester =
   ([command = "", ...args]: ReadonlyArray<string>): Tester =>
   (asked) =>
-    Effect.callback<Said>((resume) => {
+    Effect.callback<ClientVerdict>((resume) => {
       const child = spawn(
         command,
         args.map((arg) => filledIn(arg, asked)),
@@ -42,6 +42,6 @@ export const commandTester =
     }).pipe(
       Effect.timeoutOrElse({
         duration: `${COMMAND_SECONDS} seconds`,
-        orElse: () => Effect.succeed<Said>({ type: "hung", seconds: COMMAND_SECONDS }),
+        orElse: () => Effect.succeed<ClientVerdict>({ type: "hung", seconds: COMMAND_SECONDS }),
       }),
     )

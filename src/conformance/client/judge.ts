@@ -4,7 +4,7 @@ import type { Case } from "./Case.ts"
 import type { Play } from "./CaseServer.ts"
 
 /** A client's verdict on a proxy. */
-export type Said =
+export type ClientVerdict =
   /** It accepted the answer and showed `output`. */
   | { readonly type: "believed"; readonly output: string }
   | { readonly type: "refused" }
@@ -17,8 +17,13 @@ const isBeforeSealing = ({ offer, otherSuite, session }: Case["lie"]): boolean =
 
 const isHonest = ({ lie }: Case): boolean => Object.keys(lie).length === 0
 
-const judgement = (subject: Case, play: Play, said: Said, text: string): readonly [outcome: Outcome, saw: string] => {
-  if (play.notForIt !== undefined) return ["skipped", play.notForIt]
+const judgement = (
+  subject: Case,
+  play: Play,
+  said: ClientVerdict,
+  text: string,
+): readonly [outcome: Outcome, saw: string] => {
+  if (play.skipReason !== undefined) return ["skipped", play.skipReason]
   if (play.faults.size > 0) return ["fail", [...play.faults].join("; ")]
   if (said.type === "hung") return ["fail", `it did not end within ${said.seconds} s`]
   if (play.begun === 0 && !play.lied) return ["fail", "it did not begin a session"]
@@ -34,7 +39,7 @@ const judgement = (subject: Case, play: Play, said: Said, text: string): readonl
   return ["pass", "refused"]
 }
 
-export const judge = (subject: Case, play: Play, said: Said, text: string): Result => {
+export const judge = (subject: Case, play: Play, said: ClientVerdict, text: string): Result => {
   const { must, name, says } = subject
   const [outcome, saw] = judgement(subject, play, said, text)
   return { must, name, says, outcome, saw }

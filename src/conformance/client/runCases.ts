@@ -4,7 +4,7 @@ import type { Form } from "../../domain/protocol/transcript.ts"
 import { type Report, reportOf, type Result } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { CaseServer } from "./CaseServer.ts"
-import { judge, type Said } from "./judge.ts"
+import { judge, type ClientVerdict } from "./judge.ts"
 
 /** Address and pin for a client, and the form to ask for if it has a choice. */
 export interface Asked {
@@ -14,7 +14,7 @@ export interface Asked {
 }
 
 /** Makes a client ask for one completion and returns its verdict; never fails. */
-export type Tester = (asked: Asked) => Effect.Effect<Said>
+export type Tester = (asked: Asked) => Effect.Effect<ClientVerdict>
 
 export interface Running {
   readonly tester: Tester

@@ -39,7 +39,7 @@ export interface Script {
   readonly software: string
 }
 
-export interface Answering {
+interface Answering {
   readonly signers: Signers
   readonly opened: Omit<Opened, "payload">
   readonly form: Form

@@ -5,7 +5,7 @@
 import { cutText } from "./cutText.ts"
 import { isObject, type JsonObject } from "../json/json.ts"
 import { isEmpty } from "./mergeChunks.ts"
-import { ENDS_IN_HALF, mayHoldHalf, REPLACEMENT, wellFormedObject } from "../json/surrogates.ts"
+import { ENDS_IN_HALF, mayHaveLoneSurrogate, REPLACEMENT, wellFormedObject } from "../json/surrogates.ts"
 
 /** The text of an event. */
 interface Growing {
@@ -122,7 +122,7 @@ export class EventJoiner {
    * surrogates. Returns the same object if nothing was held or cut.
    */
   add(event: JsonObject, json: string): ReadonlyArray<JsonObject> {
-    if (this.held.size === 0 && !mayHoldHalf(json)) return [event]
+    if (this.held.size === 0 && !mayHaveLoneSurrogate(json)) return [event]
     const growing = this.textOf(event)
     if (growing === undefined) return [...this.end(), wellFormedObject(event)]
     const whole = (this.held.get(growing.place)?.half ?? "") + growing.text

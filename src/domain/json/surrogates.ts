@@ -12,12 +12,12 @@ export const ENDS_IN_HALF = /[\ud800-\udbff]$/
 export const REPLACEMENT = "\uFFFD"
 
 /** Whether output of `JSON.stringify` may contain an unpaired surrogate. */
-export const mayHoldHalf = (json: string): boolean => MAYBE_HALF.test(json)
+export const mayHaveLoneSurrogate = (json: string): boolean => MAYBE_HALF.test(json)
 
 /** The I-JSON of a value, with U+FFFD for each unpaired surrogate. */
 export const iJsonOf = (value: unknown): string => {
   const json = JSON.stringify(value)
-  return mayHoldHalf(json) ? JSON.stringify(wellFormed(value)) : json
+  return mayHaveLoneSurrogate(json) ? JSON.stringify(wellFormed(value)) : json
 }
 
 const mapMembers = (record: object, change: (value: unknown, name: string) => unknown): Record<string, unknown> =>

@@ -26,7 +26,7 @@ const ON_WIRE = Struct.keys(Problem.fields)
 
 const RefusalTypeId = "~sealgate/domain/refusal/Refusal"
 
-/** Members of a refusal beside those of its document. */
+/** Members of a refusal besides those of its document. */
 export interface RefusalBrand {
   readonly [RefusalTypeId]: typeof RefusalTypeId
   /** The problem document, without other members of the error. */

@@ -11,7 +11,7 @@ export const systemCode = (error: unknown): string | undefined => {
 
 const NO_TLS = "it does not speak TLS; use http:// there"
 const CLOSED = "it closed the connection at once; if it speaks TLS, use https://"
-const NO_NAME = "nobody knows a host of that name; check it for typing errors"
+const NO_NAME = "there is no host of that name; check it for typing errors"
 
 const CONNECTIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
@@ -33,9 +33,8 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another name",
   CERT_HAS_EXPIRED: "its certificate has expired",
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is signed by itself; NODE_EXTRA_CA_CERTS names one to believe",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is signed by nobody known here; NODE_EXTRA_CA_CERTS names one to believe",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "its certificate is signed by nobody known here; NODE_EXTRA_CA_CERTS names one to believe",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not signed by a trusted authority; NODE_EXTRA_CA_CERTS adds one",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not signed by a trusted authority; NODE_EXTRA_CA_CERTS adds one",
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a client certificate",
 }
 
@@ -56,7 +55,7 @@ const LASTING =
   /^(ENOTFOUND|EPROTO|CERT_\w+|ERR_(TLS|SSL)_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+)$/
 
 /** Whether a connection fails until an address or a certificate is fixed. */
-export const lastsUntilMended = (error: unknown): boolean => LASTING.test(systemCode(error) ?? "")
+export const isLastingFault = (error: unknown): boolean => LASTING.test(systemCode(error) ?? "")
 
 const FILES: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",

@@ -32,7 +32,7 @@ export const REPORT_DATA_AT = { tdx: 568, dstack: 568, "sev-snp": 80 } as const
 export const reportData = (binding: Uint8Array): Bytes => concat(binding, new Uint8Array(32))
 
 /** The way from one nonce to the root (RFC 6962 §2.1.1). */
-export interface EvidencePath {
+interface EvidencePath {
   /** Position of the nonce, from 0. */
   readonly index: number
   /** Number of nonces in the tree. */

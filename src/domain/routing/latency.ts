@@ -22,7 +22,7 @@ export const LATENCY_CLASSES = {
   ms_more: Infinity,
 } as const
 export type LatencyClass = keyof typeof LATENCY_CLASSES
-export type LatencyCounts = Readonly<Record<LatencyClass, number>>
+type LatencyCounts = Readonly<Record<LatencyClass, number>>
 
 export const LATENCY_NAMES = Record.keys(LATENCY_CLASSES)
 

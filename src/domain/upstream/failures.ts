@@ -87,7 +87,7 @@ interface FailureRule {
   /** The circuit that this failure counts against; `undefined` if it says nothing about health. */
   readonly against: Suspect | undefined
   /** Whether the provider answered at all, so it can be reached. */
-  readonly heard: boolean
+  readonly answered: boolean
   /**
    * Whether a model may have run. If not, providers do not charge, so the tokens count as 0 unless the provider
    * reported some. If so, the cost of the call is unknown unless the provider reported it.
@@ -104,9 +104,9 @@ interface FailureRule {
   readonly operator: boolean
 }
 
-const usual = { heard: true, billed: false, verdict: false, operator: false } as const
+const usual = { answered: true, billed: false, verdict: false, operator: false } as const
 const transient = { ...usual, retry: true, failover: true, against: "target" } as const
-const unheard = { ...transient, against: "provider", heard: false } as const
+const unanswered = { ...transient, against: "provider", answered: false } as const
 const elsewhere = { ...usual, retry: false, failover: true, against: undefined } as const
 const final = { ...elsewhere, failover: false, verdict: true } as const
 
@@ -117,13 +117,13 @@ export const failureRules = table<FailureRule>()({
   /** Another 5xx status, or a connection that broke before there was an answer. */
   unavailable: { ...transient, code: "upstream-unavailable" },
   /** No connection: refused, no such address, or a failure of DNS or TLS. */
-  unreachable: { ...unheard, code: "upstream-unavailable" },
+  unreachable: { ...unanswered, code: "upstream-unavailable" },
   /** No connection within the time limit. */
-  "connect-timeout": { ...unheard, retry: false, code: "upstream-timeout" },
+  "connect-timeout": { ...unanswered, retry: false, code: "upstream-timeout" },
   /**
    * No whole answer, or no first output of a stream, within the time limit: the model may be down, or may be thinking.
    */
-  slow: { ...elsewhere, against: "pace", heard: false, billed: true, code: "upstream-timeout" },
+  slow: { ...elsewhere, against: "pace", answered: false, billed: true, code: "upstream-timeout" },
   /** No further chunk within the time limit. */
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
   /** The answer was cut before the provider said that it was finished. */
@@ -141,7 +141,7 @@ export const failureRules = table<FailureRule>()({
   "content-filtered": { ...final, billed: true, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },
   /** The request is invalid in its own API and cannot be translated; nothing was sent. */
-  malformed: { ...final, heard: false, verdict: false, code: "invalid-request" },
+  malformed: { ...final, answered: false, verdict: false, code: "invalid-request" },
   /** The provider refused this server's credentials, or its account has no credit. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
   /**
@@ -155,7 +155,7 @@ export const failureRules = table<FailureRule>()({
    */
   "unknown-model": { ...elsewhere, verdict: true, code: "unknown-model" },
   /** The provider's format cannot express the request; nothing was sent. */
-  unsupported: { ...elsewhere, heard: false, code: "unsupported" },
+  unsupported: { ...elsewhere, answered: false, code: "unsupported" },
 })
 
 export type FailureKind = keyof typeof failureRules

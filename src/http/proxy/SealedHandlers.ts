@@ -15,7 +15,13 @@ import { sha256 } from "../../services/sealing/sha256.ts"
 import { clientIdentity } from "../shared/ClientIdentity.ts"
 import { CountedPolicies, tooMany } from "../shared/ClientLimits.ts"
 import { Draining, TooLarge } from "../../api/problems.ts"
-import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "../../api/proxy/openingProblems.ts"
+import {
+  RequestReplayed,
+  NoCommonSuite,
+  NoSession,
+  RequestUnopenable,
+  Overloaded,
+} from "../../api/proxy/openingProblems.ts"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
 import { InitRequest } from "../../api/proxy/SealedApi.ts"
 import { makeCompleteResponse } from "./completeResponse.ts"
@@ -34,12 +40,12 @@ const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 /** The refusal of a request that could not be opened. */
 export const refusalOf = (
   error: OpeningError,
-): NotOpened | CameBefore | NoSession | TooLarge | Draining | Overloaded => {
+): RequestUnopenable | RequestReplayed | NoSession | TooLarge | Draining | Overloaded => {
   switch (error._tag) {
     case "Unopenable":
-      return new NotOpened()
+      return new RequestUnopenable()
     case "Replayed":
-      return new CameBefore()
+      return new RequestReplayed()
     case "SessionGone":
       return new NoSession()
     case "ShuttingDown":

@@ -9,7 +9,7 @@ import { momentOf } from "../../services/moments.ts"
 
 /** Silence after which something is sent to keep the connection alive. */
 export const KEEP_ALIVE = Duration.seconds(15)
-/** How many events may wait for a slow reader, beside those that were already given to the socket. */
+/** How many events may wait for a slow reader, besides those already written to the socket. */
 const BUFFERED_EVENTS = 16
 /** Characters of waiting events at which the source has to wait. One event may be longer. */
 const BUFFERED_CHARACTERS = 64 * 1024

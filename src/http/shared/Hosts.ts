@@ -78,7 +78,7 @@ export const hostRefusal = (
 ): Malformed | Misdirected | undefined => {
   const [sent, ...more] = hostsSent(request)
   if (sent === undefined && !needsHost(request)) return undefined
-  // A host in the request target replaces the header (RFC 9112 §3.2.2), which must be valid all the same.
+  // A host in the request target replaces the header (RFC 9112 §3.2.2), which must still be valid.
   const host = request.headers["host"] ?? ""
   if (more.length === 0 && sent === host && sent === lastAllowed.get(rules)) return undefined
   if (sent === undefined || more.length > 0 || ![sent, host].every((text) => HOST.test(text))) return badHost()

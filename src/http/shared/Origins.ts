@@ -41,10 +41,10 @@ export const originRefusal = (
     ? undefined
     : new CrossOrigin({ detail: remedy })
 
-/** Response headers that pages may read, beside those that CORS always allows. */
+/** Response headers that pages may read, besides those that CORS always allows. */
 const EXPOSED = ["etag", "location", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate"]
 
-/** How long a browser may cache a preflight response. Each request is checked all the same. */
+/** How long a browser may cache a preflight response. Each request is still checked. */
 const PREFLIGHT_SECONDS = 7200
 
 /** Lets pages of the `allowed` origins read responses, and answers their preflights. */

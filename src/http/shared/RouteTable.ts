@@ -51,7 +51,7 @@ export interface Endpoints {
  */
 export const makeRouteTable = (
   api: Endpoints,
-  beside: ReadonlyArray<readonly [method: string, path: `/${string}`]>,
+  otherRoutes: ReadonlyArray<readonly [method: string, path: `/${string}`]>,
 ): RouteTable => {
   const router = FindMyWay.make<Route>()
   const known = new Set<string>()
@@ -62,7 +62,7 @@ export const makeRouteTable = (
   for (const group of Object.values(api.groups)) {
     for (const { annotations, method, path } of Object.values(group.endpoints)) add(method, path, annotations)
   }
-  for (const [method, path] of beside) add(method, path, Context.empty())
+  for (const [method, path] of otherRoutes) add(method, path, Context.empty())
 
   const find = (method: string, url: string): Route | undefined =>
     router.find(method === "HEAD" ? "GET" : method, url)?.handler

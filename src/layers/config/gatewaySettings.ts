@@ -5,7 +5,7 @@ import { DurationText, FlagText, intText, NetworksText, parsed, PatienceText, Ra
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, setting } from "./Setting.ts"
 import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
-import { sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
+import { keylessRules, sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 /** The Postgres URL is a secret, because it may hold a password. */
 const DatabaseLocation = Schema.Union([
@@ -114,4 +114,11 @@ const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl"
   }),
 }
 
-export const gatewayRules = [...serverRules, tokenSourceRule, tokenRule, ...sealedRules, ...timeLimitRules]
+export const gatewayRules = [
+  ...serverRules,
+  tokenSourceRule,
+  tokenRule,
+  ...sealedRules,
+  ...keylessRules,
+  ...timeLimitRules,
+]

@@ -6,7 +6,7 @@ import { intText, literalText, parsed, PlainText, RateText, SessionText } from "
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
-import { sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
+import { keylessRules, sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 const RoutingTagText = parsed(
   Schema.String,
@@ -93,4 +93,11 @@ const bornInside: Rule<Pick<Decoded<typeof proxySettings>, "attest" | "attestati
   }),
 }
 
-export const proxyRules = [...serverRules, tokenSourceRule, bornInside, ...sealedRules, ...timeLimitRules]
+export const proxyRules = [
+  ...serverRules,
+  tokenSourceRule,
+  bornInside,
+  ...sealedRules,
+  ...keylessRules,
+  ...timeLimitRules,
+]

@@ -42,13 +42,13 @@ const addressSettings = {
   allowedHosts: optionalSetting(
     "ALLOWED_HOSTS",
     HostsText,
-    "Host names that requests may use, beside loopback ones; * allows any. Default: the names of this machine if HOST is loopback, else any",
+    "Host names that requests may use, besides loopback ones; * allows any. Default: the names of this machine if HOST is loopback, else any",
   ),
   allowedOrigins: setting(
     "ALLOWED_ORIGINS",
     OriginsText,
     ",",
-    "Origins of web pages that may use the server from a browser, beside its own pages",
+    "Origins of web pages that may use the server from a browser, besides its own pages",
   ),
 }
 

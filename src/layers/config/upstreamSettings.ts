@@ -256,3 +256,21 @@ export const sealedRules = SLOTS.map(
     }),
   }),
 )
+
+/** Rejects an endpoint without a key, which would leave its provider out, and the echo to answer if there is no other. */
+export const keylessRules = SLOTS.map(
+  (slot): Rule<Pick<UpstreamConfiguration, `${Slot}ApiKey` | `${Slot}BaseUrl` | `${Slot}SealedPin`>> => ({
+    of: [`${slot}ApiKey`, `${slot}BaseUrl`, `${slot}SealedPin`],
+    problems: ({
+      [`${slot}ApiKey` as const]: apiKey,
+      [`${slot}BaseUrl` as const]: baseUrl,
+      [`${slot}SealedPin` as const]: pins,
+    }) => ({
+      [SETTINGS[`${slot}ApiKey`].variable]:
+        apiKey === undefined &&
+        pins === undefined &&
+        baseUrl.href !== new URL(PROVIDERS[slot].baseUrl).href &&
+        `is missing, so nothing would be sent to ${baseUrl.host}; set it, to any text if that server asks for no key`,
+    }),
+  }),
+)

@@ -82,7 +82,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
             }),
           ),
         subscribe: (...topics) => board.subscribe(topics),
-        listen: (heard) => board.listen(heard),
+        listen: (onTopic) => board.listen(onTopic),
       })
     }),
   )

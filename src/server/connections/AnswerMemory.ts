@@ -7,13 +7,13 @@ import { makeShares } from "../../domain/access/shares.ts"
 interface AnswerMemory {
   /** Watches an answer that has not begun. */
   readonly watch: (socket: Socket, response: ServerResponse) => void
-  /** Updates how many bytes wait on these connections, and cuts some if there are too many. */
-  readonly look: (sockets: Iterable<Socket>) => void
+  /** Measures the unread bytes of these connections, and cuts connections if all together have too many. */
+  readonly update: (sockets: Iterable<Socket>) => void
 }
 
 /**
- * Allows `maxBytes` of unread answers. Beyond that, it cuts connections: of the client with the most unread bytes, the one
- * that has been behind for longest.
+ * Allows `maxBytes` of unread answers. Beyond that, it cuts connections of the client with the most unread bytes, the
+ * one with unread bytes for longest first.
  */
 export const makeAnswerMemory = (maxBytes: number): AnswerMemory => {
   const waiting = makeShares<Socket>()
@@ -25,26 +25,27 @@ export const makeAnswerMemory = (maxBytes: number): AnswerMemory => {
     return client
   }
 
-  const see = (socket: Socket) => waiting.record(clientOf(socket), socket, socket.destroyed ? 0 : socket.writableLength)
+  const record = (socket: Socket) =>
+    waiting.record(clientOf(socket), socket, socket.destroyed ? 0 : socket.writableLength)
 
-  const look = (sockets: Iterable<Socket>) => {
-    for (const socket of sockets) see(socket)
+  const update = (sockets: Iterable<Socket>) => {
+    for (const socket of sockets) record(socket)
     if (waiting.total() <= maxBytes) return
     // Some may have been read since the last check.
-    for (const socket of waiting.holders()) see(socket)
+    for (const socket of waiting.holders()) record(socket)
     while (waiting.total() > maxBytes) {
       const socket = waiting.first()
       if (socket === undefined) return
       socket.destroy()
-      see(socket)
+      record(socket)
     }
   }
 
   return {
-    look,
+    update,
     watch: (socket, response) => {
-      response.once("prefinish", () => look([socket]))
-      response.once("close", () => see(socket))
+      response.once("prefinish", () => update([socket]))
+      response.once("close", () => record(socket))
     },
   }
 }

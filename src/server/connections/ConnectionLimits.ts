@@ -152,7 +152,7 @@ export const limitConnections = (server: AnyServer, limits: ConnectionLimits): v
   ignoreExpectations(server)
   const cutSlow = slowReaders(limits)
   const timer = setInterval(() => {
-    answers.look(serving.keys())
+    answers.update(serving.keys())
     cutSlow(serving.keys())
     refusals.forget()
   }, CHECK_MS)

@@ -26,7 +26,7 @@ export interface Serving {
   readonly answer: ServerResponse | undefined
 }
 
-interface Line extends Serving {
+interface Queue extends Serving {
   answer: ServerResponse | undefined
   readonly waiting: Array<Turn>
   /** The client that it counts for; `undefined` for a trusted proxy, which carries many clients. */
@@ -34,7 +34,7 @@ interface Line extends Serving {
   /** Refused requests so far. */
   refused: number
   /** Whether it pauses after too many refusals. */
-  isResting: boolean
+  isPaused: boolean
 }
 
 interface TurnSettings {
@@ -47,10 +47,10 @@ interface TurnSettings {
 const isRefusal = ({ statusCode }: ServerResponse): boolean => statusCode >= 400 && statusCode < 500
 
 /** How long a connection pauses after an answer, in milliseconds. */
-const restAfter = (refusals: TurnSettings["refusals"], response: ServerResponse, line: Line): number => {
-  if (line.client === undefined || !isRefusal(response)) return 0
-  line.refused += 1
-  return refusals.count(line.client)
+const pauseAfter = (refusals: TurnSettings["refusals"], response: ServerResponse, queue: Queue): number => {
+  if (queue.client === undefined || !isRefusal(response)) return 0
+  queue.refused += 1
+  return refusals.count(queue.client)
 }
 
 /** Counts the waiting requests of each client. Those of `undefined`, a trusted proxy, are not counted. */
@@ -75,66 +75,66 @@ export const takeTurns = (
   server: Server | HttpsServer,
   { clientOf, onBegin, refusals }: TurnSettings,
 ): ReadonlyMap<Socket, Serving> => {
-  const lines = new Map<Socket, Line>()
+  const queues = new Map<Socket, Queue>()
   const waiting = makeWaitingCounts()
   const emit: (event: string, ...args: ReadonlyArray<unknown>) => boolean = server.emit.bind(server)
 
-  const lineOf = (socket: Socket): Line => {
-    const known = lines.get(socket)
+  const queueOf = (socket: Socket): Queue => {
+    const known = queues.get(socket)
     if (known !== undefined) return known
-    const line: Line = { answer: undefined, waiting: [], client: clientOf(socket), refused: 0, isResting: false }
-    lines.set(socket, line)
+    const queue: Queue = { answer: undefined, waiting: [], client: clientOf(socket), refused: 0, isPaused: false }
+    queues.set(socket, queue)
     socket.once("close", () => {
-      lines.delete(socket)
-      waiting.add(line.client, -line.waiting.splice(0).length)
+      queues.delete(socket)
+      waiting.add(queue.client, -queue.waiting.splice(0).length)
     })
     // Otherwise a client could avoid its pauses with a new connection for each request.
-    if (line.client !== undefined) rest(socket, line, refusals.pause(line.client))
-    return line
+    if (queue.client !== undefined) pause(socket, queue, refusals.pause(queue.client))
+    return queue
   }
 
-  const beginNext = (socket: Socket, line: Line) => {
-    const next = line.waiting.shift()
+  const beginNext = (socket: Socket, queue: Queue) => {
+    const next = queue.waiting.shift()
     if (next === undefined) return
-    waiting.add(line.client, -1)
+    waiting.add(queue.client, -1)
     // If the previous answer closed the connection, later requests cannot be answered.
-    if (socket.writable) begin(socket, line, next)
+    if (socket.writable) begin(socket, queue, next)
   }
 
   /** Begins no request of a connection for some milliseconds. */
-  const rest = (socket: Socket, line: Line, ms: number) => {
+  const pause = (socket: Socket, queue: Queue, ms: number) => {
     if (ms === 0) return
-    line.isResting = true
+    queue.isPaused = true
     setTimeout(() => {
-      line.isResting = false
-      beginNext(socket, line)
+      queue.isPaused = false
+      beginNext(socket, queue)
     }, ms).unref()
   }
 
-  const begin = (socket: Socket, line: Line, turn: Turn) => {
-    line.answer = turn.response
-    if (line.refused >= MAX_REFUSALS) turn.response.shouldKeepAlive = false
+  const begin = (socket: Socket, queue: Queue, turn: Turn) => {
+    queue.answer = turn.response
+    if (queue.refused >= MAX_REFUSALS) turn.response.shouldKeepAlive = false
     turn.response.once("close", () => {
-      line.answer = undefined
-      rest(socket, line, restAfter(refusals, turn.response, line))
-      if (!line.isResting) beginNext(socket, line)
+      queue.answer = undefined
+      pause(socket, queue, pauseAfter(refusals, turn.response, queue))
+      if (!queue.isPaused) beginNext(socket, queue)
     })
     onBegin(socket, turn.response)
     turn.begin()
   }
 
-  const mayWait = ({ client, waiting: { length } }: Line): boolean =>
+  const mayWait = ({ client, waiting: { length } }: Queue): boolean =>
     length < MAX_PIPELINED - 1 && waiting.of(client) < MAX_WAITING_PER_CLIENT
 
   const takeTurn = (socket: Socket, turn: Turn) => {
-    const line = lineOf(socket)
-    if (line.answer === undefined && !line.isResting) return begin(socket, line, turn)
-    if (!mayWait(line)) return cutAtOnce(socket)
-    line.waiting.push(turn)
-    waiting.add(line.client, 1)
+    const queue = queueOf(socket)
+    if (queue.answer === undefined && !queue.isPaused) return begin(socket, queue, turn)
+    if (!mayWait(queue)) return cutAtOnce(socket)
+    queue.waiting.push(turn)
+    waiting.add(queue.client, 1)
   }
 
-  const heard = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
+  const takeRequest = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
     const [request, response] = args
     const isRequest = event === "request" || event === "checkContinue"
     if (!isRequest || !(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
@@ -143,6 +143,6 @@ export const takeTurns = (
     takeTurn(request.socket, { response, begin: () => void emit(event, ...args) })
     return true
   }
-  Object.assign(server, { emit: heard })
-  return lines
+  Object.assign(server, { emit: takeRequest })
+  return queues
 }

@@ -5,7 +5,7 @@ import { EvidencePlaces, EvidenceSource, SourceFailed } from "./EvidenceSource.t
 import { socketPost } from "./socketPost.ts"
 
 /** Audience of the token, so that tokens for other services are not accepted in its place. */
-export const TOKEN_AUDIENCE = "https://sealgate/evidence"
+const TOKEN_AUDIENCE = "https://sealgate/evidence"
 
 /** `eat_nonce` is a text if one nonce was asked for. */
 const Claims = Schema.Struct({ eat_nonce: Schema.Union([Schema.String, Schema.Tuple([Schema.String])]) })

@@ -109,7 +109,7 @@ const make = Effect.fnUntraced(function* (configuration: string) {
       nextAt = momentOf(clock) + Duration.toMillis(BETWEEN)
       yield* answerAll
     }
-    // In one step with the look at `waiting`: a client that came in between would find nobody at work for it.
+    // In the same step as the check of `waiting`: a client that arrived in between would start no run.
     isRunning = false
   })
 

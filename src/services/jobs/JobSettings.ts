@@ -12,11 +12,11 @@ export interface JobSettings {
   readonly retryBase: Duration.Duration
   /** The longest delay, even if an upstream asks for more. */
   readonly retryCap: Duration.Duration
-  /** How many workers in a row may die on a job, without it finishing a step, before it fails. */
+  /** Crashes in a row, without a finished step in between, after which a job fails. A crash is the death of its worker. */
   readonly maxCrashes: number
   /**
-   * How many of those deaths the job survives without delay. After more of them the job may be the cause: it then
-   * waits between attempts, from `crashBase` to `crashCap`, doubling each time, so that it cannot keep a server down.
+   * Crashes in a row after which the job is still retried at once. After more crashes the job may be their cause, so it
+   * waits before each attempt: `crashBase`, doubling up to `crashCap`. Otherwise it could keep a server down.
    */
   readonly innocentCrashes: number
   readonly crashBase: Duration.Duration

@@ -37,8 +37,8 @@ export class JobSignals extends Context.Service<
     readonly publish: (topic: Topic) => Effect.Effect<void>
     /** No signal of these topics is missed from here on; read the database after subscribing. */
     readonly subscribe: (...topics: ReadonlyArray<string>) => Effect.Effect<Subscription, never, Scope.Scope>
-    /** Calls `heard` for every published topic: one listener for many jobs. */
-    readonly listen: (heard: (topic: string) => void) => Effect.Effect<void, never, Scope.Scope>
+    /** Calls `onTopic` for every published topic: one listener for many jobs. */
+    readonly listen: (onTopic: (topic: string) => void) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("sealgate/services/jobs/JobSignals") {
   /** Signals within this process: the embedded database has only one. */
@@ -50,7 +50,7 @@ export class JobSignals extends Context.Service<
       return JobSignals.of({
         publish: (topic) => sql.afterCommit(Effect.sync(() => board.wake(topic))),
         subscribe: (...topics) => board.subscribe(topics),
-        listen: (heard) => board.listen(heard),
+        listen: (onTopic) => board.listen(onTopic),
       })
     }),
   )
@@ -72,7 +72,7 @@ class SignalBoard {
 
   wake(topic: string): void {
     for (const latch of this.topics.get(topic) ?? []) latch.openUnsafe()
-    for (const heard of this.listeners) heard(topic)
+    for (const onTopic of this.listeners) onTopic(topic)
   }
 
   wakeAll(): void {
@@ -87,11 +87,11 @@ class SignalBoard {
     return this.inUse.await.pipe(Effect.andThen(Effect.sleep(time)), Effect.andThen(wake))
   }
 
-  listen(heard: (topic: string) => void): Effect.Effect<void, never, Scope.Scope> {
+  listen(onTopic: (topic: string) => void): Effect.Effect<void, never, Scope.Scope> {
     return Effect.asVoid(
       Effect.acquireRelease(
-        Effect.sync(() => this.listeners.add(heard)),
-        () => Effect.sync(() => this.listeners.delete(heard)),
+        Effect.sync(() => this.listeners.add(onTopic)),
+        () => Effect.sync(() => this.listeners.delete(onTopic)),
       ),
     )
   }

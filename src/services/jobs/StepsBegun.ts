@@ -109,7 +109,7 @@ class Registry<A> {
   }
 }
 
-/** Signals contain neither spaces nor colons. */
-const OnSignal = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(JobStepBegun)))
-const encode = (step: JobStepBegun) => Effect.orDie(Schema.encodeEffect(OnSignal)(step))
-const decode = Schema.decodeUnknownOption(OnSignal)
+/** A step as base64url JSON, because a signal's text contains neither spaces nor colons. */
+const SignalText = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(JobStepBegun)))
+const encode = (step: JobStepBegun) => Effect.orDie(Schema.encodeEffect(SignalText)(step))
+const decode = Schema.decodeUnknownOption(SignalText)

@@ -16,6 +16,7 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps }
 
   const wait = Effect.fnUntraced(
     function* (tenant: TenantId, id: string, patience: Duration.Input, enough: Effect.Effect<void> = Effect.never) {
+      // Before the read, so no signal is missed. The id is still unchecked.
       const subscription = yield* signals.subscribe(`ended:${id}`)
       const { status } = yield* state(tenant, id)
       if (isEnded(status)) return yield* read(tenant, id)
@@ -27,12 +28,12 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps }
         }
       })
       const timeout = Effect.sleep(patience)
-      const ended = yield* Effect.raceAllFirst<Effect.Effect<Job | void, Effect.Error<typeof untilEnded>>>([
+      const job = yield* Effect.raceAllFirst<Effect.Effect<Job | void, Effect.Error<typeof untilEnded>>>([
         enough,
         timeout,
         untilEnded,
       ])
-      return ended ?? (yield* read(tenant, id))
+      return job ?? (yield* read(tenant, id))
     },
     Effect.scoped,
     unavailableUnlimited,
@@ -48,15 +49,15 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps }
         const { last_event, status } = yield* state(tenant, id)
         const rows = yield* steps([id], after)
         const events = rows.map((row): StoredEvent => ({ _tag: "Step", id: row.event, step: toStep(row) }))
-        if (!isEnded(status)) return { events, ended: false }
+        if (!isEnded(status)) return { events, isLast: false }
         const end = last_event + 1
-        if (after >= end) return { events, ended: true }
+        if (after >= end) return { events, isLast: true }
         const last: StoredEvent = { _tag: "Ended", id: end, job: yield* read(tenant, id) }
-        return { events: [...events, last], ended: true }
+        return { events: [...events, last], isLast: true }
       }, unavailable)
       const next = Effect.fnUntraced(function* (after: number) {
-        const { ended, events } = yield* readNew(after)
-        if (ended) return [events, Option.none<number>()] as const
+        const { events, isLast } = yield* readNew(after)
+        if (isLast) return [events, Option.none<number>()] as const
         if (events.length === 0) yield* subscription.next
         return [events, Option.some(events.at(-1)?.id ?? after)] as const
       })

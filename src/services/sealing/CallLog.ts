@@ -7,11 +7,11 @@ export class CallLog {
   served: ServedBy = NOBODY
 
   /** Notes a call that ended. */
-  readonly note = ({ model, provider, servedModel }: Attempt): void => {
+  readonly recordAttempt = ({ model, provider, servedModel }: Attempt): void => {
     this.served = { ...NOBODY, provider, model: servedModel ?? model }
   }
 
-  hear(event: ApiEvent): void {
+  recordEvent(event: ApiEvent): void {
     switch (event._tag) {
       case "Delta":
         this.served = { ...NOBODY, provider: event.provider, model: modelIn(event.chunk) ?? this.served.model }

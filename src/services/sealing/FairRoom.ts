@@ -1,6 +1,6 @@
 /**
- * Divides limited room among the sources of requests: each may hold as much as is still free. A single source gets half
- * of the room, each of nine a tenth, and a new one always finds some.
+ * Divides a limited capacity among the sources of requests: each may hold at most as much as is still free. So one source
+ * gets at most half of the capacity, nine get a tenth each, and a new source always finds some.
  */
 export class FairRoom {
   private readonly max: number

@@ -9,7 +9,7 @@ export interface HeldSecret {
 }
 
 /** An Ed25519 private key (RFC 8032). */
-export interface SigningKey {
+interface SigningKey {
   readonly publicKey: Bytes
   /** The 64-byte signature over `message`. Throws if the key was destroyed. */
   readonly sign: (message: Bytes) => Bytes

@@ -130,8 +130,8 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       sessionId: session.id,
       receivedAt: Math.max(receivedAt, session.begunAt),
       request,
-      forget: forgetting(held),
-      admit: admission(sessions, session, claim),
+      forget: makeForget(held),
+      admit: makeAdmit(sessions, session, claim),
       sealer,
     }
   })
@@ -155,7 +155,7 @@ const overwrite = (held: Held) =>
     forget(held)
   })
 
-const forgetting = (held: Held) => () => forget(held)
+const makeForget = (held: Held) => () => forget(held)
 
 const forget = (held: Held): void => {
   const { opened } = held
@@ -166,7 +166,7 @@ const forget = (held: Held): void => {
 }
 
 // At the top level for the same reason.
-const admission =
+const makeAdmit =
   (sessions: Sessions["Service"], session: Session, claim: string): Opened["admit"] =>
   (isKnown) =>
     sessions.admit(session, claim, isKnown)

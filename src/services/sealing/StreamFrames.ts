@@ -42,8 +42,8 @@ export class StreamFrames {
   private readonly due: Array<Bytes> = []
   private dueBytes = 0
   private seq = 0
-  /** Whether the tick of the final frame has come. */
-  private isOver = false
+  /** The final frame has had its tick: no further data frame follows. */
+  private finalTickCame = false
 
   constructor(sealer: ResponseSealer, { api, pace }: Pick<Asked, "api" | "pace">, context: Context.Context<never>) {
     this.sealer = sealer
@@ -55,7 +55,7 @@ export class StreamFrames {
 
   /** Adds an event from the provider. */
   add(event: ApiEvent): void {
-    this.calls.hear(event)
+    this.calls.recordEvent(event)
     if (event._tag === "Delta") this.backlog.add(event.chunk)
     else if (event._tag === "Restarted") {
       const { _tag: _, ...restart } = event
@@ -76,16 +76,18 @@ export class StreamFrames {
     return this.backlog.isEmpty
   }
 
-  /** Whether only the final frame is missing. */
-  get isDone(): boolean {
-    return this.isPaced ? this.isOver && this.due.length === 0 : this.outcome !== undefined && this.backlog.isEmpty
+  /** Whether all data frames were sealed, so that the final frame is the next one. */
+  get isFinalNext(): boolean {
+    return this.isPaced
+      ? this.finalTickCame && this.due.length === 0
+      : this.outcome !== undefined && this.backlog.isEmpty
   }
 
   /** Fixes the payload of this tick's frame, or ends the stream. It depends on what has arrived, never on the transport. */
   tick(): void {
-    if (this.isOver) return
+    if (this.finalTickCame) return
     if (this.outcome !== undefined && this.backlog.isEmpty && this.seq + this.due.length > 0) {
-      this.isOver = true
+      this.finalTickCame = true
       return
     }
     const payload = this.backlog.take()

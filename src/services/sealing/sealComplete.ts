@@ -17,7 +17,7 @@ import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 /** The frame of the answer, `null` without one, and the end record. */
 export type Frames = readonly [answer: Bytes, end: Bytes]
 
-export interface CompleteServices {
+interface CompleteServices {
   readonly attestation: Pick<Attestation["Service"], "sign">
   readonly drain: Pick<Drain["Service"], "onAbort">
   readonly upstream: Pick<Upstream["Service"], "request">
@@ -69,7 +69,7 @@ export const sealComplete = (
     let body: RawObject | undefined
     const answering = Effect.flatMap(asked.request, (request) => {
       body = request.body
-      return upstream.request({ ...request, onAttempt: calls.note })
+      return upstream.request({ ...request, onAttempt: calls.recordAttempt })
     })
     return answering.pipe(
       Effect.interruptible,

@@ -23,7 +23,7 @@ export interface Outlet {
   readonly fail: (defect: unknown) => void
 }
 
-export interface StreamServices {
+interface StreamServices {
   readonly attestation: Pick<Attestation["Service"], "sign">
   readonly drain: Pick<Drain["Service"], "aborted">
   readonly upstream: Pick<Upstream["Service"], "requestStream">
@@ -53,13 +53,13 @@ export const sealStream = Effect.fnUntraced(function* (
   )
 
   return Effect.fnUntraced(function* (outlet: Outlet) {
-    /** Closed while the provider has to wait. */
+    /** Open while the provider may be read. */
     const room = Latch.makeUnsafe(true)
-    /** Opens once only the final frame is missing. */
-    const isSent = Latch.makeUnsafe(false)
+    /** Opens once all data frames were written. */
+    const finalIsNext = Latch.makeUnsafe(false)
     const send = orFail(outlet, () => {
       while (!frames.hasEnded && outlet.isReady()) {
-        if (frames.isDone) return void isSent.openUnsafe()
+        if (frames.isFinalNext) return void finalIsNext.openUnsafe()
         const next = frames.next()
         if (next.length === 0) return
         outlet.write(next)
@@ -77,7 +77,7 @@ export const sealStream = Effect.fnUntraced(function* (
     const serving = yield* receive(services.upstream, asked, frames, room, arrived).pipe(
       Effect.andThen(() => {
         answered()
-        return isSent.await
+        return finalIsNext.await
       }),
       Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish(frames.outcome ?? COMPLETE)))),
       Effect.forkScoped,
@@ -121,7 +121,7 @@ const receive = (
   arrived: () => void,
 ) =>
   Effect.flatMap(asked.request, (request) =>
-    Stream.runForEachArray(upstream.requestStream({ ...request, onAttempt: frames.calls.note }), (events) => {
+    Stream.runForEachArray(upstream.requestStream({ ...request, onAttempt: frames.calls.recordAttempt }), (events) => {
       for (const event of events) frames.add(event)
       arrived()
       if (frames.hasRoom) return Effect.void

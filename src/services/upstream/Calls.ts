@@ -235,9 +235,9 @@ class StreamCall<Piece> implements Call<Served>, StreamWatch {
   }
 
   /**
-   * The failure of an attempt that has been silent for too long, or the next moment to look. A timestamp is watched, so
-   * that pieces need no timers. It is looked at at least once per idle time, so an idle period that begins meanwhile is
-   * noticed. Before the first output, thoughts only prolong the model's time, because other thoughts may be unseen.
+   * Returns the failure of an attempt that has been silent for too long, or the moment of the next check. Comparing a
+   * timestamp spares a timer per piece. The next check is at most one idle time away, because another idle period may
+   * begin before it. Before the first output, thoughts only extend the limit: a model may also think unseen.
    */
   private readonly isSilent = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
     const { deadline, firstToken, idle, thinking } = this.options.limits

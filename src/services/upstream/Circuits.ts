@@ -74,9 +74,9 @@ const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, Failure>): Circui
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   if (error?._tag !== "ProviderFailure") return CircuitBreaker.ignored
-  const { against, heard } = failureRules[error.kind]
+  const { against, answered } = failureRules[error.kind]
   if (against === suspect) return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
-  return suspect === "provider" && heard ? CircuitBreaker.success : CircuitBreaker.ignored
+  return suspect === "provider" && answered ? CircuitBreaker.success : CircuitBreaker.ignored
 }
 
 interface Passed {
@@ -125,7 +125,7 @@ const makeRecord = (settings: UpstreamSettings["circuit"], store: Store, note: N
 }
 
 /** Returns the reading of a provider's circuits. */
-const makeStatesOf = (store: Store, book: TargetRegistry) => {
+const makeStatesOf = (store: Store, registry: TargetRegistry) => {
   const stateAt = (key: string): Effect.Effect<CircuitState> =>
     store.state(key).pipe(
       Effect.map((state): CircuitState => {
@@ -145,7 +145,7 @@ const makeStatesOf = (store: Store, book: TargetRegistry) => {
         (states) => worst([connection, ...states]),
       )
     const targets = yield* Effect.forEach(
-      book.of(provider),
+      registry.of(provider),
       (target) =>
         Effect.map(Effect.forEach(target.apis, stateBy(target), AT_ONCE), (states) => [target, best(states)] as const),
       AT_ONCE,
@@ -159,15 +159,15 @@ const makeStatesOf = (store: Store, book: TargetRegistry) => {
 }
 
 /** Returns what follows a circuit's transition: its gauge and one log line. */
-const makeOnTransition = (book: TargetRegistry, show: (provider: ProviderId) => Effect.Effect<void>) =>
+const makeOnTransition = (registry: TargetRegistry, show: (provider: ProviderId) => Effect.Effect<void>) =>
   Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
-    const provider = book.providers.find((id) => transition.key === id || transition.key.startsWith(`${id}/`))
+    const provider = registry.providers.find((id) => transition.key === id || transition.key.startsWith(`${id}/`))
     if (provider === undefined) return
     const name = transition.key.slice(provider.length + 1)
     const suspect: Suspect = name === "" ? "provider" : name.endsWith(PACE) ? "pace" : "target"
     const about = {
       provider,
-      ...(name === "" ? {} : { model: book.label(provider, modelIn(name.replace(PACE, ""))) }),
+      ...(name === "" ? {} : { model: registry.label(provider, modelIn(name.replace(PACE, ""))) }),
       suspect,
     }
     yield* show(provider)
@@ -225,17 +225,17 @@ const makeProbing =
  */
 export const makeCircuits = Effect.fnUntraced(function* (
   settings: UpstreamSettings["circuit"],
-  book: TargetRegistry,
+  registry: TargetRegistry,
 ): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const scope = yield* Effect.scope
-  const statesOf = makeStatesOf(store, book)
+  const statesOf = makeStatesOf(store, registry)
   const show = (provider: ProviderId) => Effect.flatMap(statesOf(provider), ({ state }) => showCircuit(provider, state))
   // A circuit's open time ends without an event, so its state is read with the metrics.
-  const showAll = Effect.forEach(book.providers, show, { discard: true })
+  const showAll = Effect.forEach(registry.providers, show, { discard: true })
   yield* showAll
   yield* measure(showAll)
-  const onTransition = makeOnTransition(book, show)
+  const onTransition = makeOnTransition(registry, show)
   const note = (transition: CircuitBreaker.Transition | undefined) =>
     transition === undefined ? Effect.void : Effect.asVoid(Effect.forkIn(onTransition(transition), scope))
   const record = makeRecord(settings, store, note)

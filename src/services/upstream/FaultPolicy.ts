@@ -1,6 +1,6 @@
 /**
  * The fault policy: handles requests when providers fail. From outside in: failover across targets → circuits of
- * provider and target → bulkhead per provider → retry → time limits of one call. `RequestHandling` takes a request
+ * provider and target → bulkhead per provider → retry → time limits of one call. `RequestFailover` takes a request
  * through these, `failureRules` defines the consequences of each kind of failure, and `TargetFailures` the error that
  * the caller gets.
  */
@@ -15,7 +15,7 @@ import { makeCircuits } from "./Circuits.ts"
 import { makeFaults } from "./Faults.ts"
 import { makeFirstTokenLimits } from "./FirstTokenLimits.ts"
 import type { Provider } from "./Provider.ts"
-import { type PolicyParts, RequestHandling, type ServedBy } from "./RequestHandling.ts"
+import { type PolicyParts, RequestFailover, type ServedBy } from "./RequestFailover.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
 import { apiNameOf, targetsOf } from "./Targets.ts"
 import { logUnserved } from "./unserved.ts"
@@ -27,7 +27,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   providers: ReadonlyArray<Provider>,
   initial: UpstreamSettings,
 ) {
-  const book = new TargetRegistry(providers)
+  const registry = new TargetRegistry(providers)
   const affinity = makeAffinity()
   const faults = makeFaults()
   const firstTokenOf = makeFirstTokenLimits()
@@ -36,10 +36,10 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       Effect.map(makeBulkhead(initial.bulkhead), (bulkhead) => [provider, bulkhead] as const),
     ),
   )
-  const parts: PolicyParts = { book, faults, bulkheads, timer: yield* makeTimer }
+  const parts: PolicyParts = { registry, faults, bulkheads, timer: yield* makeTimer }
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const prepare = (settings: UpstreamSettings) =>
-    makeCircuits(settings.circuit, book).pipe(
+    makeCircuits(settings.circuit, registry).pipe(
       Effect.map((circuits) => ({ settings, circuits })),
       Effect.provideService(CircuitBreaker.CircuitBreakerStore, store),
     )
@@ -51,10 +51,10 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     form: AnswerForm<A>,
   ): Effect.Effect<ServedBy<A>, UpstreamError> =>
     Effect.flatMap(targetsOf(providers, request), (targets) => {
-      if (request.targets !== undefined) for (const target of targets) book.configure(target)
+      if (request.targets !== undefined) for (const target of targets) registry.configure(target)
       return Effect.flatMap(affinity.turn(request, targets), (turn) => {
         const { circuits, settings } = ScopedRef.getUnsafe(current)
-        const handling = new RequestHandling(
+        const failover = new RequestFailover(
           parts,
           {
             settings,
@@ -66,12 +66,12 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
           },
           form,
         )
-        return Effect.tapError(handling.tryTargets(), (error) => logUnserved(error, handling.failures, book))
+        return Effect.tapError(failover.tryTargets(), (error) => logUnserved(error, failover.failures, registry))
       })
     }).pipe(Effect.tapError((error) => countRequestFailed(error.code)))
 
   const status = Effect.flatMap(ScopedRef.get(current), ({ circuits }) =>
-    Effect.forEach(providers, (provider) => statusOf(provider, circuits, book, faults)),
+    Effect.forEach(providers, (provider) => statusOf(provider, circuits, registry, faults)),
   )
 
   const configure = Effect.fnUntraced(function* (settings: UpstreamSettings) {

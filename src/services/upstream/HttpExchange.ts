@@ -98,8 +98,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   private isPaused = false
   private end: Exit.Exit<undefined, ConnectionFailed> | undefined
   private isClosed = false
-  private isTelling = false
-  private onMore: (() => void) | undefined
+  private isResumeScheduled = false
+  private onPieces: (() => void) | undefined
   private readonly url: URL
 
   constructor(url: URL) {
@@ -124,13 +124,13 @@ class Exchange implements Dispatcher.DispatchHandler {
       body: this.body,
       hasEnded: () => this.end !== undefined,
     })
-    this.tell()
+    this.scheduleResume()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.waiting.push(chunk)
     this.waitingBytes += chunk.length
-    if (this.onMore !== undefined) return this.tell()
+    if (this.onPieces !== undefined) return this.scheduleResume()
     if (this.waitingBytes <= MAX_WAITING_BYTES) return
     this.isPaused = true
     controller.pause()
@@ -138,7 +138,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.end = Exit.succeed(undefined)
-    this.tell()
+    this.scheduleResume()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: unknown): void {
@@ -146,7 +146,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const failure = Exit.fail(new ConnectionFailed({ code, atNetworkProxy: isOfNetworkProxy(error, code, this.url) }))
     this.end = failure
     this.head ??= failure
-    this.tell()
+    this.scheduleResume()
   }
 
   close(): void {
@@ -156,16 +156,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private readonly body: Next<Pieces, ConnectionFailed> = Effect.callback((resume) => {
-    // Checked here and not before: a fiber may pause between two effects, and bytes that came then would resume
-    // nothing.
+    // Checked here, not in an earlier effect: bytes that arrived between two effects would resume nothing.
     const ready = this.take()
     if (ready !== undefined) return resume(ready)
-    this.onMore = () => {
-      const more = this.take()
-      if (more !== undefined) resume(more)
+    this.onPieces = () => {
+      const pieces = this.take()
+      if (pieces !== undefined) resume(pieces)
     }
     return Effect.sync(() => {
-      this.onMore = undefined
+      this.onPieces = undefined
     })
   })
 
@@ -181,23 +180,24 @@ class Exchange implements Dispatcher.DispatchHandler {
     return Exit.succeed(pieces)
   }
 
-  private tell(): void {
-    if (this.isTelling) return
-    this.isTelling = true
+  /** Resumes the waiting fiber once the events of the current packet are through. */
+  private scheduleResume(): void {
+    if (this.isResumeScheduled) return
+    this.isResumeScheduled = true
     queueMicrotask(() => {
-      this.isTelling = false
-      const { head, onHead, onMore } = this
+      this.isResumeScheduled = false
+      const { head, onHead, onPieces } = this
       if (head !== undefined && onHead !== undefined) {
         this.onHead = undefined
         return onHead(head)
       }
-      this.onMore = undefined
-      onMore?.()
+      this.onPieces = undefined
+      onPieces?.()
     })
   }
 }
 
-const ABANDONED = new Error("Nobody waits for the answer any more.")
+const ABANDONED = new Error("The call was abandoned.")
 
 /** `undici` has lower-cased the names already. */
 const joined = (headers: Readonly<Record<string, string | Array<string> | undefined>>): ResponseHeaders => {

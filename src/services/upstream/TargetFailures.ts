@@ -79,7 +79,7 @@ export const mayFit = (target: Target, failures: ReadonlyArray<TargetFailure>): 
  */
 export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: ReadonlyArray<Attempt>): UpstreamError => {
   const last = failures.at(-1)
-  const told =
+  const reported =
     last?.failover === false
       ? last
       : Record.keys(failureCodes)
@@ -87,9 +87,9 @@ export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: Readon
           .find((failed) => failed !== undefined)
   const waits = failures.flatMap((failed) => failed.retryAfterMs ?? [])
   return new UpstreamError({
-    code: told?.code ?? "upstream-unavailable",
-    ...(told === undefined ? {} : { provider: told.provider }),
-    ...withoutUndefined({ detail: told?.detail, errors: told?.errors, said: told?.said }),
+    code: reported?.code ?? "upstream-unavailable",
+    ...(reported === undefined ? {} : { provider: reported.provider }),
+    ...withoutUndefined({ detail: reported?.detail, errors: reported?.errors, said: reported?.said }),
     ...(waits.length === 0 || last?.failover === false ? {} : { retryAfterMs: Math.min(...waits) }),
     ...(attempts.length === 0 ? {} : { attempts }),
   })

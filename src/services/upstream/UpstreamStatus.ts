@@ -30,7 +30,7 @@ export interface ProviderStatus {
 export const statusOf = Effect.fnUntraced(function* (
   { defaultModel, id }: Provider,
   circuits: Circuits,
-  book: TargetRegistry,
+  registry: TargetRegistry,
   faults: Faults,
 ): Effect.fn.Return<ProviderStatus> {
   const { state, targets } = yield* circuits.statesOf(id)
@@ -38,7 +38,7 @@ export const statusOf = Effect.fnUntraced(function* (
     provider: id,
     model: defaultModel,
     circuit: state,
-    lastSuccess: Option.fromUndefinedOr(book.lastSuccess(id)),
+    lastSuccess: Option.fromUndefinedOr(registry.lastSuccess(id)),
     fault: faults.of(id),
     targets: targets.map(([{ lastSuccess, model }, circuit]) => ({
       model,

@@ -9,9 +9,11 @@ const SKIPPED = { bulkhead: "not called, no place free", circuit: "not called, c
 export const logUnserved = (
   { attempts = [], code, provider }: UpstreamError,
   failures: ReadonlyArray<TargetFailure>,
-  book: TargetRegistry,
+  registry: TargetRegistry,
 ): Effect.Effect<void> => {
-  const called = attempts.map((call) => `${call.provider} ${book.label(call.provider, call.model)}: ${call.outcome}`)
+  const called = attempts.map(
+    (call) => `${call.provider} ${registry.label(call.provider, call.model)}: ${call.outcome}`,
+  )
   const passedOver = failures.flatMap(({ provider, skipped }) =>
     skipped === undefined ? [] : `${provider}: ${SKIPPED[skipped]}`,
   )

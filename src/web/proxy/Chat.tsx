@@ -2,7 +2,7 @@ import type { RefObject } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
 import { DEMO_CONVERSATION } from "../../domain/chat/demoConversation.ts"
 import { plural } from "../shared/format.ts"
-import { type Exchange, isTrick } from "./exchanges.ts"
+import { type Exchange, isAttack } from "./exchanges.ts"
 
 const Status = ({ exchange }: { readonly exchange: Exchange }) => {
   switch (exchange.status) {
@@ -13,7 +13,7 @@ const Status = ({ exchange }: { readonly exchange: Exchange }) => {
     case "stopped":
       return <span class="badge warn">■ Stopped; this exchange is forgotten</span>
     case "failed":
-      return <span class="badge bad">{isTrick(exchange.failure) ? "✕ Refused" : "✕ No answer"}</span>
+      return <span class="badge bad">{isAttack(exchange.failure) ? "✕ Refused" : "✕ No answer"}</span>
   }
 }
 

@@ -34,7 +34,7 @@ export interface Failure {
 }
 
 /** Whether the failure is an attack. */
-export const isTrick = (failure: Failure | undefined): boolean =>
+export const isAttack = (failure: Failure | undefined): boolean =>
   failure?.kind === "tampered" || failure?.kind === "identity"
 
 export interface Exchange {
@@ -148,7 +148,7 @@ const step = (exchange: Exchange, happening: Happening): Exchange => {
 
 /** A sealed refusal is verified like an answer, including its proof. */
 const afterFailure = (exchange: Exchange, failure: Failure): ReadonlyArray<WireItem> => {
-  if (isTrick(failure)) return blame(exchange)
+  if (isAttack(failure)) return blame(exchange)
   return failure.kind === "refusal" ? settle(exchange, "signed", "verified") : exchange.wire
 }
 

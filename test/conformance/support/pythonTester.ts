@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process"
 import { createInterface } from "node:readline"
 import { Effect } from "effect"
-import type { Said } from "../../../src/conformance/client/judge.ts"
+import type { ClientVerdict } from "../../../src/conformance/client/judge.ts"
 import type { Tester } from "../../../src/conformance/client/runCases.ts"
 
 const PYTHON = ["python3", "/usr/bin/python3"].find(
@@ -39,11 +39,11 @@ export const pythonTester = Effect.map(
   (child): Tester => {
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
     return (asked) =>
-      Effect.promise(async (): Promise<Said> => {
+      Effect.promise(async (): Promise<ClientVerdict> => {
         child.stdin.write(`${JSON.stringify(asked)}\n`)
         const { value } = await lines.next()
         // The program prints exactly this shape.
-        return JSON.parse(String(value)) as Said
+        return JSON.parse(String(value)) as ClientVerdict
       })
   },
 )

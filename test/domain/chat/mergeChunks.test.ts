@@ -49,7 +49,7 @@ describe("two chunks are one", () => {
     ],
     ["begin a call", call({ arguments: "" }), call({ arguments: "" }, { id: "call" })],
     ["name a function", call({ name: "f", arguments: "" }), call({ name: "f", arguments: "" })],
-    ["have a member that nobody knows", chunk({ content: "", thought: "a" }), chunk({ content: "", thought: "a" })],
+    ["have an unknown member", chunk({ content: "", thought: "a" }), chunk({ content: "", thought: "a" })],
     ["say nothing", chunk({}), chunk({})],
     ["have no choice", chunk({}, { choices: [] }), chunk({}, { choices: [] })],
   ])("not where they %s", (_, first, second) => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { CallCounter, type Violation } from "./CallCounter.ts"
 import { Workers } from "./Workers.ts"
 
-export interface CrashTestOptions {
+interface CrashTestOptions {
   /** Path of an SQLite file, or `postgres://` URL of an empty schema. */
   readonly database: string
   readonly kills: number
@@ -19,7 +19,7 @@ export interface CrashTestOptions {
   readonly log: (message: string) => void
 }
 
-export interface CrashReport {
+interface CrashReport {
   readonly kills: number
   readonly acknowledged: number
   readonly completed: number

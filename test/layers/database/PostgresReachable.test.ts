@@ -43,7 +43,7 @@ describe("a start on Postgres", () => {
   )
 
   it.live.runIf(postgresCanStart)(
-    "waits for one that starts at the same time, and not for one that will never do",
+    "waits for a server that is starting, but not for a database that does not exist",
     () =>
       Effect.gen(function* () {
         const postgres = yield* privatePostgres
@@ -67,7 +67,7 @@ describe("a start on Postgres", () => {
       }),
   )
 
-  it.live("logs at once what it waits for", () =>
+  it.live("logs immediately which server it waits for", () =>
     Effect.gen(function* () {
       const place = `127.0.0.1:${yield* Effect.promise(freePort)}/jobs`
       const { lines, logger } = heard()
@@ -87,7 +87,7 @@ describe("a start on Postgres", () => {
 })
 
 describe("a Postgres that stops after the start", () => {
-  it.live.runIf(postgresCanStart)("goes and comes back, each of which is logged once with its place, each time", () =>
+  it.live.runIf(postgresCanStart)("is logged once with its address each time it goes and each time it returns", () =>
     Effect.gen(function* () {
       const postgres = yield* privatePostgres
       const { host, pathname } = new URL(postgres.url)

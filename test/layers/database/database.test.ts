@@ -16,7 +16,7 @@ describeDatabases("database", (database) => {
       }).pipe(Effect.provide(database.layer)),
     )
 
-  test("returns what was stored, integers as numbers and text unharmed", (sql) =>
+  test("returns integers as numbers and text unchanged", (sql) =>
     Effect.gen(function* () {
       const rows = [
         { id: "a", at: 1_800_000_000_123, n: -5, note: "žluť 🦭 'quoted' \\ \"x\"" },
@@ -140,7 +140,7 @@ describeDatabases("database", (database) => {
     }),
   )
 
-  it.live("is refused if another version's steps made it, and the error names them", () =>
+  it.live("is refused if migrations of another version made it, and the error names them", () =>
     Effect.gen(function* () {
       for (const [change, named] of [
         ["UPDATE sealgate_migrations SET name = 'jobs 0123456789abcdef' WHERE migration_id = 2", "jobs"],

@@ -69,7 +69,7 @@ describe.skipIf(!postgresIsThere)("signals of another process", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("are missed and return: each time, both are logged once", () =>
+  it.live("are logged once each time they stop and each time they resume", () =>
     Effect.gen(function* () {
       const { lines, untilListening, url } = yield* setUp
       const count = (text: string) => lines.filter((line) => line.includes(text)).length

@@ -7,7 +7,7 @@ import type { Caller, Reply } from "./Caller.ts"
 import type { Gateways } from "./Gateways.ts"
 
 /** The current fault, which decides which answers are acceptable. */
-export type Phase = "nothing" | "gateway" | "postgres"
+type Phase = "nothing" | "gateway" | "postgres"
 
 /** Seconds of a long poll; a job usually ends sooner. */
 const WAIT_SECONDS = 5

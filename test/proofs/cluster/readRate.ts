@@ -2,7 +2,7 @@
 import type { Caller } from "./Caller.ts"
 import { READ_LIMIT } from "./Gateways.ts"
 
-export interface ReadRate {
+interface ReadRate {
   readonly passed: number
   readonly refused: number
   /** Other answers. */

@@ -50,7 +50,7 @@ const isDown = (one: { readonly status: Effect.Effect<string> }) => until(Effect
 const isUp = (one: { readonly status: Effect.Effect<string> }) => until(Effect.map(one.status, (is) => is === "up"))
 
 describe.runIf(redisCanStart)("when Redis", () => {
-  it.live("goes, each process limits by itself and says so once; when it is back, they share again", () =>
+  it.live("fails, each process limits separately and logs that once; when it returns, they share again", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* privateRedis()
@@ -101,7 +101,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     ),
   )
 
-  it.live("cannot be written to, that counts as gone", () =>
+  it.live("refuses writes, it counts as down", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* privateRedis()
@@ -119,7 +119,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     ),
   )
 
-  it.live("answered while the process itself stalled, it is not given up", () =>
+  it.live("answers while the process itself stalls, the connection is kept", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* privateRedis()
@@ -135,7 +135,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     ),
   )
 
-  it.live("is not there at the start, a process starts all the same, and shares once it is there", () =>
+  it.live("is down at the start, a process starts without it and shares once it is up", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* privateRedis({ started: false })
@@ -154,29 +154,31 @@ describe.runIf(redisCanStart)("when Redis", () => {
     ),
   )
 
-  it.live("goes, circuits open and hold in each process; when it is back, one opened anywhere holds everywhere", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* privateRedis()
-        const [a, b] = [yield* process(redis), yield* process(redis)]
-        yield* Effect.flip(a.call("shared", Effect.fail("down")))
-        const refused = (one: typeof a, key: string) =>
-          Effect.map(Effect.flip(one.call(key, Effect.succeed("never asked"))), (error) =>
-            error._tag === "CircuitBreakerError" ? error.reason._tag : error._tag,
-          )
-        assert.strictEqual(yield* refused(b, "shared"), "CircuitOpen")
+  it.live(
+    "fails, each process has separate circuits; when it returns, a circuit opened in one process is open in all",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const redis = yield* privateRedis()
+          const [a, b] = [yield* process(redis), yield* process(redis)]
+          yield* Effect.flip(a.call("shared", Effect.fail("down")))
+          const refused = (one: typeof a, key: string) =>
+            Effect.map(Effect.flip(one.call(key, Effect.succeed("never asked"))), (error) =>
+              error._tag === "CircuitBreakerError" ? error.reason._tag : error._tag,
+            )
+          assert.strictEqual(yield* refused(b, "shared"), "CircuitOpen")
 
-        yield* redis.stop
-        assert.strictEqual(yield* a.call("local", Effect.succeed("served")), "served")
-        yield* Effect.flip(a.call("local", Effect.fail("down")))
-        assert.strictEqual(yield* refused(a, "local"), "CircuitOpen")
-        assert.strictEqual(yield* b.call("local", Effect.succeed("served")), "served")
+          yield* redis.stop
+          assert.strictEqual(yield* a.call("local", Effect.succeed("served")), "served")
+          yield* Effect.flip(a.call("local", Effect.fail("down")))
+          assert.strictEqual(yield* refused(a, "local"), "CircuitOpen")
+          assert.strictEqual(yield* b.call("local", Effect.succeed("served")), "served")
 
-        yield* redis.start
-        yield* Effect.all([isUp(a), isUp(b)])
-        yield* Effect.flip(b.call("again", Effect.fail("down")))
-        assert.strictEqual(yield* refused(a, "again"), "CircuitOpen")
-      }).pipe(Effect.provideService(References.UnhandledLogLevel, undefined)),
-    ),
+          yield* redis.start
+          yield* Effect.all([isUp(a), isUp(b)])
+          yield* Effect.flip(b.call("again", Effect.fail("down")))
+          assert.strictEqual(yield* refused(a, "again"), "CircuitOpen")
+        }).pipe(Effect.provideService(References.UnhandledLogLevel, undefined)),
+      ),
   )
 })

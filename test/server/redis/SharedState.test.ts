@@ -57,7 +57,7 @@ describe.runIf(reachable)("with Redis", () => {
     }),
   )
 
-  it.live("a probe that streams lets the calls of every process in, although its answer goes on", () =>
+  it.live("a streamed probe admits calls of every process before its answer ends", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1", unique("model"))
       // An opening of no length, so that the next call is the probe without a wait.

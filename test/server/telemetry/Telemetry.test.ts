@@ -9,7 +9,7 @@ import { otlpCollector } from "../../support/otlpCollector.ts"
 import { testSettings } from "../../support/proxy.ts"
 
 describe("endpoints", () => {
-  it.effect("are the collector's, with each signal's path, or each signal's own as it is", () =>
+  it.effect("are the collector's URL with each signal's path, or each signal's URL unchanged", () =>
     Effect.gen(function* () {
       const settings: TelemetrySettings = yield* testSettings
       const of = (changes: Partial<TelemetrySettings>) => endpointsOf({ ...settings, ...changes })
@@ -33,7 +33,7 @@ describe("endpoints", () => {
   )
 })
 
-it.effect("mistakes in OTEL_* variables are told with all the others", () =>
+it.effect("mistakes in OTEL_* variables are reported with all others", () =>
   Effect.gen(function* () {
     const env = { OTEL_TRACES_SAMPLER: "sometimes", OTEL_TRACES_SAMPLER_ARG: "2", OTEL_METRIC_EXPORT_INTERVAL: "1m" }
     const { mistakes } = yield* decodeSettings(proxySettings).pipe(
@@ -84,7 +84,7 @@ describe("the sampler", () => {
   }
 })
 
-it.effect("a log line goes with its trace, and with the type and place of what failed, not its words", () =>
+it.effect("an exported log line has its trace, and the type and place of an error but not its message", () =>
   Effect.gen(function* () {
     const cause = Cause.die(new TypeError("canary-defect-4711"))
     const collector = yield* sentOf(

@@ -29,7 +29,7 @@ const shownBy = (port: number): Promise<string> =>
   })
 
 describe.runIf(hasOpenssl)("TLS", () => {
-  it.live("serves sealed completions over HTTPS, and tells its mode", () =>
+  it.live("serves sealed completions over HTTPS, and reports its mode", () =>
     Effect.gen(function* () {
       const server = makeCertificate(yield* temporaryFolder, "server")
       const proxy = yield* startProxy({
@@ -89,7 +89,7 @@ describe.runIf(hasOpenssl)("TLS", () => {
     }),
   )
 
-  it.live("does not start with files that do not work", () =>
+  it.live("does not start with unusable files", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const one = makeCertificate(folder, "one")

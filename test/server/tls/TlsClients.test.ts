@@ -64,81 +64,83 @@ const resumes = async (port: number, options: object): Promise<boolean> => {
 
 describe.runIf(hasOpenssl)("clients of TLS", () => {
   for (const kind of KINDS) {
-    it.live(`the ${kind} refuses every client but the right one, says why, and serves that one all the while`, () =>
-      Effect.gen(function* () {
-        const { authority, folder, mine, server } = yield* certificates
-        const strange = makeCertificate(folder, "strange", makeCertificate(folder, "another-authority"))
-        const expired = makeCertificateFor(folder, "expired", { from: year(2000), to: year(2001) }, authority)
-        const future = makeCertificateFor(folder, "future", { from: year(2200), to: year(2201) }, authority)
-        const { logs, operatorUrl, port, url } = yield* startTls(kind, { server, authority: authority.cert })
-        yield* Effect.promise(async () => {
-          const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-          const right = httpsFetch(server, mine, { agent })
-          const counts = () => scrape({ operatorUrl })
-          const before = await counts()
+    it.live(
+      `the ${kind} refuses clients without a valid certificate, logs why, and keeps serving one that has it`,
+      () =>
+        Effect.gen(function* () {
+          const { authority, folder, mine, server } = yield* certificates
+          const strange = makeCertificate(folder, "strange", makeCertificate(folder, "another-authority"))
+          const expired = makeCertificateFor(folder, "expired", { from: year(2000), to: year(2001) }, authority)
+          const future = makeCertificateFor(folder, "future", { from: year(2200), to: year(2201) }, authority)
+          const { logs, operatorUrl, port, url } = yield* startTls(kind, { server, authority: authority.cert })
+          yield* Effect.promise(async () => {
+            const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+            const right = httpsFetch(server, mine, { agent })
+            const counts = () => scrape({ operatorUrl })
+            const before = await counts()
 
-          const stopping = new AbortController()
-          const served: Array<number> = []
-          const steady = (async () => {
-            while (!stopping.signal.aborted) {
-              const response = await right(`${url}/health`, {})
-              await response.text()
-              served.push(response.status)
+            const stopping = new AbortController()
+            const served: Array<number> = []
+            const steady = (async () => {
+              while (!stopping.signal.aborted) {
+                const response = await right(`${url}/health`, {})
+                await response.text()
+                served.push(response.status)
+              }
+            })()
+            for (const version of VERSIONS) {
+              const options = { minVersion: version, maxVersion: version }
+              for (const client of [undefined, strange, expired, future]) {
+                assert.instanceOf(await failureOf(httpsFetch(server, client, options)(`${url}/health`, {})), Error)
+              }
+              const { status } = await httpsFetch(server, mine, options)(`${url}/health`, {})
+              assert.strictEqual(status, 200)
             }
-          })()
-          for (const version of VERSIONS) {
-            const options = { minVersion: version, maxVersion: version }
-            for (const client of [undefined, strange, expired, future]) {
-              assert.instanceOf(await failureOf(httpsFetch(server, client, options)(`${url}/health`, {})), Error)
+            const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
+            assert.instanceOf(await failureOf(httpsFetch(server, mine, old)(`${url}/health`, {})), Error)
+            assert.instanceOf(await failureOf(fetch(`http://127.0.0.1:${port}/health`)), Error)
+            assert.notStrictEqual(await distrust(port, authority, mine), 0)
+
+            const expected = {
+              "no-certificate": 2,
+              "unknown-authority": 2,
+              expired: 2,
+              "not-yet-valid": 2,
+              "no-common-protocol": 1,
+              "not-tls": 1,
+              "server-distrusted": 1,
             }
-            const { status } = await httpsFetch(server, mine, options)(`${url}/health`, {})
-            assert.strictEqual(status, 200)
-          }
-          const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
-          assert.instanceOf(await failureOf(httpsFetch(server, mine, old)(`${url}/health`, {})), Error)
-          assert.instanceOf(await failureOf(fetch(`http://127.0.0.1:${port}/health`)), Error)
-          assert.notStrictEqual(await distrust(port, authority, mine), 0)
+            const grown = async () => {
+              const after = await counts()
+              return Object.fromEntries(
+                Object.keys(expected).map((reason) => [
+                  reason,
+                  valueOf(after, REFUSED, { reason }) - valueOf(before, REFUSED, { reason }),
+                ]),
+              )
+            }
+            const total = (counted: Readonly<Record<string, number>>) =>
+              Object.values(counted).reduce((sum, count) => sum + count, 0)
+            // A client learns that it was refused before the server has seen the end of its connection.
+            while (total(await grown()) < total(expected)) await setTimeout(10)
+            assert.deepStrictEqual(await grown(), expected)
+            stopping.abort()
+            await steady
+            assert.isAbove(served.length, 0)
+            assert.isTrue(served.every((status) => status === 200))
+            agent.destroy()
 
-          const expected = {
-            "no-certificate": 2,
-            "unknown-authority": 2,
-            expired: 2,
-            "not-yet-valid": 2,
-            "no-common-protocol": 1,
-            "not-tls": 1,
-            "server-distrusted": 1,
-          }
-          const grown = async () => {
-            const after = await counts()
-            return Object.fromEntries(
-              Object.keys(expected).map((reason) => [
-                reason,
-                valueOf(after, REFUSED, { reason }) - valueOf(before, REFUSED, { reason }),
-              ]),
-            )
-          }
-          const total = (counted: Readonly<Record<string, number>>) =>
-            Object.values(counted).reduce((sum, count) => sum + count, 0)
-          // A client learns that it was refused before the server has seen the end of its connection.
-          while (total(await grown()) < total(expected)) await setTimeout(10)
-          assert.deepStrictEqual(await grown(), expected)
-          stopping.abort()
-          await steady
-          assert.isAbove(served.length, 0)
-          assert.isTrue(served.every((status) => status === 200))
-          agent.destroy()
-
-          const lines = logs.filter((line) => line.includes("TLS client refused"))
-          for (const reason of Object.keys(expected)) {
-            const told = lines.filter((line) => line.includes(`"${reason}"`))
-            assert.strictEqual(told.length, 1, `${reason}: ${told.join("\n")}`)
-            assert.include(told[0], '"address":"127.0.0.1"')
-            assert.include(told[0], '"WARN"')
-          }
-          // Neither names that a stranger chose nor keys.
-          assert.notMatch(lines.join("\n"), /strange|another-authority|PRIVATE|BEGIN/)
-        })
-      }),
+            const lines = logs.filter((line) => line.includes("TLS client refused"))
+            for (const reason of Object.keys(expected)) {
+              const told = lines.filter((line) => line.includes(`"${reason}"`))
+              assert.strictEqual(told.length, 1, `${reason}: ${told.join("\n")}`)
+              assert.include(told[0], '"address":"127.0.0.1"')
+              assert.include(told[0], '"WARN"')
+            }
+            // Neither names that a stranger chose nor keys.
+            assert.notMatch(lines.join("\n"), /strange|another-authority|PRIVATE|BEGIN/)
+          })
+        }),
     )
 
     it.live(`the ${kind} accepts no TLS version below its minimum`, () =>
@@ -170,7 +172,7 @@ describe.runIf(hasOpenssl)("clients of TLS", () => {
       }),
     )
 
-    it.live(`the ${kind} closes connections over which nobody begins to speak TLS`, () =>
+    it.live(`the ${kind} closes connections that do not begin a TLS handshake`, () =>
       Effect.gen(function* () {
         const { mine, authority, server } = yield* certificates
         const { logs, port, url } = yield* startTls(kind, {

@@ -47,7 +47,7 @@ const statusOf = async (fetch: ReturnType<typeof httpsFetch>, url: string, init:
 }
 
 describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => {
-  it.live("is its certificate: not shared behind one address, and one from two addresses", () =>
+  it.live("is its certificate: separate behind one address, and the same from two addresses", () =>
     Effect.gen(function* () {
       const { one, other, server, tls } = yield* twoClients
       const proxy = yield* startProxy({
@@ -75,7 +75,7 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
     }),
   )
 
-  it.live("is its certificate for what it has in flight, too", () =>
+  it.live("is its certificate for requests in flight, too", () =>
     Effect.gen(function* () {
       const { one, other, server, tls } = yield* twoClients
       const gated = yield* gatedUpstream
@@ -105,7 +105,7 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
     }),
   )
 
-  it.live("is the forwarded address behind a trusted proxy, whose own the certificate is", () =>
+  it.live("is the forwarded address if the certificate is a trusted proxy's", () =>
     Effect.gen(function* () {
       const { one, server, tls } = yield* twoClients
       const proxy = yield* startProxy({
@@ -130,7 +130,7 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
     }),
   )
 
-  it.live("is its address where nobody vouches for the certificate that it shows", () =>
+  it.live("is its address if no trusted authority signed its certificate", () =>
     Effect.gen(function* () {
       const { authority, folder, one, server } = yield* twoClients
       const stranger = makeCertificate(folder, "stranger", makeCertificate(folder, "another-authority"))

@@ -12,7 +12,7 @@ const keptLogs = () => {
 const refusal = (reason: Refusal["reason"], address = "192.0.2.1"): Refusal => ({ reason, code: "CODE", address })
 
 describe("refusals of TLS clients", () => {
-  it("have the reason of the certificate's fault, else that of the error code", () => {
+  it("take their reason from the certificate's fault, else from the error code", () => {
     for (const [code, verification, reason] of [
       ["ECONNRESET", "CERT_HAS_EXPIRED", "expired"],
       ["ECONNRESET", "CERT_NOT_YET_VALID", "not-yet-valid"],
@@ -37,7 +37,7 @@ describe("refusals of TLS clients", () => {
     for (const reason of Object.keys(REASONS)) assert.match(section, new RegExp(`^\\|.*\`${reason}\`.*\\|$`, "m"))
   })
 
-  it.effect("fill no log: the first of a reason at once, all others of a minute in one line", () => {
+  it.effect("are logged at once for the first of a reason, then once a minute in one line", () => {
     const { layer, lines } = keptLogs()
     return Effect.gen(function* () {
       const report = yield* makeRefusals
@@ -65,7 +65,7 @@ describe("refusals of TLS clients", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
 
-  it.effect("are no news when a client merely went away", () => {
+  it.effect("are not logged if a client only disconnected", () => {
     const { layer, lines } = keptLogs()
     return Effect.gen(function* () {
       const report = yield* makeRefusals

@@ -78,7 +78,7 @@ describe("Callers", () => {
     }),
   )
 
-  it.effect("knows callers by their keys, of which the file has hashes alone", () =>
+  it.effect("identifies callers by keys whose hashes are in the file", () =>
     Effect.gen(function* () {
       const [alice, second, bob, stranger] = ["alice", "alice", "bob@x.y", "mallory"].map(newCallerKey)
       assert(alice && second && bob && stranger)
@@ -116,7 +116,7 @@ describe("Callers", () => {
     }),
   )
 
-  it.effect("knows callers by their tokens, beside keys", () =>
+  it.effect("identifies callers by tokens as well as keys", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.UTC(2030, 0, 1))
       const alice = newCallerKey("alice")
@@ -136,7 +136,7 @@ describe("Callers", () => {
     }),
   )
 
-  it.effect("counts requests by caller, wherever from, and what is in flight", () =>
+  it.effect("limits each caller's rate and requests in flight", () =>
     Effect.gen(function* () {
       const { enter } = yield* callers({ keysFile: yield* keyFile(newCallerKey("a").line), perMinute: 2, inFlight: 1 })
       const [alice, bob] = [{ id: "key:alice" }, { id: "key:bob" }]
@@ -210,7 +210,7 @@ describe("Callers", () => {
     }),
   )
 
-  it.effect("says each time what is wrong with its file, once it has worked in between", () =>
+  it.effect("logs a fault of its file again if the file was usable in between", () =>
     Effect.gen(function* () {
       const [alice, bob] = [newCallerKey("alice"), newCallerKey("bob")]
       const keysFile = yield* keyFile(alice.line)
@@ -227,7 +227,7 @@ describe("Callers", () => {
     }),
   )
 
-  it.effect("reads its file again when it changes, and keeps to the old keys while it does not work", () =>
+  it.effect("reloads its file when it changes, and keeps the old keys while the file is unusable", () =>
     Effect.gen(function* () {
       const [alice, bob] = [newCallerKey("alice"), newCallerKey("bob")]
       const keysFile = yield* keyFile(alice.line)

@@ -14,7 +14,7 @@ const allowed = (key: string, limit: number) =>
   })
 
 it.layer(RateLimits.layer)((it) => {
-  it.effect("a bucket empties, returns when the next request passes, and fills evenly", () =>
+  it.effect("an empty bucket states when the next request is allowed, and refills evenly", () =>
     Effect.gen(function* () {
       const take = allowed("evenly", 6)
       for (let n = 0; n < 6; n++) assert.isTrue(yield* take)
@@ -41,7 +41,7 @@ it.layer(RateLimits.layer)((it) => {
     }),
   )
 
-  it.effect("callers do not share, and a limit of 0 is none", () =>
+  it.effect("each caller has a separate bucket, and a limit of 0 allows every request", () =>
     Effect.gen(function* () {
       assert.isTrue(yield* allowed("a", 1))
       assert.isTrue(yield* allowed("b", 1))
@@ -88,7 +88,7 @@ it.layer(ConcurrencyLimits.layer)((it) => {
     }).pipe(Effect.scoped),
   )
 
-  it.effect("a place is free again when its scope closes, in any way", () =>
+  it.effect("a request no longer counts once its scope has closed, whatever the exit", () =>
     Effect.gen(function* () {
       const limits = yield* ConcurrencyLimits
       const one = limits.enter("a", 1)

@@ -130,7 +130,7 @@ const REAL_TIME = Date.UTC(2030, 0, 1)
 const IN_AN_HOUR = REAL_TIME / 1000 + 3600
 
 describe("Tokens", () => {
-  it.effect("accepts what its sources signed, and reads who it is", () =>
+  it.effect("accepts tokens that its sources signed, and returns the caller's identity", () =>
     Effect.gen(function* () {
       const { verify } = yield* setUp()
       assert.deepStrictEqual(yield* verify(yield* token()), {
@@ -160,7 +160,7 @@ describe("Tokens", () => {
     }),
   )
 
-  it.effect("refuses a token that it has taken as soon as that has expired, or while it is not valid yet", () =>
+  it.effect("refuses a token that it accepted before as soon as it has expired, or while it is not valid yet", () =>
     Effect.gen(function* () {
       const { verify } = yield* setUp()
       const now = REAL_TIME / 1000
@@ -208,8 +208,8 @@ describe("Tokens", () => {
     "an x5u": signedBy(attacker, { header: { x5u: "https://attacker.example/chain" } }),
     "an x5c": signedBy(attacker, { header: { x5c: ["MIIB"] } }),
     "a kid that is a path": signedBy(attacker, { header: { kid: "../../../../dev/null" } }),
-    "a crit that nobody knows": forged({ alg: "HS256", crit: ["exp"], exp: 1 }, base64url.encode("x")),
-    "a crit that nobody knows, well signed": Effect.promise(() =>
+    "an unknown crit": forged({ alg: "HS256", crit: ["exp"], exp: 1 }, base64url.encode("x")),
+    "an unknown crit, well signed": Effect.promise(() =>
       new CompactSign(
         new TextEncoder().encode(
           JSON.stringify({ sub: "a", tenant: "acme", iss: ISSUER, aud: AUDIENCE, exp: now + 60 }),
@@ -291,7 +291,7 @@ describe("Tokens", () => {
 })
 
 describe("Tokens where users are tenants", () => {
-  it.effect("open what is the user's own, which no token can claim as a tenant", () =>
+  it.effect("give each user a tenant that no token can claim", () =>
     Effect.gen(function* () {
       const { verify } = yield* setUp({ usersAreTenants: true })
       const tenantOf = (claims: Record<string, unknown>) =>
@@ -308,7 +308,7 @@ describe("Tokens where users are tenants", () => {
 })
 
 describe("Tokens with rotating keys", () => {
-  it.effect("takes tokens of the secret and of the one before it, and of no third one", () =>
+  it.effect("accepts tokens signed with the current or the previous secret, and no other", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)
       const next = "the secret that comes after the first one"
@@ -373,7 +373,7 @@ describe("Tokens with rotating keys", () => {
     }),
   )
 
-  it.effect("forgets a key that was withdrawn after ten minutes, whether or not tokens come", () =>
+  it.effect("forgets a withdrawn key after ten minutes, even if no tokens arrive", () =>
     Effect.gen(function* () {
       const { asked, keys, verify } = yield* setUp()
       yield* Ref.set(keys, [ec.jwk])
@@ -401,7 +401,7 @@ describe("Tokens with rotating keys", () => {
     )
   }
 
-  it.effect("takes the keys of an issuer that is away for a day, and asks again as soon as a token comes", () =>
+  it.effect("keeps the keys of an unreachable issuer for a day, and asks again when a token arrives", () =>
     Effect.gen(function* () {
       const { keys, verify } = yield* setUp()
       const good = yield* signedBy(rsa, { claims: { exp: REAL_TIME / 1000 + 48 * 3600 } })
@@ -429,7 +429,7 @@ describe("Tokens with rotating keys", () => {
     }),
   )
 
-  it.effect("reads them from a file, again when it has changed, and needs it at start", () =>
+  it.effect("reads keys from a file, reloads it when it changes, and requires it at the start", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)
       const folder = yield* Effect.acquireRelease(
@@ -462,7 +462,7 @@ describe("Tokens with rotating keys", () => {
     }),
   )
 
-  it.effect("answers with 503 as long as there never were keys, and recovers", () =>
+  it.effect("answers 503 until it first has keys, then recovers", () =>
     Effect.gen(function* () {
       const { keys, verify } = yield* setUp({}, "down")
       const good = yield* signedBy(rsa)
@@ -476,7 +476,7 @@ describe("Tokens with rotating keys", () => {
 })
 
 layer(Tokens.layer(settings({ jwks: undefined })))("mintToken", (it) => {
-  it.effect("makes tokens that count until they expire", () =>
+  it.effect("accepts tokens of mintToken until they expire", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)
       const tokens = yield* Tokens

@@ -38,7 +38,7 @@ describeDatabases("agents", (database) => {
       }),
     )
 
-    it.effect.prop("whatever may be created comes back unchanged", [CreateAgent], ([input]) =>
+    it.effect.prop("are returned unchanged for any valid input", [CreateAgent], ([input]) =>
       Effect.gen(function* () {
         const agents = yield* Agents
         const tenant = yield* newTenant
@@ -87,7 +87,7 @@ describeDatabases("agents", (database) => {
       }),
     )
 
-    it.effect("are as large as they may be, and no larger", () =>
+    it.effect("are accepted up to their size limits, and no larger", () =>
       Effect.gen(function* () {
         const agents = yield* Agents
         const tenant = yield* newTenant
@@ -136,7 +136,7 @@ describeDatabases("agents", (database) => {
       }),
     )
 
-    it.effect("change by what is given, and only for who saw the latest version", () =>
+    it.effect("change only in the given members, and only if the latest version is named", () =>
       Effect.gen(function* () {
         const agents = yield* Agents
         const tenant = yield* newTenant
@@ -167,7 +167,7 @@ describeDatabases("agents", (database) => {
       }),
     )
 
-    it.effect("lose no change when many are made at once, and let one through when all saw the same version", () =>
+    it.effect("lose no concurrent change, and accept one of several that name the same version", () =>
       Effect.gen(function* () {
         const agents = yield* Agents
         const tenant = yield* newTenant
@@ -207,7 +207,7 @@ describeDatabases("agents", (database) => {
   })
 })
 
-it("accepts as tenant what a database can keep", () => {
+it("TenantId accepts only names that a database can store", () => {
   for (const bad of ["", "a\u0000b", "\ud800", "x".repeat(261)]) assert.isFalse(Schema.is(TenantId)(bad), bad)
   for (const good of ["auth0|42", "žluť", "x".repeat(260)]) assert.isTrue(Schema.is(TenantId)(good), good)
 })

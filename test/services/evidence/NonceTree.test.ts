@@ -35,7 +35,7 @@ describe("the tree of nonces", () => {
     },
   )
 
-  it("leads nowhere from a nonce that was not asked", () => {
+  it("has no path from a nonce that it does not hold", () => {
     const tree = new NonceTree([0, 1, 2, 3, 4].map(nonceOf))
     assert.notDeepEqual(rootFrom(nonceOf(9), 2, tree), tree.root)
   })

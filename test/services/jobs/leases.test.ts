@@ -127,7 +127,7 @@ describeDatabases("a job that passes from worker to worker", (database) => {
       yield* step(third, "a", '"x"')
       assert.strictEqual(yield* ranOf, 3000)
       yield* work
-      // Dies. What came after its last step nobody knows.
+      // Dies. The time after its last step is unknown.
       const fourth = yield* start
       yield* work
       yield* writes.end(fourth, { status: "failed", problem: passing.problem })

@@ -134,7 +134,7 @@ const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => vo
   ]
 
 describe("the attestation key file", () => {
-  it.effect("is made for its owner alone, and gives the same identity ever after", () =>
+  it.effect("is created for its owner only, and gives the same identity at every start", () =>
     Effect.gen(function* () {
       const home = join(yield* folder, "new", ".sealgate")
       const path = join(home, "attestation.pem")
@@ -158,7 +158,7 @@ describe("the attestation key file", () => {
     }),
   )
 
-  it.effect("may come from openssl, under the key id that everybody computes", () =>
+  it.effect("may come from openssl, and its key id is the RFC 7638 thumbprint", () =>
     Effect.gen(function* () {
       const path = join(yield* folder, "key.pem")
       write(path, openssl("genpkey", "-algorithm", "ed25519"))
@@ -182,7 +182,7 @@ describe("the attestation key file", () => {
     }),
   )
 
-  it.live("has its name only once it is whole, also when its making is interrupted, and leaves nothing beside it", () =>
+  it.live("appears only when complete, even if its creation is interrupted, and leaves no other file", () =>
     Effect.gen(function* () {
       const home = yield* folder
       const path = join(home, "key.pem")
@@ -212,7 +212,7 @@ describe("the attestation key file", () => {
     }),
   )
 
-  it.effect.each(UNUSABLE)("is refused when it is %s, and left alone", ([, make, problem, remedy]) =>
+  it.effect.each(UNUSABLE)("is refused and left unchanged if it is %s", ([, make, problem, remedy]) =>
     Effect.gen(function* () {
       const path = join(yield* folder, "place", "key.pem")
       mkdirSync(join(path, ".."))
@@ -236,7 +236,7 @@ describe("the attestation key file", () => {
     }),
   )
 
-  it.effect("is missed when only reading was asked for", () =>
+  it.effect("is not created by readKeyFile, which reports that it is missing", () =>
     Effect.gen(function* () {
       const path = join(yield* folder, "key.pem")
       const error = yield* Effect.flip(readKeyFile(path))

@@ -83,7 +83,7 @@ describe("a paced backlog", () => {
     assert.deepStrictEqual(drained(responses).deltas, [delta])
   })
 
-  it("counts nothing of what a restart makes void", () => {
+  it("does not count data that a restart voids", () => {
     const backlog = new Backlog("chat.completions", true)
     backlog.add(chunk({ content: "x".repeat(FULL) }))
     assert.isAbove(backlog.size, FULL)

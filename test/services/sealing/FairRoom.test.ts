@@ -3,7 +3,7 @@ import { FairRoom } from "../../../src/services/sealing/FairRoom.ts"
 import { keptBy } from "../../support/garbage.ts"
 
 describe("fair room", () => {
-  it("is given to each source up to what is free, and all of it without a source", () => {
+  it("lets a source hold as much as is still free, and takes all that is free without a source", () => {
     const room = new FairRoom(10)
     assert.deepStrictEqual([room.has("a", 10), room.has("a", 11), room.has(undefined, 11)], [true, false, false])
     room.take("a", 4)
@@ -16,7 +16,7 @@ describe("fair room", () => {
     assert.isTrue(room.has("a", 10))
   })
 
-  it("remembers no source that holds nothing", async () => {
+  it("forgets sources that hold nothing", async () => {
     const room = new FairRoom(10)
     const kept = await keptBy(() => {
       for (let n = 0; n < 200_000; n++) {

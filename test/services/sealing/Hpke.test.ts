@@ -82,7 +82,7 @@ describe.each(keys)("HPKE with keys of $suite.name in $name storage", ({ storage
     return { key, enc, info: INFO, aad: AAD, ciphertext, exportContext: RESPONSE }
   }
 
-  it("opens what other implementations and the client's own sealed, with the same export", async () => {
+  it("opens messages of other implementations and of the client, with the same exported secret", async () => {
     const key = recipientKey(suite, storage)
     const context = { suite: suite.name, info: INFO, aad: AAD }
     for (const message of [
@@ -96,7 +96,7 @@ describe.each(keys)("HPKE with keys of $suite.name in $name storage", ({ storage
     }
   })
 
-  it("opens nothing of which any part was changed or cut, or with another key", async () => {
+  it("opens no message with a changed or shortened part, and none with another key", async () => {
     const input = await sealed()
     const changed = (bytes: Uint8Array, index: number) =>
       ownBytes(bytes.map((byte, i) => (i === (index + bytes.length) % bytes.length ? byte ^ 1 : byte)))
@@ -210,7 +210,7 @@ describe("the key schedule", () => {
     bit: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })),
   })
 
-  it.effect.prop("gives what @hpke/core gives, and nothing when one bit is another", [Inputs], ([inputs]) =>
+  it.effect.prop("equals @hpke/core's, and opens nothing if one bit differs", [Inputs], ([inputs]) =>
     Effect.promise(async () => {
       const { bit, changed } = inputs
       const [info, aad, exportContext, plaintext] = [
@@ -272,7 +272,7 @@ describe("HPKE of the client", () => {
     assert.deepStrictEqual(sealed.ciphertext, RFC.ciphertext)
   })
 
-  it("does not care where in a buffer its inputs lie", async () => {
+  it("accepts inputs at any offset of a buffer", async () => {
     const inside = (bytes: Uint8Array) => {
       const larger = new Uint8Array(bytes.length + 7)
       larger.set(bytes, 3)

@@ -110,13 +110,13 @@ describe("the sealer", () => {
     assert.strictEqual(nonces.size, 1000)
   })
 
-  it("leaves the payload to its owner", () => {
+  it("does not change the payload", () => {
     const payload = new Uint8Array([1, 2, 3])
     make().seal("stream", payload, false)
     assert.deepStrictEqual(payload, new Uint8Array([1, 2, 3]))
   })
 
-  it("seals nothing after its keys were overwritten: zeros are a key that everybody knows", () => {
+  it("refuses to seal after its keys were overwritten with zeros", () => {
     const sealer = make()
     sealer.destroy()
     assert.throws(() => sealer.seal("stream", new Uint8Array([1]), false), /destroyed/)

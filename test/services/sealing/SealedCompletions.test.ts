@@ -141,7 +141,7 @@ describe("timestamps of an exchange", () => {
   })
 })
 
-describe("what providers cut between the two halves of a character", () => {
+describe("a surrogate pair that a provider cut in two", () => {
   const HALF = "\ud83d"
   const served = { provider: "provider1", model: `m${HALF}`, finishReasons: [`stop${HALF}`], usage: { [HALF]: HALF } }
   // Not what the types say, but what a provider may send.
@@ -164,7 +164,7 @@ describe("what providers cut between the two halves of a character", () => {
     }).pipe(Effect.provide(layerStreaming(Stream.fromIterable(events))))
   })
 
-  it.effect("is forgotten when the stream begins anew", () => {
+  it.effect("is discarded if the stream restarts", () => {
     const events: ReadonlyArray<ApiEvent> = [
       delta(HALF),
       { _tag: "Restarted", reason: `reason${HALF}`, provider: "provider2", model: "m" },
@@ -209,7 +209,7 @@ describe("what providers cut between the two halves of a character", () => {
 })
 
 describe("an answer", () => {
-  it.effect.each([false, true])("carries a receipt of what was really served (streamed: %s)", (stream) =>
+  it.effect.each([false, true])("has a receipt that states what was served (streamed: %s)", (stream) =>
     Effect.gen(function* () {
       yield* TestClock.adjust(Duration.millis(5_500))
       const offer = yield* beginSession()
@@ -239,7 +239,7 @@ describe("an answer", () => {
   )
 
   it.effect.each([false, true])(
-    "calls back once its request is no longer needed, and overwrites it (stream: %s)",
+    "reports when its request is no longer needed, and overwrites it (stream: %s)",
     (stream) => {
       const [asked, gate, answered] = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
       let body: RawObject | undefined
@@ -277,7 +277,7 @@ describe("an answer", () => {
     },
   )
 
-  it.effect("asks for what the seal says", () => {
+  it.effect("passes the options under the seal to the upstream", () => {
     const asked: Array<Pick<ApiRequest, "provider" | "restart"> & { readonly completion: unknown }> = []
     const refuse = ({ body, provider, restart }: ApiRequest) => {
       // It is overwritten once it was refused.
@@ -336,7 +336,7 @@ describe("a request that was opened but cannot be served", () => {
     ["asks in two ways", 400, "invalid-request", { ...good, body: { prompt: "a", messages: [] } }],
     ["asks two questions", 400, "invalid-request", { ...good, body: { prompt: "a", messages } }],
     ["asks in two ways, one empty", 400, "invalid-request", { ...good, body: { prompt: null, messages } }],
-    ["has a system beside messages", 400, "invalid-request", { ...good, body: { system: "a", messages } }],
+    ["has both system and messages", 400, "invalid-request", { ...good, body: { system: "a", messages } }],
     ["has a system and nothing else", 400, "invalid-request", { ...good, body: { system: "a" } }],
     ["says neither yes nor no to a restart", 400, "invalid-request", { ...good, restart: "no" }],
     ["is from the past", 400, "stale", { ...good, issued_at: 39_999 }],
@@ -369,7 +369,7 @@ describe("a request that was opened but cannot be served", () => {
     }).pipe(Effect.scoped, Effect.provide(layerEcho)),
   )
 
-  it.effect("is refused if it asks in two ways", () =>
+  it.effect("is refused if it has both messages and a prompt", () =>
     Effect.gen(function* () {
       const offer = yield* beginSession()
       const told = (completion: object) =>
@@ -456,7 +456,7 @@ describe("a stream", () => {
     }).pipe(Effect.provide(layerStreaming(Stream.empty))),
   )
 
-  it.effect("passes a restart on, and the receipt names who finished", () => {
+  it.effect("passes a restart on, and its receipt names the provider that finished", () => {
     const restarted: ApiEvent = { _tag: "Restarted", reason: "truncated", provider: "provider2", model: "model-2" }
     return Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
@@ -514,7 +514,7 @@ describe("a stream", () => {
     ),
   )
 
-  it.effect("loses nothing of what comes together with its end and is more than a frame holds", () => {
+  it.effect("loses nothing if more text than a frame holds arrives together with its end", () => {
     const texts = ["a", "b", "c", "d"].map((letter) => letter.repeat(200_000))
     const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
     const together = Stream.fromIterable<ApiEvent>([...texts.map(delta), { _tag: "Finished", served, attempts: [] }])
@@ -692,7 +692,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless)))
   })
 
-  it.effect("has its provider read on once ticks have merged what waits, although nothing can be written", () => {
+  it.effect("reads on from its provider once ticks have merged the backlog, even if nothing can be written", () => {
     let heard = 0
     const endless = Stream.iterate(0, (n) => n + 1).pipe(
       Stream.map(() => {
@@ -774,7 +774,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(said)))
   })
 
-  it.effect("sends of two restarts the last, without what it voids", () => {
+  it.effect("sends only the last of two restarts, without the data that it voids", () => {
     const again = (provider: "provider2" | "provider3"): ApiEvent => ({
       _tag: "Restarted",
       reason: "truncated",
@@ -798,7 +798,7 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(said)))
   })
 
-  it.effect.each(["fast", -1, 19, 1001, 20.5, null])("has the default pace where it was asked for %s", (pace) => {
+  it.effect.each(["fast", -1, 19, 1001, 20.5, null])("has the default pace if the request asks for pace %s", (pace) => {
     const said = saying(["a"], 1)
     return Effect.gen(function* () {
       const completions = yield* SealedCompletions

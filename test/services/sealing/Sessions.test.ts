@@ -203,7 +203,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({ maxClaims: 2 }))),
   )
 
-  it.effect("keep room for other sources, however much one claims", () =>
+  it.effect("reserve room for other sources, however much one source claims", () =>
     Effect.gen(function* () {
       const { session_id } = yield* beginSession()
       const outcomes = function* (source: string) {
@@ -225,7 +225,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({ maxClaims: 12, maxRequests: 100 }))),
   )
 
-  it.effect("give a source's room back with each session, over many of them", () =>
+  it.effect("free a source's room when each of many sessions ends", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 20; round++) {
         const { session_id } = yield* beginSession()
@@ -238,7 +238,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({ maxClaims: 5, maxRequests: 100 }))),
   )
 
-  it.effect("give the room of a known caller's claim back once", () =>
+  it.effect("free the room of a known caller's claim only once", () =>
     Effect.gen(function* () {
       const first = yield* beginSession()
       yield* admitted(first.session_id, "known", true)
@@ -298,7 +298,7 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({}, layer)))
   })
 
-  it.effect("last no longer because the clock was set back after they began", () =>
+  it.effect("do not last longer if the clock is set back after they began", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       yield* TestClock.setTime(60_000)

@@ -28,7 +28,7 @@ const chunk = (content: string): JsonObject => ({
 const delta = (content: string) => ({ _tag: "Delta", provider: "provider1", chunk: chunk(content) }) as const
 
 describe("the frames of a stream", () => {
-  it.each([100, 0])("leave room for its provider as long as they are taken, at pace %s", (pace) => {
+  it.each([100, 0])("let the provider be read as long as they are taken, at pace %s", (pace) => {
     const frames = framesAt(pace)
     let sealed = 0
     // Several times what may wait.
@@ -41,7 +41,7 @@ describe("the frames of a stream", () => {
     }
   })
 
-  it("leave room again once ticks have merged what waited, although no frame was taken", () => {
+  it("let the provider be read again once ticks have merged the backlog, even if no frame was taken", () => {
     const frames = framesAt(100)
     while (frames.hasRoom) frames.add(delta("x"))
     for (let n = 0; n < 10; n++) frames.tick()

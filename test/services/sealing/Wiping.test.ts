@@ -238,7 +238,7 @@ describe("of an identity's key file, nothing secret is left", () => {
   const inFolder = <A, E>(use: (path: string, watched: Watched) => Effect.Effect<A, E>) =>
     Effect.flatMap(temporaryFolder, (folder) => use(join(folder, "key.pem"), watchSecrets())).pipe(Effect.scoped)
 
-  it.live("when it is made, and when it is read, but the seed that is given to the vault", () =>
+  it.live("when it is created or read, except the seed given to the vault", () =>
     inFolder((path, watched) =>
       Effect.gen(function* () {
         const made = yield* watched.during(createKeyFile(path))

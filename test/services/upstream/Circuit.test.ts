@@ -67,7 +67,7 @@ describe("a circuit", () => {
   ])
   const UNREACHABLE: ReadonlySet<FailureKind> = new Set(["unreachable", "connect-timeout"])
 
-  it.effect.each(kinds)("counts %s against whom it speaks", (kind) =>
+  it.effect.each(kinds)("counts %s against the part at fault", (kind) =>
     Effect.gen(function* () {
       const counts = UNWELL.has(kind) || UNREACHABLE.has(kind)
       const provider = scripted("provider1")

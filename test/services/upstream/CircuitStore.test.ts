@@ -149,7 +149,7 @@ describe("shared circuits", () => {
     }).pipe(Effect.scoped, Effect.provide(withLocalFallback(layerShared(new Set(), () => reachable))))
   })
 
-  it.effect("leave out targets that may be invented", () => {
+  it.effect("are not kept for targets that a caller may have invented", () => {
     const asked = new Set<string>()
     return Effect.gen(function* () {
       const { fail, stateOf } = yield* setUp

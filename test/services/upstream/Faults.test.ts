@@ -6,7 +6,7 @@ import { REPEAT } from "../../../src/services/upstream/Faults.ts"
 import { ask, fails, passingTime, says, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
 
 const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.make("quoted key") })
-const gone = fails("unreachable", { reason: "nobody knows a host of that name", lasting: true })
+const gone = fails("unreachable", { reason: "there is no host of that name", lasting: true })
 
 /** A provider that fails before one that does not, and the lines of the log about it from `info` on. */
 const setUp = Effect.fnUntraced(function* (script: Script) {
@@ -81,7 +81,7 @@ describe("a fault hidden by failover", () => {
         model: "provider1-model",
         outcome: "unreachable",
         host: "api.example.com:443",
-        reason: "nobody knows a host of that name",
+        reason: "there is no host of that name",
         lasting: true,
         fix,
       }

@@ -218,7 +218,7 @@ describe("a stream that fails before its first output", () => {
 
 describe("a stream that fails after output began", () => {
   it.effect.each(["truncated", "unavailable", "rate-limited"] as const)(
-    "%s: is begun again, and the reader is told before anything new",
+    "%s: restarts, and its reader is notified before any new output",
     (kind) =>
       Effect.gen(function* () {
         const provider = scripted("provider1")

@@ -71,7 +71,7 @@ export interface Wired {
   readonly backup: Fake
 }
 
-export interface WiredOptions extends Overrides {
+interface WiredOptions extends Overrides {
   /** The base URL of the provider under test, in place of the fake's. */
   readonly baseUrl?: string
   readonly apiKey?: string

@@ -1,7 +1,7 @@
 /** The fake upstream's replies: answers, described once for all wire formats, and faults. */
 import type { Asked } from "./Asked.ts"
 
-export interface ToolCallReply {
+interface ToolCallReply {
   /** Default: made up, unique. */
   readonly id?: string
   readonly name: string

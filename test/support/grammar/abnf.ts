@@ -57,7 +57,7 @@ const compile = (elements: string, ruleNamed: (name: string) => string): string 
   return pattern
 }
 
-export interface Abnf {
+interface Abnf {
   /** Whether the whole text is what the rule of this name describes. Octets are the characters below U+0100. */
   readonly matches: (rule: string, text: string) => boolean
   /** The rules that no other one refers to. */

@@ -244,7 +244,7 @@ class Reader {
   }
 }
 
-export interface Cddl {
+interface Cddl {
   /** What is wrong with a value that should be of the rule of this name. */
   readonly fault: (rule: string, value: unknown) => Fault
   /** The rules for types that no other rule refers to. */

@@ -46,7 +46,7 @@ export interface Call {
   readonly init: RequestInit
 }
 
-export interface OpenedRequest {
+interface OpenedRequest {
   readonly payload: JsonObject
   readonly credential: string
 }

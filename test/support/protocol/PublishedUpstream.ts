@@ -3,31 +3,14 @@ import { TestClock } from "effect/testing"
 import { withoutUndefined } from "../../../src/domain/json/withoutUndefined.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { Problem } from "../../../src/domain/problems/problem.ts"
-import {
-  type ApiEvent,
-  type ApiRequest,
-  type Attempt,
-  type Served,
-  UpstreamError,
-} from "../../../src/domain/upstream/upstream.ts"
+import { type ApiEvent, type ApiRequest, type Served, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { attempt } from "../../services/routing/ScriptedUpstream.ts"
 import { isPacedExchange, type PublishedExchange } from "./published.ts"
 
 type Restarted = Extract<ApiEvent, { readonly _tag: "Restarted" }>
 
-const attemptBy = ({ model, provider }: Served): Attempt => ({
-  provider,
-  model,
-  servedModel: null,
-  cause: "first",
-  outcome: "invalid-request",
-  startedAt: 0,
-  finishedAt: 0,
-  timeToFirstTokenMs: null,
-  usage: null,
-})
-
-/** The error that a published problem tells of. */
+/** The upstream error behind a published problem. */
 const errorOf = (problem: Problem | undefined): UpstreamError => {
   const { detail, provider_error: error, provider_status: status } = problem ?? {}
   return new UpstreamError({
@@ -38,8 +21,7 @@ const errorOf = (problem: Problem | undefined): UpstreamError => {
 }
 
 /**
- * Answers what the providers of a published exchange answered, after the time that they took. What it is asked ends up
- * in `asked`.
+ * An upstream that replays the answers of a published exchange with their delays, and adds each request to `asked`.
  */
 export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array<ApiRequest>) => {
   const { completed_at_ms, received_at_ms, response } = exchange
@@ -70,13 +52,13 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
   /** Reports each called provider, as the fault policy does. */
   const refuse = ({ onAttempt }: ApiRequest) =>
     Effect.suspend(() => {
-      if (served.provider !== null) onAttempt?.(attemptBy(served))
+      if (served.provider !== null) onAttempt?.(attempt(served, { outcome: "invalid-request" }))
       return Effect.andThen(passTime, Effect.fail(errorOf(problem)))
     })
   const isComplete = claims["status"] === "complete"
   const isPaced = isPacedExchange(exchange)
-  const said = Stream.fromIterable(arrivals.entries()).pipe(
-    // Between the ticks.
+  const answered = Stream.fromIterable(arrivals.entries()).pipe(
+    // Pieces of a paced stream arrive midway between two ticks.
     Stream.tap(([index]) => (isPaced ? Effect.sleep(Duration.millis(index === 0 ? 50 : 100)) : Effect.void)),
     Stream.flatMap(([, events]) => Stream.fromArray(events)),
   )
@@ -90,7 +72,7 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
       ),
     requestStream: (request) =>
       Stream.fromEffectDrain(record(request)).pipe(
-        Stream.concat(said),
+        Stream.concat(answered),
         Stream.concat(isPaced ? Stream.empty : Stream.fromEffectDrain(passTime)),
         Stream.concat(isComplete ? finished : interrupted),
       ),

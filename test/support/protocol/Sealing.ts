@@ -21,7 +21,7 @@ import * as reference from "./reference.ts"
 export const SEED = Buffer.alloc(32, 0x11)
 export const MAX_REQUEST_BYTES = 64 * 1024
 
-export interface SealingOptions {
+interface SealingOptions {
   readonly seed?: Uint8Array
   readonly sessions?: Partial<SessionSettings>
   readonly vault?: Layer.Layer<KeyVault>
@@ -138,7 +138,7 @@ export const sealChat = Effect.fnUntraced(function* (offer: Offer, completion: o
   return yield* Effect.promise(() => sealPayload(offer, reference.text(JSON.stringify(payload))))
 })
 
-export interface OpenedAnswer {
+interface OpenedAnswer {
   readonly sizes: ReadonlyArray<number>
   readonly payloads: ReadonlyArray<Record<string, unknown>>
   readonly proof: string | undefined
@@ -158,7 +158,7 @@ export const openAnswer = (request: ReferenceRequest, answer: Collected): Opened
   return { sizes: answer.frames.map((frame) => frame.length), payloads, proof: answer.proof }
 }
 
-export interface Collected {
+interface Collected {
   readonly form: Form
   readonly responseNonce: Bytes
   readonly frames: ReadonlyArray<Buffer>

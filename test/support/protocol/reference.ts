@@ -43,7 +43,7 @@ const suiteWithEphemeral = (ikm: Uint8Array) =>
     return { ...kem, GenerateKeyPair: (extractable: boolean) => kem.DeriveKeyPair(ikm, extractable) }
   })
 
-export interface HpkeMessage {
+interface HpkeMessage {
   readonly enc: Buffer
   readonly ciphertext: Buffer
   readonly secret: Buffer

@@ -13,7 +13,7 @@ const ASKED_FOR =
   /Failed to load resource: (the server responded with a status of (401|403|404|412|503)|net::ERR_FAILED)/
 
 type Stage = Effect.Success<ReturnType<typeof setStage>>
-export interface Scene extends Stage {
+interface Scene extends Stage {
   readonly page: Page
   readonly token: string
   readonly client: GatewayClient

@@ -14,7 +14,7 @@ export const OBJECTION =
 export const DETAIL = "The answer does not say how long such a token would live."
 export const REVISION =
   "No. A strict CSP lowers the risk of injected scripts, but a compromised dependency still reads localStorage. Keep session tokens in HttpOnly, Secure, SameSite cookies, keep them short-lived, and keep the CSP as a second line of defence."
-export const DRAFT = "391 is not a prime: it is 17 × 23."
+const DRAFT = "391 is not a prime: it is 17 × 23."
 
 export type Kind = "propose" | "critique" | "respond" | "judge" | "compare" | "questions" | "answer" | "reconcile"
 

@@ -47,7 +47,7 @@ export const honest: ReadonlyArray<Case> = [
     events: (events) =>
       events.map(({ data, event }) => ({ event, data: isObject(data) ? { ...data, ...UNKNOWN } : data })),
   }),
-  believed("C6", "honest-other-keys", "sends other keys beside its own", {
+  believed("C6", "honest-other-keys", "sends other keys besides its own", {
     offer: ({ attestation, keys }, stranger) => ({
       attestation,
       keys: [{ kty: "RSA", n: "AQAB", e: "AQAB" }, stranger, ...keys],

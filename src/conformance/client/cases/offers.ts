@@ -139,7 +139,7 @@ export const offers: ReadonlyArray<Case> = [
   refused("C29", "offer-not-text", "answers with a statement that is no text", {
     offer: ({ attestation, keys }) => ({ attestation: [attestation], keys }),
   }),
-  refused("C10", "keys-missing", "sends no keys beside its offer", { offer: ({ attestation }) => ({ attestation }) }),
+  refused("C10", "keys-missing", "sends an offer without keys", { offer: ({ attestation }) => ({ attestation }) }),
   refused("C10", "keys-none", "does not send the key that it signs with", {
     offer: (offer) => ({ ...offer, keys: [] }),
   }),

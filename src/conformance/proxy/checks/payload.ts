@@ -137,7 +137,7 @@ export const payloadChecks: ReadonlyArray<Check> = [
       failing(probe, "invalid-request", [
         ["a body with both", { body: { prompt: PROMPT, messages: MESSAGES } }],
         ["a body with neither", { body: { model: "any" } }],
-        ["a body with system beside messages", { body: { system: "Be brief.", messages: MESSAGES } }],
+        ["a body with both system and messages", { body: { system: "Be brief.", messages: MESSAGES } }],
         ["a body that is a text", { body: PROMPT }],
         ["no body", { body: null }],
         ["no messages", { body: { messages: [] } }],

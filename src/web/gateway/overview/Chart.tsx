@@ -6,7 +6,7 @@ const MAX_BAR_PX = 26
 /** Steps between the labels of the columns. */
 const COLUMN_STEPS = [1, 2, 3, 4, 6, 8, 12, 24]
 
-export interface ChartSeries {
+interface ChartSeries {
   readonly label: string
   /** The name of a CSS variable. */
   readonly colour: string

@@ -72,7 +72,7 @@ for (const vendor of VENDOR_NAMES) {
   )
 
   it.effect.prop(
-    `${vendor}: the same answer with what holds nothing between its events`,
+    `${vendor}: the same answer with events without content in between`,
     [Answer, Cuts, Harmless],
     ([answer, cuts, harmless]) =>
       Effect.gen(function* () {

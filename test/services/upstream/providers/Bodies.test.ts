@@ -174,7 +174,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect(`${vendor}: the header says how long to wait, and that it is a matter of waiting`, () =>
+      it.effect(`${vendor}: Retry-After sets the delay and makes the failure rate-limited`, () =>
         Effect.gen(function* () {
           const body = JSON.stringify({ error: { code: 503, message: "no" } })
           for (const mode of MODES) {
@@ -229,7 +229,7 @@ layer(client, { excludeTestServices: true })((it) => {
     )
 
     for (const vendor of VENDOR_NAMES) {
-      it.effect.each(codings)(`${vendor}: %s is decoded all the same`, ([name, encode]) =>
+      it.effect.each(codings)(`${vendor}: %s is decoded although it was not requested`, ([name, encode]) =>
         Effect.gen(function* () {
           const coded = { "content-encoding": name }
           for (const mode of MODES) {
@@ -296,7 +296,7 @@ layer(client, { excludeTestServices: true })((it) => {
       ["zstd", "garbage: an answer that is not in the coding that it names, zstd"],
       ["compress", "garbage: an answer in the coding compress, which was not asked for"],
       ["gzip, br", "garbage: an answer in the coding gzip, br, which was not asked for"],
-    ])("%s: what cannot be decoded is said", ([name, said]) =>
+    ])("%s: an undecodable body is reported", ([name, said]) =>
       Effect.gen(function* () {
         for (const mode of MODES) {
           const raw = { headers: { ...JSON_TYPE, "content-encoding": name }, body: wholeOf("openai") }
@@ -326,7 +326,7 @@ layer(client, { excludeTestServices: true })((it) => {
       ["mailto:someone@example.com", "no address"],
       ["http://[", "no address"],
       [undefined, "no address"],
-    ])("to %s: a host is told, and nothing else", ([location, where]) =>
+    ])("to %s: only the host is reported", ([location, where]) =>
       Effect.gen(function* () {
         const headers = location === undefined ? {} : { location }
         const found = yield* Effect.flip(answered("openai", { status: 307, headers, body: "" }))

@@ -57,7 +57,7 @@ describe("openai", () => {
   })
 
   // The property of harmless events in Answers.test.ts covers the usual ones for every format.
-  describe("events that hold nothing", () =>
+  describe("events without content", () =>
     each("openai", [
       ["no choices", between({ id: "c" }), "Hello stop"],
       ["choices empty", between({ id: "c", choices: [] }), "Hello stop"],
@@ -347,7 +347,7 @@ describe("anthropic", () => {
   const between = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>) =>
     sent(start, textBlock, hel, ...events, lo, end(), stop, last)
 
-  describe("events that hold nothing", () =>
+  describe("events without content", () =>
     each("anthropic", [
       [
         "of a type that is not known",
@@ -559,7 +559,7 @@ describe("gemini", () => {
   const NONE = "garbage: not a response of the Gemini API"
   const MEDIA = "garbage: an answer with media, which chat cannot carry"
 
-  describe("events that hold nothing", () =>
+  describe("events without content", () =>
     each("gemini", [
       ["none of the members", between({ responseId: "r" }), "Hello stop"],
       ["candidates empty", between({ candidates: [] }), "Hello stop"],

@@ -78,7 +78,7 @@ export class Ballot {
   }
 
   /** The targets whose models answered most often: the next target should have the least in common with them. */
-  get heard(): ReadonlyArray<TargetName> {
+  get mostAsked(): ReadonlyArray<TargetName> {
     const times = (target: TargetName) => this.asked.filter((other) => sameModel(other, target)).length
     const most = Math.max(0, ...this.asked.map(times))
     return this.asked.filter((target) => times(target) === most)

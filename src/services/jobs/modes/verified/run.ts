@@ -130,7 +130,7 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
       if (!settle && !(plan.thorough && change)) break
     }
     // A cascade samples its cheap target until that is sure of its answer; then, or at last, it asks another one.
-    const others = isSure ? behind : draft.escalateBelow === null || left === 1 ? ballot.heard : []
+    const others = isSure ? behind : draft.escalateBelow === null || left === 1 ? ballot.mostAsked : []
     const said = yield* asking.propose(atTier(tier, { kind: "sample", sample }), {
       ...(others.length === 0 ? routing : { ...routing, tier: 0 }),
       independentOf: others,
@@ -202,7 +202,7 @@ interface Decision {
 /** Decides between differing answers by questions whose answers distinguish them. */
 const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tier: number) {
   const answers = ballot.texts.map((text, i) => ({ title: `answer ${i + 1}`, text }))
-  const judges = { independentOf: ballot.heard }
+  const judges = { independentOf: ballot.mostAsked }
   const questions = yield* asking.decide({ kind: "questions" }, Questions, {
     role: "critic",
     instruction: prompts.questioner,

@@ -26,7 +26,7 @@ const messages: ProviderFormat = {
     timeout_error: 504,
     overloaded_error: 529,
   },
-  // The base URL is such as `https://api.anthropic.com`.
+  // The base URL has no path, for example `https://api.anthropic.com`.
   wireFormat: ({ apiKey, baseUrl }) => {
     const urlOf = (api: ApiName) => joinUrl(baseUrl, APIS[api].path)
     const url = urlOf("messages")

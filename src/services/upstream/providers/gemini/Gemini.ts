@@ -29,7 +29,7 @@ const generateContent: ProviderFormat = {
     UNAVAILABLE: 503,
     DEADLINE_EXCEEDED: 504,
   },
-  // The base URL is such as `https://generativelanguage.googleapis.com`.
+  // The base URL has no path, for example `https://generativelanguage.googleapis.com`.
   wireFormat: ({ apiKey, baseUrl }) => ({
     name: "gcp.gemini",
     request: (asked, call, unsupported) => {

@@ -1,7 +1,7 @@
 /** Failures of HTTP calls that got no response, or one without success. */
 import { Effect, type Scope } from "effect"
 import { failureRules } from "../../../../domain/upstream/failures.ts"
-import { connectionReason, lastsUntilMended } from "../../../../domain/problems/systemErrors.ts"
+import { connectionReason, isLastingFault } from "../../../../domain/problems/systemErrors.ts"
 import type { ConnectionFailed, ProviderRequest, ProviderResponse } from "../../HttpExchange.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { MAX_RESPONSE_HEADER_BYTES } from "../../ProviderHttp.ts"
@@ -36,7 +36,7 @@ export const unanswered = (error: ConnectionFailed): ProviderFailure => {
     // A lasting fault would ask to check the provider's address, which is not to blame for a network proxy.
     error.atNetworkProxy === true
       ? { reason: `at the network's proxy (HTTPS_PROXY, HTTP_PROXY): ${reason}` }
-      : { reason, lasting: lastsUntilMended(error) || undefined },
+      : { reason, lasting: isLastingFault(error) || undefined },
   )
 }
 

@@ -67,7 +67,7 @@ const finishOf = (choice: typeof Choice.Type): "length" | "tool_calls" | "stop" 
   choice.limited ? "length" : choice.calls.length > 0 ? "tool_calls" : "stop"
 
 /** The parts of a decoded answer that callers rely on. */
-export interface Gist {
+interface Gist {
   readonly id: string
   readonly model: string
   readonly choices: ReadonlyArray<{

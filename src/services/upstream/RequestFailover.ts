@@ -31,7 +31,7 @@ export interface ServedBy<A> {
 }
 
 export interface PolicyParts {
-  readonly book: TargetRegistry
+  readonly registry: TargetRegistry
   readonly timer: Timer
   readonly faults: Faults
   readonly bulkheads: ReadonlyMap<Provider, Bulkhead>
@@ -70,7 +70,7 @@ const limitsOf = (
   }
 }
 
-export class RequestHandling<A> {
+export class RequestFailover<A> {
   readonly failures: Array<TargetFailure> = []
   private readonly attempts: Array<Attempt> = []
   private readonly parts: PolicyParts
@@ -97,8 +97,8 @@ export class RequestHandling<A> {
     if (!mayFit(target, failures)) return this.tryTargets(at + 1)
     const bulkhead = this.parts.bulkheads.get(target.provider)
     if (bulkhead === undefined) return Effect.die(new Error(`no bulkhead for ${target.provider.id}`))
-    const guarded = circuits.guard(this.parts.book.called(target, api), api, (permit) =>
-      bulkhead.enter(this.persist(target, permit, at + 1 >= turn.targets.length), this.deadline),
+    const guarded = circuits.guard(this.parts.registry.called(target, api), api, (permit) =>
+      bulkhead.enter(this.callWithRetries(target, permit, at + 1 >= turn.targets.length), this.deadline),
     )
     return Effect.matchEffect(guarded, {
       onSuccess: (value) =>
@@ -118,7 +118,7 @@ export class RequestHandling<A> {
     this.failures.some((failed) => failed.provider === provider.id && failed.skipped === undefined)
 
   /** Calls a target and retries it as often as its failures allow. `retries` counts the retries so far. */
-  private persist(
+  private callWithRetries(
     target: Target,
     permit: CircuitPermit,
     isLast: boolean,
@@ -129,7 +129,7 @@ export class RequestHandling<A> {
       if (failure._tag === "OutOfTime" || retries === retry.times || !this.mayRetry(permit, failure)) return failure
       return backoff(retry, retries, failure).pipe(
         Effect.flatMap((delay) => Effect.sleep(Math.min(delay, this.deadline - this.parts.timer.now()))),
-        Effect.andThen(Effect.suspend(() => this.persist(target, permit, isLast, retries + 1))),
+        Effect.andThen(Effect.suspend(() => this.callWithRetries(target, permit, isLast, retries + 1))),
       )
     })
   }
@@ -146,7 +146,7 @@ export class RequestHandling<A> {
     { working }: CircuitPermit,
     isLast: boolean,
   ): Effect.Effect<A, ProviderFailure | OutOfTime> {
-    const { timer, book, faults } = this.parts
+    const { timer, registry, faults } = this.parts
     const { firstToken, onAttempt } = this.handled
     return Effect.contextWith((context: Context.Context<never>): Effect.Effect<A, ProviderFailure | OutOfTime> => {
       if (timer.now() >= this.deadline) return new OutOfTime()
@@ -154,7 +154,7 @@ export class RequestHandling<A> {
       const again = this.failures.length > 0 ? "failover" : "first"
       const cause: Attempt["cause"] = this.lastTarget === target ? "retry" : again
       const { id } = target.provider
-      const model = book.label(id, target.model)
+      const model = registry.label(id, target.model)
       this.lastTarget = target
       return withCallSpan(Context.get(context, Tracer.Tracer), target.provider, model, cause, (span) => {
         const call = this.form.attempt(target, limitsOf(target, this.handled, this.deadline, isLast), timer, working)
@@ -170,7 +170,7 @@ export class RequestHandling<A> {
           if (span !== undefined) annotateCall(span, recorded)
           if (failure !== undefined) return logFailure(faults, target, recorded, failure)
           if (attempt.outcome !== "success") return Effect.void
-          book.succeeded(target, finishedAt)
+          registry.succeeded(target, finishedAt)
           return logRecovery(faults, target, model, finishedAt)
         })
       })

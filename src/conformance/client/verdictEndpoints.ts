@@ -3,12 +3,12 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { isObject, parseJson } from "../../domain/json/json.ts"
 import { reportOf, type Result } from "../report.ts"
 import type { Case } from "./Case.ts"
-import type { Desk, Served } from "./CaseServer.ts"
-import { judge, type Said } from "./judge.ts"
+import type { ExtraEndpoints, Served } from "./CaseServer.ts"
+import { judge, type ClientVerdict } from "./judge.ts"
 import type { Reply } from "../lyingProxy/Lie.ts"
 import { jsonReply, problemReply } from "../lyingProxy/replies.ts"
 
-const saidIn = (body: Uint8Array): Said | undefined => {
+const saidIn = (body: Uint8Array): ClientVerdict | undefined => {
   const value = parseJson(Buffer.from(body).toString("utf8"))
   if (!isObject(value) || typeof value["believed"] !== "boolean") return undefined
   return value["believed"] ? { type: "believed", output: String(value["output"] ?? "") } : { type: "refused" }
@@ -18,7 +18,7 @@ const saidIn = (body: Uint8Array): Said | undefined => {
  * `GET /` lists the cases, `POST /verdicts/<case>` takes `{"believed": true, "output": "…"}` or `{"believed": false}`, and
  * `GET /report` returns the results so far.
  */
-export const makeDesk = (cases: ReadonlyArray<Case>): Desk => {
+export const makeVerdictEndpoints = (cases: ReadonlyArray<Case>): ExtraEndpoints => {
   const results = new Map<string, Result>()
   const verdict = (server: Served, name: string, body: Uint8Array): Reply => {
     const subject = cases.find((each) => each.name === name)

@@ -8,12 +8,12 @@ const QUOTED = 80
 const TITLE = /<title>([^<]*)/i
 
 /** Whether a sealgate server answered, by its `software` or problem type. */
-export const isOurs = ({ body }: Probed): boolean =>
+export const isFromSealgate = ({ body }: Probed): boolean =>
   isObject(body) &&
   (String(body["software"]).startsWith("sealgate/") || String(body["type"]).startsWith(problemType("")))
 
 /** Returns status and title of a problem or page, or the beginning of any other answer. */
-export const seen = ({ body, headers, status, text }: Probed): string => {
+export const describeAnswer = ({ body, headers, status, text }: Probed): string => {
   if (isObject(body) && typeof body["title"] === "string") return `status ${status}: ${body["title"]}`
   const type = headers["content-type"]?.split(";")[0] ?? "no content type"
   const from = headers["server"] === undefined ? "" : ` from ${headers["server"]}`
@@ -25,7 +25,7 @@ const SERVER_FAULT = 500
 const LOGIN = new Set([401, 403, 407])
 
 /** Returns a remedy when another server answered in place of the proxy. */
-export const inItsPlace = ({ headers, status }: Probed): string => {
+export const remedyFor = ({ headers, status }: Probed): string => {
   const { location } = headers
   if (status >= 300 && status < 400 && location !== undefined) return `Use the address of the redirect: ${location}`
   if (LOGIN.has(status)) {

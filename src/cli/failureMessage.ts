@@ -44,7 +44,7 @@ const placeOf = ({ stack = "" }: Error): string | undefined => {
 }
 
 /** Returns the message for an error; empty if it was already printed. */
-export const whatHappened = (error: unknown): string => {
+export const failureMessage = (error: unknown): string => {
   if (CliError.isCliError(error)) return ""
   if (error instanceof Error && WRITTEN_HERE.some((each) => error instanceof each)) return error.message
   // Any other error is a bug, shown only by its kind and place.

@@ -19,7 +19,7 @@ const inodesOf = async (port: number): Promise<ReadonlySet<string>> => {
 }
 
 /** Returns for example `node (process 4711)`, without the arguments, which may be secrets. */
-export const whoListens = async (port: number): Promise<string | undefined> => {
+export const portOwner = async (port: number): Promise<string | undefined> => {
   const inodes = await inodesOf(port)
   if (inodes.size === 0) return undefined
   for (const pid of await readdir("/proc").catch(() => [])) {
