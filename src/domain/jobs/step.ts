@@ -10,7 +10,7 @@ const fields = {
   round: Schema.optionalKey(Count),
   sample: Schema.optionalKey(Count),
   question: Schema.optionalKey(Count),
-  turn: Schema.optionalKey(Count),
+  turn: Schema.optionalKey(Count.annotate({ description: "Which call of the model in the direct mode." })),
   call: Schema.optionalKey(Count.annotate({ description: "Which tool call of the turn." })),
   server: Schema.optionalKey(Count.annotate({ description: "Which MCP server of the agent." })),
   order: Schema.optionalKey(

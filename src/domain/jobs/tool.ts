@@ -44,9 +44,9 @@ export const schemaMistake = (schema: Readonly<Record<string, unknown>>): string
 }
 
 /** A JSON Schema of an object. It is sent to models, and never evaluated here. */
-export const InputSchema = Schema.Record(Schema.String, Schema.Unknown).check(
-  Schema.makeFilter((schema: Readonly<Record<string, unknown>>) => schemaMistake(schema)),
-)
+export const InputSchema = Schema.Record(Schema.String, Schema.Unknown)
+  .annotate({ description: "JSON Schema of the input, an object." })
+  .check(Schema.makeFilter((schema: Readonly<Record<string, unknown>>) => schemaMistake(schema)))
 
 const urlMistake = (text: string): string | undefined => {
   if (text.length > MAX_URL || !URL.canParse(text)) return `give an absolute URL of at most ${MAX_URL} characters`
@@ -56,7 +56,9 @@ const urlMistake = (text: string): string | undefined => {
   return hash === "" ? undefined : "give the URL without a fragment"
 }
 
-export const ToolUrl = Schema.String.check(Schema.makeFilter(urlMistake))
+export const ToolUrl = Schema.String.annotate({
+  description: "https, or http in a network that the operator allows (TOOL_PRIVATE_NETWORKS).",
+}).check(Schema.makeFilter(urlMistake))
 
 const TimeoutSeconds = Schema.optionalKey(
   Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS })).annotate({
@@ -69,10 +71,8 @@ export const HttpTool = Schema.Struct({
   description: Schema.String.check(Schema.isBetweenLength(1, MAX_DESCRIPTION)).annotate({
     description: "Tells models what the tool does and when to call it.",
   }),
-  input_schema: InputSchema.annotate({ description: "JSON Schema of the input, an object." }),
-  url: ToolUrl.annotate({
-    description: "https, or http in a network that the operator allows (TOOL_PRIVATE_NETWORKS).",
-  }),
+  input_schema: InputSchema,
+  url: ToolUrl,
   method: Schema.optionalKey(
     Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"]).annotate({
       description: "Default POST. GET and DELETE send the input as query parameters, the others as JSON.",
@@ -95,8 +95,8 @@ const distinctNames = (tools: ReadonlyArray<{ readonly name: string }>): string 
 }
 
 export const HttpTools = Schema.Array(HttpTool)
-  .check(Schema.isMaxLength(MAX_TOOLS), Schema.makeFilter(distinctNames))
   .annotate({ description: `HTTP endpoints that models may call in the direct mode: at most ${MAX_TOOLS}.` })
+  .check(Schema.isMaxLength(MAX_TOOLS), Schema.makeFilter(distinctNames))
 
 /** A short name, so that it and a tool's name together are a {@link ToolName}. */
 const ServerName = Schema.String.check(
@@ -106,14 +106,14 @@ const MAX_SERVERS = 8
 
 export const McpServer = Schema.Struct({
   name: ServerName.annotate({ description: "Begins the names of its tools: `name__tool`." }),
-  url: ToolUrl.annotate({ description: "Its streamable HTTP endpoint; the same rules as for tools apply." }),
+  url: ToolUrl,
   timeout_seconds: TimeoutSeconds,
 }).annotate({ identifier: "McpServer" })
 export type McpServer = typeof McpServer.Type
 
 export const McpServers = Schema.Array(McpServer)
-  .check(Schema.isMaxLength(MAX_SERVERS), Schema.makeFilter(distinctNames))
   .annotate({ description: `MCP servers whose tools models may call in the direct mode: at most ${MAX_SERVERS}.` })
+  .check(Schema.isMaxLength(MAX_SERVERS), Schema.makeFilter(distinctNames))
 
 /** A tool as an MCP server lists it, with the name that models see. */
 export const ListedTool = Schema.Struct({
@@ -131,9 +131,9 @@ export type ListedTool = typeof ListedTool.Type
 export const ToolUse = Schema.Struct({
   name: Schema.String,
   input: Schema.String.annotate({ description: "The arguments as JSON text, as the model wrote them." }),
-  output: Schema.String,
+  output: Schema.String.annotate({ description: "What the tool returned, or why the call failed." }),
   is_error: Schema.Boolean.annotate({ description: "Whether the call failed. The model sees the reason." }),
-}).annotate({ identifier: "ToolUse" })
+})
 export type ToolUse = typeof ToolUse.Type
 
 /** Most characters of an input or output in the trail. */

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { type ModeDescription, note, optionSchema, VERDICT } from "./description.ts"
 
-const Verdict = Schema.Literals(["unchecked"])
+const Verdict = Schema.Literal("unchecked")
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 

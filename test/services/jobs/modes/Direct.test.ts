@@ -137,7 +137,12 @@ describe("the direct mode", () => {
     Effect.gen(function* () {
       const { called, job } = withAdder()
       const listedTool = (name: string) => ({
-        ...{ name, remote: name, description: "", input_schema: { type: "object" }, read_only: true, idempotent: true },
+        name,
+        remote: name,
+        description: "",
+        input_schema: { type: "object" },
+        read_only: true,
+        idempotent: true,
       })
       let lists = 0
       const list = () =>

@@ -159,7 +159,13 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
           if (text.trim() === "" && toolCalls === undefined) return Effect.fail(emptyAnswer(call))
         }
         const value = {
-          ...{ text, refused, cut, target, model: call.model, independent, escalateBelow },
+          text,
+          refused,
+          cut,
+          target,
+          model: call.model,
+          independent,
+          escalateBelow,
           ...withoutUndefined({ toolCalls }),
         }
         return Effect.succeed({ value, call, receipt })
