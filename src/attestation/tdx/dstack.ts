@@ -30,10 +30,12 @@ const digestOf = ({ name, payload }: RuntimeEvent): Buffer => {
 }
 
 /**
- * Replays the log against RTMR3 with digests computed from payloads, so that no payload can be invented for a genuine digest.
+ * Replays the log in `bytes`, the machine's JSON, against RTMR3 with digests computed from payloads, so that no payload can be invented for a genuine digest.
  * Returns the compose hash, which is the SHA-256 of `app_compose`. Throws an `EvidenceFailure`.
  */
-export const checkEventLog = (members: JsonObject, rtmr3: string): string => {
+export const checkEventLog = (bytes: Uint8Array | undefined, rtmr3: string): string => {
+  const members = bytes === undefined ? undefined : parseJson(Buffer.from(bytes).toString())
+  must(isObject(members), "dstack-event-log", "The machine handed out no event log.")
   const { event_log: text, app_compose: compose } = members
   const log = typeof text === "string" ? parseJson(text) : undefined
   must(Array.isArray(log) && log.every(isObject), "dstack-event-log", "The event log is not a list of events.")
