@@ -1,6 +1,7 @@
 /** All cases, in the order they run and appear. */
 import type { Case } from "../harness/Case.ts"
 import { accept } from "./accept.ts"
+import { budgets } from "./budgets.ts"
 import { client } from "./client.ts"
 import { completion, latency } from "./completion.ts"
 import { full } from "./full.ts"
@@ -31,6 +32,7 @@ export const CASES: ReadonlyArray<Case> = [
   jobs,
   accept,
   writers,
+  budgets,
   full,
   ledger,
   start,
