@@ -16,7 +16,8 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: BROWSER,
           globalSetup: ["test/support/builds.ts"],
-          testTimeout: 30_000,
+          // Only ends tests that hang: a busy machine may take a minute to start a few programs.
+          testTimeout: 120_000,
           // Most tests wait for sockets and databases more than they compute.
           maxWorkers: 4,
           // Modules keep no state that a test could trip over, and loading them for each file would take a third of the time.

@@ -1,5 +1,5 @@
 /**
- * `npm run build:client`: builds the package `sealgate-client` in packages/client from `src/client/index.ts`. Its
+ * `npm run build:client`: builds the package `sealgate-client` in packages/client from `src/client/index.ts` and `policy.ts`. Its
  * dependencies are not bundled, so that audits find them.
  */
 import { spawnSync } from "node:child_process"
@@ -13,9 +13,9 @@ const { dependencies }: { readonly dependencies: Readonly<Record<string, string>
 const dir = pathOf("packages/client/dist")
 
 const bundle = await rolldown({
-  input: { index: pathOf("src/client/index.ts") },
+  input: { index: pathOf("src/client/index.ts"), policy: pathOf("src/client/policy.ts") },
   platform: "neutral",
-  external: Object.keys(dependencies),
+  external: [...Object.keys(dependencies), /^node:/],
   logLevel: "warn",
 })
 rmSync(dir, { recursive: true, force: true })

@@ -70,6 +70,11 @@ const client = new SealedClient({ baseUrl: process.env.SEALGATE_PROXY, pins: ["$
 await client.complete({ prompt: "Hello" }).catch((error) => console.log(error.code))`,
     shows: "pin-mismatch",
   },
+  "policy.mjs": {
+    source: `import { readPolicy } from "sealgate-client/policy"
+await readPolicy("{}", { signer: "${"A".repeat(43)}" }).catch((error) => console.log(error.code, error.reason))`,
+    shows: "evidence-refused policy-malformed",
+  },
 }
 
 /** The first `ts` block of the package's README; it has no types, so it is JavaScript. */

@@ -1,8 +1,8 @@
 /** Compares the attested configuration with a policy: genuine code with another base URL sends prompts anywhere. */
-import { isObject } from "../domain/json/json.ts"
 import { parseIJson } from "../domain/json/iJson.ts"
+import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { EvidenceFailure, must } from "./failure.ts"
-import type { EvidencePolicy } from "./policy.ts"
+import type { AcceptedConfiguration } from "./policy.ts"
 
 const MALFORMED = "configuration-malformed"
 
@@ -14,33 +14,106 @@ const parsed = (bytes: Uint8Array): unknown => {
   }
 }
 
-const originIn = (url: unknown): string => {
-  must(typeof url === "string" && URL.canParse(url), MALFORMED, "The configuration has a URL that is malformed.")
+/** Exactly the given members: a policy cannot judge unknown ones. */
+const membersOf = (value: unknown, names: ReadonlyArray<string>, where: string): JsonObject => {
+  must(isObject(value), MALFORMED, `The configuration's ${where} is not an object.`)
+  const missing = names.find((name) => !(name in value))
+  must(missing === undefined, MALFORMED, `The configuration's ${where} lacks ${missing}.`)
+  const unknown = Object.keys(value).find((name) => !names.includes(name))
+  must(
+    unknown === undefined,
+    MALFORMED,
+    `The configuration's ${where} has the unknown member ${JSON.stringify(unknown)}.`,
+  )
+  return value
+}
+
+const listIn = (value: unknown, where: string): ReadonlyArray<unknown> => {
+  must(Array.isArray(value), MALFORMED, `The configuration's ${where} is not a list.`)
+  return value
+}
+
+const textIn = (value: unknown, where: string): string => {
+  must(typeof value === "string", MALFORMED, `The configuration's ${where} is not text.`)
+  return value
+}
+
+const originIn = (value: unknown, where: string): string => {
+  const url = textIn(value, where)
+  must(URL.canParse(url), MALFORMED, `The configuration's ${where} is not a URL.`)
   return new URL(url).origin
 }
 
-/**
- * Checks the members that a policy restricts: `slots` (objects with `vendor` and `base_url`), `proxies` (URLs of outgoing
- * proxies) and `telemetry` (a URL or `null`). Throws an `EvidenceFailure`.
- */
-export const checkConfiguration = (bytes: Uint8Array, { configuration: allowed }: EvidencePolicy): void => {
-  const value = parsed(bytes)
-  must(isObject(value), MALFORMED, "The configuration is not an object.")
-  const { slots, proxies, telemetry } = value
-  must(Array.isArray(slots) && Array.isArray(proxies), MALFORMED, "The configuration needs slots and proxies.")
-  for (const slot of slots as ReadonlyArray<unknown>) {
-    must(isObject(slot) && typeof slot["vendor"] === "string", MALFORMED, "A slot needs a vendor.")
-    must(allowed.vendors.includes(slot["vendor"]), "configuration-vendor", "A slot's vendor is not in the policy.")
-    const origin = originIn(slot["base_url"])
-    must(allowed.origins.includes(origin), "configuration-origin", `The policy does not allow ${origin}.`)
+const checkSoftware = (configuration: JsonObject, { software }: AcceptedConfiguration): void => {
+  const version = textIn(configuration["software"], "software")
+  const digest = textIn(configuration["software_digest"], "software_digest")
+  const isKnown = software.some((each) => each.version === version && each.digest === digest)
+  must(isKnown, "configuration-software", `The policy does not know ${version} of digest ${digest}.`)
+}
+
+const checkProviders = (value: unknown, { origins, vendors }: AcceptedConfiguration): void => {
+  for (const each of listIn(value, "providers")) {
+    const provider = membersOf(each, ["slot", "vendor", "base_url", "sealed_pins"], "providers")
+    const vendor = textIn(provider["vendor"], "vendor")
+    must(vendors.includes(vendor), "configuration-vendor", `The policy does not allow the vendor ${vendor}.`)
+    const origin = originIn(provider["base_url"], "base_url")
+    must(origins.includes(origin), "configuration-origin", `The policy does not allow ${origin}.`)
   }
-  for (const proxy of proxies as ReadonlyArray<unknown>) {
-    const origin = originIn(proxy)
-    must(allowed.origins.includes(origin), "configuration-origin", `The policy does not allow the proxy ${origin}.`)
+}
+
+const checkProxies = (value: unknown, { origins }: AcceptedConfiguration): void => {
+  const { http, https } = membersOf(value, ["http", "https", "except"], "outgoing_proxies")
+  for (const proxy of [http, https]) {
+    if (proxy === null) continue
+    const origin = originIn(proxy, "outgoing_proxies")
+    must(origins.includes(origin), "configuration-proxy", `The policy does not allow the proxy ${origin}.`)
   }
-  must(telemetry !== undefined, MALFORMED, "The configuration does not say where telemetry goes.")
-  if (telemetry === null) return
-  const origin = originIn(telemetry)
-  const named = allowed.telemetry !== "none" && allowed.telemetry.includes(origin)
-  must(named, "configuration-telemetry", `The policy does not allow telemetry to ${origin}.`)
+}
+
+const checkTelemetry = (value: unknown, { telemetry }: AcceptedConfiguration): void => {
+  for (const each of listIn(value, "telemetry")) {
+    const origin = originIn(each, "telemetry")
+    const isNamed = telemetry !== "none" && telemetry.includes(origin)
+    must(isNamed, "configuration-telemetry", `The policy does not allow telemetry to ${origin}.`)
+  }
+}
+
+const checkNode = (value: unknown, { node }: AcceptedConfiguration): void => {
+  const { flags, version } = membersOf(value, ["version", "flags"], "node")
+  const isKnown = node.versions.includes(textIn(version, "version"))
+  must(isKnown, "configuration-node", "The policy does not allow this version of Node.")
+  const flag = listIn(flags, "flags").find((each) => !node.flags.includes(textIn(each, "flags")))
+  must(flag === undefined, "configuration-node", `The policy does not allow Node's option ${String(flag)}.`)
+}
+
+const MEMBERS = [
+  "software",
+  "software_digest",
+  "providers",
+  "extra_ca",
+  "outgoing_proxies",
+  "telemetry",
+  "asks_for_credentials",
+  "redis",
+  "node",
+  "key_storage",
+]
+
+/** Checks the I-JSON of docs/protocol/evidence.md ("Configuration"). Throws an `EvidenceFailure`. */
+export const checkConfiguration = (bytes: Uint8Array, allowed: AcceptedConfiguration): void => {
+  const configuration = membersOf(parsed(bytes), MEMBERS, "document")
+  checkSoftware(configuration, allowed)
+  checkProviders(configuration["providers"], allowed)
+  checkProxies(configuration["outgoing_proxies"], allowed)
+  checkTelemetry(configuration["telemetry"], allowed)
+  const { extra_ca: ca } = configuration
+  const isAllowedCa = ca === null || allowed.extra_ca.includes(textIn(ca, "extra_ca"))
+  must(isAllowedCa, "configuration-extra-ca", "The policy does not allow the extra certificate authorities.")
+  checkNode(configuration["node"], allowed)
+  const storage = textIn(configuration["key_storage"], "key_storage")
+  must(
+    allowed.key_storage.includes(storage),
+    "configuration-key-storage",
+    `The policy does not allow keys in ${storage}.`,
+  )
 }

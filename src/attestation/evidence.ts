@@ -18,12 +18,9 @@ export interface Evidence {
    */
   readonly report: Bytes
   /**
-   * UTF-8 JSON; absent for `confidential-space`.
-   * - `sev-snp`: `{"chain": [leaf, ASK or ASVK, ARK], "crl": …}`, each base64url of DER.
-   * - `tdx`: members as Intel's PCS v4 gives them: `pck_crl_issuer_chain`, `tcb_info_issuer_chain` and
-   *   `qe_identity_issuer_chain` (PEM), `root_ca_crl` and `pck_crl` (DER as hexadecimal), `tcb_info` and `qe_identity` (their
-   *   exact JSON as strings), `tcb_info_signature` and `qe_identity_signature` (hexadecimal).
-   * - `dstack`: the same members, `event_log` as dstack's `GetQuote` gives it (a string), and `app_compose`, the exact text.
+   * What the machine hands out beside its report. The vendors' collateral is fetched by the verifying side.
+   * - `sev-snp`: the host's certificate table (AMD 56421), if there is one.
+   * - `dstack`: UTF-8 JSON with `event_log` as dstack's `GetQuote` gives it (a string), and `app_compose`, the exact text.
    */
   readonly collateral?: Bytes
   /** From the client's nonce to the root that the report covers. */

@@ -33,6 +33,8 @@ interface AcceptedIntel {
   readonly statuses: ReadonlyArray<string>
   /** Advisories (INTEL-SA-…) that an accepted status may carry. */
   readonly advisories: ReadonlyArray<string>
+  /** ISO date, such as `2025-05-14`: the oldest accepted TCB level of platform, module and quoting enclave. Any if absent. */
+  readonly minimum_tcb_date?: string
 }
 
 export interface AcceptedTdx extends AcceptedIntel {
@@ -63,15 +65,30 @@ export interface AcceptedSpace {
 
 export type Accepted = AcceptedSnp | AcceptedTdx | AcceptedDstack | AcceptedSpace
 
+/** Allowed values of the attested configuration. */
+export interface AcceptedConfiguration {
+  /** Versions of the software with their digests, which are base64url of 32 bytes. At least one. */
+  readonly software: ReadonlyArray<{ readonly version: string; readonly digest: string }>
+  /** Origins of base URLs and outgoing proxies, such as `https://api.openai.com`. */
+  readonly origins: ReadonlyArray<string>
+  /** Titles of vendors, such as `OpenAI`. */
+  readonly vendors: ReadonlyArray<string>
+  /** `none`, or origins of telemetry endpoints. */
+  readonly telemetry: "none" | ReadonlyArray<string>
+  /** Base64url of the SHA-256 of files with extra certificate authorities; having none is always allowed. */
+  readonly extra_ca: ReadonlyArray<string>
+  readonly node: {
+    /** Such as `v26.0.0`. */
+    readonly versions: ReadonlyArray<string>
+    readonly flags: ReadonlyArray<string>
+  }
+  /** Places of session keys, such as `memory`. */
+  readonly key_storage: ReadonlyArray<string>
+}
+
 export interface EvidencePolicy {
   readonly accept: ReadonlyArray<Accepted>
-  readonly configuration: {
-    /** Allowed origins of base URLs, such as `https://api.openai.com`. */
-    readonly origins: ReadonlyArray<string>
-    readonly vendors: ReadonlyArray<string>
-    /** `none`, or the allowed origins of the telemetry endpoint. */
-    readonly telemetry: "none" | ReadonlyArray<string>
-  }
+  readonly configuration: AcceptedConfiguration
   readonly deny: {
     /** Chip ids (SEV-SNP, 64 bytes) and PPIDs (TDX), lower-case hexadecimal. */
     readonly chips: ReadonlyArray<string>

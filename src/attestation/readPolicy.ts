@@ -4,7 +4,13 @@ import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { EVIDENCE_FORMATS } from "../domain/protocol/evidence.ts"
 import { parseStatement } from "../domain/protocol/statement.ts"
 import { EvidenceFailure, must } from "./failure.ts"
-import { type Accepted, type EvidencePolicy, MAX_POLICY_BYTES, POLICY_TYPE } from "./policy.ts"
+import {
+  type Accepted,
+  type AcceptedConfiguration,
+  type EvidencePolicy,
+  MAX_POLICY_BYTES,
+  POLICY_TYPE,
+} from "./policy.ts"
 import { AMD_PRODUCTS } from "./roots.ts"
 
 const CODE = "policy-malformed"
@@ -76,6 +82,23 @@ const listIn = (value: unknown, where: string): ReadonlyArray<unknown> => {
   return value
 }
 
+const INTEL_MEMBERS = ["statuses", "advisories", "minimum_tcb_date"]
+
+const intelIn = (entry: JsonObject) => {
+  const { minimum_tcb_date: date } = entry
+  const isDate = date === undefined || (typeof date === "string" && /^\d{4}-\d\d-\d\d$/.test(date))
+  must(
+    isDate && (date === undefined || !Number.isNaN(Date.parse(date))),
+    CODE,
+    "The policy's minimum_tcb_date is no date.",
+  )
+  return {
+    statuses: textsIn(entry["statuses"], "statuses"),
+    advisories: textsIn(entry["advisories"], "advisories"),
+    ...(date === undefined ? {} : { minimum_tcb_date: date }),
+  }
+}
+
 const readers: {
   readonly [F in Accepted["format"]]: (entry: JsonObject) => Extract<Accepted, { readonly format: F }>
 } = {
@@ -96,24 +119,22 @@ const readers: {
     }
   },
   tdx: (entry) => {
-    knows(entry, ["format", "measurements", "statuses", "advisories"], "entry of tdx")
+    knows(entry, ["format", "measurements", ...INTEL_MEMBERS], "entry of tdx")
     return {
       format: "tdx",
       measurements: listIn(entry["measurements"], "measurements").map((each) =>
         registersIn(each, [...REGISTERS, "rtmr3"]),
       ),
-      statuses: textsIn(entry["statuses"], "statuses"),
-      advisories: textsIn(entry["advisories"], "advisories"),
+      ...intelIn(entry),
     }
   },
   dstack: (entry) => {
-    knows(entry, ["format", "measurements", "compose_hashes", "statuses", "advisories"], "entry of dstack")
+    knows(entry, ["format", "measurements", "compose_hashes", ...INTEL_MEMBERS], "entry of dstack")
     return {
       format: "dstack",
       measurements: listIn(entry["measurements"], "measurements").map((each) => registersIn(each, REGISTERS)),
       compose_hashes: textsIn(entry["compose_hashes"], "compose_hashes", HEX[32]),
-      statuses: textsIn(entry["statuses"], "statuses"),
-      advisories: textsIn(entry["advisories"], "advisories"),
+      ...intelIn(entry),
     }
   },
   "confidential-space": (entry) => {
@@ -142,25 +163,58 @@ const entryIn = (value: unknown): Accepted => {
   return readers[format](entry)
 }
 
+const HASH = /^[\w-]{43}$/
+
+const softwareIn = (value: unknown): AcceptedConfiguration["software"] => {
+  const list = listIn(value, "software")
+  must(list.length > 0, CODE, "The policy's software must name a version.")
+  return list.map((each) => {
+    const entry = objectIn(each, "software")
+    knows(entry, ["version", "digest"], "software")
+    const { version, digest } = entry
+    const isNamed = typeof version === "string" && typeof digest === "string" && HASH.test(digest)
+    must(isNamed, CODE, "The policy's software needs versions and their digests.")
+    return { version, digest }
+  })
+}
+
+const originsIn = (value: unknown, where: string): ReadonlyArray<string> => {
+  const origins = textsIn(value, where)
+  const wrong = origins.find((each) => !URL.canParse(each) || new URL(each).origin !== each)
+  must(wrong === undefined, CODE, `The policy's ${where} has ${JSON.stringify(wrong)}, which is not an origin.`)
+  return origins
+}
+
+const configurationIn = (value: unknown): AcceptedConfiguration => {
+  const configuration = objectIn(value, "configuration")
+  const names = ["software", "origins", "vendors", "telemetry", "extra_ca", "node", "key_storage"]
+  knows(configuration, names, "configuration")
+  const node = objectIn(configuration["node"], "node")
+  knows(node, ["versions", "flags"], "node")
+  const { telemetry } = configuration
+  return {
+    software: softwareIn(configuration["software"]),
+    origins: originsIn(configuration["origins"], "origins"),
+    vendors: textsIn(configuration["vendors"], "vendors"),
+    telemetry: telemetry === "none" ? telemetry : originsIn(telemetry, "telemetry"),
+    extra_ca: textsIn(configuration["extra_ca"], "extra_ca", HASH),
+    node: { versions: textsIn(node["versions"], "versions"), flags: textsIn(node["flags"], "flags") },
+    key_storage: textsIn(configuration["key_storage"], "key_storage"),
+  }
+}
+
 /** Decodes the claims of a policy. Throws `policy-malformed` at unknown members, too: a misspelt rule must not be lost. */
 export const decodePolicy = (claims: unknown): EvidencePolicy => {
   const policy = objectIn(claims, "claims")
   knows(policy, ["accept", "configuration", "deny", "expires"], "claims")
-  const configuration = objectIn(policy["configuration"], "configuration")
-  knows(configuration, ["origins", "vendors", "telemetry"], "configuration")
   const deny = objectIn(policy["deny"], "deny")
   knows(deny, ["chips", "kids"], "deny")
   const { expires } = policy
   must(typeof expires === "number" && Number.isSafeInteger(expires), CODE, "The policy needs expires, in seconds.")
-  const { telemetry } = configuration
   return {
     accept: listIn(policy["accept"], "accept").map(entryIn),
-    configuration: {
-      origins: textsIn(configuration["origins"], "origins"),
-      vendors: textsIn(configuration["vendors"], "vendors"),
-      telemetry: telemetry === "none" ? telemetry : textsIn(telemetry, "telemetry"),
-    },
-    deny: { chips: textsIn(deny["chips"], "chips", /^[0-9a-f]+$/), kids: textsIn(deny["kids"], "kids", /^[\w-]{43}$/) },
+    configuration: configurationIn(policy["configuration"]),
+    deny: { chips: textsIn(deny["chips"], "chips", /^[0-9a-f]+$/), kids: textsIn(deny["kids"], "kids", HASH) },
     expires,
   }
 }

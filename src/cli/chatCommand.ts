@@ -9,6 +9,7 @@ import { explained, STARTS_OVER, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
 import { givenOf, jsonFlag, optionalFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
+import { policyFlags, policyFrom } from "./attest/policyFlags.ts"
 import { withHelp } from "./help/Guide.ts"
 import { printable, printableJson } from "./printable.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
@@ -50,6 +51,7 @@ export const chatCommand = Command.make(
     proxy: proxyFlag,
     pin: pinsFlag,
     trustOnFirstUse: trustOnFirstUseFlag,
+    ...policyFlags,
     credentialFile: credentialFileFlag,
     api: Flag.Literals("api", CHAT_APIS).pipe(
       Flag.withDescription("API to use; a provider of the proxy must speak it (default chat.completions)"),
@@ -75,6 +77,7 @@ export const chatCommand = Command.make(
       baseUrl: proxy,
       pins,
       trustOnFirstUse: input.trustOnFirstUse,
+      ...(yield* policyFrom(input)),
       ...(yield* credentialFrom(input.credentialFile)),
     })
     const conversation = new Conversation(client, {
@@ -98,7 +101,7 @@ export const chatCommand = Command.make(
 verified, and shows the provider, the model and the tokens used.
 
 At a terminal it chats: Ctrl-C stops an answer; a second Ctrl-C, Ctrl-D or /exit leaves. With a prompt, or with standard
-input from elsewhere, it asks once. It needs a pin or --trust-on-first-use. For a proxy on this machine, the key in this folder is the pin.`,
+input from elsewhere, it asks once. It needs a pin, a policy or --trust-on-first-use. For a proxy on this machine, the key in this folder is the pin.`,
     examples: [
       ['sealgate chat "What is HPKE?"', "Ask the proxy that runs from this folder"],
       ["sealgate chat --proxy https://proxy.example.com --pin <pin>", "Chat through another proxy"],

@@ -3,6 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { SOFTWARE } from "../domain/operations/software.ts"
+import { attestCommand } from "./attestCommand.ts"
 import { chatCommand } from "./chatCommand.ts"
 import { conformanceCommand } from "./conformanceCommand.ts"
 import { connectCommand } from "./connectCommand.ts"
@@ -58,7 +59,7 @@ agents that check each other's answers.`,
     { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand, modelsCommand] },
     {
       group: "KEYS AND CHECKS OF A PROXY",
-      commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, callerKeyCommand],
+      commands: [doctorCommand, verifyCommand, attestCommand, pinCommand, keygenCommand, callerKeyCommand],
     },
     {
       group: "CLIENTS OF A GATEWAY",

@@ -18,6 +18,7 @@ import {
   trustOnFirstUseFlag,
 } from "./flags.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
+import { policyFlags, policyFrom } from "./attest/policyFlags.ts"
 import { SERVER_EXITS, withHelp } from "./help/Guide.ts"
 
 const LOOPBACK = "127.0.0.1"
@@ -26,6 +27,7 @@ const flags = {
   proxy: proxyFlag,
   pin: pinsFlag,
   trustOnFirstUse: trustOnFirstUseFlag,
+  ...policyFlags,
   credentialFile: credentialFileFlag,
   host: hostFlag(LOOPBACK),
   port: portFlag(String(DEFAULT_CONNECTOR_PORT)),
@@ -42,8 +44,8 @@ const flags = {
   receipts: optionalFlag(
     "receipts",
     "folder",
-    "Folder for the signed statements of each answer, one file each, for `sealgate verify`; prompts and answers are not " +
-      "included (default: nothing is kept)",
+    "Folder for the signed statements of each answer, one file each, for `sealgate verify`, with --policy also the " +
+      "evidence of the code; prompts and answers are not included (default: nothing is kept)",
     Schema.String,
   ),
   evidence: switchFlag(
@@ -99,13 +101,14 @@ export const connectCommand = Command.make(
         pins,
         trustOnFirstUse: input.trustOnFirstUse,
         release: input.release,
+        ...(yield* policyFrom(input)),
         ...(yield* credentialFrom(input.credentialFile)),
         ...givenOf({ provider: input.provider }),
       },
       ...(Option.isNone(input.receipts)
         ? {}
         : { receipts: { folder: input.receipts.value, evidence: input.evidence } }),
-      ...(pins.length > 0 ? {} : { onVerified: trusting() }),
+      ...(pins.length > 0 || !input.trustOnFirstUse ? {} : { onVerified: trusting() }),
     }
     const logging = {
       logLevel: Option.getOrElse(input.logLevel, () => "info" as const),
@@ -122,7 +125,7 @@ such as coding agents. It seals every request to a proxy and verifies every answ
 Responses, Embeddings, Messages and the list of models. Requests that cannot be sealed are refused, never passed on.
 API keys that programs send are ignored.
 
-It needs a pin or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
+It needs a pin, a policy or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
     examples: [
       ["sealgate connect --proxy https://proxy.example.com --pin <pin>", "On port 8787 of this machine"],
       [

@@ -1,4 +1,4 @@
-import { Console, Effect } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import { CommandFailed } from "./CommandFailed.ts"
 import { credentialFileFlag, ENVIRONMENT } from "./credential.ts"
@@ -6,6 +6,7 @@ import { type Finding, isWell } from "./doctor/Finding.ts"
 import { jsonFlag, optionalFlag, pinsFlag, proxyFlag, switchFlag } from "./flags.ts"
 import { UrlText } from "../layers/config/codecs.ts"
 import { proxyAndPins, trustedProxy } from "./settings/proxyAddress.ts"
+import { policyFlags, rulesFrom } from "./attest/policyFlags.ts"
 import { caFlag } from "./inputFile.ts"
 import { withHelp } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
@@ -32,6 +33,7 @@ export const doctorCommand = Command.make(
   {
     proxy: proxyFlag,
     pin: pinsFlag,
+    ...policyFlags,
     ca: caFlag,
     operator: optionalFlag(
       "operator",
@@ -44,9 +46,11 @@ export const doctorCommand = Command.make(
     json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
-    const { pins, proxy } = yield* input.call ? trustedProxy({ ...input, trustOnFirstUse: false }) : proxyAndPins(input)
+    const { pins, proxy } = yield* input.call
+      ? trustedProxy({ ...input, trustOnFirstUse: false, policy: Option.none() })
+      : proxyAndPins(input)
     const { examineDeployment } = yield* Effect.promise(() => import("./doctor/examineDeployment.ts"))
-    const findings = yield* examineDeployment({ ...input, proxy, pins })
+    const findings = yield* examineDeployment({ ...input, proxy, pins, rules: yield* rulesFrom(input) })
     const well = isWell(findings)
     yield* Console.log(
       input.json
@@ -60,7 +64,7 @@ export const doctorCommand = Command.make(
     summary: "Examine a deployment of the proxy",
     description: `Checks a running proxy from a client's side and says what to fix, for operators and for clients whose requests fail:
 address, reachability, certificate, pin, signature of the session offer, clocks, readiness of providers, storage of
-keys, limits. --operator adds what only the operator may see. It begins one session and sends no prompt, except with
+keys, limits. --policy checks the evidence of the code too, and warns of what expires. --operator adds what only the operator may see. It begins one session and sends no prompt, except with
 --call: then each provider gets one tiny request.`,
     examples: [
       ["sealgate doctor --proxy https://proxy.example.com --pin <pin>", "Before going live"],

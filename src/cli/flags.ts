@@ -20,7 +20,8 @@ export const optionalFlag = <A>(name: string, metavar: string, description: stri
 
 export const isPin = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
-const PinText = parsed(
+/** The id of a key, which is its thumbprint. */
+export const PinText = parsed(
   Schema.String,
   (text) => (isPin(text) ? text : undefined),
   "43 characters of A-Z a-z 0-9 _ -, as `sealgate pin` prints them",
@@ -43,12 +44,15 @@ export const pinsFlag = Flag.String("pin").pipe(
   Flag.atLeast(0),
 )
 
+/** Flags whose value is the id of a key. */
+const OF_KEYS: ReadonlySet<string | undefined> = new Set(["--pin", "--policy-signer"])
+
 /** Rewrites `--pin -x…` to `--pin=-x…`: one pin in 64 begins with a dash and would be parsed as a flag. */
 export const joinPins = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
   args.flatMap((arg, i) => {
     const next = args[i + 1]
-    if (arg === "--pin" && next !== undefined && isPin(next)) return [`--pin=${next}`]
-    return i > 0 && args[i - 1] === "--pin" && isPin(arg) ? [] : [arg]
+    if (OF_KEYS.has(arg) && next !== undefined && isPin(next)) return [`${arg}=${next}`]
+    return i > 0 && OF_KEYS.has(args[i - 1]) && isPin(arg) ? [] : [arg]
   })
 
 /** Rewrites `sealgate help chat` to `sealgate chat --help`. */

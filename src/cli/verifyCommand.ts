@@ -6,6 +6,8 @@ import { fromUtf8 } from "../domain/bytes/bytes.ts"
 import { parseIJson } from "../domain/json/iJson.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, optionalFlag, pinsFlag } from "./flags.ts"
+import { codeSentence } from "./attest/describeCode.ts"
+import { policyFlags, rulesFrom } from "./attest/policyFlags.ts"
 import { readInput } from "./inputFile.ts"
 import { folderPin } from "./settings/proxyAddress.ts"
 import { withHelp } from "./help/Guide.ts"
@@ -53,6 +55,17 @@ const readKeys = Effect.fnUntraced(function* (source: string) {
   return set["keys"] as ReadonlyArray<unknown>
 })
 
+/** The code that held the key `kid`. Without a policy, the code is said and not judged. */
+const codeIn = Effect.fnUntraced(function* (path: string, kid: string, input: Parameters<typeof rulesFrom>[0]) {
+  const { proveKept, readKept, rulesOf } = yield* Effect.promise(() => import("./attest/prove.ts"))
+  const kept = yield* readKept(yield* readText(path), path)
+  const rules = (yield* rulesFrom(input)) ?? (yield* rulesOf(kept, [], Number.MAX_SAFE_INTEGER))
+  const code = yield* proveKept(kept, rules)
+  if (code.kid === kid) return code
+  const message = `${path} is evidence of the key ${code.kid}, but the statement was signed by ${kid}.`
+  return yield* new CommandFailed({ message, exitCode: 1 })
+})
+
 const orNotGenuine = (json: boolean) =>
   Effect.catchIf(isSealgateError, (error) =>
     Effect.andThen(
@@ -80,6 +93,13 @@ export const verifyCommand = Command.make(
       "Public keys (JWKS), if the file has none: a file, or a URL such as the proxy's /v1/keys",
       Schema.String,
     ),
+    evidence: optionalFlag(
+      "evidence",
+      "file",
+      "Kept evidence of the code (code-….json of `connect --receipts`): say also which code held the key that signed",
+      Schema.String,
+    ),
+    ...policyFlags,
     json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
@@ -91,9 +111,19 @@ export const verifyCommand = Command.make(
     const pins = input.pin.length > 0 || (given.length > 0 && !fromUrl) ? input.pin : yield* folderPin
     const trust = yield* trustFor(evidence, pins, fromUrl ? [] : given)
     const verified = yield* check(evidence, trust).pipe(orNotGenuine(input.json))
-    yield* Console.log(
-      input.json ? printableJson({ valid: true, kind: kindOf(verified), ...verified }) : explain(verified),
-    )
+    const code = Option.isNone(input.evidence) ? undefined : yield* codeIn(input.evidence.value, verified.kid, input)
+    if (input.json) {
+      const { kept: _, ...proven } = code ?? { kept: undefined }
+      return yield* Console.log(
+        printableJson({
+          valid: true,
+          kind: kindOf(verified),
+          ...verified,
+          ...(code === undefined ? {} : { code: proven }),
+        }),
+      )
+    }
+    yield* Console.log([explain(verified), ...(code === undefined ? [] : [`  ${codeSentence(code)}`])].join("\n"))
   }),
 ).pipe(
   withHelp({
@@ -110,6 +140,7 @@ given with --keys is trusted, or else the key of the proxy in this folder.`,
         "sealgate verify stream.txt --pin <pin> \\\n    --keys https://proxy.example.com/v1/keys",
         "A stream recorded on the path, with its proof",
       ],
+      ["sealgate verify receipt.json --pin <pin> --evidence code-….json", "Which code held the key that signed?"],
       ["sealgate verify exchange.json --keys keys.json --json", "For programs"],
     ],
     exits: {

@@ -1,4 +1,5 @@
 /** The errors of the client, each with a stable `code` to switch on. */
+import type { EvidenceFailureCode } from "../attestation/failure.ts"
 import type { JsonObject } from "../domain/json/json.ts"
 import type { Problem } from "../domain/problems/problemTypes.ts"
 import type { ReceiptClaims } from "../domain/protocol/statement.ts"
@@ -6,6 +7,7 @@ import type { ReceiptClaims } from "../domain/protocol/statement.ts"
 export type SealgateErrorCode =
   | "no-pins"
   | "pin-mismatch"
+  | "evidence-refused"
   | "key-missing"
   | "tampered"
   | "stream-truncated"
@@ -34,7 +36,7 @@ export class NoPins extends SealgateError {
   override readonly mayHaveBeenServed = false
   constructor() {
     super(
-      "No pins: give the proxy's attestation key id (kid) as `pins`, or set trustOnFirstUse to accept the first one.",
+      "No pins: give the proxy's attestation key id (kid) as `pins`, or a `policy`, or set trustOnFirstUse to accept the first one.",
     )
   }
 }
@@ -62,6 +64,26 @@ export class PinMismatch extends SealgateError {
     )
     this.pins = pins
     this.kid = kid
+  }
+}
+
+/** Why evidence was refused: a code of the verifiers, or one of these. */
+export type EvidenceRefusal =
+  | EvidenceFailureCode
+  | "no-evidence"
+  | "kid-differs"
+  | "configuration-differs"
+  | "evidence-expired"
+
+/** The proxy's evidence of its code is missing, stale, wrong or against the policy; or the policy itself is. Nothing was sealed. */
+export class EvidenceRefused extends SealgateError {
+  override readonly name = "EvidenceRefused"
+  readonly code = "evidence-refused"
+  override readonly mayHaveBeenServed = false
+  readonly reason: EvidenceRefusal
+  constructor(reason: EvidenceRefusal, message: string) {
+    super(`The proof of the code behind the proxy's key fails (${reason}). ${message}`)
+    this.reason = reason
   }
 }
 

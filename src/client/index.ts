@@ -8,6 +8,7 @@ export type { ProofClaims, PublicJwk, ReceiptClaims } from "../domain/protocol/s
 export type { ApiName } from "../domain/upstream/apis.ts"
 export { accumulate } from "../domain/chat/chatStream.ts"
 export * from "./errors.ts"
+export type { Policy, ProvenCode } from "./attestation/Policy.ts"
 export type { VerifiedFrame } from "./sealed/ResponseOpener.ts"
 export {
   type Fetch,

@@ -1,9 +1,7 @@
-/** Binding of evidence to key, configuration and nonces, and the policy that judges it. */
+/** Binding of evidence to key, configuration and nonces. */
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { bindingOf, rootOf } from "../../src/attestation/binding.ts"
-import { EvidenceFailure } from "../../src/attestation/failure.ts"
-import { decodePolicy } from "../../src/attestation/readPolicy.ts"
 import { NonceTree } from "../../src/services/evidence/NonceTree.ts"
 
 const sha256 = (...parts: ReadonlyArray<Uint8Array>) =>
@@ -34,47 +32,4 @@ describe("binding", () => {
     assert.isUndefined(rootOf(first, { ...path, hashes: path.hashes.slice(1) }))
     assert.isUndefined(rootOf(first, { ...path, index: 7 }))
   })
-})
-
-describe("policy", () => {
-  const policy = {
-    accept: [
-      {
-        format: "sev-snp",
-        measurements: ["00".repeat(48)],
-        products: ["Genoa"],
-        minimum_tcb: { bootloader: 1, tee: 0, snp: 2, microcode: 3 },
-      },
-    ],
-    configuration: { origins: ["https://api.openai.com"], vendors: ["openai"], telemetry: "none" },
-    deny: { chips: [], kids: [] },
-    expires: 1,
-  }
-  const codeOf = (claims: unknown): string => {
-    try {
-      decodePolicy(claims)
-      return "decoded"
-    } catch (error) {
-      if (error instanceof EvidenceFailure) return error.code
-      throw error
-    }
-  }
-  const [entry] = policy.accept
-
-  it("decodes", () => assert.strictEqual(codeOf(policy), "decoded"))
-
-  const wrong: Readonly<Record<string, unknown>> = {
-    "an unknown member": { ...policy, root: "" },
-    "an unknown member of an entry": { ...policy, accept: [{ ...entry, debug: true }] },
-    "an unknown format": { ...policy, accept: [{ ...entry, format: "sev" }] },
-    "an unknown product": { ...policy, accept: [{ ...entry, products: ["Rome"] }] },
-    "a short measurement": { ...policy, accept: [{ ...entry, measurements: ["00"] }] },
-    "no code at all": { ...policy, accept: [{ ...entry, measurements: undefined }] },
-    "no expiry": { ...policy, expires: undefined },
-    "no deny": { ...policy, deny: undefined },
-    "text as claims": "policy",
-  }
-  for (const [name, claims] of Object.entries(wrong)) {
-    it(`rejects ${name}`, () => assert.strictEqual(codeOf(claims), "policy-malformed"))
-  }
 })

@@ -1,11 +1,13 @@
 /** TDX and dstack evidence from real machines, at a time when its collateral was current. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { EvidenceFailure } from "../../src/attestation/failure.ts"
+import { decodeCollateral } from "../../src/attestation/collateral.ts"
 import type { AcceptedTdx } from "../../src/attestation/policy.ts"
+import { utf8 } from "../../src/domain/bytes/bytes.ts"
 import { PINNED_ROOTS } from "../../src/attestation/roots.ts"
 import { checkEventLog } from "../../src/attestation/tdx/dstack.ts"
 import { readQuote } from "../../src/attestation/tdx/quote.ts"
+import { codeOf } from "./support/codeOf.ts"
 import { verifyQuote, verifyTdx } from "../../src/attestation/tdx/verify.ts"
 
 const sample = (name: string) => readFileSync(`test/attestation/samples/${name}`)
@@ -33,7 +35,6 @@ const checkOf = (changes: Changes = {}) => ({
     kid: new Uint8Array(32),
     configuration: new Uint8Array(),
     report: bytes(changes.quote ?? QUOTE),
-    collateral: bytes(JSON.stringify({ ...COLLATERAL, ...changes.collateral })),
     path: { index: 0, size: 1, hashes: [] },
   },
   accepted: [
@@ -43,17 +44,12 @@ const checkOf = (changes: Changes = {}) => ({
   now: changes.now ?? NOW,
   roots: { ...PINNED_ROOTS, intel: changes.intel ?? PINNED_ROOTS.intel },
 })
-const verified = (changes: Changes = {}) => verifyQuote(checkOf(changes))
-
-const codeOf = (run: () => unknown): string => {
-  try {
-    run()
-    return "verified"
-  } catch (error) {
-    if (error instanceof EvidenceFailure) return error.code
-    throw error
-  }
+const collateralOf = ({ collateral }: Changes = {}) => {
+  const decoded = decodeCollateral({ kind: "intel", ...COLLATERAL, ...collateral })
+  if (decoded.kind !== "intel") throw new Error("another kind")
+  return decoded
 }
+const verified = (changes: Changes = {}) => verifyQuote(checkOf(changes), collateralOf(changes))
 
 const flipped = (data: Buffer, at: number, mask = 1): Buffer => {
   const copy = Buffer.from(data)
@@ -79,14 +75,6 @@ describe("TDX", () => {
   })
 
   it("reads a v5 quote", () => assert.strictEqual(readQuote(sample("tdx-v5.quote")).body.serviceTd?.length, 48))
-
-  it("refuses a flipped byte anywhere in a quote", () => {
-    const passed: Array<number> = []
-    for (let at = 0; at < QUOTE.length; at += 13) {
-      if (codeOf(() => verified({ quote: flipped(QUOTE, at) })) === "verified") passed.push(at)
-    }
-    assert.deepStrictEqual(passed, [])
-  })
 
   const cases: ReadonlyArray<readonly [string, string, Changes]> = [
     ["a debug guest", "debug-enabled", { quote: sample("tdx-v4-debug.quote") }],
@@ -114,7 +102,7 @@ describe("TDX", () => {
     ["a changed QE identity", "collateral-signature", { collateral: { qe_identity: `${member("qe_identity")} ` } }],
     [
       "a QE identity in place of TCB info",
-      "collateral-malformed",
+      "collateral-kind",
       { collateral: { tcb_info: member("qe_identity"), tcb_info_signature: member("qe_identity_signature") } },
     ],
     ["a changed root list", "crl-signature", { collateral: { root_ca_crl: otherHex(member("root_ca_crl")) } }],
@@ -124,7 +112,7 @@ describe("TDX", () => {
     ["a chain that is not PEM", "certificate-malformed", { collateral: { tcb_info_issuer_chain: "x" } }],
     [
       "another signer's collateral",
-      "collateral-signature",
+      "collateral-signer",
       { collateral: { tcb_info_issuer_chain: member("pck_crl_issuer_chain") } },
     ],
   ]
@@ -139,7 +127,7 @@ describe("TDX", () => {
   it("refuses a genuine quote that carries another binding", () => {
     const check = { ...checkOf(), binding: new Uint8Array(32) }
     assert.strictEqual(
-      codeOf(() => verifyTdx(check)),
+      codeOf(() => verifyTdx(check, collateralOf())),
       "binding-differs",
     )
   })
@@ -157,7 +145,8 @@ describe("dstack", () => {
     sample("dstack-quote-report.json").toString(),
   )
   const rtmr = readQuote(Buffer.from(dstack.quote, "hex")).body.rtmr[3]
-  const check = (log: string) => codeOf(() => checkEventLog({ event_log: log, app_compose: "" }, rtmr))
+  const check = (log: string) =>
+    codeOf(() => checkEventLog(utf8(JSON.stringify({ event_log: log, app_compose: "" })), rtmr))
   const events: ReadonlyArray<Readonly<Record<string, unknown>>> = JSON.parse(dstack.event_log)
   const changed = (change: (event: Readonly<Record<string, unknown>>) => unknown) =>
     JSON.stringify(events.map((event) => (event["event"] === "compose-hash" ? change(event) : event)))

@@ -1,12 +1,9 @@
 /** Colour is for terminals, each stream by itself. */
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { run } from "../support/processes.ts"
 import { startProxy } from "../support/proxy.ts"
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const AS_TERMINAL = new URL("./asTerminal.ts", import.meta.url).pathname
 const ESCAPE = "\u001b["

@@ -1,14 +1,11 @@
 /** Exit codes of commands that a signal ends: what is not done never looks as if it were. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { answering } from "../support/answering.ts"
 import { run } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const PIN = "A".repeat(43)
 

@@ -5,11 +5,8 @@ import { existsSync, openSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const PRINTS_MUCH = new URL("./printsMuch.ts", import.meta.url).pathname
 /** A device that is always full. */

@@ -1,11 +1,8 @@
 /** What signals do to a program that runs until it gets one. */
 import { setTimeout } from "node:timers/promises"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { run, type Running } from "../support/processes.ts"
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const SLOW_TO_CLOSE = new URL("./slowToClose.ts", import.meta.url).pathname
 

@@ -12,7 +12,8 @@ import { runCases, type Tester } from "../../src/conformance/client/runCases.ts"
 import { specification } from "../support/protocol/pages.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 import { CLIENT_WEAKNESSES } from "./support/clientWeaknesses.ts"
-import { haveCryptography, pythonTester } from "./support/pythonTester.ts"
+import { haveCryptography } from "../support/pythonCryptography.ts"
+import { pythonTester } from "./support/pythonTester.ts"
 import { bundleWeakened } from "./support/weakened.ts"
 
 /** Rules for clients that no case tries: each case gives the client a pin. */

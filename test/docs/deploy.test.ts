@@ -2,7 +2,7 @@
 import { execFile, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect } from "effect"
 import { OVERTIME } from "../../src/cli/runUntilSignal.ts"
 import { gatewaySettings } from "../../src/layers/config/gatewaySettings.ts"
@@ -11,9 +11,6 @@ import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import { SECRET } from "../support/gateway.ts"
 import { run, runProxy } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const linesOf = (path: string): ReadonlyArray<string> =>
   readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")

@@ -117,6 +117,11 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/reference/conformance.md sh 2": "client.py stands for the reader's own client; CI runs the kit against ours",
   "docs/reference/conformance.md sh 3": "it serves until it is stopped; CI runs the kit against ours",
   "docs/how-to/app.md sh 1": "npm run test:docs installs the packed packages",
+  "docs/how-to/attestation.md sh 2": "needs a confidential machine; test/cli/attest.test.ts runs them with a stand-in",
+  "docs/how-to/attestation.md sh 3": "needs a confidential machine; test/cli/attest.test.ts runs them with a stand-in",
+  "docs/how-to/attestation.md sh 4": "needs a confidential machine; test/cli/attest.test.ts runs them with a stand-in",
+  "docs/how-to/attestation.md ts 1":
+    "needs a confidential machine; test/integration/ProvenCode.test.ts uses the same calls",
   "docs/how-to/backup.md sh 1": "needs the shell of SQLite; the tests of back-ups run it",
   "docs/how-to/backup.md sh 2": "needs the programs of Postgres in the server's version; the tests of back-ups run it",
   "docs/how-to/compose.md sh 1": "needs Docker",

@@ -2,19 +2,19 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Layer, Logger, Redacted } from "effect"
+import { ConfigProvider, Duration, Effect, Redacted } from "effect"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
 import { bindingInput, leafInput } from "../../src/domain/protocol/evidence.ts"
 import { parseStatement } from "../../src/domain/protocol/statement.ts"
 import { sessionClaimsFrom } from "../../src/client/verification/claims.ts"
 import { evidenceChecks } from "../../src/conformance/proxy/checks/evidence.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
-import { EvidenceProcess } from "../../src/layers/evidence/EvidenceMode.ts"
+import type { EvidenceProcess } from "../../src/layers/evidence/EvidenceMode.ts"
 import { mustBeMeasured } from "../../src/layers/evidence/evidenceRefusals.ts"
 import { proxyRules, proxySettings } from "../../src/layers/config/proxySettings.ts"
 import { decodeSettings } from "../../src/layers/config/Setting.ts"
-import { EvidencePlaces } from "../../src/services/evidence/EvidenceSource.ts"
 import { sha256 } from "../../src/services/sealing/sha256.ts"
+import { MEASURED, startEvidenceProxy } from "../support/evidence/evidenceProxy.ts"
 import {
   configfs,
   confidentialSpaceAnswers,
@@ -24,35 +24,12 @@ import {
   tokenFor,
 } from "../support/evidence/standIns.ts"
 import { readCddl } from "../support/grammar/cddl.ts"
-import { type ProxyOptions, startProxy, temporaryFolder } from "../support/proxy.ts"
+import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { INIT, jsonOf, post } from "../support/sealing.ts"
 
 const bytesIn = (text: unknown): Buffer<ArrayBuffer> => Buffer.from(String(text), "base64url")
 
 const NONCE = encodeBase64Url(sha256(utf8("a nonce")))
-
-const MEASURED = { env: {}, execArgv: ["--disable-sigusr1"] }
-
-/** Starts a proxy in evidence mode whose sources are below `folder`. */
-const startIn = (
-  folder: string,
-  settings: ProxyOptions["settings"],
-  files: ReturnType<typeof configfs> = configfs("none", 0),
-) =>
-  startProxy({
-    ...(settings === undefined ? {} : { settings }),
-    services: Layer.mergeAll(
-      Logger.layer([]),
-      Layer.succeed(EvidencePlaces, {
-        dstackSocket: join(folder, "dstack.sock"),
-        tsmFolder: join(folder, "tsm"),
-        // Of each function's forms, the source uses the one that the stand-in has.
-        files: files as unknown as (typeof EvidencePlaces.Service)["files"],
-        confidentialSpaceSocket: join(folder, "tee.sock"),
-      }),
-      Layer.succeed(EvidenceProcess, MEASURED),
-    ),
-  })
 
 const evidenceOf = (url: string, nonce = NONCE) =>
   Effect.promise(async () => {
@@ -91,7 +68,7 @@ describe("evidence mode", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* socketServer(join(folder, "dstack.sock"), dstackAnswers)
-      const { kid, url } = yield* startIn(folder, { attest: "dstack" })
+      const { kid, url } = yield* startEvidenceProxy(folder, { attest: "dstack" })
       const { body, status } = yield* evidenceOf(url)
       assert.deepStrictEqual([status, body["format"], body["kid"]], [200, "dstack", kid])
       const report = Buffer.from(String(body["report"]), "base64url")
@@ -101,7 +78,7 @@ describe("evidence mode", () => {
       assert.deepStrictEqual(collateral, { event_log: "[]", app_compose: "{}" })
       const { configuration } = yield* sessionClaims(url)
       assert.strictEqual(configuration, encodeBase64Url(sha256(bytesIn(body["configuration"]))))
-      assert.strictEqual((yield* startIn(folder, { attest: "dstack" })).kid, kid)
+      assert.strictEqual((yield* startEvidenceProxy(folder, { attest: "dstack" })).kid, kid)
     }),
   )
 
@@ -109,11 +86,11 @@ describe("evidence mode", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* socketServer(join(folder, "tee.sock"), confidentialSpaceAnswers)
-      const { kid, url } = yield* startIn(folder, { attest: "confidential-space" })
+      const { kid, url } = yield* startEvidenceProxy(folder, { attest: "confidential-space" })
       const { body } = yield* evidenceOf(url)
       const token = Buffer.from(String(body["report"]), "base64url").toString()
       assert.strictEqual(token, tokenFor(encodeBase64Url(bindingOf(kid, body["configuration"]))))
-      assert.notStrictEqual((yield* startIn(folder, { attest: "confidential-space" })).kid, kid)
+      assert.notStrictEqual((yield* startEvidenceProxy(folder, { attest: "confidential-space" })).kid, kid)
     }),
   )
 
@@ -130,7 +107,7 @@ describe("evidence mode", () => {
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
         yield* socketServer(join(folder, "dstack.sock"), answers)
-        const { url } = yield* startIn(folder, { attest: "dstack" })
+        const { url } = yield* startEvidenceProxy(folder, { attest: "dstack" })
         const { body, status } = yield* evidenceOf(url)
         assert.deepStrictEqual([status, body["code"]], [503, "evidence-unavailable"])
         assert.isUndefined(body["report"])
@@ -141,7 +118,7 @@ describe("evidence mode", () => {
   it.live("answers 503 when Confidential Space gives two nonces or another one, or its socket is dead", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const { url } = yield* startIn(folder, { attest: "confidential-space" })
+      const { url } = yield* startEvidenceProxy(folder, { attest: "confidential-space" })
       assert.strictEqual((yield* evidenceOf(url)).status, 503)
       let nonces: unknown = "another"
       yield* socketServer(join(folder, "tee.sock"), {
@@ -160,7 +137,7 @@ describe("evidence mode", () => {
     it.live(`binds the report of ${provider}, and passes the kit's checks of evidence`, () =>
       Effect.gen(function* () {
         const files = configfs(provider, at)
-        const { kid, url } = yield* startIn(yield* temporaryFolder, { attest: "tsm" }, files)
+        const { kid, url } = yield* startEvidenceProxy(yield* temporaryFolder, { attest: "tsm" }, files)
         const { body } = yield* evidenceOf(url)
         assert.strictEqual(body["format"], format)
         const report = Buffer.from(String(body["report"]), "base64url")
@@ -184,7 +161,7 @@ describe("evidence mode", () => {
   ] as const) {
     it.live(`answers 503 when the kernel gives ${what}`, () =>
       Effect.gen(function* () {
-        const { url } = yield* startIn(yield* temporaryFolder, { attest: "tsm" }, files)
+        const { url } = yield* startEvidenceProxy(yield* temporaryFolder, { attest: "tsm" }, files)
         assert.strictEqual((yield* evidenceOf(url)).status, 503)
         assert.strictEqual(files.entries.size, 0)
       }),
@@ -193,7 +170,7 @@ describe("evidence mode", () => {
 
   it.live("answers as the grammar says", () =>
     Effect.gen(function* () {
-      const { url } = yield* startIn(yield* temporaryFolder, { attest: "tsm" }, configfs("tdx_guest", 568))
+      const { url } = yield* startEvidenceProxy(yield* temporaryFolder, { attest: "tsm" }, configfs("tdx_guest", 568))
       const cddl = readCddl(readFileSync("docs/protocol/sealed.cddl", "utf8"))
       assert.isUndefined(cddl.fault("evidence-request", { nonce: NONCE }))
       assert.isUndefined(cddl.fault("evidence-answer", (yield* evidenceOf(url)).body))
@@ -220,7 +197,7 @@ describe("evidence mode", () => {
         httpsProxy: Redacted.make("http://me:canary@proxy.example:3128"),
         otlpEndpoint: new URL("https://otel.example"),
       } as const
-      const { url } = yield* startIn(folder, settings)
+      const { url } = yield* startEvidenceProxy(folder, settings)
       const text = bytesIn((yield* evidenceOf(url)).body["configuration"]).toString()
       assert.notInclude(text, "canary")
       const configuration = JSON.parse(text) as Record<string, unknown>
@@ -229,7 +206,10 @@ describe("evidence mode", () => {
       assert.include(text, '"https":"http://proxy.example:3128/"')
       assert.include(text, '"flags":["--disable-sigusr1"]')
       assert.match(String(configuration["software_digest"]), /^[\w-]{43}$/)
-      const other = yield* startIn(folder, { ...settings, provider1BaseUrl: new URL("https://evil.example/v1") })
+      const other = yield* startEvidenceProxy(folder, {
+        ...settings,
+        provider1BaseUrl: new URL("https://evil.example/v1"),
+      })
       assert.notStrictEqual((yield* sessionClaims(other.url)).configuration, (yield* sessionClaims(url)).configuration)
     }),
   )

@@ -9,7 +9,9 @@ import { run, sealgate } from "../support/cli.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { ATTACKS } from "../../src/web/proxy/intruder.ts"
 import { X25519 } from "../../src/domain/protocol/suites.ts"
-import { behind, startProxy } from "../support/proxy.ts"
+import { startEvidenceProxy } from "../support/evidence/evidenceProxy.ts"
+import { configfs } from "../support/evidence/standIns.ts"
+import { behind, startProxy, temporaryFolder } from "../support/proxy.ts"
 import { INIT } from "../support/sealing.ts"
 
 const OTHER_PIN = "A".repeat(43)
@@ -467,6 +469,45 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           assert.deepStrictEqual(complaints, [])
         })
       }
+    }),
+  )
+
+  it.live("shows evidence of the code, says what it did not check, and refuses evidence of something else", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startEvidenceProxy(yield* temporaryFolder, { attest: "tsm" }, configfs("tdx_guest", 568))
+      const plain = yield* startProxy()
+      const { complaints, page } = yield* openPage({ viewport: PHONE })
+      const { page: other } = yield* openPage()
+      yield* Effect.promise(async () => {
+        const askAt = async ({ kid, url }: { readonly kid: string; readonly url: string }) => {
+          await page.goto("about:blank")
+          await page.goto(`${url}/console#pin=${kid}`)
+          await page.getByText("Which code runs there").click()
+          await page.getByRole("button", { name: "Ask for evidence" }).click()
+        }
+        await askAt(proxy)
+        await page.getByText("○ Shown, not verified").waitFor()
+        await page.getByText("Not checked, because browsers cannot").waitFor()
+        await says(page.getByLabel("Configuration"), '"software_digest"')
+        assert.deepStrictEqual(await accessibilityViolations(page), [])
+        await soon(async () =>
+          assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), PHONE.width),
+        )
+        assert.deepStrictEqual(complaints, [])
+        await page.route("**/v1/evidence", async (route) => {
+          const answer: object = await (await route.fetch()).json()
+          await route.fulfill({ json: { ...answer, configuration: "e30" } })
+        })
+        await askAt(proxy)
+        await page.getByText("✕ Not about this key, configuration and question").waitFor()
+        await page.unroute("**/v1/evidence")
+        await other.goto(`${proxy.url}/console#pin=${OTHER_PIN}`)
+        await other.getByText("Which code runs there").click()
+        await other.getByRole("button", { name: "Ask for evidence" }).click()
+        await other.getByText("✕ Evidence of another key than the pinned one").waitFor()
+        await askAt(plain)
+        await page.getByText("This proxy shows no evidence").waitFor()
+      })
     }),
   )
 

@@ -98,5 +98,5 @@ export const productIn = ({ bytes }: SnpReport): AmdProduct | undefined => {
   const [family = 0, model = 0] = bytes.subarray(0x188)
   if (family === 0x19 && model < 0x10) return "Milan"
   if (family === 0x19 && (model < 0x20 || (model >= 0xa0 && model < 0xb0))) return "Genoa"
-  return family === 0x1a && model < 0x20 ? "Turin" : undefined
+  return family === 0x1a && model < 0x12 ? "Turin" : undefined
 }

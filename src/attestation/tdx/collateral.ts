@@ -1,20 +1,16 @@
 /** Intel's collateral (PCS API v4): TCB info and QE identity, signed JSON, and the shape of TCB levels. */
 import { verify } from "node:crypto"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import type { IntelCollateral, IntelDocument } from "../collateral.ts"
 import { must } from "../failure.ts"
-import { type Certificate, certificatesInPem, checkChain } from "../x509/certificate.ts"
+import { certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
 import { checkRevocation } from "../x509/crl.ts"
 
 export interface TdxCollateral {
   readonly tcbInfo: JsonObject
   readonly qeIdentity: JsonObject
-  readonly pckCrl: Uint8Array
-  readonly pckCrlIssuer: Certificate
-  readonly rootCrl: Uint8Array
   /** Earliest end of both documents and their certificates, in seconds. */
   readonly until: number
-  /** dstack's additions. */
-  readonly members: JsonObject
 }
 
 const MALFORMED = "collateral-malformed"
@@ -49,64 +45,45 @@ export const objectsIn = (object: JsonObject, name: string): ReadonlyArray<JsonO
   return value
 }
 
-const INTEL_TCB_SIGNER = "CN=Intel SGX TCB Signing"
+const INTEL_TCB_SIGNER = "Intel SGX TCB Signing"
 
-/** Decodes and verifies collateral. Throws an `EvidenceFailure`. */
-export const readCollateral = (bytes: Uint8Array | undefined, root: string, now: number): TdxCollateral => {
-  const members = bytes === undefined ? undefined : parseJson(Buffer.from(bytes).toString())
-  must(isObject(members), MALFORMED, "The collateral is not a JSON object.")
-  const rootCrl = hexIn(members, "root_ca_crl")
-  const documentIn = (name: "tcb_info" | "qe_identity", id: string, version: number) => {
-    const chain = certificatesInPem(textIn(members, `${name}_issuer_chain`))
-    const [signer, authority] = chain
-    must(
-      chain.length === 2 && signer !== undefined && authority !== undefined,
-      "chain-length",
-      "The signer's chain needs two certificates.",
-    )
-    const chainUntil = checkChain(chain, root, now)
-    must(
-      signer.x509.subject.split("\n").includes(INTEL_TCB_SIGNER),
-      "collateral-signature",
-      "The collateral has another signer.",
-    )
-    const crlUntil = checkRevocation(rootCrl, authority, [signer], now)
-    const text = textIn(members, name)
-    const key = { key: signer.publicKey, dsaEncoding: "ieee-p1363" } as const
-    const valid = verify("sha256", Buffer.from(text), key, hexIn(members, `${name}_signature`))
-    must(valid, "collateral-signature", `The signature of ${name} is wrong.`)
-    const document = parseJson(text)
-    must(isObject(document), MALFORMED, `The collateral's ${name} is not an object.`)
-    must(
-      document["id"] === id && document["version"] === version,
-      MALFORMED,
-      `The collateral's ${name} is of another kind.`,
-    )
-    const [from, until] = ["issueDate", "nextUpdate"].map((date) => Date.parse(textIn(document, date)) / 1000)
-    must(
-      from !== undefined && until !== undefined && from <= now && now < until,
-      "collateral-expired",
-      `The collateral's ${name} is not valid at this time.`,
-    )
-    return { document, until: Math.min(until, chainUntil, crlUntil) }
-  }
-  const tcb = documentIn("tcb_info", "TDX", 3)
-  const qe = documentIn("qe_identity", "TD_QE", 2)
-  const issuers = certificatesInPem(textIn(members, "pck_crl_issuer_chain"))
-  const [pckCrlIssuer] = issuers
+/** One signed document, of the given kind and current, from Intel's TCB signer. */
+const readDocument = (
+  { text, signature, issuerChain }: IntelDocument,
+  expected: { readonly id: string; readonly version: number },
+  { rootCrl, root, now }: { readonly rootCrl: Uint8Array; readonly root: string; readonly now: number },
+): { readonly document: JsonObject; readonly until: number } => {
+  const { id, version } = expected
+  const chain = certificatesInPem(issuerChain)
+  const [signer, authority] = chain
   must(
-    issuers.length === 2 && pckCrlIssuer !== undefined,
+    chain.length === 2 && signer !== undefined && authority !== undefined,
     "chain-length",
-    "The PCK list's chain needs two certificates.",
+    "The signer's chain needs two certificates.",
   )
-  checkChain(issuers, root, now)
-  return {
-    tcbInfo: tcb.document,
-    qeIdentity: qe.document,
-    pckCrl: hexIn(members, "pck_crl"),
-    pckCrlIssuer,
-    rootCrl,
-    until: Math.min(tcb.until, qe.until),
-    members,
-  }
+  const chainUntil = checkChain(chain, root, now)
+  must(nameOf(signer) === INTEL_TCB_SIGNER, "collateral-signer", "The collateral has another signer.")
+  const crlUntil = checkRevocation(rootCrl, authority, [signer], now)
+  const key = { key: signer.publicKey, dsaEncoding: "ieee-p1363" } as const
+  const valid = verify("sha256", Buffer.from(text), key, signature)
+  must(valid, "collateral-signature", `The signature of ${id} is wrong.`)
+  const document = parseJson(text)
+  must(isObject(document), MALFORMED, `The collateral's ${id} is not an object.`)
+  const isExpected = document["id"] === id && document["version"] === version
+  must(isExpected, "collateral-kind", `The collateral's ${id} is of another kind.`)
+  const [from, until] = ["issueDate", "nextUpdate"].map((date) => Date.parse(textIn(document, date)) / 1000)
+  must(
+    from !== undefined && until !== undefined && from <= now && now < until,
+    "collateral-expired",
+    `The collateral's ${id} is not valid at this time.`,
+  )
+  return { document, until: Math.min(until, chainUntil, crlUntil) }
+}
+
+/** Verifies collateral against the pinned root. Throws an `EvidenceFailure`. */
+export const readCollateral = (collateral: IntelCollateral, root: string, now: number): TdxCollateral => {
+  const context = { rootCrl: collateral.rootCrl, root, now }
+  const tcb = readDocument(collateral.tcbInfo, { id: "TDX", version: 3 }, context)
+  const qe = readDocument(collateral.qeIdentity, { id: "TD_QE", version: 2 }, context)
+  return { tcbInfo: tcb.document, qeIdentity: qe.document, until: Math.min(tcb.until, qe.until) }
 }

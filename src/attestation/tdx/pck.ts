@@ -26,6 +26,13 @@ const pairsIn = (bytes: Uint8Array): ReadonlyMap<string, Uint8Array> =>
     }),
   )
 
+/** Names of the authorities that issue PCK certificates, and how Intel's service calls them. */
+export const PCK_AUTHORITIES = {
+  "Intel SGX PCK Platform CA": "platform",
+  "Intel SGX PCK Processor CA": "processor",
+} as const
+export const isPckAuthority = (name: string): name is keyof typeof PCK_AUTHORITIES => name in PCK_AUTHORITIES
+
 /** Throws `certificate-malformed` if an extension is missing. */
 export const pckFactsOf = ({ extensions }: Certificate): PckFacts => {
   const bytes = extensions.get(OID)

@@ -5,33 +5,36 @@ import { hexIn, numberIn, objectIn, objectsIn } from "./collateral.ts"
 import type { PckFacts } from "./pck.ts"
 import type { TdReport } from "./quote.ts"
 
-export interface TcbStatus {
+export interface TcbLevel {
   readonly status: string
   readonly advisories: ReadonlyArray<string>
+  /** Milliseconds since the epoch: the level has all fixes up to this date. */
+  readonly date: number
 }
 
-const statusOf = (level: JsonObject): TcbStatus => {
-  const { tcbStatus, advisoryIDs = [] } = level
+const levelOf = (level: JsonObject): TcbLevel => {
+  const { tcbStatus, tcbDate, advisoryIDs = [] } = level
+  const date = typeof tcbDate === "string" ? Date.parse(tcbDate) : Number.NaN
   const isText = (value: unknown): value is string => typeof value === "string"
   must(
-    isText(tcbStatus) && Array.isArray(advisoryIDs) && advisoryIDs.every(isText),
+    isText(tcbStatus) && Array.isArray(advisoryIDs) && advisoryIDs.every(isText) && !Number.isNaN(date),
     "collateral-malformed",
-    "A TCB level has no status.",
+    "A TCB level has no status or date.",
   )
-  return { status: tcbStatus, advisories: advisoryIDs }
+  return { status: tcbStatus, advisories: advisoryIDs, date }
 }
 
 const masked = (value: Uint8Array, mask: Uint8Array): string =>
   Buffer.from(value.map((byte, i) => byte & (mask[i] ?? 0))).toString("hex")
 
-/** The status of the first level that `has` reaches; levels go from new to old. */
-const byVersion = (levels: ReadonlyArray<JsonObject>, version: number): TcbStatus | undefined => {
+/** The first level that `has` reaches; levels go from new to old. */
+const byVersion = (levels: ReadonlyArray<JsonObject>, version: number): TcbLevel | undefined => {
   const level = levels.find((each) => numberIn(objectIn(each, "tcb"), "isvsvn") <= version)
-  return level === undefined ? undefined : statusOf(level)
+  return level === undefined ? undefined : levelOf(level)
 }
 
-/** Platform status: certificate and report reach all components of a level. */
-export const platformStatus = (info: JsonObject, pck: PckFacts, report: TdReport): TcbStatus => {
+/** Platform: certificate and report reach all components of a level. */
+export const platformLevel = (info: JsonObject, pck: PckFacts, report: TdReport): TcbLevel => {
   const [, moduleVersion = 0] = report.tcbSvn
   // The module's own versions are checked by its identity from TDX 1.5 on.
   const first = moduleVersion > 0 ? 2 : 0
@@ -46,11 +49,11 @@ export const platformStatus = (info: JsonObject, pck: PckFacts, report: TdReport
   }
   const level = objectsIn(info, "tcbLevels").find((each) => reaches(objectIn(each, "tcb")))
   must(level !== undefined, "tdx-tcb-level", "The platform reaches no TCB level of Intel.")
-  return statusOf(level)
+  return levelOf(level)
 }
 
 /** Signer, attributes and version of the TDX module. */
-export const moduleStatus = (info: JsonObject, report: TdReport): TcbStatus | undefined => {
+export const moduleLevel = (info: JsonObject, report: TdReport): TcbLevel | undefined => {
   const [version = 0, major = 0] = report.tcbSvn
   const id = `TDX_${major.toString(16).toUpperCase().padStart(2, "0")}`
   const identity =
@@ -61,9 +64,11 @@ export const moduleStatus = (info: JsonObject, report: TdReport): TcbStatus | un
     "tdx-module-signer",
     "The TDX module has another signer.",
   )
-  const same =
+  const isSame =
     masked(report.moduleAttributes, hexIn(identity, "attributesMask")) === hexIn(identity, "attributes").toString("hex")
-  must(same, "tdx-module-attributes", "The TDX module has other attributes.")
+  // Intel's library wants them zero beside equal ("4.1.2.4.11.2").
+  const isPlain = report.moduleAttributes.every((byte) => byte === 0)
+  must(isSame && isPlain, "tdx-module-attributes", "The TDX module has other attributes.")
   if (major === 0) return undefined
   const status = byVersion(objectsIn(identity, "tcbLevels"), version)
   must(status !== undefined, "tdx-module-tcb", "The TDX module reaches no TCB level of Intel.")
@@ -71,7 +76,7 @@ export const moduleStatus = (info: JsonObject, report: TdReport): TcbStatus | un
 }
 
 /** Identity and version of the quoting enclave, from its SGX report (Intel SDM, REPORT). */
-export const qeStatus = (identity: JsonObject, report: Buffer): TcbStatus => {
+export const qeLevel = (identity: JsonObject, report: Buffer): TcbLevel => {
   const same =
     masked(report.subarray(16, 20), hexIn(identity, "miscselectMask")) ===
       hexIn(identity, "miscselect").toString("hex") &&

@@ -1,17 +1,17 @@
 /** Verifies TDX evidence (Intel TDX DCAP quoting library API; PCS API v4). */
 import { createPublicKey, type KeyObject, verify } from "node:crypto"
-import { equalBytes } from "../../domain/bytes/bytes.ts"
 import { isReportData, sha256 } from "../binding.ts"
-import { must } from "../failure.ts"
+import type { IntelCollateral } from "../collateral.ts"
+import { EvidenceFailure, must } from "../failure.ts"
 import type { FormatCheck, FormatFacts } from "../format.ts"
 import type { AcceptedDstack, AcceptedTdx, TdxMeasurement } from "../policy.ts"
-import { certificatesInPem, checkChain, sameCertificate } from "../x509/certificate.ts"
+import { certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
 import { checkRevocation } from "../x509/crl.ts"
 import { checkEventLog } from "./dstack.ts"
 import { readCollateral } from "./collateral.ts"
-import { type PckFacts, pckFactsOf } from "./pck.ts"
+import { isPckAuthority, type PckFacts, pckFactsOf } from "./pck.ts"
 import { readQuote, type TdReport, type TdxQuote } from "./quote.ts"
-import { moduleStatus, platformStatus, qeStatus, type TcbStatus } from "./tcb.ts"
+import { moduleLevel, platformLevel, qeLevel, type TcbLevel } from "./tcb.ts"
 
 const SEPT_VE_DISABLE = 1 << 28
 const MIGRATABLE = 1 << 29
@@ -61,25 +61,54 @@ const checkPlatform = (info: Readonly<Record<string, unknown>>, pck: PckFacts): 
   must(info["pceId"] === pck.pceId.toUpperCase(), "tdx-pce-id", "The TCB info is for another PCE.")
 }
 
-const allows = ({ statuses, advisories }: AcceptedTdx | AcceptedDstack, found: ReadonlyArray<TcbStatus>): void => {
-  for (const { status, advisories: open } of found) {
-    must(
-      status !== "Revoked" && statuses.includes(status),
-      "tdx-tcb-status",
-      `The policy does not accept the status ${status}.`,
-    )
+type Entry = AcceptedTdx | AcceptedDstack
+
+/** Refuses what the entry does not accept of the levels of platform, module and quoting enclave. */
+const checkLevels = (
+  { statuses, advisories, minimum_tcb_date: oldest }: Entry,
+  found: ReadonlyArray<TcbLevel>,
+): void => {
+  for (const { status, advisories: open, date } of found) {
+    const isNamed = status !== "Revoked" && statuses.includes(status)
+    must(isNamed, "tdx-tcb-status", `The policy does not accept the status ${status}.`)
     const unknown = open.find((each) => !advisories.includes(each))
     must(unknown === undefined, "tdx-advisory", `The policy does not accept ${unknown}.`)
+    const isRecent = oldest === undefined || date >= Date.parse(oldest)
+    must(isRecent, "tdx-tcb-date", `The policy wants a TCB of ${oldest} or later.`)
   }
+}
+
+/** Throws the last entry's failure unless one accepts the levels. */
+const checkAnyLevels = (entries: ReadonlyArray<Entry>, found: ReadonlyArray<TcbLevel>): void => {
+  const failures: Array<EvidenceFailure> = []
+  for (const entry of entries) {
+    try {
+      return checkLevels(entry, found)
+    } catch (error) {
+      if (!(error instanceof EvidenceFailure)) throw error
+      failures.push(error)
+    }
+  }
+  throw failures.at(-1) ?? new EvidenceFailure("measurement-unknown", "The policy does not know these measurements.")
 }
 
 const isMeasured = ({ mrtd, rtmr }: TdReport, each: TdxMeasurement): boolean =>
   each.mrtd === mrtd && each.rtmr0 === rtmr[0] && each.rtmr1 === rtmr[1] && each.rtmr2 === rtmr[2]
 
+const knows = (entry: Entry, body: TdReport, compose: string | undefined): boolean =>
+  entry.format === "tdx"
+    ? entry.measurements.some((one) => isMeasured(body, one) && one.rtmr3 === body.rtmr[3])
+    : entry.measurements.some((one) => isMeasured(body, one)) &&
+      compose !== undefined &&
+      entry.compose_hashes.includes(compose)
+
 type TdxCheck = FormatCheck<AcceptedTdx> | FormatCheck<AcceptedDstack>
 
 /** Checks everything but the binding. Throws an `EvidenceFailure` at the first check that fails. */
-export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { readonly reportData: Buffer } => {
+export const verifyQuote = (
+  check: Omit<TdxCheck, "binding">,
+  intel: IntelCollateral,
+): FormatFacts & { readonly reportData: Buffer } => {
   const { evidence, deny, now, roots } = check
   const quote = readQuote(evidence.report)
   const { body } = quote
@@ -92,37 +121,28 @@ export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { r
     "The PCK chain needs three certificates.",
   )
   const until = checkChain(chain, roots.intel, now)
+  const isPck = nameOf(leaf) === "Intel SGX PCK Certificate" && isPckAuthority(nameOf(authority))
+  must(isPck, "tdx-pck-chain", "The quote's chain is not one of PCK certificates.")
   const pck = pckFactsOf(leaf)
   checkSignatures(quote, leaf.publicKey)
   must(!deny.chips.includes(pck.ppid), "chip-denied", "The policy denies this platform.")
-  const collateral = readCollateral(evidence.collateral, roots.intel, now)
-  must(
-    sameCertificate(authority, collateral.pckCrlIssuer) ||
-      equalBytes(authority.subject, collateral.pckCrlIssuer.subject),
-    "tdx-pck-chain",
-    "The revocation list is of another authority.",
-  )
+  const collateral = readCollateral(intel, roots.intel, now)
   const ends = [
-    checkRevocation(collateral.rootCrl, root, [authority], now),
-    checkRevocation(collateral.pckCrl, authority, [leaf], now),
+    checkRevocation(intel.rootCrl, root, [authority], now),
+    checkRevocation(intel.pckCrl, authority, [leaf], now),
   ]
   checkPlatform(collateral.tcbInfo, pck)
-  const statuses = [
-    qeStatus(collateral.qeIdentity, quote.qeReport),
-    platformStatus(collateral.tcbInfo, pck, body),
-    moduleStatus(collateral.tcbInfo, body),
-  ].filter((status) => status !== undefined)
-  const compose = evidence.format === "dstack" ? checkEventLog(collateral.members, body.rtmr[3]) : undefined
-  const entries: ReadonlyArray<AcceptedTdx | AcceptedDstack> = check.accepted
-  const entry = entries.find((each) =>
-    each.format === "tdx"
-      ? each.measurements.some((one) => isMeasured(body, one) && one.rtmr3 === body.rtmr[3])
-      : each.measurements.some((one) => isMeasured(body, one)) &&
-        compose !== undefined &&
-        each.compose_hashes.includes(compose),
+  const levels = [
+    qeLevel(collateral.qeIdentity, quote.qeReport),
+    platformLevel(collateral.tcbInfo, pck, body),
+    moduleLevel(collateral.tcbInfo, body),
+  ].filter((level) => level !== undefined)
+  const compose = evidence.format === "dstack" ? checkEventLog(evidence.collateral, body.rtmr[3]) : undefined
+  const entries: ReadonlyArray<Entry> = check.accepted
+  checkAnyLevels(
+    entries.filter((entry) => knows(entry, body, compose)),
+    levels,
   )
-  must(entry !== undefined, "measurement-unknown", "The policy does not know these measurements.")
-  allows(entry, statuses)
   return {
     reportData: body.reportData,
     measurement: compose ?? body.mrtd,
@@ -133,8 +153,8 @@ export const verifyQuote = (check: Omit<TdxCheck, "binding">): FormatFacts & { r
 }
 
 /** Checks a quote of either format, and that it carries the binding. Throws an `EvidenceFailure`. */
-export const verifyTdx = (check: TdxCheck): FormatFacts => {
-  const { reportData, ...facts } = verifyQuote(check)
+export const verifyTdx = (check: TdxCheck, collateral: IntelCollateral): FormatFacts => {
+  const { reportData, ...facts } = verifyQuote(check, collateral)
   const bound = isReportData(reportData, check.binding)
   must(bound, "binding-differs", "The quote covers another key, configuration or nonce.")
   return facts

@@ -1,6 +1,5 @@
 /** Certificates and chains (RFC 5280 §6), with signatures by Node's crypto. */
 import { type KeyObject, X509Certificate } from "node:crypto"
-import { equalBytes } from "../../domain/bytes/bytes.ts"
 import { sha256 } from "../binding.ts"
 import { EvidenceFailure, must } from "../failure.ts"
 import { integerOf, oidOf, sequenceIn, TAG, valuesIn } from "./der.ts"
@@ -11,8 +10,9 @@ export interface Certificate {
   readonly publicKey: KeyObject
   /** Lower-case hexadecimal without leading zeros. */
   readonly serial: string
-  /** DER of the name. */
+  /** DER of the names. */
   readonly subject: Uint8Array
+  readonly issuer: Uint8Array
   /** Values by object identifier. */
   readonly extensions: ReadonlyMap<string, Uint8Array>
   /** Seconds since the epoch. */
@@ -25,8 +25,11 @@ const EXTENSIONS = 0xa3
 const VERSION = 0xa0
 
 /** Critical extensions that the chain check, or Node, understands. */
-const UNDERSTOOD = new Set(["2.5.29.19", "2.5.29.15"])
+const BASIC_CONSTRAINTS = "2.5.29.19"
+const KEY_USAGE = "2.5.29.15"
+const UNDERSTOOD = new Set([BASIC_CONSTRAINTS, KEY_USAGE])
 
+/** Lower-case hexadecimal without leading zeros. */
 export const serialOf = (content: Uint8Array): string => Buffer.from(content).toString("hex").replace(/^0+/, "")
 
 /** Node decodes the key only on access. */
@@ -44,8 +47,9 @@ export const certificateOf = (der: Uint8Array): Certificate => {
   const { x509, publicKey } = opened(der)
   const [tbs] = sequenceIn(der, MALFORMED)
   const fields = valuesIn(tbs?.content ?? new Uint8Array(), MALFORMED).filter(({ tag }) => tag !== VERSION)
-  const [serial, , , , subject] = fields
-  must(serial?.tag === TAG.integer && subject !== undefined, MALFORMED, "A certificate is malformed.")
+  const [serial, , issuer, , subject] = fields
+  const isWhole = serial?.tag === TAG.integer && issuer !== undefined && subject !== undefined
+  must(isWhole, MALFORMED, "A certificate is malformed.")
   const extensions = new Map<string, Uint8Array>()
   const list = fields.find(({ tag }) => tag === EXTENSIONS)
   for (const extension of list === undefined ? [] : sequenceIn(list.content, MALFORMED)) {
@@ -64,10 +68,17 @@ export const certificateOf = (der: Uint8Array): Certificate => {
     publicKey,
     serial: serialOf(serial.content),
     subject: subject.raw,
+    issuer: issuer.raw,
     extensions,
     from: x509.validFromDate.getTime() / 1000,
     until: x509.validToDate.getTime() / 1000,
   }
+}
+
+/** The common name, if there is exactly one; else the empty text. */
+export const nameOf = ({ x509 }: Certificate): string => {
+  const [name, more] = x509.subject.split("\n").filter((line) => line.startsWith("CN="))
+  return name === undefined || more !== undefined ? "" : name.slice("CN=".length)
 }
 
 const LINE = /.{1,64}/g
@@ -87,6 +98,31 @@ export const certificatesInPem = (text: string): ReadonlyArray<Certificate> => {
   return ders.map(certificateOf)
 }
 
+/** Bits of the first byte of a KeyUsage (RFC 5280 §4.2.1.3). */
+const USAGES = { certificates: 0x04, revocationLists: 0x02 } as const
+
+/** Whether the key may sign certificates or revocation lists; without the extension, it may. */
+export const maySign = ({ extensions }: Certificate, usage: keyof typeof USAGES): boolean => {
+  const bits = extensions.get(KEY_USAGE)
+  if (bits === undefined) return true
+  const [value] = valuesIn(bits, MALFORMED)
+  return value?.tag === TAG.bits && ((value.content[1] ?? 0) & USAGES[usage]) !== 0
+}
+
+/** How many authorities may come below this one (pathLenConstraint, RFC 5280 §4.2.1.9). */
+const pathLengthOf = ({ extensions }: Certificate): number => {
+  const constraints = sequenceIn(extensions.get(BASIC_CONSTRAINTS) ?? NO_CONSTRAINTS, MALFORMED)
+  const length = constraints.find(({ tag }) => tag === TAG.integer)
+  return length === undefined ? Number.POSITIVE_INFINITY : integerOf(length.content)
+}
+const NO_CONSTRAINTS = Uint8Array.of(TAG.sequence, 0)
+
+const checkAuthority = (authority: Certificate, below: number): void => {
+  must(maySign(authority, "certificates"), "chain-key-usage", "An issuer's key may not sign certificates.")
+  must(authority.x509.ca, "chain-not-authority", "An issuer in the chain is not an authority.")
+  must(below <= pathLengthOf(authority), "chain-path-length", "An issuer may not have an authority below it.")
+}
+
 /**
  * Checks `chain`, from leaf to root, against the SHA-256 of a pinned root. Returns the earliest end of validity, in seconds.
  * The root in `chain` only saves a copy: any other one fails with `chain-root`.
@@ -98,9 +134,9 @@ export const checkChain = (chain: ReadonlyArray<Certificate>, pinned: string | u
     "chain-root",
     "The chain does not lead to the pinned root.",
   )
+  for (const [i, authority] of chain.slice(1).entries()) checkAuthority(authority, i)
   for (const [i, certificate] of chain.entries()) {
     const issuer = chain[i + 1] ?? root
-    must(issuer.x509.ca, "chain-not-authority", "An issuer in the chain is not an authority.")
     must(certificate.x509.checkIssued(issuer.x509), "chain-signature", "A certificate names another issuer.")
     must(certificate.x509.verify(issuer.publicKey), "chain-signature", "A certificate's signature is wrong.")
     must(
@@ -111,7 +147,3 @@ export const checkChain = (chain: ReadonlyArray<Certificate>, pinned: string | u
   }
   return Math.min(...chain.map(({ until }) => until))
 }
-
-/** Whether the same certificate. */
-export const sameCertificate = (a: Certificate | undefined, b: Certificate | undefined): boolean =>
-  a !== undefined && b !== undefined && equalBytes(a.der, b.der)

@@ -2,8 +2,8 @@
 import { constants, type KeyObject, verify } from "node:crypto"
 import { equalBytes } from "../../domain/bytes/bytes.ts"
 import { must } from "../failure.ts"
-import { type Certificate, serialOf } from "./certificate.ts"
-import { integerOf, oidOf, sequenceIn, TAG, timeOf, valuesIn } from "./der.ts"
+import { type Certificate, maySign, serialOf } from "./certificate.ts"
+import { type DerValue, integerOf, oidOf, sequenceIn, TAG, timeOf, valuesIn } from "./der.ts"
 
 const MALFORMED = "crl-malformed"
 const NONE = new Uint8Array()
@@ -17,9 +17,24 @@ const verifiers: Readonly<Record<string, (data: Uint8Array, key: KeyObject, sign
     verify("sha384", data, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 48 }, signature),
 }
 
+/** A critical extension restricts the list's scope, or names another issuer of an entry; so none is accepted. */
+const mustBeUncritical = (extensions: ReadonlyArray<DerValue>): void => {
+  for (const extension of extensions) {
+    const isPlain = valuesIn(extension.content, MALFORMED).length === 2
+    must(isPlain, "crl-critical-extension", "The revocation list has a critical extension.")
+  }
+}
+
+const revokedSerial = (entry: DerValue): string => {
+  const [serial, , extensions] = valuesIn(entry.content, MALFORMED)
+  must(serial?.tag === TAG.integer, MALFORMED, "An entry of the revocation list is malformed.")
+  if (extensions !== undefined) mustBeUncritical(valuesIn(extensions.content, MALFORMED))
+  return serialOf(serial.content)
+}
+
 /**
- * Checks a list in DER against its issuer, and that it revokes none of `certificates`. Returns its next update, in seconds. A
- * critical extension would restrict the list's scope, so none is accepted.
+ * Checks a list in DER against its issuer, and that it revokes none of `certificates` that this issuer signed. Returns its
+ * next update, in seconds. Throws an `EvidenceFailure`.
  */
 export const checkRevocation = (
   der: Uint8Array,
@@ -42,6 +57,7 @@ export const checkRevocation = (
   must(version?.tag === TAG.integer && integerOf(version.content) === 1, MALFORMED, "The revocation list is not v2.")
   must(inner !== undefined && equalBytes(inner.raw, algorithm.raw), MALFORMED, "The list names two algorithms.")
   must(name !== undefined && equalBytes(name.raw, issuer.subject), "crl-issuer", "The list is another issuer's.")
+  must(maySign(issuer, "revocationLists"), "crl-key-usage", "The issuer's key may not sign revocation lists.")
   const check = verifiers[oidOf(valuesIn(algorithm.content, MALFORMED)[0]?.content ?? NONE)]
   must(
     check !== undefined && check(tbs.raw, issuer.publicKey, bits.content.subarray(1)),
@@ -55,11 +71,10 @@ export const checkRevocation = (
     "The revocation list is not valid at this time.",
   )
   const extensions = fields.find(({ tag }) => tag === EXTENSIONS)
-  for (const extension of extensions === undefined ? [] : sequenceIn(extensions.content, MALFORMED)) {
-    must(valuesIn(extension.content, MALFORMED).length === 2, MALFORMED, "The list has a critical extension.")
-  }
+  if (extensions !== undefined) mustBeUncritical(sequenceIn(extensions.content, MALFORMED))
   const list = fields[5]?.tag === TAG.sequence ? valuesIn(fields[5].content, MALFORMED) : []
-  const revoked = new Set(list.map((entry) => serialOf(valuesIn(entry.content, MALFORMED)[0]?.content ?? NONE)))
-  must(!certificates.some(({ serial }) => revoked.has(serial)), "certificate-revoked", "A certificate is revoked.")
+  const revoked = new Set(list.map(revokedSerial))
+  const ours = certificates.filter((certificate) => equalBytes(certificate.issuer, issuer.subject))
+  must(!ours.some(({ serial }) => revoked.has(serial)), "certificate-revoked", "A certificate is revoked.")
   return next
 }

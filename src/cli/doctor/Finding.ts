@@ -8,6 +8,7 @@ export interface Finding {
     | "session"
     | "suite"
     | "pin"
+    | "evidence"
     | "clock"
     | "ready"
     | "providers"

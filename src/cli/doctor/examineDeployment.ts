@@ -6,6 +6,8 @@ import { unusable } from "../CommandFailed.ts"
 import { readCa } from "../inputFile.ts"
 import { credentialFrom } from "../credential.ts"
 import { examineCalls } from "./examineCalls.ts"
+import type { EvidencePolicy } from "../../attestation/policy.ts"
+import { examineEvidence } from "./examineEvidence.ts"
 import { examineReadiness } from "./examineReadiness.ts"
 import { examineSession } from "./examineSession.ts"
 import { examineTransport } from "./examineTransport.ts"
@@ -15,6 +17,8 @@ import { asBase } from "./probe.ts"
 interface Deployment {
   readonly proxy: URL
   readonly pins: ReadonlyArray<string>
+  /** Rules of a policy that the proxy's evidence must meet. */
+  readonly rules: EvidencePolicy | undefined
   /** A PEM file of certificate authorities to trust. */
   readonly ca: Option.Option<string>
   /** URL of the operator's listener. */
@@ -43,6 +47,7 @@ export const examineDeployment = Effect.fn(function* (given: Deployment) {
   const { findings, isSealgate, reached } = yield* examineTransport(proxy)
   if (reached) {
     findings.push(...(yield* examineSession(proxy, given.pins)))
+    if (given.rules !== undefined) findings.push(...(yield* examineEvidence(given.proxy, given.rules)))
     // /ready is not part of the protocol, so other implementations may lack it.
     if (isSealgate) findings.push(...(yield* examineReadiness(proxy, Option.map(given.operator, asBase))))
   }

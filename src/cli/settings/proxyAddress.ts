@@ -58,10 +58,13 @@ export const proxyAndPins = Effect.fnUntraced(function* (input: TrustInput) {
   return { proxy, pins: input.trustOnFirstUse === true ? [] : yield* ownPin(proxy) }
 })
 
-/** The same for commands that seal. Fails without pins, unless the first key is trusted. */
-export const trustedProxy = Effect.fnUntraced(function* (input: TrustInput & { readonly trustOnFirstUse: boolean }) {
+/** The same for commands that seal. Fails without pins, unless a policy or the first key is trusted. */
+export const trustedProxy = Effect.fnUntraced(function* (
+  input: TrustInput & { readonly trustOnFirstUse: boolean; readonly policy?: Option.Option<string> },
+) {
   const { pins, proxy } = yield* proxyAndPins(input)
-  if (pins.length === 0 && !input.trustOnFirstUse) {
+  const hasPolicy = input.policy !== undefined && Option.isSome(input.policy)
+  if (pins.length === 0 && !input.trustOnFirstUse && !hasPolicy) {
     return yield* unusable(
       "The proxy's pin is missing: give --pin (or SEALGATE_PIN). The proxy prints its pin at start, and its operator knows " +
         "it. For trials, --trust-on-first-use trusts the first key that answers.",

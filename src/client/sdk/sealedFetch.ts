@@ -10,6 +10,7 @@ import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { AnswerIncomplete, SealedProblem, Unreachable } from "../errors.ts"
 import { type ErrorAnswer, refusalAnswer } from "./errorAnswer.ts"
 import { bodyOf, eventsOf, type Release } from "./eventStream.ts"
+import type { ProvenCode } from "../attestation/Policy.ts"
 import { type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
 import { objectIn, readBody } from "../transport/transport.ts"
 import { apiAt, vendorAsked, vendorOf } from "./vendors/endpoints.ts"
@@ -46,6 +47,8 @@ export interface VerifiedAnswer {
   readonly keys: { readonly keys: ReadonlyArray<PublicJwk> }
   /** Proves the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
+  /** The code that served it, if there is a policy. */
+  readonly code?: ProvenCode
 }
 
 const SEALABLE = API_NAMES.map((api) => `POST …${apiOf(api).path}`).join(", ")
@@ -160,8 +163,8 @@ class SealedFetch {
       release,
       lastWords,
       includeUsage,
-      onEnd: async ({ evidence, receipt, statements }) =>
-        onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
+      onEnd: async ({ code, evidence, receipt, statements }) =>
+        onVerified?.({ evidence, receipt, statements, keys: this.client.keySet, ...withoutUndefined({ code }) }),
     })
     // A failure before the first part of the answer is reported as a response with a status.
     const first = await events.next()

@@ -15,6 +15,7 @@ import {
 import { equalJson, mustAgree, mustBeSound, mustBeTimely, mustFit } from "../verification/agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "../verification/claims.ts"
 import { answerFrom, decodeBytes, literal, objectMember, problemFrom, string } from "../verification/decode.ts"
+import type { ProvenCode } from "../attestation/Policy.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { Tampered } from "../errors.ts"
 import { deriveResponseKeys, hmac, type ResponseKeys, sha256 } from "../crypto/primitives.ts"
@@ -27,6 +28,8 @@ export interface VerifiedEnd {
   readonly status: EndStatus
   readonly receipt: ReceiptClaims
   readonly problem: Problem | undefined
+  /** The code that served it, if a policy proved it. */
+  readonly code: ProvenCode | undefined
   /** Everything needed to prove the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
 }
@@ -162,6 +165,7 @@ export class ResponseOpener {
       status,
       receipt,
       problem: record["problem"] === undefined ? undefined : problemFrom(objectMember(record, "problem"), 502),
+      code: this.sent.session.code,
       evidence: {
         receipt: statement,
         commit_key: encodeBase64Url(commitKey),

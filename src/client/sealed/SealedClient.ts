@@ -9,6 +9,8 @@ import { parseStatement } from "../../domain/protocol/statement.ts"
 import { string, strings } from "../verification/decode.ts"
 import { deferred } from "../transport/deferred.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import { CodeProver } from "../attestation/CodeProver.ts"
+import type { Policy, ProvenCode } from "../attestation/Policy.ts"
 import { deliver } from "./delivery.ts"
 import { KeyMissing, NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "../errors.ts"
 import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
@@ -31,6 +33,11 @@ export interface SealedClientOptions {
   readonly baseUrl: string | URL
   /** Key ids (`kid`) of the proxy identities to believe. Several allow a key to be rotated. */
   readonly pins?: ReadonlyArray<string>
+  /**
+   * Which code, configuration and hardware to believe, from `readPolicy` of `sealgate-client/policy`. Nothing is sealed before
+   * the proxy's evidence is verified. With pins, both must hold. Without, a proven key counts as pinned for at most an hour.
+   */
+  readonly policy?: Policy
   /**
    * Without pins, trusts the first identity that answers, and only that one from then on. It may be an attacker's.
    */
@@ -94,6 +101,8 @@ interface VerifiedWhole {
   readonly statements: { readonly receipt: string }
   /** Proves the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
+  /** The code that served it, if the client has a policy. */
+  readonly code?: ProvenCode
 }
 
 /** A whole answer of Chat Completions. */
@@ -123,6 +132,7 @@ export type RequestBody = object | string
  */
 export class SealedClient {
   private readonly transport: Transport
+  private readonly prover: CodeProver | undefined
   private readonly trustOnFirstUse: boolean
   private readonly suites: ReadonlyArray<SuiteName> | undefined
   private readonly credential: SealedClientOptions["credential"]
@@ -136,6 +146,7 @@ export class SealedClient {
 
   constructor(options: SealedClientOptions) {
     this.transport = new Transport(options.baseUrl, options.fetch)
+    this.prover = options.policy === undefined ? undefined : new CodeProver(options.policy, this.transport)
     this.pinned = options.pins ?? []
     this.suites = options.suites
     this.credential = options.credential
@@ -208,8 +219,14 @@ export class SealedClient {
       const opened = await opener.openAnswer(answer)
       const end = await opener.end(await opener.open(last, true))
       if (opened !== null) {
-        const { evidence, receipt } = end
-        return { answer: opened, receipt, statements: { receipt: evidence.receipt }, evidence }
+        const { code, evidence, receipt } = end
+        return {
+          answer: opened,
+          receipt,
+          statements: { receipt: evidence.receipt },
+          evidence,
+          ...withoutUndefined({ code }),
+        }
       }
       const error = failureOf(end)
       if (!this.isRenewable(error, sent, options) || !again) throw error
@@ -325,7 +342,7 @@ export class SealedClient {
   }
 
   private async begin(): Promise<void> {
-    if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
+    if (this.pinned.length === 0 && !this.trustOnFirstUse && this.prover === undefined) throw new NoPins()
     const request = sessionRequest(this.suites)
     const offer = await this.transport.postJson("/v1/init", request.body)
     const now = Date.now()
@@ -342,10 +359,11 @@ export class SealedClient {
       )
     }
     const keys = new Map([...this.keys, [kid, publicKey]])
-    const session = await verifySession(attestation, keys, request, now)
-    // Trust the key only now that a valid signature shows who holds it.
+    const offered = await verifySession(attestation, keys, request, now)
+    const session = this.prover === undefined ? offered : await this.prover.prove(offered)
+    // Trust the key only now that a valid signature shows who holds it, and evidence which code.
     this.keys = keys
-    if (this.pinned.length === 0) this.pinned = [session.kid]
+    if (this.pinned.length === 0 && this.trustOnFirstUse) this.pinned = [session.kid]
     this.session = session
   }
 }

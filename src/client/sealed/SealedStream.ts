@@ -14,6 +14,8 @@ import type { ResponseOpener, VerifiedEnd } from "./ResponseOpener.ts"
 import type { ServerSentEvent } from "./serverSentEvents.ts"
 import { frameOf, partsOf, proofOf, type StreamPart } from "./streamParts.ts"
 import type { RevealedExchange } from "../verification/verify.ts"
+import type { ProvenCode } from "../attestation/Policy.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** How a stream ended, with receipt and terminal proof verified. */
 export interface StreamEnd {
@@ -22,6 +24,8 @@ export interface StreamEnd {
   /** The signed statements, to be kept. */
   readonly statements: { readonly receipt: string; readonly proof: string }
   readonly evidence: RevealedExchange
+  /** The code that served it, if the client has a policy. */
+  readonly code?: ProvenCode
 }
 
 /** Joins the chunks of a stream. */
@@ -150,9 +154,9 @@ async function* verifiedParts<Chunk extends JsonObject, End extends StreamEnd>(
         seq = 0
         continue
       }
-      const { evidence, receipt } = end
+      const { code, evidence, receipt } = end
       const statements = { receipt: evidence.receipt, proof: statement }
-      return resolve(reading.joined.end({ receipt, proof, statements, evidence }))
+      return resolve(reading.joined.end({ receipt, proof, statements, evidence, ...withoutUndefined({ code }) }))
     }
   } catch (error) {
     reject(error)

@@ -6,6 +6,7 @@ import { sessionClaimsFrom } from "../verification/claims.ts"
 import { decodeBytes } from "../verification/decode.ts"
 import { Tampered } from "../errors.ts"
 import { randomBytes, sha256 } from "../crypto/primitives.ts"
+import type { ProvenCode } from "../attestation/Policy.ts"
 import { type TrustedKeys, verifyStatement } from "../verification/trust.ts"
 
 /** A verified session. */
@@ -27,6 +28,10 @@ export interface ClientSession {
   readonly maxRequestBytes: number
   /** The proxy's clock minus this machine's, in milliseconds. */
   readonly clockOffset: number
+  /** Hash of the proxy's configuration, if it has evidence mode. */
+  readonly configuration: string | undefined
+  /** The code that holds the identity, if a policy proved it. */
+  readonly code?: ProvenCode
   /** Requests that may still be sent. */
   requestsLeft: number
 }
@@ -94,6 +99,7 @@ export const verifySession = async (
     usableUntil: offer.expires_at * 1000 - Math.min(RENEWAL_MARGIN_MS, lifetime / 2),
     maxRequestBytes: offer.max_request_bytes,
     clockOffset: offer.iat * 1000 + MEAN_TRUNCATION_MS - now,
+    configuration: offer.configuration,
     requestsLeft: offer.max_requests,
   }
 }

@@ -25,8 +25,19 @@ export const nodeInput = (left: Uint8Array, right: Uint8Array): Bytes => concat(
 export const EVIDENCE_FORMATS = ["dstack", "tdx", "sev-snp", "confidential-space"] as const
 export type EvidenceFormat = (typeof EVIDENCE_FORMATS)[number]
 
-/** Position of the 64 bytes of report data: Intel's TDX quote with its header of 48 bytes; AMD 56860, table 23. */
-export const REPORT_DATA_AT = { tdx: 568, dstack: 568, "sev-snp": 80 } as const
+/** Formats whose reports have 64 bytes of report data. */
+export type ReportDataFormat = Exclude<EvidenceFormat, "confidential-space">
+
+const TDX_QUOTE_5 = 5
+
+/**
+ * Position of the report data. AMD 56860, table 23; Intel TDX DCAP quoting library API, A.3 and A.4: quotes of version 5, the
+ * number in their first two bytes, have type and size of the body before it.
+ */
+export const reportDataAt = (format: ReportDataFormat, report: Uint8Array): number => {
+  if (format === "sev-snp") return 80
+  return report[0] === TDX_QUOTE_5 && report[1] === 0 ? 574 : 568
+}
 
 /** Report data of TDX and SEV-SNP: D and 32 zero bytes. */
 export const reportData = (binding: Uint8Array): Bytes => concat(binding, new Uint8Array(32))

@@ -3,7 +3,8 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import type { VerifiedAnswer } from "../../client/sdk/sealedFetch.ts"
-import { fileReason } from "../../domain/problems/systemErrors.ts"
+import type { ProvenCode } from "../../client/attestation/Policy.ts"
+import { fileReason, systemCode } from "../../domain/problems/systemErrors.ts"
 import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 
 export interface ReceiptFolderSettings {
@@ -23,23 +24,34 @@ export class ReceiptsUnwritable extends Schema.TaggedError<ReceiptsUnwritable>()
 
 const PRIVATE_FILE = 0o600
 
+/** Name of the file with the evidence of the code, which many answers share. The nonce is base64url. */
+const codeFile = ({ kept }: ProvenCode): string => `code-${kept.nonce}.json`
+
 /** Content of the file. Without `evidence`, it reveals neither prompt nor answer, not even to guessing. */
 const receiptFile = (answer: VerifiedAnswer, evidence: boolean) => ({
   ...answer.statements,
   ...answer.keys,
+  ...(answer.code === undefined ? {} : { code: codeFile(answer.code) }),
   ...(evidence ? answer.evidence : {}),
 })
+
+const unlessThere = (cause: unknown): void => {
+  if (systemCode(cause) !== "EEXIST") throw cause
+}
 
 /** Creates the folder if necessary, and returns a function that writes the file of an answer, named after its request. */
 export const openReceiptFolder = Effect.fnUntraced(function* ({ evidence, folder }: ReceiptFolderSettings) {
   const unwritable = (cause: unknown) => new ReceiptsUnwritable({ folder, reason: fileReason(cause) })
   yield* Effect.try({ try: () => makePrivateFolder(folder), catch: unwritable })
+  const write = (name: string, content: unknown) =>
+    writeFile(join(folder, name), `${JSON.stringify(content, null, 2)}\n`, { mode: PRIVATE_FILE, flag: "wx" })
   return async (answer: VerifiedAnswer): Promise<void> => {
-    const text = `${JSON.stringify(receiptFile(answer, evidence), null, 2)}\n`
-    // The client chose this UUID, and the verified receipt repeats it.
-    const path = join(folder, `${answer.receipt.jti}.json`)
-    await writeFile(path, text, { mode: PRIVATE_FILE, flag: "wx" }).catch((cause: unknown) => {
+    try {
+      if (answer.code !== undefined) await write(codeFile(answer.code), answer.code.kept).catch(unlessThere)
+      // The client chose this UUID, and the verified receipt repeats it.
+      await write(`${answer.receipt.jti}.json`, receiptFile(answer, evidence))
+    } catch (cause) {
       throw unwritable(cause)
-    })
+    }
   }
 })

@@ -1,8 +1,5 @@
 /** The configuration that evidence covers: everything that decides where prompts go and what holds the keys. */
-import { createHash } from "node:crypto"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join, relative, sep } from "node:path"
-import { fileURLToPath } from "node:url"
+import { readFileSync } from "node:fs"
 import { Redacted } from "effect"
 import { SOFTWARE } from "../../domain/operations/software.ts"
 import { iJsonOf } from "../../domain/json/surrogates.ts"
@@ -10,37 +7,13 @@ import { PROVIDERS, SLOTS } from "../../services/upstream/Slots.ts"
 import type { proxySettings } from "../config/proxySettings.ts"
 import type { Decoded } from "../config/Setting.ts"
 import { checksTokens } from "../config/tokenSettings.ts"
+import { b64uHash, digestOfSoftware } from "./softwareDigest.ts"
 
 /** Parts of the process that the document describes. */
 export interface ProcessFacts {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Options of Node. */
   readonly execArgv: ReadonlyArray<string>
-}
-
-const b64uHash = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("base64url")
-
-/** Folder of the running package. */
-const packageFolder = (): string => {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(folder, "package.json")) && dirname(folder) !== folder) folder = dirname(folder)
-  return folder
-}
-
-/**
- * base64url SHA-256 over one line for each file of the code that can run: its path, a NUL and its hash. Sorted by path. Type
- * declarations are left out.
- */
-const digestOfSoftware = (): string => {
-  const root = packageFolder()
-  const [top = ""] = relative(root, fileURLToPath(import.meta.url)).split(sep)
-  const files = readdirSync(join(root, top), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.endsWith(".d.ts"))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
-  const lines = ["package.json", ...files]
-    .toSorted()
-    .map((path) => `${path}\0${b64uHash(readFileSync(join(root, path)))}\n`)
-  return b64uHash(Buffer.from(lines.join("")))
 }
 
 /** A URL without user, password and query, which may hold secrets. */

@@ -2,7 +2,7 @@
 import * as fs from "node:fs/promises"
 import { Context, type Effect, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
-import { type EvidenceFormat, REPORT_DATA_AT, reportData } from "../../domain/protocol/evidence.ts"
+import { type EvidenceFormat, type ReportDataFormat, reportData, reportDataAt } from "../../domain/protocol/evidence.ts"
 
 /** Evidence as the machine handed it out. */
 export interface Report {
@@ -51,7 +51,7 @@ export class EvidenceSource extends Context.Service<
 >()("sealgate/services/evidence/EvidenceSource") {}
 
 /** Whether a TDX quote or a SEV-SNP report contains `binding`. */
-export const contains = (format: keyof typeof REPORT_DATA_AT, report: Buffer, binding: Bytes): boolean => {
-  const at = REPORT_DATA_AT[format]
+export const contains = (format: ReportDataFormat, report: Buffer, binding: Bytes): boolean => {
+  const at = reportDataAt(format, report)
   return report.subarray(at, at + 64).equals(reportData(binding))
 }

@@ -1,6 +1,7 @@
 import type { RefObject } from "preact"
 import { useId, useRef, useState } from "preact/hooks"
 import { type Pinned, readPins } from "./pins.ts"
+import { CodeEvidence } from "./CodeEvidence.tsx"
 import { useFocusNext } from "./useFocusNext.ts"
 
 export const Pins = ({ pins }: { readonly pins: ReadonlyArray<string> }) => (
@@ -63,6 +64,7 @@ const Believed = ({ change, heard, onChange, onChecked, pinned }: BelievedProps)
         </p>
       </div>
     </details>
+    <CodeEvidence pins={pinned.pins} />
   </section>
 )
 

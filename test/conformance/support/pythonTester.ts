@@ -1,17 +1,10 @@
 /** examples/python/sealgate.py as a client under test, in one process for all cases. */
-import { spawn, spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { Effect } from "effect"
 import type { ClientVerdict } from "../../../src/conformance/client/judge.ts"
+import { PYTHON } from "../../support/pythonCryptography.ts"
 import type { Tester } from "../../../src/conformance/client/runCases.ts"
-
-const PYTHON = ["python3", "/usr/bin/python3"].find(
-  (command) => spawnSync(command, ["-c", "import cryptography"]).status === 0,
-)
-
-/** Whether there is a Python with the one package that the protocol needs. */
-export const haveCryptography = PYTHON !== undefined
-if (!haveCryptography) console.warn("! python3-cryptography is not installed: the tests that use it are skipped")
 
 const PROGRAM = `
 import contextlib, io, json, sys

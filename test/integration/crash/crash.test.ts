@@ -29,11 +29,9 @@ const survives = Effect.fnUntraced(function* (database: Effect.Effect<string, ne
 }, Effect.scoped)
 
 describe("jobs of randomly killed gateways", () => {
-  it.live("are neither lost nor repeated on SQLite", () => survives(sqliteFile, 1), 120_000)
+  it.live("are neither lost nor repeated on SQLite", () => survives(sqliteFile, 1))
 
-  it.live.skipIf(!postgresIsThere)(
-    "are neither lost nor repeated on a Postgres that two processes share",
-    () => survives(postgresSchema, 2),
-    120_000,
+  it.live.skipIf(!postgresIsThere)("are neither lost nor repeated on a Postgres that two processes share", () =>
+    survives(postgresSchema, 2),
   )
 })

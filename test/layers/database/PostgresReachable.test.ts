@@ -1,4 +1,4 @@
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
@@ -6,9 +6,6 @@ import { layerPostgresClient } from "../../../src/layers/database/PostgresClient
 import { layerPostgresReachable } from "../../../src/layers/database/PostgresReachable.ts"
 import { postgresCanStart, privatePostgres } from "../../support/privatePostgres.ts"
 import { freePort } from "../../support/freePort.ts"
-
-// A database starts and stops, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000 })
 
 /** The log lines, in order. */
 const heard = () => {

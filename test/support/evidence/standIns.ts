@@ -50,8 +50,21 @@ export const tokenFor = (nonce: unknown): string => `${part({ alg: "RS256" })}.$
 
 export const confidentialSpaceAnswers: Answers = { "/v1/token": ({ nonces = [] }) => tokenFor(nonces[0]) }
 
-/** configfs-tsm in memory. `writesBy` others happen to an entry after each write to it. */
-export const configfs = (provider: string, at: number, writesByOthers = 0) => {
+/** What the kernel answers to report data. */
+interface Kernel {
+  readonly report: (data: Buffer) => Buffer
+  readonly collateral?: Buffer
+}
+
+/** A report without signature that holds the data at `at`. */
+const unsigned = (at: number): Kernel => ({ report: (data) => Buffer.concat([Buffer.alloc(at), data]) })
+
+/**
+ * configfs-tsm in memory. `kernel` is a machine, or the place of the data in an unsigned report. `writesByOthers` others happen
+ * to an entry after each write to it.
+ */
+export const configfs = (provider: string, kernel: Kernel | number, writesByOthers = 0) => {
+  const { collateral, report } = typeof kernel === "number" ? unsigned(kernel) : kernel
   const entries = new Map<string, { generation: number; data: Buffer }>()
   const entryOf = (path: string) => {
     const entry = entries.get(dirname(path))
@@ -72,7 +85,8 @@ export const configfs = (provider: string, at: number, writesByOthers = 0) => {
       const files: Readonly<Record<string, Buffer>> = {
         generation: Buffer.from(`${generation}\n`),
         provider: Buffer.from(`${provider}\n`),
-        outblob: Buffer.concat([Buffer.alloc(at), data]),
+        outblob: report(data),
+        ...(collateral === undefined ? {} : { auxblob: collateral }),
       }
       const file = files[basename(path)]
       if (file === undefined) throw Object.assign(new Error("missing"), { code: "ENOENT" })

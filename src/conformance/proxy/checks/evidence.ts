@@ -1,8 +1,8 @@
 /** Checks of `POST /v1/evidence`. Signatures of the hardware are not checked: `D` is bound, whoever signed it. */
-import { type Bytes, decodeBase64Url, encodeBase64Url, equalBytes, utf8 } from "../../../domain/bytes/bytes.ts"
+import { type Bytes, decodeBase64Url, encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import { parseIJson } from "../../../domain/json/iJson.ts"
-import { bindingInput, leafInput, nodeInput, REPORT_DATA_AT, reportData } from "../../../domain/protocol/evidence.ts"
+import { isBound } from "../../../client/attestation/isBound.ts"
 import { randomBytes, sha256 } from "../../../client/crypto/primitives.ts"
 import { sessionClaimsFrom } from "../../../client/verification/claims.ts"
 import { verifyStatement } from "../../../client/verification/trust.ts"
@@ -30,37 +30,6 @@ const evidenceFor = async (probe: Probe, nonce: Bytes): Promise<JsonObject> => {
   return answer
 }
 
-/** The root that a path leads to (RFC 9162 §2.1.3.2). */
-const rootOf = async (nonce: Bytes, path: unknown): Promise<Bytes> => {
-  must(isObject(path) && Array.isArray(path["hashes"]), "path has no hashes")
-  let [at, last, hash] = [Number(path["index"]), Number(path["size"]) - 1, await sha256(leafInput(nonce))]
-  must(at >= 0 && at <= last, "the index in path lies outside its size")
-  for (const text of path["hashes"]) {
-    const sibling = decodeBase64Url(String(text))
-    must(sibling?.length === 32 && last > 0, "a hash of path is not of 32 bytes, or one too many")
-    if (at % 2 === 1 || at === last) {
-      hash = await sha256(nodeInput(sibling, hash))
-      while (at % 2 === 0 && at !== 0) [at, last] = [at >> 1, last >> 1]
-    } else hash = await sha256(nodeInput(hash, sibling))
-    ;[at, last] = [at >> 1, last >> 1]
-  }
-  must(last === 0, "path ends before the root")
-  return hash
-}
-
-/** Whether the report contains `binding` at the place of its format. */
-const isIn = (answer: JsonObject, binding: Bytes): boolean => {
-  const report = bytesOf(answer, "report")
-  const format = String(answer["format"])
-  if (format === "confidential-space") {
-    const claims = parseIJson(decodeBase64Url(new TextDecoder().decode(report).split(".")[1] ?? "") ?? utf8("null"))
-    return isObject(claims) && [claims["eat_nonce"]].flat().join() === encodeBase64Url(binding)
-  }
-  must(format === "tdx" || format === "dstack" || format === "sev-snp", `the format is ${format}`)
-  const at = REPORT_DATA_AT[format]
-  return equalBytes(report.subarray(at, at + 64), reportData(binding))
-}
-
 export const evidenceChecks: ReadonlyArray<Check> = [
   check("P52", "evidence-nonce", "a nonce that is not base64url of 32 bytes is refused", (probe) =>
     each(["", "AAAA", "A".repeat(42), `${"A".repeat(43)}=`, "A".repeat(44), 1, null], async (nonce) =>
@@ -80,11 +49,8 @@ export const evidenceChecks: ReadonlyArray<Check> = [
   }),
   check("P54", "evidence-binding", "the report contains key, configuration and nonce", async (probe) => {
     const nonce = randomBytes(32)
-    const answer = await evidenceFor(probe, nonce)
-    const configuration = await sha256(bytesOf(answer, "configuration"))
-    const root = await rootOf(nonce, answer["path"])
-    const binding = await sha256(bindingInput(bytesOf(answer, "kid"), configuration, root))
-    must(isIn(answer, binding), "the report is not bound to this nonce, key and configuration")
+    const bound = await believing(isBound(await evidenceFor(probe, nonce), nonce))
+    must(bound, "the report is not bound to this nonce, key and configuration")
     return "D is where it must be"
   }),
   check("P55", "evidence-configuration", "sessions name the configuration of the evidence", async (probe) => {

@@ -24,6 +24,7 @@ const WORDS = {
   "job.cancel": "cancelled the job",
   "job.remove": "deleted the job",
   "routing.put": "changed the routing to version",
+  "budgets.put": "changed the budgets of",
 } as const satisfies Record<AuditAction, string>
 
 /** Who changed what, of all tenants. */

@@ -1,0 +1,34 @@
+/** Names the collateral that evidence is verified with. */
+import type { CollateralNeed } from "./collateral.ts"
+import type { Evidence } from "./evidence.ts"
+import { must } from "./failure.ts"
+import { leavesIn } from "./sevSnp/certificateTable.ts"
+import { chipInUrls, productOf, signerOf } from "./sevSnp/leaf.ts"
+import { readReport, tcbOf } from "./sevSnp/report.ts"
+import { isPckAuthority, PCK_AUTHORITIES, pckFactsOf } from "./tdx/pck.ts"
+import { readQuote } from "./tdx/quote.ts"
+import { certificateOf, certificatesInPem, nameOf } from "./x509/certificate.ts"
+
+const amdNeed = ({ report: bytes, collateral }: Evidence): CollateralNeed => {
+  const report = readReport(bytes)
+  const signer = signerOf(report)
+  const leaf = leavesIn(collateral)[signer]
+  const product = productOf(report, leaf === undefined ? undefined : certificateOf(leaf))
+  const chip = chipInUrls(report, product)
+  return { kind: "amd", product, signer, leaf, chip, tcb: tcbOf(report.tcbs.reported, product) }
+}
+
+const intelNeed = ({ report }: Evidence): CollateralNeed => {
+  const [leaf, authority] = certificatesInPem(readQuote(report).pckChain)
+  must(leaf !== undefined && authority !== undefined, "chain-length", "The PCK chain needs three certificates.")
+  const name = nameOf(authority)
+  must(isPckAuthority(name), "tdx-pck-chain", "The PCK chain has no PCK authority of Intel.")
+  return { kind: "intel", fmspc: pckFactsOf(leaf).fmspc, authority: PCK_AUTHORITIES[name] }
+}
+
+/** The need of `evidence`, which is not verified yet. Throws an `EvidenceFailure` if it cannot be read. */
+export const collateralNeedOf = (evidence: Evidence): CollateralNeed => {
+  const { format } = evidence
+  if (format === "confidential-space") return { kind: "none" }
+  return format === "sev-snp" ? amdNeed(evidence) : intelNeed(evidence)
+}

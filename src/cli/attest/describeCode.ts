@@ -1,0 +1,33 @@
+/** Describes proven code for people. */
+import { DateTime } from "effect"
+import type { ProvenCode } from "../../client/attestation/Policy.ts"
+import { decodeBase64Url, fromUtf8 } from "../../domain/bytes/bytes.ts"
+import { printable, printableLine } from "../printable.ts"
+
+export const timeOf = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
+
+/** One sentence: what was where, at the latest when. */
+export const codeSentence = ({ chip, configuration, hardware, kept, kid, measurement }: ProvenCode): string =>
+  printableLine(
+    `Key ${kid} was in code ${measurement} with configuration ${configuration} on ${hardware}` +
+      `${chip === undefined ? "" : ` ${chip.slice(0, 16)}…`} at ${timeOf(kept.verified_at)} at the latest, by the clock of the file's writer.`,
+  )
+
+const documentOf = ({ kept }: ProvenCode): string => {
+  const bytes = decodeBase64Url(String(kept.answer["configuration"]))
+  return JSON.stringify(JSON.parse(bytes === undefined ? "null" : fromUtf8(bytes)), null, 2)
+}
+
+/** Facts in lines, with the configuration in full. */
+export const codeLines = (code: ProvenCode): string =>
+  [
+    `  key            ${code.kid}`,
+    `  hardware       ${printableLine(code.hardware)}`,
+    `  chip           ${code.chip ?? "not named"}`,
+    `  code           ${printableLine(code.measurement)}`,
+    `  configuration  ${code.configuration}, which is:`,
+    ...printable(documentOf(code))
+      .split("\n")
+      .map((line) => `    ${line}`),
+    `  counts until   ${timeOf(code.validUntil)}`,
+  ].join("\n")

@@ -1,0 +1,61 @@
+import { Console, Effect, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { intText } from "../../layers/config/codecs.ts"
+import { readKeyFile } from "../../services/sealing/AttestationKeyFile.ts"
+import { withHelp } from "../help/Guide.ts"
+import { dimOnStderr } from "../terminal.ts"
+import { signPolicy } from "./signPolicy.ts"
+import { acceptFlag, urlArgument } from "./showCommand.ts"
+
+const DEFAULT_DAYS = 90
+const MAX_DAYS = 3650
+const DAY_SECONDS = 86_400
+
+export const policyCommand = Command.make(
+  "policy",
+  {
+    url: urlArgument,
+    accept: acceptFlag,
+    key: Flag.String("key").pipe(
+      Flag.withMetavar("file"),
+      Flag.withDescription("Your key that signs the policy; `sealgate keygen <file>` makes one"),
+      Flag.withSchema(Schema.NonEmptyString),
+    ),
+    days: Flag.String("days").pipe(
+      Flag.withMetavar("number"),
+      Flag.withDescription(`Days until the policy expires (default ${DEFAULT_DAYS})`),
+      Flag.withSchema(intText(1, MAX_DAYS)),
+      Flag.withDefault(DEFAULT_DAYS),
+    ),
+  },
+  Effect.fn(function* (input) {
+    const { askAt, prove, rulesOf, secondsNow } = yield* Effect.promise(() => import("./prove.ts"))
+    const seed = yield* readKeyFile(input.key)
+    const asked = yield* askAt(input.url)
+    const rules = yield* rulesOf(asked, input.accept, (yield* secondsNow) + input.days * DAY_SECONDS)
+    const code = yield* prove(asked, rules)
+    const { file, kid } = yield* signPolicy(rules, seed)
+    yield* Console.log(file)
+    yield* Console.error(
+      dimOnStderr(
+        `Trust on first use: this accepts what answered just now, code ${code.measurement} with its configuration. ` +
+          `Compare both with a release that you trust before you rely on it.\nUse it: --policy <file> --policy-signer ${kid}`,
+      ),
+    )
+  }),
+).pipe(
+  withHelp({
+    summary: "Make a policy from the evidence that a proxy shows",
+    description: `Verifies a proxy's evidence and prints a signed policy that accepts exactly its code, configuration and kind of
+hardware. That is trust on first use: whether the code is right is yours to find out.`,
+    examples: [
+      ["sealgate keygen policy-key.pem", "Once: the key that signs your policies"],
+      [
+        "sealgate attest policy https://proxy.example.com \\\n    --key policy-key.pem > policy.json",
+        "Valid for 90 days",
+      ],
+    ],
+    exits: { 0: "the policy was printed", 1: "there is no genuine evidence, or the key cannot be read" },
+    next: "`sealgate chat --policy policy.json --policy-signer <kid>`; the kid of the key: `sealgate pin policy-key.pem`.",
+  }),
+)

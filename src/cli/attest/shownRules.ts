@@ -1,0 +1,124 @@
+/** Rules that accept exactly what evidence shows: trust on first use. */
+import { createHash } from "node:crypto"
+import { collateralNeedOf } from "../../attestation/collateralNeed.ts"
+import type { Evidence } from "../../attestation/evidence.ts"
+import { EvidenceFailure } from "../../attestation/failure.ts"
+import type { Accepted, EvidencePolicy, SnpTcb } from "../../attestation/policy.ts"
+import { readReport, tcbOf } from "../../attestation/sevSnp/report.ts"
+import { readQuote } from "../../attestation/tdx/quote.ts"
+import { fromUtf8 } from "../../domain/bytes/bytes.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+
+/** Names that are accepted only if a person names them: a TCB status, an advisory, or the product Milan. */
+export type Names = ReadonlyArray<string>
+
+const ADVISORY = /^INTEL-SA-\d+$/
+
+const lowest = (tcbs: ReadonlyArray<SnpTcb>): SnpTcb => {
+  const least = (part: keyof SnpTcb) => Math.min(...tcbs.map((tcb) => tcb[part] ?? 0))
+  return {
+    bootloader: least("bootloader"),
+    tee: least("tee"),
+    snp: least("snp"),
+    microcode: least("microcode"),
+    fmc: least("fmc"),
+  }
+}
+
+const snpEntry = (evidence: Evidence, names: Names): Accepted => {
+  const need = collateralNeedOf(evidence)
+  if (need.kind !== "amd") throw new EvidenceFailure("answer-malformed", "The evidence is not of AMD.")
+  if (need.product === "Milan" && !names.includes("Milan")) {
+    throw new EvidenceFailure(
+      "snp-product-not-accepted",
+      "The machine is a Milan, whose keys software can read (arXiv 2605.12990). To accept it, pass --accept Milan.",
+    )
+  }
+  const { measurement, tcbs } = readReport(evidence.report)
+  return {
+    format: "sev-snp",
+    measurements: [measurement],
+    products: [need.product],
+    minimum_tcb: lowest(Object.values(tcbs).map((tcb) => tcbOf(tcb, need.product))),
+  }
+}
+
+const jsonIn = (bytes: Uint8Array | undefined): JsonObject => {
+  const value = bytes === undefined ? undefined : parseJson(fromUtf8(bytes))
+  return isObject(value) ? value : {}
+}
+
+const tdxEntry = ({ collateral, format, report }: Evidence, names: Names): Accepted => {
+  const { mrtd, rtmr } = readQuote(report).body
+  const [rtmr0, rtmr1, rtmr2, rtmr3] = rtmr
+  const statuses = ["UpToDate", ...names.filter((name) => !ADVISORY.test(name))]
+  const advisories = names.filter((name) => ADVISORY.test(name))
+  if (format === "tdx") {
+    return { format, measurements: [{ mrtd, rtmr0, rtmr1, rtmr2, rtmr3 }], statuses, advisories }
+  }
+  const { app_compose: compose } = jsonIn(collateral)
+  const hash = createHash("sha256").update(String(compose)).digest("hex")
+  return {
+    format: "dstack",
+    measurements: [{ mrtd, rtmr0, rtmr1, rtmr2 }],
+    compose_hashes: [hash],
+    statuses,
+    advisories,
+  }
+}
+
+const spaceEntry = ({ report }: Evidence): Accepted => {
+  const [, payload = ""] = fromUtf8(report).split(".")
+  const { aud, submods } = jsonIn(Buffer.from(payload, "base64url"))
+  const { container } = isObject(submods) ? submods : {}
+  return {
+    format: "confidential-space",
+    image_digests: [String(isObject(container) ? container["image_digest"] : undefined)],
+    hardware: ["GCP_INTEL_TDX"],
+    audience: String(aud),
+    environment: [],
+  }
+}
+
+const entryOf = (evidence: Evidence, names: Names): Accepted => {
+  if (evidence.format === "sev-snp") return snpEntry(evidence, names)
+  return evidence.format === "confidential-space" ? spaceEntry(evidence) : tdxEntry(evidence, names)
+}
+
+const unique = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(texts)]
+
+const originsIn = (urls: ReadonlyArray<unknown>): ReadonlyArray<string> =>
+  unique(urls.flatMap((url) => (typeof url === "string" && URL.canParse(url) ? [new URL(url).origin] : [])))
+
+const listIn = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+const configurationRules = (bytes: Uint8Array): EvidencePolicy["configuration"] => {
+  const configuration = jsonIn(bytes)
+  const { extra_ca: ca, node, outgoing_proxies: proxies, providers, telemetry } = configuration
+  const slots = listIn(providers).filter(isObject)
+  const outgoing = isObject(proxies) ? [proxies["http"], proxies["https"]] : []
+  const endpoints = originsIn(listIn(telemetry))
+  const { flags, version } = isObject(node) ? node : {}
+  return {
+    software: [{ version: String(configuration["software"]), digest: String(configuration["software_digest"]) }],
+    origins: originsIn([...slots.map((slot) => slot["base_url"]), ...outgoing]),
+    vendors: unique(slots.map((slot) => String(slot["vendor"]))),
+    telemetry: endpoints.length === 0 ? "none" : endpoints,
+    extra_ca: typeof ca === "string" ? [ca] : [],
+    node: { versions: [String(version)], flags: listIn(flags).map(String) },
+    key_storage: [String(configuration["key_storage"])],
+  }
+}
+
+/**
+ * Returns rules for the code, hardware and configuration in `evidence`, which is not verified yet. Throws an `EvidenceFailure`
+ * if it cannot be read.
+ *
+ * @param expires seconds since the epoch
+ */
+export const shownRules = (evidence: Evidence, names: Names, expires: number): EvidencePolicy => ({
+  accept: [entryOf(evidence, names)],
+  configuration: configurationRules(evidence.configuration),
+  deny: { chips: [], kids: [] },
+  expires,
+})

@@ -1,0 +1,49 @@
+/** Collateral of SEV-SNP from AMD's Key Distribution Service (AMD 57230, "Key Distribution Server"). */
+import type { AmdCollateral, CollateralNeed } from "../attestation/collateral.ts"
+import { EvidenceFailure } from "../attestation/failure.ts"
+import { type Bytes, fromUtf8 } from "../domain/bytes/bytes.ts"
+import type { Got } from "./boundedGet.ts"
+
+const SERVICE = "https://kdsintf.amd.com"
+const LIMIT = { leaf: 16 * 1024, chain: 32 * 1024, crl: 256 * 1024 }
+
+type AmdNeed = Extract<CollateralNeed, { readonly kind: "amd" }>
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g
+
+const certificatesIn = (pem: Bytes): ReadonlyArray<Bytes> =>
+  [...fromUtf8(pem).matchAll(CERTIFICATE)].map(([, body = ""]) => Uint8Array.from(Buffer.from(body, "base64")))
+
+/** URL of a VCEK: the service derives it from chip and TCB. */
+export const vcekUrl = ({ product, chip, tcb }: AmdNeed): string => {
+  const fmc = product === "Turin" ? `fmcSPL=${tcb.fmc}&` : ""
+  const versions = `${fmc}blSPL=${tcb.bootloader}&teeSPL=${tcb.tee}&snpSPL=${tcb.snp}&ucodeSPL=${tcb.microcode}`
+  return `${SERVICE}/vcek/v1/${product}/${chip}?${versions}`
+}
+
+const leafFor = async (need: AmdNeed, get: (url: string, limit: number) => Promise<Got>): Promise<Bytes> => {
+  if (need.leaf !== undefined) return need.leaf
+  if (need.signer === "vcek") return (await get(vcekUrl(need), LIMIT.leaf)).body
+  throw new EvidenceFailure(
+    "collateral-unavailable",
+    "The machine handed out no VLEK, and AMD publishes none. The operator's host must pass it to the guest.",
+  )
+}
+
+/** Rejects with `collateral-unavailable`. Nothing in the result is verified. */
+export const fetchAmdCollateral = async (
+  need: AmdNeed,
+  get: (url: string, limit: number) => Promise<Got>,
+): Promise<AmdCollateral> => {
+  const authority = `${SERVICE}/${need.signer}/v1/${need.product}`
+  const [leaf, chain, crl] = await Promise.all([
+    leafFor(need, get),
+    get(`${authority}/cert_chain`, LIMIT.chain),
+    get(`${authority}/crl`, LIMIT.crl),
+  ])
+  const [intermediate, root] = certificatesIn(chain.body)
+  if (intermediate === undefined || root === undefined) {
+    throw new EvidenceFailure("collateral-unavailable", `${authority}/cert_chain answered with no two certificates.`)
+  }
+  return { kind: "amd", chain: [leaf, intermediate, root], crl: crl.body }
+}

@@ -1,0 +1,68 @@
+/** GET requests to the vendors' services, with limits. */
+import { EvidenceFailure } from "../attestation/failure.ts"
+import { type Bytes, joined } from "../domain/bytes/bytes.ts"
+
+/** Time for one answer, in milliseconds. */
+const PATIENCE_MS = 15_000
+
+/** The part of `fetch` that is used. */
+export type Get = (
+  url: string,
+  options: { readonly redirect: "manual"; readonly signal: AbortSignal },
+) => Promise<Response>
+
+export interface Got {
+  readonly body: Bytes
+  readonly headers: Headers
+}
+
+const unavailable = (url: string, problem: string, advice: string) => {
+  const { host, pathname } = new URL(url)
+  return new EvidenceFailure("collateral-unavailable", `${host}${pathname} ${problem}. ${advice}`)
+}
+
+/** Reads at most `limit` bytes; `undefined` if there are more. */
+const readBody = async (response: Response, limit: number): Promise<Bytes | undefined> => {
+  const parts: Array<Uint8Array> = []
+  let length = 0
+  for await (const part of response.body ?? []) {
+    length += part.length
+    // Leaving the loop cancels the body.
+    if (length > limit) return undefined
+    parts.push(part)
+  }
+  return joined(parts)
+}
+
+const requested = async (get: Get, url: string, signal: AbortSignal): Promise<Response> => {
+  try {
+    return await get(url, { redirect: "manual", signal })
+  } catch {
+    throw unavailable(url, "cannot be reached", "Allow HTTPS to it, or try again later.")
+  }
+}
+
+const received = async (response: Response, url: string, limit: number): Promise<Bytes> => {
+  const read = await readBody(response, limit).catch(() => {
+    throw unavailable(url, "broke off its answer", "Try again later.")
+  })
+  if (read === undefined) throw unavailable(url, `answered with more than ${limit} bytes`, "Report it to the vendor.")
+  return read
+}
+
+/**
+ * Gets `url`, which is HTTPS, with a body of at most `limit` bytes. Follows no redirect: it could lead anywhere. Rejects with
+ * `collateral-unavailable`.
+ */
+export const boundedGet =
+  (get: Get, signal: AbortSignal | undefined) =>
+  async (url: string, limit: number): Promise<Got> => {
+    const timed = AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), ...(signal === undefined ? [] : [signal])])
+    const response = await requested(get, url, timed)
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      const advice = response.status === 429 ? "It limits requests; try again in a minute." : "Try again later."
+      throw unavailable(url, `answered with status ${response.status}`, advice)
+    }
+    return { body: await received(response, url, limit), headers: response.headers }
+  }

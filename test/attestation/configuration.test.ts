@@ -1,0 +1,31 @@
+/** The attested configuration, judged by a policy. */
+import { assert, describe, it } from "@effect/vitest"
+import { checkConfiguration } from "../../src/attestation/configuration.ts"
+import type { AcceptedConfiguration } from "../../src/attestation/policy.ts"
+import { utf8 } from "../../src/domain/bytes/bytes.ts"
+import { codeOf } from "./support/codeOf.ts"
+import { ACCEPTED_CONFIGURATION, CONFIGURATION } from "./support/configuration.ts"
+
+const check = (configuration: unknown, allowed: AcceptedConfiguration = ACCEPTED_CONFIGURATION) =>
+  codeOf(() => checkConfiguration(utf8(JSON.stringify(configuration)), allowed))
+
+const OTHER = "https://example.org"
+
+describe("checkConfiguration", () => {
+  it("accepts what the policy names", () => assert.strictEqual(check(CONFIGURATION), "verified"))
+  it("accepts a named telemetry endpoint, proxy and authority", () => {
+    const configuration = {
+      ...CONFIGURATION,
+      telemetry: [`${OTHER}/v1/traces`],
+      outgoing_proxies: { http: null, https: `${OTHER}/`, except: null },
+      extra_ca: "B".repeat(43),
+    }
+    const allowed = {
+      ...ACCEPTED_CONFIGURATION,
+      telemetry: [OTHER],
+      origins: [...ACCEPTED_CONFIGURATION.origins, OTHER],
+      extra_ca: ["B".repeat(43)],
+    }
+    assert.strictEqual(check(configuration, allowed), "verified")
+  })
+})

@@ -1,0 +1,71 @@
+/** Certificates and revocation lists that prove nothing, in a chain of AMD's kind. */
+import type { AmdCollateral } from "../../../src/attestation/collateral.ts"
+import { makeCertificate, makeCrl, USAGE } from "../support/authority.ts"
+import { NULL } from "../support/der.ts"
+import { AUTHORITY, ROOT, snp, type SnpWish, STRANGER } from "../support/snp.ts"
+import { NOW } from "../support/world.ts"
+import { refusalsOf } from "./refusal.ts"
+
+const DAY = 86_400
+const UNKNOWN = { id: "1.2.3.4", value: NULL }
+const strangerRoot = makeCertificate(STRANGER, STRANGER, { authority: true })
+const OTHER_NAME = makeCertificate(AUTHORITY, { ...ROOT, name: "Other" }, { authority: 0 })
+const SIGNED_BY_STRANGER = makeCertificate(AUTHORITY, STRANGER, { authority: 0 })
+
+const chain = (change: (chain: AmdCollateral["chain"]) => AmdCollateral["chain"]): SnpWish => ({
+  collateral: (collateral) => ({ ...collateral, chain: change(collateral.chain) }),
+})
+const crl = (bytes: Uint8Array): SnpWish => ({ collateral: (each) => ({ ...each, crl: Uint8Array.from(bytes) }) })
+const longer = (bytes: Uint8Array) => Uint8Array.from([...bytes, 0])
+
+export const CHAIN_REFUSALS = refusalsOf<SnpWish>(snp, [
+  ["a root that the evidence brings along", "chain-root", chain(([leaf, asvk]) => [leaf, asvk, strangerRoot])],
+  ["a chain that ends below the root", "chain-root", chain(([leaf, asvk]) => [leaf, asvk, asvk])],
+  ["a chain in another order", "chain-root", chain(([leaf, asvk, root]) => [root, asvk, leaf])],
+  [
+    "an authority that a stranger signed",
+    "chain-signature",
+    chain(([leaf, , root]) => [leaf, SIGNED_BY_STRANGER, root]),
+  ],
+  [
+    "an authority that the root signed in another name",
+    "chain-signature",
+    chain(([leaf, , root]) => [leaf, OTHER_NAME, root]),
+  ],
+  ["a leaf that names another issuer", "chain-signature", chain(([leaf, , root]) => [leaf, root, root])],
+  ["an issuer that is no authority", "chain-not-authority", { authority: { authority: false } }],
+  ["an issuer whose key may not sign certificates", "chain-key-usage", { authority: { usage: USAGE.signature } }],
+  ["an authority below a path length of 0", "chain-path-length", { root: { authority: 0 } }],
+  [
+    "an unknown critical extension",
+    "chain-unknown-extension",
+    { authority: { extensions: [{ ...UNKNOWN, critical: true }] } },
+  ],
+  ["an expired leaf", "chain-validity", { leaf: { until: NOW - 1 } }],
+  ["a leaf of tomorrow", "chain-validity", { leaf: { from: NOW + DAY } }],
+  ["an expired authority", "chain-validity", { authority: { until: NOW - 1 } }],
+  ["an expired root", "chain-validity", { root: { until: NOW - 1 } }],
+  ["an empty certificate", "certificate-malformed", chain(([, asvk, root]) => [new Uint8Array(), asvk, root])],
+  ["bytes behind a certificate", "certificate-malformed", chain(([leaf, asvk, root]) => [longer(leaf), asvk, root])],
+  ["an extension twice", "certificate-malformed", { leaf: { extensions: [UNKNOWN, UNKNOWN] } }],
+  ["a revoked authority", "certificate-revoked", { crl: (root) => makeCrl(root, { revoked: [2] }) }],
+  ["a revoked root", "certificate-revoked", { crl: (root) => makeCrl(root, { revoked: [1, 99] }) }],
+  ["a skipped revocation list", "crl-malformed", crl(new Uint8Array())],
+  ["bytes behind a revocation list", "crl-malformed", crl(longer(makeCrl(STRANGER)))],
+  ["a certificate in place of a revocation list", "crl-malformed", crl(strangerRoot)],
+  ["a revocation list of the authority", "crl-issuer", { crl: () => makeCrl(AUTHORITY) }],
+  ["a revocation list that a stranger of the same name signed", "crl-signature", { crl: () => makeCrl(STRANGER) }],
+  ["an old revocation list", "crl-expired", { crl: (root) => makeCrl(root, { until: NOW - 1 }) }],
+  ["a revocation list of tomorrow", "crl-expired", { crl: (root) => makeCrl(root, { from: NOW + DAY }) }],
+  [
+    "a revocation list of restricted scope",
+    "crl-critical-extension",
+    { crl: (root) => makeCrl(root, { extensions: [{ ...UNKNOWN, critical: true }] }) },
+  ],
+  [
+    "an entry for another issuer",
+    "crl-critical-extension",
+    { crl: (root) => makeCrl(root, { revoked: [5], entryExtensions: [{ ...UNKNOWN, critical: true }] }) },
+  ],
+  ["a list of a key that may not sign lists", "crl-key-usage", { root: { usage: USAGE.certificates } }],
+])

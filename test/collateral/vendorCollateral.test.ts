@@ -1,0 +1,208 @@
+/** Collateral from stand-ins for the services of AMD and Intel. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { type CollateralNeed, decodeCollateral, encodeCollateral } from "../../src/attestation/collateral.ts"
+import { collateralNeedOf } from "../../src/attestation/collateralNeed.ts"
+import type { Evidence } from "../../src/attestation/evidence.ts"
+import type { Get } from "../../src/collateral/boundedGet.ts"
+import { vendorCollateral } from "../../src/collateral/vendorCollateral.ts"
+import { EvidenceFailure } from "../../src/attestation/failure.ts"
+import { codeOfPromise } from "../attestation/support/codeOf.ts"
+
+const sample = (name: string) => readFileSync(`test/attestation/samples/${name}`)
+const PCS: Readonly<Record<string, string>> = JSON.parse(sample("tdx-v4.collateral.json").toString())
+const pcs = (name: string) => PCS[name] ?? ""
+const fromHex = (text: string) => Uint8Array.from(Buffer.from(text, "hex"))
+
+const evidenceOf = (format: Evidence["format"], report: Buffer, collateral?: Uint8Array<ArrayBuffer>): Evidence => ({
+  format,
+  kid: new Uint8Array(32),
+  configuration: new Uint8Array(),
+  report: Uint8Array.from(report),
+  ...(collateral === undefined ? {} : { collateral }),
+  path: { index: 0, size: 1, hashes: [] },
+})
+
+const TDX = evidenceOf("tdx", sample("tdx-v4.quote"))
+const SNP = evidenceOf("sev-snp", sample("snp-genoa.report"))
+
+type Answers = Readonly<Record<string, () => Response>>
+
+/** Answers by URL, and records what was asked. */
+const standIn = (answers: Answers) => {
+  const asked: Array<string> = []
+  const get: Get = async (url, { redirect }) => {
+    assert.strictEqual(redirect, "manual")
+    asked.push(url)
+    return answers[url]?.() ?? new Response("", { status: 404 })
+  }
+  return { asked, source: vendorCollateral(get) }
+}
+
+const chained = (body: BodyInit, header: string, chain: string) =>
+  new Response(body, { headers: { [header]: encodeURIComponent(chain) } })
+
+const INTEL = "https://api.trustedservices.intel.com"
+const intel: Answers = {
+  [`${INTEL}/tdx/certification/v4/tcb?fmspc=${JSON.parse(pcs("tcb_info")).fmspc.toLowerCase()}`]: () =>
+    chained(
+      `{"tcbInfo":${pcs("tcb_info")},"signature":"${pcs("tcb_info_signature")}"}`,
+      "TCB-Info-Issuer-Chain",
+      pcs("tcb_info_issuer_chain"),
+    ),
+  [`${INTEL}/tdx/certification/v4/qe/identity`]: () =>
+    chained(
+      `{"enclaveIdentity":${pcs("qe_identity")},"signature":"${pcs("qe_identity_signature")}"}`,
+      "SGX-Enclave-Identity-Issuer-Chain",
+      pcs("qe_identity_issuer_chain"),
+    ),
+  [`${INTEL}/sgx/certification/v4/pckcrl?ca=platform&encoding=der`]: () =>
+    chained(fromHex(pcs("pck_crl")), "SGX-PCK-CRL-Issuer-Chain", pcs("pck_crl_issuer_chain")),
+  "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der": () => new Response(fromHex(pcs("root_ca_crl"))),
+}
+
+const AMD = "https://kdsintf.amd.com"
+const chip = sample("snp-genoa.report").toString("hex", 0x1a0, 0x1e0)
+const VCEK_URL = `${AMD}/vcek/v1/Genoa/${chip}?blSPL=10&teeSPL=0&snpSPL=23&ucodeSPL=84`
+const amd: Answers = {
+  [VCEK_URL]: () => new Response(Uint8Array.of(1)),
+  [`${AMD}/vcek/v1/Genoa/cert_chain`]: () => new Response(sample("snp-genoa.ask-ark.pem")),
+  [`${AMD}/vcek/v1/Genoa/crl`]: () => new Response(Uint8Array.of(2)),
+}
+
+describe("vendorCollateral", () => {
+  it("fetches from Intel what the sampled quote verifies with", async () => {
+    const { source } = standIn(intel)
+    const collateral = await source.collateralFor(collateralNeedOf(TDX))
+    assert.deepStrictEqual(collateral, decodeCollateral({ kind: "intel", ...PCS }))
+  })
+
+  it("fetches from AMD the VCEK of the report's chip and TCB", async () => {
+    const { asked, source } = standIn(amd)
+    const collateral = await source.collateralFor(collateralNeedOf(SNP))
+    assert.deepStrictEqual(asked.toSorted(), Object.keys(amd).toSorted())
+    assert.strictEqual(collateral.kind === "amd" ? collateral.chain[0][0] : 0, 1)
+  })
+
+  it("takes the VCEK of the host's certificate table", async () => {
+    const entry = Buffer.alloc(24)
+    entry.write("63da758de6644564adc5f4b93be8accd", "hex")
+    entry.writeUInt32LE(48, 16)
+    const vcek = Buffer.from(
+      sample("snp-genoa.vcek.pem")
+        .toString()
+        .replaceAll(/-----[^-]+-----/g, ""),
+      "base64",
+    )
+    entry.writeUInt32LE(vcek.length, 20)
+    const table = Uint8Array.from(Buffer.concat([entry, Buffer.alloc(24), vcek, Buffer.alloc(8)]))
+    const { asked, source } = standIn(amd)
+    const need = collateralNeedOf(evidenceOf("sev-snp", sample("snp-genoa.report"), table))
+    const collateral = await source.collateralFor(need)
+    assert.notInclude(asked, VCEK_URL)
+    assert.deepStrictEqual(collateral.kind === "amd" ? collateral.chain[0] : undefined, Uint8Array.from(vcek))
+  })
+
+  it("asks AMD for Turin's FMC version", async () => {
+    const need: CollateralNeed = {
+      kind: "amd",
+      product: "Turin",
+      signer: "vcek",
+      leaf: undefined,
+      chip: "0011223344556677",
+      tcb: { fmc: 1, bootloader: 2, tee: 3, snp: 4, microcode: 5 },
+    }
+    const { asked, source } = standIn({})
+    await codeOfPromise(source.collateralFor(need))
+    assert.include(asked, `${AMD}/vcek/v1/Turin/0011223344556677?fmcSPL=1&blSPL=2&teeSPL=3&snpSPL=4&ucodeSPL=5`)
+  })
+
+  it("asks nobody for a missing VLEK, which AMD does not publish", async () => {
+    const report = sample("snp-genoa.report")
+    report[0x48] = 1 << 2
+    const { asked, source } = standIn(amd)
+    const pending = source.collateralFor(collateralNeedOf(evidenceOf("sev-snp", report)))
+    assert.strictEqual(await codeOfPromise(pending), "collateral-unavailable")
+    assert.notInclude(asked, VCEK_URL)
+  })
+
+  it("needs nothing for Confidential Space", async () => {
+    const { asked, source } = standIn({})
+    const need = collateralNeedOf(evidenceOf("confidential-space", Buffer.alloc(0)))
+    assert.deepStrictEqual(await source.collateralFor(need), { kind: "none" })
+    assert.deepStrictEqual(asked, [])
+  })
+
+  const QE = `${INTEL}/tdx/certification/v4/qe/identity`
+  const endless = () =>
+    new Response(
+      new ReadableStream({
+        pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+      }),
+    )
+  const broken = () => new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) }))
+  const wrong: ReadonlyArray<readonly [string, () => Response, RegExp]> = [
+    ["a redirect", () => new Response("", { status: 302, headers: { location: "https://example.org" } }), /status 302/],
+    ["too many requests", () => new Response("", { status: 429 }), /limits requests/],
+    ["an endless body", endless, /more than 262144 bytes/],
+    ["a broken body", broken, /broke off/],
+    ["another document", () => chained('{"tcbInfo":{},"signature":"00"}', "x", ""), /no signed enclaveIdentity/],
+    ["HTML", () => new Response("<html>"), /no signed enclaveIdentity/],
+    ["bytes that are not UTF-8", () => new Response(Uint8Array.of(0xff)), /not UTF-8/],
+    [
+      "a malformed chain",
+      () =>
+        new Response('{"enclaveIdentity":{},"signature":"00"}', {
+          headers: { "SGX-Enclave-Identity-Issuer-Chain": "%" },
+        }),
+      /malformed header/,
+    ],
+    [
+      "no connection",
+      () => {
+        throw new TypeError("fetch failed")
+      },
+      /cannot be reached/,
+    ],
+  ]
+  for (const [name, answer, message] of wrong) {
+    it(`refuses ${name}`, async () => {
+      const { source } = standIn({ ...intel, [QE]: answer })
+      const error = await source.collateralFor(collateralNeedOf(TDX)).then(
+        () => undefined,
+        (cause: unknown) => cause,
+      )
+      assert.instanceOf(error, EvidenceFailure)
+      assert.strictEqual(error instanceof EvidenceFailure ? error.code : "", "collateral-unavailable")
+      assert.match(String(error), message)
+    })
+  }
+
+  it("refuses a chain of AMD without two certificates", async () => {
+    const { source } = standIn({ ...amd, [`${AMD}/vcek/v1/Genoa/cert_chain`]: () => new Response("") })
+    assert.strictEqual(await codeOfPromise(source.collateralFor(collateralNeedOf(SNP))), "collateral-unavailable")
+  })
+
+  it("stops when the caller does", async () => {
+    const stop = new AbortController()
+    const hanging = vendorCollateral(
+      (_, { signal }) =>
+        new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    )
+    const pending = codeOfPromise(hanging.collateralFor(collateralNeedOf(TDX), stop.signal))
+    stop.abort()
+    assert.strictEqual(await pending, "collateral-unavailable")
+  })
+})
+
+describe("collateral as JSON", () => {
+  it("is read back unchanged", async () => {
+    for (const collateral of [
+      await standIn(intel).source.collateralFor(collateralNeedOf(TDX)),
+      await standIn(amd).source.collateralFor(collateralNeedOf(SNP)),
+      { kind: "none" } as const,
+    ]) {
+      assert.deepStrictEqual(decodeCollateral(JSON.parse(JSON.stringify(encodeCollateral(collateral)))), collateral)
+    }
+  })
+})
