@@ -18,7 +18,7 @@ export interface Evidence {
    */
   readonly report: Bytes
   /**
-   * What the machine hands out beside its report. The vendors' collateral is fetched by the verifying side.
+   * Collateral that the machine adds to its report. The verifying side fetches the vendors' collateral itself.
    * - `sev-snp`: the host's certificate table (AMD 56421), if there is one.
    * - `dstack`: UTF-8 JSON with `event_log` as dstack's `GetQuote` gives it (a string), and `app_compose`, the exact text.
    */

@@ -1,4 +1,4 @@
-/** What evidence of this release shows. */
+/** Digests by which evidence of this release is recognized. */
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

@@ -57,11 +57,11 @@ export const rulesOf = ({ answer }: Asked, names: Names, expires: number) =>
 const judged = ({ answer, nonce }: Asked, rules: EvidencePolicy, options: JudgeOptions) =>
   Effect.tryPromise({ try: () => policyOf(rules, options).judge(answer, nonce), catch: failed })
 
-/** What the evidence proves. Fails with exit code 1 if it is refused. */
+/** Returns the code that the evidence proves. Fails with exit code 1 if the evidence is refused. */
 export const prove = (asked: Asked, rules: EvidencePolicy) =>
   Effect.flatMap(Judging, (judging) => judged(asked, rules, judging))
 
-/** What kept evidence proved when it was kept. */
+/** Returns the code that kept evidence proved at the time when it was kept. */
 export const proveKept = (kept: Kept, rules: EvidencePolicy) =>
   Effect.flatMap(Judging, (judging) =>
     judged(kept, rules, {

@@ -15,7 +15,7 @@ export interface KeptEvidence {
   readonly verified_at: number
 }
 
-/** What verified evidence proves: a key, and the code, configuration and hardware that hold it. */
+/** The result of verified evidence: a key, and the code, configuration and hardware that hold it. */
 export interface ProvenCode {
   readonly format: EvidenceFormat
   /** The proxy's attestation key. */

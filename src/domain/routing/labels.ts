@@ -1,7 +1,7 @@
-/** Labels of calls, by which their cost is summed up: part of the metadata that a caller gives its job. */
+/** Labels of calls in the ledger: part of the metadata that a caller gives its job. */
 import { Record, Schema } from "effect"
 
-/** Each label is a row of sums per hour, so there are few. */
+/** Every call stores its labels, so there are few. */
 const MAX_LABELS = 8
 const MAX_CHARACTERS = 128
 const CONTROL = /[\p{Cc}\p{Cs}]/u

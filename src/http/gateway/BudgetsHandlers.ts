@@ -42,7 +42,7 @@ export const BudgetsHandlers = layerHandlers(
         found.push({ owner: { kind: "agent", id: agent }, budgets })
       }
       if (found.length > 0) return found
-      // What the whole tenant spends is not for a key of some agents.
+      // A key limited to some agents may not read the spending of the whole tenant.
       if (user.key?.agents !== undefined) return yield* AccessDenied.limited()
       return [{ owner: { kind: "tenant" as const, id: tenant }, budgets: yield* tenants.get(tenant) }]
     })

@@ -19,7 +19,7 @@ import { type Amount, limitsOf, type Reservation } from "./Reservation.ts"
 import { makeReserve } from "./reserving.ts"
 import { makeSettle } from "./settling.ts"
 
-/** What is asked, the budgets that it must fit, and its worst case. */
+/** A call to be made: its worst case, and the budgets that must have room for it. */
 export interface Planned {
   readonly budgeted: ReadonlyArray<Budgeted>
   readonly worst: Amount

@@ -47,7 +47,7 @@ export const useKey = ({ owner, per, since }: Use): string => JSON.stringify([ow
 export const costLimit = ({ budget }: Limit): number => budget.max_cost_micro_usd ?? MAX_SUM
 export const tokensLimit = ({ budget }: Limit): number => budget.max_tokens ?? MAX_SUM
 
-/** What reservations take in one row together, below the lowest of their limits. */
+/** The sum of several reservations in one row, and the lowest of their limits. */
 export interface Wanted extends Use, Amount {
   readonly cost_limit: number
   readonly tokens_limit: number

@@ -1,4 +1,4 @@
-/** What evidence of all formats shares in tests: time, key, nonce, configuration and policy. */
+/** Time, key, nonce, configuration and policy for evidence of any format. */
 import { createHash } from "node:crypto"
 import { bindingOf, rootOf } from "../../../src/attestation/binding.ts"
 import type { Evidence } from "../../../src/attestation/evidence.ts"

@@ -27,7 +27,7 @@ const WORDS = {
   "budgets.put": "changed the budgets of",
 } as const satisfies Record<AuditAction, string>
 
-/** Who changed what, of all tenants. */
+/** The audit trail of all tenants. */
 export const AuditView = () => {
   const { gateway } = useSession()
   const pages = useCursors()
