@@ -132,10 +132,20 @@ describeDatabases("the ledger", (database) => {
     }),
   )
 
+  it.effect("refuses names with control characters, which Postgres cannot compare", () =>
+    Effect.gen(function* () {
+      const { read } = yield* gatewayWith(database, [])
+      for (const query of ["?model=%00", "?provider=%00", "?model=a%0Ab"]) {
+        assert.strictEqual((yield* read(query)).status, 400, query)
+      }
+    }),
+  )
+
   it.effect("refuses cursors that it did not give out", () =>
     Effect.gen(function* () {
       const { read } = yield* gatewayWith(database, [])
-      for (const cursor of ["x", "!", "bnVsbA", Buffer.from('["a",1]').toString("base64url")]) {
+      const encoded = ['["a",1]', '[1,"\\u0000"]', '[1,""]'].map((text) => Buffer.from(text).toString("base64url"))
+      for (const cursor of ["x", "!", "bnVsbA", ...encoded]) {
         assert.strictEqual(problemIn(yield* read(`?cursor=${cursor}`)).code, "cursor-invalid", cursor)
       }
       assert.strictEqual(problemIn(yield* read("?limit=1001")).code, "invalid-request")

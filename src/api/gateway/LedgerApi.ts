@@ -2,7 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AccessDenied } from "../../domain/access/identity.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
-import { MAX_MODEL } from "../../domain/upstream/targets.ts"
+import { ModelName } from "../../domain/upstream/targets.ts"
+import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { Refusals } from "../problems.ts"
 import { Authorization, NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, scope, time } from "./lists.ts"
@@ -13,7 +14,6 @@ const MAX_LEDGER_PAGE = 1000
 const MAX_CURSOR = 200
 
 const Id = Schema.String.check(Schema.isUUID(7))
-const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL))
 
 const Csv = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
 
@@ -32,8 +32,8 @@ export class LedgerApi extends HttpApiGroup.make("ledger")
         from: Schema.optionalKey(time("An RFC 3339 time: only calls that began then or later.")),
         to: Schema.optionalKey(time("An RFC 3339 time: only calls that began before.")),
         agent_id: Schema.optionalKey(Id.annotate({ description: "Only calls for this agent." })),
-        model: Schema.optionalKey(Name.annotate({ description: "Only calls of this model, as targets name it." })),
-        provider: Schema.optionalKey(Name.annotate({ description: "Only calls of this provider." })),
+        model: Schema.optionalKey(ModelName.annotate({ description: "Only calls of this model, as targets name it." })),
+        provider: Schema.optionalKey(ProviderId.annotate({ description: "Only calls of this provider." })),
         scope,
       },
       success: [pageOf(LedgerEntry), Csv],

@@ -10,11 +10,11 @@ const MAX_PATTERN = 256
 /** Postgres cannot store U+0000, and the ledger stores the model's name. */
 const PRINTABLE = Schema.isPattern(/^[\x20-\x7e\x80-\uffff]*$/, { expected: "no control characters" })
 
-/** A model at a provider; its name has up to 256 characters. */
-export const TargetName = Schema.Struct({
-  provider: ProviderId,
-  model: Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL), PRINTABLE),
-})
+/** The name of a model. */
+export const ModelName = Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL), PRINTABLE)
+
+/** A model at a provider. */
+export const TargetName = Schema.Struct({ provider: ProviderId, model: ModelName })
 export type TargetName = typeof TargetName.Type
 
 /** Whether two names mean the same model at the same provider. */

@@ -21,11 +21,13 @@ export interface LedgerFilter {
 /** The most entries that one page looks at. A page of a rare model may be shorter than its limit although more follow. */
 const LOOKED_AT = 5000
 
-const Place = Schema.Struct({ at: Schema.Int, id: Schema.String })
+/** Ids are UUIDs with a suffix. Postgres could not compare a cursor with U+0000. */
+const Id = Schema.String.check(Schema.isPattern(/^[\w-]+$/))
+const Place = Schema.Struct({ at: Schema.Int, id: Id })
 /** A place in the list: entries of one moment are in the order of their ids. */
 type Place = typeof Place.Type
 const decodePlaces = decodeRows("ledger_calls", Place)
-const placeIn = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Tuple([Schema.Int, Schema.String])))
+const placeIn = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Tuple([Schema.Int, Id])))
 
 const cursorOf = ({ at, id }: Place): string => encodeBase64Url(utf8(JSON.stringify([at, id])))
 
