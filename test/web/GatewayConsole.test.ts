@@ -159,8 +159,6 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         const done = await (await client.agents.execute(id, { task: TASK })).wait()
         fake.when((asked) => asked.text.includes("moody")).always(fault.unauthorized())
         await (await client.agents.execute(id, { task: "Something moody" })).wait().catch(() => undefined)
-        fake.when((asked) => asked.text.includes("busy")).always(fault.overloaded())
-        const handle = await client.agents.execute(id, { task: "Something busy" })
         await enter()
         const providers = page.getByRole("region", { name: "Providers now" })
         await providers
@@ -168,6 +166,8 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
           .first()
           .waitFor()
         await providers.getByText("needs its operator").first().waitFor()
+        fake.when((asked) => asked.text.includes("busy")).always(fault.overloaded())
+        const handle = await client.agents.execute(id, { task: "Something busy" })
         await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
         await page.getByText("The last attempt failed: ").waitFor()
         await page.getByText("follows by itself.").waitFor()
