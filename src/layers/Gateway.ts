@@ -5,6 +5,9 @@ import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts
 import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
 import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gateway/GatewayLimits.ts"
+import { CallsHandlers } from "../http/gateway/calls/CallsHandlers.ts"
+import { HeldBodies } from "../http/gateway/calls/HeldBodies.ts"
+import { vendorForm } from "../http/gateway/calls/vendorErrors.ts"
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
 import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
@@ -33,6 +36,7 @@ import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
+import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
@@ -56,9 +60,9 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
 
 /** The services behind HTTP. Closing them requeues jobs in flight, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
-  Layer.merge(layerJobRunner, layerJobRetention).pipe(
+  Layer.mergeAll(layerJobRunner, layerJobRetention, layerLedgerRetention(settings.ledgerRetention)).pipe(
     Layer.provide(Modes.layer),
-    Layer.provide(Router.layer),
+    Layer.provideMerge(Router.layer),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),
@@ -99,6 +103,7 @@ const layerRoutes = (settings: GatewaySettings) => {
     kindOf: gatewayKindOf(limits),
     malformed: (why) => new RequestInvalid(why),
     namesRequest: true,
+    errorForm: vendorForm,
   }).pipe(
     Layer.provide([
       AgentsHandlers,
@@ -108,6 +113,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       LedgerHandlers,
       BudgetsHandlers,
       AuditHandlers,
+      Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
       layerSystem(GatewayApi),
     ]),
     Layer.provide([layerAuthorization, layerAdminOnly, layerRefusals]),

@@ -5,6 +5,7 @@ import type { Command } from "effect/cli"
 import { auditCommand } from "../../src/cli/gateway/auditCommand.ts"
 import { jobsCommand } from "../../src/cli/gateway/jobsCommand.ts"
 import { keysCommand } from "../../src/cli/gateway/keys/keysCommand.ts"
+import { runCommand } from "../../src/cli/gateway/runCommand.ts"
 import { run } from "../support/cli.ts"
 import { call, databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 
@@ -44,6 +45,9 @@ describe("commands for keys", () => {
       assert.notInclude(made.stderr, made.stdout)
       const holder = as(made.stdout)
       assert.strictEqual((yield* holder(jobsCommand)).code, 0)
+      const mayNotCreate = yield* holder(runCommand, "Hello")
+      assert.strictEqual(mayNotCreate.code, 1)
+      assert.include(mayNotCreate.stderr, "ask a manager for: sealgate agents create command-line")
 
       const listed = yield* boss(keysCommand)
       assert.include(listed.stdout, "$5.00 and 100 tokens per day")
@@ -51,6 +55,10 @@ describe("commands for keys", () => {
       const [id = ""] = /[0-9a-f-]{36}/.exec(listed.stdout) ?? []
       assert.include(made.stderr, id)
       const shown = yield* boss(keysCommand, "show", id)
+      assert.include(
+        shown.stdout,
+        "$0.00 and 0 tokens spent, $5.00 and 100 tokens left of $5.00 and 100 tokens per day",
+      )
       assert.match(shown.stdout, /roles +run\n/)
       assert.match(shown.stdout, /expires +never\n/)
       const changed = yield* boss(

@@ -81,6 +81,7 @@ console.log(choices[0]?.message.content)`,
   },
   "docs/how-to/browser.md ts 1": { says: "Hello from a page" },
   "docs/how-to/embed.md ts 1": { says: "http://127.0.0.1:" },
+  "docs/how-to/openai-gateway.md ts 1": { says: "Hi" },
   "docs/reference/clients.md ts 1": {
     shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
 console.log(choices[0]?.message.content)`,

@@ -13,7 +13,11 @@ const START = Date.UTC(2026, 10, 1)
 const MINUTE = 60_000
 
 /** A gateway whose ledger has these calls. */
-const gatewayWith = Effect.fnUntraced(function* (database: TestDatabase, calls: ReadonlyArray<CallRecord>) {
+const gatewayWith = Effect.fnUntraced(function* (
+  database: TestDatabase,
+  calls: ReadonlyArray<CallRecord>,
+  environment = {},
+) {
   const url = yield* databaseUrl(database)
   const layer =
     database.kind === "sqlite"
@@ -22,7 +26,7 @@ const gatewayWith = Effect.fnUntraced(function* (database: TestDatabase, calls: 
   yield* Ledger.use((ledger) => Effect.forEach(Array.chunksOf(calls, 1000), ledger.record, { discard: true })).pipe(
     Effect.provide(Layer.provide(Ledger.layer, layer)),
   )
-  const gateway = yield* startGateway(url)
+  const gateway = yield* startGateway(url, environment)
   const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
   const read = (query: string, accept = "application/json") =>
     call(gateway, "GET", `/api/v1/ledger${query}`, { token, headers: { accept } })
@@ -33,6 +37,13 @@ interface Entry {
   readonly id: string
   readonly at: string
   readonly model: string
+  readonly mode: string | null
+  readonly role: string | null
+  readonly job_id: string | null
+  readonly agent_id: string | null
+  readonly key_id: string | null
+  readonly labels: unknown
+  readonly estimated: boolean
 }
 const itemsIn = ({ json }: { readonly json: Readonly<Record<string, unknown>> }) =>
   json["items"] as ReadonlyArray<Entry>
@@ -66,11 +77,11 @@ describeDatabases("the ledger", (database) => {
 
   it.effect("filters by time, agent, model and provider", () =>
     Effect.gen(function* () {
-      const agent = SecureRandom.uuidV7Unsafe()
+      const [agent, key] = [SecureRandom.uuidV7Unsafe(), SecureRandom.uuidV7Unsafe()]
       const { read } = yield* gatewayWith(database, [
         callRecord({ at: START, model: "a", agent, provider: "provider2" }),
-        callRecord({ at: START + MINUTE, model: "b", agent }),
-        callRecord({ at: START + 2 * MINUTE, model: "c" }),
+        callRecord({ at: START + MINUTE, model: "b", agent, key, labels: { team: "a,b" } }),
+        callRecord({ at: START + 2 * MINUTE, model: "c", key, estimated: true }),
       ])
       const at = (minutes: number) => new Date(START + minutes * MINUTE).toISOString()
       for (const [query, models] of [
@@ -80,6 +91,9 @@ describeDatabases("the ledger", (database) => {
         [`?from=${at(1)}&to=${at(2)}`, "b"],
         [`?agent_id=${agent}`, "ba"],
         [`?agent_id=${agent}&scope=all`, "ba"],
+        [`?key_id=${key}`, "cb"],
+        [`?key_id=${key}&agent_id=${agent}`, "b"],
+        [`?key_id=${key}&scope=all`, "cb"],
         ["?model=c", "c"],
         ["?model=c&provider=provider2", ""],
         ["?provider=provider2", "a"],
@@ -95,12 +109,19 @@ describeDatabases("the ledger", (database) => {
         )
         assert.notProperty(answer.json, "next_cursor")
       }
+      assert.deepStrictEqual(
+        itemsIn(yield* read(`?key_id=${key}`)).map(({ estimated, key_id, labels }) => [key_id, labels, estimated]),
+        [
+          [key, {}, true],
+          [key, { team: "a,b" }, false],
+        ],
+      )
     }),
   )
 
-  it.effect("looks at 5,000 calls for a page of a rare model, and goes on from there", () =>
+  it.effect("looks at 2,000 calls for a page of a rare model, and goes on from there", () =>
     Effect.gen(function* () {
-      const calls = Array.makeBy(5001, (i) => callRecord({ at: START + i, model: i === 0 ? "rare" : "usual" }))
+      const calls = Array.makeBy(2001, (i) => callRecord({ at: START + i, model: i === 0 ? "rare" : "usual" }))
       const { read } = yield* gatewayWith(database, calls)
       const first = yield* read("?model=rare")
       assert.deepStrictEqual(itemsIn(first), [])
@@ -132,12 +153,40 @@ describeDatabases("the ledger", (database) => {
     }),
   )
 
+  it.effect("lists calls without a job, which have no mode or role", () =>
+    Effect.gen(function* () {
+      const { read } = yield* gatewayWith(database, [
+        callRecord({ at: START, job: null, agent: null, mode: null, role: null }),
+      ])
+      const answer = yield* read("")
+      assert.strictEqual(answer.status, 200, answer.text)
+      assert.deepInclude(itemsIn(answer)[0], { job_id: null, agent_id: null, mode: null, role: null })
+    }),
+  )
+
   it.effect("refuses names with control characters, which Postgres cannot compare", () =>
     Effect.gen(function* () {
       const { read } = yield* gatewayWith(database, [])
       for (const query of ["?model=%00", "?provider=%00", "?model=a%0Ab"]) {
         assert.strictEqual((yield* read(query)).status, 400, query)
       }
+    }),
+  )
+
+  it.effect("loses calls older than LEDGER_RETENTION", () =>
+    Effect.gen(function* () {
+      // The test's clock begins at 0.
+      const days = [-40, -27, 0].map((day) => day * 1440 * MINUTE)
+      const { read } = yield* gatewayWith(
+        database,
+        days.map((at) => callRecord({ at })),
+        { LEDGER_RETENTION: "1 month" },
+      )
+      while (itemsIn(yield* read("?from=1969-01-01T00:00:00Z")).length > 2) yield* Effect.yieldNow
+      assert.deepStrictEqual(
+        itemsIn(yield* read("?from=1969-01-01T00:00:00Z")).map(({ at }) => Date.parse(at)),
+        [0, days[1]],
+      )
     }),
   )
 

@@ -78,7 +78,7 @@ describe("sealgate gateway", () => {
   )
 
   it.live(
-    "refuses to start when tokens cannot be checked, and says everything that is wrong",
+    "refuses to start if tokens cannot be checked, and lists every mistake",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -137,7 +137,7 @@ describe("a network proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is named in the reason of a failure that is its own, which blames no address of a provider", () =>
+  it.live("is named as the cause of its own failures, instead of the provider", () =>
     Effect.gen(function* () {
       const refusing = createServer().on("connect", (_request, socket) => {
         socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")

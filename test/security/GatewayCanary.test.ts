@@ -7,6 +7,7 @@ import { FakeUpstream, fault, type Reply } from "../support/FakeUpstream.ts"
 import { call, callOperator, databaseUrl, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
 
 const PROVIDER_KEY = "canary-provider-key-77aa"
+const MODEL = "gpt-5-mini"
 const TASK = "canary-task-c0ffee"
 const INSTRUCTIONS = "canary-instructions-d00d"
 const NAME = "canary-agent-name-face"
@@ -77,6 +78,7 @@ describe("the logs, files and metrics of a gateway", () => {
             {
               PROVIDER1_API_KEY: PROVIDER_KEY,
               PROVIDER1_BASE_URL: fake.openAi,
+              PROVIDER1_MODEL: MODEL,
               UPSTREAM_RETRIES: "0",
               JOB_RETRY_FOR: "0",
             },
@@ -102,6 +104,11 @@ describe("the logs, files and metrics of a gateway", () => {
               yield* call(gateway, "GET", `/api/v1/jobs/${job["id"]}/events`, { token })
               statuses.push(done.json["status"])
             }
+            for (const stream of [false, true]) {
+              const body = { model: MODEL, stream, messages: [{ role: "user", content: TASK }] }
+              const called = yield* call(gateway, "POST", "/v1/chat/completions", { token, body })
+              statuses.push(called.status)
+            }
           }
           for (const [method, target, body] of [
             ["POST", "/api/v1/agents", { [MALFORMED]: MALFORMED, name: [MALFORMED] }],
@@ -110,6 +117,7 @@ describe("the logs, files and metrics of a gateway", () => {
             ["GET", `/api/v1/agents?cursor=${CURSOR}&limit=${MALFORMED}`, undefined],
             ["GET", `/api/v1/jobs?cursor=${CURSOR}`, undefined],
             ["GET", `/api/v1/routing/stats?from=${MALFORMED}`, undefined],
+            ["POST", "/v1/chat/completions", `{"model": ${MALFORMED}`],
           ] as const) {
             const answer = yield* call(gateway, method, target, { token, body })
             assert.strictEqual(answer.status, 400)
@@ -125,10 +133,16 @@ describe("the logs, files and metrics of a gateway", () => {
 
         const { lines, logs, spans, value } = yield* observed(session)
         // All of this was seen to happen, so that finding nothing means something.
-        assert.includeMembers(value.statuses, ["completed", "failed"])
+        assert.includeMembers(value.statuses, ["completed", "failed", 200, 400, 502])
         assert.isAbove(fake.requests.length, 0)
         assert.isAbove(lines.length, 20)
-        for (const name of ["POST /api/v1/agents/:id/execute", "job.step", "Jobs.enqueue"]) {
+        for (const name of [
+          "POST /api/v1/agents/:id/execute",
+          "job.step",
+          "Jobs.enqueue",
+          "Router.answer",
+          "Router.stream",
+        ]) {
           assert.isTrue(
             spans.some((span) => span.includes(name)),
             `no span ${name}`,

@@ -202,7 +202,7 @@ describe("paced streams on the wire", () => {
   const shapeOf = (chunk: string): string =>
     `${chunk.length} ${chunk.replace(/"[\w.-]{32,}"/g, ({ length }) => `${length}`).replaceAll("\n", "|")}`
 
-  it.effect("are the same sequence of sizes and gaps, whatever came when, and however it ended", () =>
+  it.effect("have the same sizes and gaps, whatever arrived when, and however the stream ended", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ upstream })
       const session = yield* Effect.promise(() => beginSession(proxy))

@@ -54,7 +54,7 @@ const opened = (kem: number, sharedSecret: Uint8Array): number => {
   }).length
 }
 
-it("a recording opens for whoever has both halves of the session's key", () => {
+it("a recording can be opened with both halves of the session's key", () => {
   assert.strictEqual(
     opened(KEM["MLKEM768-X25519"], combined(mlKemDecapsulate(seedM, encM))),
     1 + response.frames.length,

@@ -9,6 +9,9 @@ import { sealedSetup } from "../support/sealedSetup.ts"
 const BESIDE = ["/", "/docs", "/docs/main.js", "/console", "/console/main.js", "/console/style.css", "/openapi.json"]
 const GUESSED = ["/metrics", "/v1/completions", "/v1/sessions", "/api/v1/jobs?limit=1", "/nothing"]
 
+/** Headers that differ from one request to the next: the time, and the request's trace. */
+const OF_REQUEST: ReadonlySet<string> = new Set(["date", "request-id", "x-request-id"])
+
 /** Everything that can be fetched, as it looks but for the time and the name of the request. */
 const everything = Effect.fnUntraced(function* (proxy: { readonly url: string }) {
   const { json } = yield* call(proxy, "GET", "/openapi.json")
@@ -19,8 +22,8 @@ const everything = Effect.fnUntraced(function* (proxy: { readonly url: string })
       Effect.map(call(proxy, method, path), ({ headers, status, text }) => ({
         asked: `${method} ${path}`,
         status,
-        headers: [...headers].filter(([name]) => name !== "date"),
-        text: text.replace(/"trace_id":"[\da-f]{32}"/, ""),
+        headers: [...headers].filter(([name]) => !OF_REQUEST.has(name)),
+        text: text.replace(/"(trace|request)_id":"[\da-f]{32}"/, ""),
       })),
   )
 })

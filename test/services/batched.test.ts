@@ -73,7 +73,7 @@ describe("a batch", () => {
     }),
   )
 
-  it.live("that ends serves items that arrive meanwhile, wherever its fiber pauses", () =>
+  it.live("loses no item that arrives as it ends, wherever its fiber pauses", () =>
     Effect.forEach(
       Array.range(3, 40),
       (operations) =>

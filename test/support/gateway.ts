@@ -159,6 +159,7 @@ export const gatedUpstream = Effect.gen(function* () {
         streamTo: (request, heard) => Effect.andThen(enter, echo.streamTo(request, heard)),
         request: (request) => Effect.andThen(enter, echo.request(request)),
         requestStream: (request) => Stream.unwrap(Effect.as(enter, echo.requestStream(request))),
+        requestStreamTo: (request, heard) => Effect.andThen(enter, echo.requestStreamTo(request, heard)),
       }),
     ),
   ).pipe(Layer.provide(Upstream.layerEcho))

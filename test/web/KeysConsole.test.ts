@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { GatewayClient, GatewayProblem } from "../../src/client/gateway.ts"
 import { focused, hasBrowser, soon } from "../support/browser.ts"
 import { scene } from "./gateway/scene.ts"
+import { TASK } from "./gateway/stage.ts"
 
 describe.runIf(hasBrowser)("the gateway's page of keys", () => {
   it.live("creates a key by keyboard, shows its secret once, and revokes it", () =>
@@ -38,8 +39,8 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
         await dialog.getByText(secret).waitFor()
         await dialog.getByRole("button", { name: "I stored it" }).click()
         const list = page.getByRole("group", { name: "List of keys" })
-        await list.getByText("$5.00 per day").waitFor()
-        await list.getByText("100,000 tokens in total").waitFor()
+        await list.getByText("$0.00 of $5.00 per day spent").waitFor()
+        await list.getByText("0 of 100,000 tokens in total spent").waitFor()
         assert.notInclude(await page.evaluate<string>("document.documentElement.outerHTML"), secret)
         const [key] = (await client.keys.list()).items
         assert.deepInclude(key, {
@@ -68,6 +69,31 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
         const rows = page.getByRole("region", { name: "Table of changes" }).locator("tbody tr")
         await rows.first().getByText("revoked the key").waitFor()
         await rows.nth(1).getByText("created the key").waitFor()
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
+  it.live("shows what is spent and left of a key's budgets", () =>
+    scene(
+      async ({ client, enter, gateway, page }) => {
+        const budgets = [{ per: "day", max_cost_micro_usd: 500_000, max_tokens: 100_000 }] as const
+        const { id, key } = await client.keys.create({ name: "ci", roles: ["run"], budgets })
+        const agent = await client.agents.create({ name: "a" })
+        const holder = new GatewayClient({ baseUrl: gateway.url, token: key })
+        await (await holder.agents.execute(agent.id, { task: TASK })).wait()
+        const [use] = await client.budgets.get({ key: id })
+        assert.isAbove(use?.spent_tokens ?? 0, 0)
+        await enter()
+        await page.getByRole("link", { name: "Keys" }).click()
+        const list = page.getByRole("group", { name: "List of keys" })
+        await list.getByText(`${use?.spent_tokens.toLocaleString("en-US")} of 100,000 tokens per day spent`).waitFor()
+        await list.getByText(`${use?.left_tokens?.toLocaleString("en-US")} left`).waitFor()
+        await list.getByText(/^renews .* 00:00 UTC$/).waitFor()
+        const bars = list.locator("svg.budget")
+        assert.strictEqual(await bars.count(), 2)
+        const width = Number(await bars.nth(1).locator(".span-part").getAttribute("width"))
+        assert.closeTo(width / 320, (use?.spent_tokens ?? 0) / 100_000, 0.001)
       },
       { roles: ["admin"] },
     ),

@@ -3,6 +3,7 @@ import { SystemApi } from "../SystemApi.ts"
 import { AgentsApi } from "./AgentsApi.ts"
 import { AuditApi } from "./AuditApi.ts"
 import { BudgetsApi } from "./BudgetsApi.ts"
+import { CallsApi } from "./CallsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { LedgerApi } from "./LedgerApi.ts"
@@ -17,6 +18,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(KeysApi)
   .add(BudgetsApi)
   .add(AuditApi)
+  .add(CallsApi)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

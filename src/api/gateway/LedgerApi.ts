@@ -31,6 +31,7 @@ export class LedgerApi extends HttpApiGroup.make("ledger")
         ),
         from: Schema.optionalKey(time("An RFC 3339 time: only calls that began then or later.")),
         to: Schema.optionalKey(time("An RFC 3339 time: only calls that began before.")),
+        key_id: Schema.optionalKey(Id.annotate({ description: "Only calls of this key." })),
         agent_id: Schema.optionalKey(Id.annotate({ description: "Only calls for this agent." })),
         model: Schema.optionalKey(ModelName.annotate({ description: "Only calls of this model, as targets name it." })),
         provider: Schema.optionalKey(ProviderId.annotate({ description: "Only calls of this provider." })),

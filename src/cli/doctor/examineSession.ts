@@ -84,14 +84,15 @@ const refused = (answer: Probed): Finding => {
 const GATEWAY_ONLY = "api/v1/agents"
 const UNAUTHORIZED = 401
 
-/** Identifies a sealgate server without sessions. A connector answers errors in a vendor's format. */
+/** Identifies a sealgate server without sessions. A connector answers all paths in a vendor's error format. */
 const otherServer = Effect.fnUntraced(function* (offer: Probed, server: URL) {
   const { status } = yield* probe(new URL(GATEWAY_ONLY, server))
+  const isGateway = status === UNAUTHORIZED
   const isConnector = isObject(offer.body) && isObject(offer.body["error"])
-  if (status !== UNAUTHORIZED && !isConnector) return refused(offer)
+  if (!isGateway && !isConnector) return refused(offer)
   return error(
     "session",
-    `This is ${isConnector ? "a connector" : "an agent gateway"}, not a sealed proxy.`,
+    `This is ${isGateway ? "an agent gateway" : "a connector"}, not a sealed proxy.`,
     "By default a proxy listens on port 3001, a gateway on 3000, a connector on 8787.",
   )
 })

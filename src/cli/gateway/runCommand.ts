@@ -24,7 +24,16 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
     }
     return undefined
   })
-  return (own ?? (yield* ask((signal) => gateway.agents.create({ name: OWN_AGENT }, { signal })))).id
+  if (own !== undefined) return own.id
+  const created = yield* Effect.mapError(
+    ask((signal) => gateway.agents.create({ name: OWN_AGENT }, { signal })),
+    ({ exitCode, message }) =>
+      new CommandFailed({
+        message: `${message}\nThere is no agent named ${OWN_AGENT}, and creating it failed. Name another with --agent, or ask a manager for: sealgate agents create ${OWN_AGENT}`,
+        exitCode,
+      }),
+  )
+  return created.id
 })
 
 /** Reads the task from the argument or standard input. */

@@ -26,6 +26,7 @@ import {
   untilNotInFlight,
 } from "./gatewayCalls.ts"
 import type { GatewayClientOptions } from "./GatewayClientService.ts"
+import { BudgetsClient } from "./GatewayBudgets.ts"
 import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 import { AuditClient, KeysClient } from "./GatewayKeys.ts"
 
@@ -145,7 +146,7 @@ class RoutingClient {
 }
 
 /**
- * Agents, jobs, keys, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
+ * Agents, jobs, keys, budgets, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
  * without an answer.
  *
  * @example
@@ -159,6 +160,7 @@ export class GatewayClient {
   readonly jobs: JobsClient
   readonly routing: RoutingClient
   readonly keys: KeysClient
+  readonly budgets: BudgetsClient
   readonly audit: AuditClient
 
   constructor(options: GatewayClientOptions) {
@@ -167,6 +169,7 @@ export class GatewayClient {
     this.agents = new AgentsClient(connection, this.jobs)
     this.routing = new RoutingClient(connection)
     this.keys = new KeysClient(connection)
+    this.budgets = new BudgetsClient(connection)
     this.audit = new AuditClient(connection)
   }
 }

@@ -33,7 +33,7 @@ interface EventStreamOptions {
 export async function* eventsOf(stream: EventStream, options: EventStreamOptions): AsyncGenerator<string, void> {
   const { api, includeUsage, lastWords, onEnd, release } = options
   const gate = api === CHAT_COMPLETIONS ? new ChatGate() : new EventGate()
-  const said = new Said(api)
+  const writer = new EventWriter(api)
   let held: Array<JsonObject> = []
   let began = false
   try {
@@ -46,17 +46,16 @@ export async function* eventsOf(stream: EventStream, options: EventStreamOptions
         if (waits) held.push(part.chunk)
         else {
           began = true
-          yield said.render(part.chunk)
+          yield writer.render(part.chunk)
         }
       }
     }
     await onEnd(await stream.end)
   } catch (error) {
-    if (began && lastWords !== undefined) yield said.lastWords(lastWords(error))
+    if (began && lastWords !== undefined) yield writer.lastWords(lastWords(error))
     throw error
   }
-  const sentinel = apiOf(api).stream?.sentinel
-  yield held.map((chunk) => said.render(chunk)).join("") + (sentinel === undefined ? "" : `data: ${sentinel}\n\n`)
+  yield held.map((chunk) => writer.render(chunk)).join("") + writer.sentinel
 }
 
 /** Decides which chunks to hold back because the answer would look finished. */
@@ -85,7 +84,8 @@ class ChatGate implements Gate {
 // The proxy's own schema made the chunks.
 const choicesOf = (chunk: JsonObject): ChatChunk["choices"] => (chunk as unknown as ChatChunk).choices
 
-const isUsageAlone = (chunk: JsonObject): boolean => choicesOf(chunk).length === 0 && chunk["usage"] != null
+/** Whether a chunk has only token counts, which OpenAI sends only if asked for. */
+export const isUsageAlone = (chunk: JsonObject): boolean => choicesOf(chunk).length === 0 && chunk["usage"] != null
 
 /** Events that end an answer. The first of them and everything after it is held back. */
 const LAST = /^(message_(delta|stop)|response\.(completed|incomplete|failed|cancelled)|error)$/
@@ -104,7 +104,7 @@ class EventGate implements Gate {
 }
 
 /** Writes events and remembers the parts that a last event repeats. */
-class Said {
+export class EventWriter {
   private readonly api: ApiName
   private response: JsonObject | undefined
   private sequence = -1
@@ -120,6 +120,12 @@ class Said {
     const name = apiOf(this.api).stream?.eventName(chunk)
     // A name with line breaks would let a provider inject events that bypass the gate.
     return `${name === undefined || !/^[\w.]+$/.test(name) ? "" : `event: ${name}\n`}data: ${JSON.stringify(chunk)}\n\n`
+  }
+
+  /** Text after the last event of a whole answer. */
+  get sentinel(): string {
+    const sentinel = apiOf(this.api).stream?.sentinel
+    return sentinel === undefined ? "" : `data: ${sentinel}\n\n`
   }
 
   lastWords(answer: ErrorAnswer): string {

@@ -1,6 +1,7 @@
 /** Budgets of tenants, agents and keys, in micro-USD and tokens, per period of UTC or in all. */
 import { DateTime, Schema } from "effect"
 import type { ProblemIssue } from "../problems/problem.ts"
+import { Refusal } from "../problems/refusal.ts"
 
 const PERIODS = ["hour", "day", "month", "total"] as const
 const OWNERS = ["tenant", "agent", "key"] as const
@@ -113,3 +114,10 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
     return `The ${this.owner.kind}'s ${budget} has too little left for the call: ${left.join(", ")}. ${renewal}.`
   }
 }
+
+/** A request has members whose cost is unknown beforehand, and its key has budgets. */
+export class RequestUnbounded extends Refusal<RequestUnbounded>()("RequestUnbounded", {
+  code: "request-unbounded",
+  status: 422,
+  title: "The key has a budget, and the request has members whose cost is unknown beforehand.",
+}) {}

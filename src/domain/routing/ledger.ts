@@ -1,6 +1,7 @@
 /** Entries of the ledger, for billing: one per call of a provider. Amounts are whole micro-USD. */
 import { Schema } from "effect"
 import { Mode } from "../jobs/modes.ts"
+import { Labels } from "./labels.ts"
 import { Role, Strategy } from "./routing.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -11,10 +12,11 @@ export const LedgerEntry = Schema.Struct({
   at: Schema.DateTimeUtcFromString.annotate({ description: "When the call began." }),
   request_id: Schema.String.annotate({ description: "The same for a call and its retries and failovers." }),
   tenant: Schema.String.annotate({ description: "The tenant that the call was made for." }),
+  key_id: Schema.NullOr(Schema.String).annotate({ description: "The caller's key; `null` if it had a token." }),
   agent_id: Schema.NullOr(Schema.String),
   job_id: Schema.NullOr(Schema.String).annotate({ description: "The job; its texts may be gone." }),
-  mode: Schema.NullOr(Mode),
-  role: Role,
+  mode: Schema.NullOr(Mode).annotate({ description: "The job's; `null` without a job." }),
+  role: Schema.NullOr(Role).annotate({ description: "The model's in its mode; `null` without a job." }),
   strategy: Strategy,
   provider: Schema.String,
   model: Schema.String,
@@ -28,6 +30,10 @@ export const LedgerEntry = Schema.Struct({
   }),
   price_version: Schema.NullOr(Schema.String).annotate({ description: "Version of the prices used." }),
   latency_ms: Count.annotate({ description: "From sending to the end of the answer." }),
+  estimated: Schema.Boolean.annotate({
+    description: "Whether budgets were charged an estimate, because usage is unknown.",
+  }),
+  labels: Labels.annotate({ description: "Part of the metadata that the caller gave." }),
   outcome: Schema.String.annotate({ description: "`success`, `interrupted`, or the kind of failure." }),
 })
 export type LedgerEntry = typeof LedgerEntry.Type

@@ -4,7 +4,8 @@
  */
 import { Schema } from "effect"
 import { Prices } from "./money.ts"
-import { TargetFilter, TargetName } from "../upstream/targets.ts"
+import { API_NAMES, type ApiName } from "../upstream/apis.ts"
+import { modelOf, permits, TargetFilter, TargetName } from "../upstream/targets.ts"
 
 /** The role that a mode gives a call. The configuration can filter targets by role. */
 export const Role = Schema.Literals(["proposer", "critic", "judge"])
@@ -51,8 +52,24 @@ export const Target = Schema.Struct({
   first_token_ms: Schema.optionalKey(
     WaitMs.annotate({ description: "Replaces the limit of the same name in `timeouts`." }),
   ),
+  apis: Schema.optionalKey(
+    Schema.Array(Schema.Literals(API_NAMES))
+      .check(Schema.isMinLength(1), Schema.isMaxLength(API_NAMES.length))
+      .annotate({
+        description: "The only APIs that it serves, such as `embeddings`; jobs use `chat.completions`. Default: all.",
+      }),
+  ),
 })
 export type Target = typeof Target.Type
+
+/** Whether a target serves requests of an API. */
+export const serves = ({ apis }: Target, api: ApiName): boolean => apis === undefined || apis.includes(api)
+
+/** A name that clients may use as a model. A colon would look like an agent's, a slash like a provider's. */
+const ModelName = Schema.String.check(
+  Schema.isPattern(/^[\w.-]{1,64}$/, { expected: "1 to 64 letters, digits, dots, dashes or underscores" }),
+)
+const MAX_MODEL_NAMES = 100
 
 /** Retries of the same target, with jittered waits that double. */
 const Retry = Schema.Struct({
@@ -85,6 +102,11 @@ const settings = {
       judge: Schema.optionalKey(TargetFilter),
     }).annotate({ description: "Which targets serve which role; without it, all serve all." }),
   ),
+  names: Schema.optionalKey(
+    Schema.Record(ModelName, TargetFilter).check(Schema.isMaxProperties(MAX_MODEL_NAMES)).annotate({
+      description: "Names that clients may use as a model, such as `fast`, with the targets that each means.",
+    }),
+  ),
   cascade: Schema.optionalKey(
     Schema.Struct({
       escalate_below: Fraction.annotate({
@@ -103,6 +125,13 @@ export const RoutingSettings = Schema.Struct({
   ...settings,
 })
 export type RoutingSettings = typeof RoutingSettings.Type
+
+/** Whether a target is meant by the `name` of a model: one of the configuration's names, else the model's own. */
+export const isNamed = ({ names }: Pick<RoutingSettings, "names">, name: string, target: TargetName): boolean => {
+  const filter = names !== undefined && Object.hasOwn(names, name) ? names[name] : undefined
+  if (filter !== undefined) return permits(filter, target)
+  return [target.model, modelOf(target), `${target.provider}/${target.model}`].includes(name)
+}
 
 /** Current prices of a target. */
 export const EffectivePrice = Schema.Struct({

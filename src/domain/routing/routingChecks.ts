@@ -1,7 +1,8 @@
 /** Checks whether a routing configuration can work. */
 import type { ProblemIssue } from "../problems/problemTypes.ts"
 import { Refusal } from "../problems/refusal.ts"
-import { Role, type RoutingSettings } from "./routing.ts"
+import { Role, type RoutingSettings, serves } from "./routing.ts"
+import { CHAT_COMPLETIONS } from "../upstream/apis.ts"
 import { permits, sameTarget, type TargetName } from "../upstream/targets.ts"
 import type { ProviderId } from "../upstream/upstream.ts"
 
@@ -68,7 +69,11 @@ export const settingsIssues = (
   }
   for (const role of Role.literals) {
     const filter = settings.roles?.[role]
-    if (!targets.some((target) => permits(filter, target))) report(`roles.${role}`, "no target is left for this role")
+    const isServed = targets.some((target) => permits(filter, target) && serves(target, CHAT_COMPLETIONS))
+    if (!isServed) report(`roles.${role}`, "no target is left for this role")
+  }
+  for (const [name, filter] of Object.entries(settings.names ?? {})) {
+    if (!targets.some((target) => permits(filter, target))) report(`names.${name}`, "no target is left for this name")
   }
   if (settings.retry.max_delay_ms < settings.retry.base_delay_ms) {
     report("retry.max_delay_ms", "must not be below base_delay_ms")

@@ -17,12 +17,17 @@ interface ApiStream {
   readonly sentinel?: "[DONE]"
 }
 
+/** Members that limit the length of an answer, in the APIs that have one. */
+export type LimitMember = "max_completion_tokens" | "max_tokens" | "max_output_tokens"
+
 interface Api {
   readonly vendor: ApiVendor
   /** Path below the base URL of the vendor's SDKs. */
   readonly path: string
   /** Absent if the API does not stream. */
   readonly stream?: ApiStream
+  /** The usual one first; empty if answers are no text. */
+  readonly limits: ReadonlyArray<LimitMember>
 }
 
 export const CHAT_COMPLETIONS = "chat.completions"
@@ -35,19 +40,22 @@ export const APIS = {
     vendor: "openai",
     path: "/chat/completions",
     stream: { restart: true, eventName: () => undefined, sentinel: "[DONE]" },
+    limits: ["max_completion_tokens", "max_tokens"],
   },
   responses: {
     vendor: "openai",
     path: "/responses",
     stream: { restart: false, eventName: typeOf },
+    limits: ["max_output_tokens"],
   },
-  embeddings: { vendor: "openai", path: "/embeddings" },
+  embeddings: { vendor: "openai", path: "/embeddings", limits: [] },
   messages: {
     vendor: "anthropic",
     path: "/v1/messages",
     stream: { restart: false, eventName: typeOf },
+    limits: ["max_tokens"],
   },
-  "messages.count_tokens": { vendor: "anthropic", path: "/v1/messages/count_tokens" },
+  "messages.count_tokens": { vendor: "anthropic", path: "/v1/messages/count_tokens", limits: [] },
 } as const satisfies Readonly<Record<string, Api>>
 
 export type ApiName = keyof typeof APIS

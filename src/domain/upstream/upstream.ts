@@ -1,6 +1,6 @@
 /** Requests to model providers, and their outcomes. */
 import { type Result, Schema } from "effect"
-import type { ApiName } from "./apis.ts"
+import type { ApiName, LimitMember } from "./apis.ts"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "../chat/chat.ts"
 import type { JsonObject } from "../json/json.ts"
 import { KeptReceipt } from "../protocol/keptReceipt.ts"
@@ -37,6 +37,9 @@ export interface UpstreamTarget {
   readonly firstTokenMs?: number | undefined
 }
 
+/** Members that limit the output of a call; they replace the request's. */
+export type OutputLimit = Partial<Readonly<Record<LimitMember, number>>>
+
 /** Options of a call beside the request's content. */
 export interface CallOptions {
   /** The provider that must serve the request; by default, the configured order applies. */
@@ -52,8 +55,8 @@ export interface CallOptions {
   readonly restart?: boolean | undefined
   /** Called after a failed call: whether another may be made. */
   readonly mayCallAgain?: (() => boolean) | undefined
-  /** Members that limit the output of the next call of a target; they replace the request's. */
-  readonly outputLimit?: ((target: Pick<UpstreamTarget, "provider" | "model">) => Partial<ChatRequest>) | undefined
+  /** The limit of the next call of a target. */
+  readonly outputLimit?: ((target: Pick<UpstreamTarget, "provider" | "model">) => OutputLimit) | undefined
   /** Called for accounting as each call ends, even if the caller went away. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined
 }

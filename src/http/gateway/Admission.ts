@@ -3,7 +3,7 @@
  * read. Edge has already counted it for its client, which limits guessing of tokens.
  */
 import { Effect, Layer, Redacted } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AccessDenied } from "../../domain/access/identity.ts"
 import { ADMIN_ROLE, hasRole } from "../../domain/access/roles.ts"
 import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
@@ -25,8 +25,9 @@ export const layerAuthorization = Layer.effect(
     const take = yield* makeTake
 
     return Authorization.of({
-      bearer: Effect.fnUntraced(function* (app, { credential, endpoint }) {
+      bearer: Effect.fnUntraced(function* (app, { credential: bearer, endpoint }) {
         yield* drain.inFlight("request")
+        const credential = Redacted.value(bearer) === "" ? yield* apiKey : bearer
         const rateClass = rateClassOf(endpoint.method, endpoint.annotations)
         const user = yield* isGatewayKey(Redacted.value(credential))
           ? keys.identify(credential)
@@ -48,6 +49,11 @@ export const layerAuthorization = Layer.effect(
       }),
     })
   }),
+)
+
+/** The header in which Anthropic's clients send keys; empty if there is none. */
+const apiKey = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  Redacted.make(headers["x-api-key"] ?? ""),
 )
 
 export const layerAdminOnly = Layer.succeed(

@@ -15,15 +15,24 @@ import { type HostRules, hostRefusal } from "./Hosts.ts"
 import { observed } from "./HttpMetrics.ts"
 import { limitBody } from "./JsonBody.ts"
 import { originRefusal, sharedWith } from "./Origins.ts"
-import { NamesRequest, type RenderOptions, renderProblems, respond } from "./renderProblems.ts"
+import {
+  CurrentErrorForm,
+  type ErrorForm,
+  NamesRequest,
+  type RenderOptions,
+  renderProblems,
+  respond,
+} from "./renderProblems.ts"
 import { PolicyStates } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
-import { type Route, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"
+import { pathOf, type Route, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   readonly routes: RouteTable
   /** Whether problems name their request. */
   readonly namesRequest: boolean
+  /** The form of errors at a path, if it is not a problem document. */
+  readonly errorForm?: ((path: string) => ErrorForm | undefined) | undefined
   /** Networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
   /** Largest body in bytes, unless an endpoint sets a lower limit. */
@@ -71,10 +80,13 @@ export const layerEdge = (settings: EdgeSettings) => {
   })
   const spanned = withRequestSpan(settings.continuesTraces)
   const hold = makeBodyMemory(settings.maxBodyMemory)
-  const answering = <A, E, R>(states: PolicyStates, app: Effect.Effect<A, E, R>) =>
-    Effect.updateContext(app, (context: Context.Context<R>) =>
-      Context.add(settings.namesRequest ? Context.add(context, NamesRequest, true) : context, CountedPolicies, states),
-    )
+  const answering = <A, E, R>(url: string, states: PolicyStates, app: Effect.Effect<A, E, R>) =>
+    Effect.updateContext(app, (context: Context.Context<R>) => {
+      const form = settings.errorForm?.(pathOf(url))
+      const named = settings.namesRequest ? Context.add(context, NamesRequest, true) : context
+      const formed = form === undefined ? named : Context.add(named, CurrentErrorForm, form)
+      return Context.add(formed, CountedPolicies, states)
+    })
   return HttpRouter.middleware(
     Effect.map(makeCountRequest, (countRequest) => {
       /** Counts a request, checks its body's length, and runs `app`. */
@@ -107,7 +119,7 @@ export const layerEdge = (settings: EdgeSettings) => {
                     Effect.map((response) => HttpServerResponse.setHeaders(response, states.fields)),
                   )
                 : respond(request, refusal)
-            return answering(states, spanned(request, label, observed(request, label, answer)))
+            return answering(request.url, states, spanned(request, label, observed(request, label, answer)))
           })
           return forwarded === undefined ? handled : forwarded(handled)
         })

@@ -24,7 +24,7 @@ const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
 
 interface SurfaceOptions extends Pick<
   EdgeSettings,
-  "continuesTraces" | "insteadOf" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
+  "continuesTraces" | "errorForm" | "insteadOf" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
 > {
   readonly component: "proxy" | "gateway"
   /** Examples for `/openapi.json`, by operation id. */

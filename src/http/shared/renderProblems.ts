@@ -35,6 +35,25 @@ export const NamesRequest = Context.Reference<boolean>("sealgate/http/shared/ren
   defaultValue: () => false,
 })
 
+/** Renders a problem, with the headers of its refusal, in another form than a problem document. */
+export type ErrorForm = (
+  request: HttpServerRequest.HttpServerRequest,
+  problem: Problem,
+  headers: Readonly<Record<string, string>>,
+) => HttpServerResponse.HttpServerResponse
+
+const problemDocument: ErrorForm = (_, problem, headers) =>
+  HttpServerResponse.jsonUnsafe(problem, {
+    status: problem.status,
+    contentType: PROBLEM_CONTENT_TYPE,
+    headers: { "cache-control": "no-store", ...headers },
+  })
+
+/** The form of the current request's errors. */
+export const CurrentErrorForm = Context.Reference<ErrorForm>("sealgate/http/shared/renderProblems/CurrentErrorForm", {
+  defaultValue: () => problemDocument,
+})
+
 const requestMembers = (request: HttpServerRequest.HttpServerRequest, context: Context.Context<never>) => {
   if (!Context.get(context, NamesRequest)) return {}
   const trace_id = requestTraceId(Context.getOrUndefined(context, Tracer.ParentSpan))
@@ -49,12 +68,7 @@ export const respond = (
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.withFiber(({ context }) => {
     const problem: Problem = { ...refusal.problem, ...further, ...requestMembers(request, context) }
-    const response = HttpServerResponse.jsonUnsafe(problem, {
-      status: refusal.status,
-      contentType: PROBLEM_CONTENT_TYPE,
-      headers: { "cache-control": "no-store", ...refusal.headers },
-    })
-    return Effect.succeed(response)
+    return Effect.succeed(Context.get(context, CurrentErrorForm)(request, problem, refusal.headers ?? {}))
   })
 
 export const layerRefusals = Layer.succeed(Refusals, (app) =>

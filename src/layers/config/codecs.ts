@@ -65,6 +65,22 @@ export const TimerText = durationText(Duration.days(24))
 /** Lifetime of a session. Clients refuse longer sessions than the maximum. */
 export const SessionText = durationText(Duration.seconds(MAX_SESSION_SECONDS))
 
+const MAX_MONTHS = 1200
+const MAX_DAYS = 36_500
+
+/** A number of days or of calendar months: `400d`, `13 months`. */
+export const RetentionText = parsed(
+  Schema.Union([Schema.Struct({ days: Schema.Int }), Schema.Struct({ months: Schema.Int })]),
+  (text) => {
+    const [, amount, unit] = /^(\d{1,5})\s*(d|days?|months?)$/i.exec(text) ?? []
+    const number = Number(amount ?? 0)
+    const isMonths = unit?.toLowerCase().startsWith("m") === true
+    if (number < 1 || number > (isMonths ? MAX_MONTHS : MAX_DAYS)) return undefined
+    return isMonths ? { months: number } : { days: number }
+  },
+  `1 to ${MAX_DAYS} days or 1 to ${MAX_MONTHS} months, such as 400d or 13 months`,
+)
+
 const SIZES: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1000, mb: 1_000_000, kib: 1024, mib: 1_048_576 }
 
 /** Bytes: `1048576`, `1MiB`, `64 KiB`. */

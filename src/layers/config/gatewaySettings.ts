@@ -1,7 +1,7 @@
 /** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
-import { DurationText, FlagText, intText, parsed, PatienceText, RateText } from "./codecs.ts"
+import { DurationText, FlagText, intText, parsed, PatienceText, RateText, RetentionText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, setting } from "./Setting.ts"
 import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
@@ -87,6 +87,12 @@ const ownGatewaySettings = {
     "How long a job's step is retried after a transient failure; 0: not at all",
   ),
   jobRetention: setting("JOB_RETENTION", DurationText, "30d", "How long ended jobs are kept"),
+  ledgerRetention: setting(
+    "LEDGER_RETENTION",
+    RetentionText,
+    "13 months",
+    "How long single calls of the ledger are kept; their hourly sums, and the calls of kept jobs, stay",
+  ),
 }
 
 // A longer limit than the proxy's: agents' tasks use reasoning models, and nobody waits for their first token.

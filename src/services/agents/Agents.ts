@@ -37,6 +37,8 @@ export class Agents extends Context.Service<
   {
     readonly create: (tenant: TenantId, input: CreateAgent) => Effect.Effect<Agent, StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
+    /** The newest agent with this name, or the agent with this id. */
+    readonly named: (tenant: TenantId, name: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
     /** Newest first. */
     readonly list: (
       tenant: TenantId,
@@ -87,6 +89,14 @@ export class Agents extends Context.Service<
 
         get: (tenant, id) => spanned("Agents.get")(unavailableUnlimited(find(tenant, id))),
 
+        named: Effect.fn("Agents.named")(function* (tenant, name) {
+          if (isAgentId(name)) return yield* find(tenant, name)
+          const rows = yield* sql<Stored>`SELECT document FROM agents
+            WHERE tenant = ${tenant} AND ${mayHaveName(sql, name)} ORDER BY id DESC LIMIT ${MOST_ALIKE}`
+          const agents = yield* Effect.forEach(rows, ({ document }) => decodeAgent(document))
+          return agents.find((agent) => agent.name === name) ?? (yield* new AgentNotFound())
+        }, unavailable),
+
         list: Effect.fn("Agents.list")(function* (tenant, page) {
           const { before, limit } = yield* pageBounds(page)
           const found = yield* sql<PageRow>`SELECT id, octet_length(document) AS bytes FROM agents
@@ -133,6 +143,18 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
     (error): error is Extract<E, Overtaken> | Overtaken => error instanceof Overtaken,
     Effect.die,
   )
+
+/** The most agents that are searched for a name: those with this name, there or in their metadata. */
+const MOST_ALIKE = 100
+
+/** Whether a document has this name somewhere. It is compared as text: Postgres reads no JSON with an escaped NUL. */
+const mayHaveName = (sql: SqlClient.SqlClient, name: string) => {
+  const member = `"name":${JSON.stringify(name)}`
+  return sql.onDialectOrElse({
+    pg: () => sql`strpos(document, ${member}) > 0`,
+    orElse: () => sql`instr(document, ${member}) > 0`,
+  })
+}
 
 /** Returns the lookup of one agent. */
 const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {

@@ -2,14 +2,13 @@
  * Limits of the calls of a request. The unused part is sent to the provider as its output limit. A call without
  * reported usage is charged its estimate.
  */
-import type { ChatRequest } from "../../domain/chat/chat.ts"
 import { ruleOf } from "../../domain/upstream/failures.ts"
 import { costOf, outputWithin, type Prices, type Tokens, tokensOf } from "../../domain/routing/money.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Target } from "../../domain/routing/routing.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
-import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
+import { expectedOutput, leastOutput, type RequestSize } from "./TokenEstimate.ts"
 
 /** `Infinity` means no limit. `cost` is in micro-USD. */
 export interface Allowance {
@@ -31,14 +30,15 @@ const BUDGETED_OUTPUT_TOKENS = 8192
 
 /** The most that a request takes at the dearest of these targets; targets without a price count as free. */
 export const worstCase = (
-  completion: ChatRequest,
+  size: RequestSize,
   targets: ReadonlyArray<Target>,
   pricesOf: (target: Target) => Prices | null,
 ): { readonly cost: number; readonly tokens: number } => {
-  const input = estimateInput(completion)
-  const output = completion.max_completion_tokens ?? completion.max_tokens ?? BUDGETED_OUTPUT_TOKENS
+  const { input } = size
+  const output = expectedOutput(size, BUDGETED_OUTPUT_TOKENS)
   const costs = targets.map((target) => costOf(pricesOf(target), { input, output, cached: 0 }) ?? 0)
-  return { tokens: input + output, cost: Math.max(0, ...costs) }
+  // Without output, the whole cost is the input's, which may have been rounded down.
+  return { tokens: input + output, cost: Math.max(0, ...costs) + (output === 0 ? 1 : 0) }
 }
 
 /** Keeps the calls of one request within its allowance, and computes their charges. */
@@ -46,33 +46,34 @@ export class Spending {
   /** The sum of all charges. */
   charged: { readonly cost: number; readonly tokens: number } = { cost: 0, tokens: 0 }
   private left: Allowance
-  private readonly input: number
+  private readonly size: RequestSize
   private readonly expected: number
   private readonly pricesOf: (target: TargetName, served?: string | null) => Prices | null
 
   constructor(
     allowance: Allowance,
-    completion: ChatRequest,
+    size: RequestSize,
     pricesOf: (target: TargetName, served?: string | null) => Prices | null,
     isReserved = false,
   ) {
     this.left = allowance
-    this.input = estimateInput(completion)
+    this.size = size
     // Under a reservation, an unknown output is charged as the longest that was allowed.
-    this.expected = isReserved ? Infinity : expectedOutput(completion)
+    this.expected = isReserved ? Infinity : expectedOutput(size)
     this.pricesOf = pricesOf
   }
 
   /** Whether any of these targets may be called. */
   mayCall(targets: ReadonlyArray<Target>): boolean {
-    return this.left.calls >= 1 && targets.every((target) => this.outputOf(target) >= 1)
+    const least = leastOutput(this.size)
+    return this.left.calls >= 1 && targets.every((target) => this.outputOf(target) >= least)
   }
 
-  /** The output limit to send; `undefined` if the target's context is shorter. */
+  /** The output limit to send, for each choice; `undefined` if the target's context is shorter. */
   limitOf(targets: ReadonlyArray<Target>, name: TargetName): number | undefined {
     const context = targets.find((target) => sameTarget(target, name))?.max_context_tokens ?? Infinity
-    const limit = this.outputOf(name)
-    return limit >= context - this.input ? undefined : Math.max(1, limit)
+    const limit = Math.floor(this.outputOf(name) / this.size.choices)
+    return limit >= context - this.size.input ? undefined : Math.max(1, limit)
   }
 
   /**
@@ -83,8 +84,9 @@ export class Spending {
     const { outcome, servedModel, usage } = attempt
     const reported = tokensOf(usage)
     const isFree = ruleOf(outcome)?.billed === false
-    const output = Math.max(received, reported?.output ?? Math.min(this.expected, Math.max(1, this.outputOf(attempt))))
-    const estimate: Tokens = { cached: 0, ...reported, input: reported?.input ?? this.input, output }
+    const most = Math.min(this.expected, Math.max(leastOutput(this.size), this.outputOf(attempt)))
+    const output = Math.max(received, reported?.output ?? most)
+    const estimate: Tokens = { cached: 0, ...reported, input: reported?.input ?? this.size.input, output }
     const tokens = outcome === "success" ? (reported ?? estimate) : isFree ? reported : estimate
     const prices = this.pricesOf(attempt, servedModel)
     const charged = {
@@ -98,6 +100,6 @@ export class Spending {
   }
 
   private outputOf(target: TargetName): number {
-    return longestOutput(this.left, this.pricesOf(target), this.input)
+    return longestOutput(this.left, this.pricesOf(target), this.size.input)
   }
 }

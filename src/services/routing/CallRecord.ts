@@ -20,7 +20,8 @@ export interface CallRecord {
   readonly labels: Labels
   readonly mode: string | null
   readonly strategy: Strategy
-  readonly role: Role
+  /** `null` for calls outside a job. */
+  readonly role: Role | null
   readonly provider: ProviderId
   /** The requested model, and the one that answered, if reported. */
   readonly model: string

@@ -2,7 +2,7 @@
 import { Duration, Redacted } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
-import type { UpstreamError } from "../../domain/upstream/upstream.ts"
+import type { OutputLimit, UpstreamError } from "../../domain/upstream/upstream.ts"
 
 export interface Dialect {
   /** Whether the target accepts `response_format`. */
@@ -83,7 +83,7 @@ export const namedIn = (
 export const inDialect = ({ response_format, ...plain }: ChatRequest, { form }: Dialect): ChatRequest =>
   form && response_format !== undefined ? { ...plain, response_format } : plain
 
-export const limitMembers = ({ limit, longest }: Dialect, most: number | undefined): Partial<ChatRequest> =>
+export const limitMembers = ({ limit, longest }: Dialect, most: number | undefined): OutputLimit =>
   most === undefined ? {} : { [limit]: Math.min(most, longest) }
 
 export const nameOf = ({ model, provider }: TargetName): string => `${provider}/${model}`

@@ -178,7 +178,7 @@ const columnsOf = ({ reservation, ...row }: Entry) => ({
   agent_id: row.agent,
   mode: row.mode ?? "",
   strategy: row.strategy,
-  role: row.role,
+  role: row.role ?? "",
   provider: row.provider,
   model: row.model,
   served_model: row.servedModel,

@@ -4,12 +4,15 @@ import { SqlClient } from "effect/sql"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { CursorInvalid, type Page, type StorageUnavailable } from "../../domain/operations/storage.ts"
+import { Labels } from "../../domain/routing/labels.ts"
 import { LedgerEntry } from "../../domain/routing/ledger.ts"
+import { Role } from "../../domain/routing/routing.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 
 /** Restricts the entries. `from` is inclusive, `to` exclusive; without a `tenant`, those of all tenants. */
 export interface LedgerFilter {
   readonly tenant?: string | undefined
+  readonly key_id?: string | undefined
   readonly agent_id?: string | undefined
   /** The name of a target's model, and of its provider. */
   readonly model?: string | undefined
@@ -19,7 +22,11 @@ export interface LedgerFilter {
 }
 
 /** The most entries that one page looks at. A page of a rare model may be shorter than its limit although more follow. */
-const LOOKED_AT = 5000
+const LOOKED_AT = 2000
+
+/** Bounds of every time, in milliseconds since the epoch. */
+const FIRST = Number.MIN_SAFE_INTEGER
+const LAST = Number.MAX_SAFE_INTEGER
 
 /** Ids are UUIDs with a suffix. Postgres could not compare a cursor with U+0000. */
 const Id = Schema.String.check(Schema.isPattern(/^[\w-]+$/))
@@ -45,12 +52,15 @@ const decode = decodeRows(
     ...LedgerEntry.fields,
     at: Schema.DateTimeUtcFromMillis,
     mode: Schema.Union([Mode, Schema.Literal("")]),
+    role: Schema.Union([Role, Schema.Literal("")]),
+    labels: Schema.NullOr(Schema.fromJsonString(Labels)),
+    estimated: Schema.Int,
   }),
 )
 
 const COLUMNS = [
-  ..."id at request_id tenant agent_id job_id mode role strategy provider model served_model".split(" "),
-  ..."input_tokens output_tokens cached_tokens price_version latency_ms outcome".split(" "),
+  ..."id at request_id tenant key_id agent_id job_id mode role strategy provider model served_model".split(" "),
+  ..."input_tokens output_tokens cached_tokens price_version latency_ms outcome labels estimated".split(" "),
   "cost AS cost_micro_usd",
   "baseline AS baseline_micro_usd",
 ].join(", ")
@@ -73,23 +83,33 @@ export class LedgerExport extends Context.Service<
       const newestFirst = sql`ORDER BY at DESC, id DESC`
 
       const list = Effect.fn("LedgerExport.list")(function* (
-        { agent_id, from, model, provider, tenant, to }: LedgerFilter,
+        { agent_id, from, key_id, model, provider, tenant, to }: LedgerFilter,
         { cursor, limit }: { readonly limit: number; readonly cursor?: string | undefined },
       ) {
         const after = cursor === undefined ? undefined : yield* readCursor(cursor)
         const isIndexed = tenant !== undefined
-        const agent = agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]
-        // An index finds these rows in their order. The bounds of `at` repeat those of `(at, id)`, because Postgres's planner
-        // cannot estimate how few rows the latter leave, and would scan the table.
-        const listed = sql.and([
-          sql`at >= ${from === undefined ? 0 : DateTime.toEpochMillis(from)}`,
-          ...(tenant === undefined ? [] : [sql`tenant = ${tenant}`]),
-          ...(isIndexed ? agent : []),
-          ...(to === undefined ? [] : [sql`at < ${DateTime.toEpochMillis(to)}`]),
-          ...(after === undefined ? [] : [sql`at <= ${after.at}`, sql`(at, id) < (${after.at}, ${after.id})`]),
-        ])
+        const callers = [
+          ...(key_id === undefined ? [] : [sql`key_id = ${key_id}`]),
+          ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
+        ]
+        // An index finds those of one key or one agent; those of both are chosen among the key's.
+        const indexed = isIndexed ? callers.slice(0, 1) : []
+        const latest = Math.min(to === undefined ? Infinity : DateTime.toEpochMillis(to) - 1, after?.at ?? LAST)
+        /**
+         * The rows that an index finds in their order, from `floor` on. The bounds of `at` repeat those of `(at, id)`, because
+         * Postgres's planner does not see how few rows the latter leave. There is one bound at each end, because SQLite uses one.
+         */
+        const listed = (floor?: Place) =>
+          sql.and([
+            ...(tenant === undefined ? [] : [sql`tenant = ${tenant}`]),
+            ...indexed,
+            sql`at >= ${floor?.at ?? (from === undefined ? FIRST : DateTime.toEpochMillis(from))}`,
+            sql`at <= ${latest}`,
+            ...(after === undefined ? [] : [sql`(at, id) < (${after.at}, ${after.id})`]),
+            ...(floor === undefined ? [] : [sql`(at, id) >= (${floor.at}, ${floor.id})`]),
+          ])
         const chosen = [
-          ...(isIndexed ? [] : agent),
+          ...callers.slice(indexed.length),
           ...(model === undefined ? [] : [sql`model = ${model}`]),
           ...(provider === undefined ? [] : [sql`provider = ${provider}`]),
         ]
@@ -98,17 +118,19 @@ export class LedgerExport extends Context.Service<
           chosen.length === 0
             ? []
             : yield* decodePlaces(
-                yield* sql`SELECT at, id FROM ledger_calls WHERE ${listed} ${newestFirst} LIMIT 1 OFFSET ${LOOKED_AT - 1}`,
+                yield* sql`SELECT at, id FROM ledger_calls WHERE ${listed()} ${newestFirst} LIMIT 1 OFFSET ${LOOKED_AT - 1}`,
               )
-        const wanted = sql.and([
-          listed,
-          ...chosen,
-          ...(floor === undefined ? [] : [sql`at >= ${floor.at}`, sql`(at, id) >= (${floor.at}, ${floor.id})`]),
-        ])
+        const wanted = sql.and([listed(floor), ...chosen])
         const rows = yield* decode(
           yield* sql`SELECT ${columns} FROM ledger_calls WHERE ${wanted} ${newestFirst} LIMIT ${limit + 1}`,
         )
-        const items = rows.slice(0, limit).map((row) => ({ ...row, mode: row.mode === "" ? null : row.mode }))
+        const items = rows.slice(0, limit).map((row) => ({
+          ...row,
+          mode: row.mode === "" ? null : row.mode,
+          role: row.role === "" ? null : row.role,
+          estimated: row.estimated === 1,
+          labels: row.labels ?? {},
+        }))
         const last = items.at(-1)
         const end =
           rows.length > limit && last !== undefined ? { at: DateTime.toEpochMillis(last.at), id: last.id } : floor

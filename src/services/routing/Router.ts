@@ -1,119 +1,195 @@
 /** Chooses the targets of a request, calls them in that order, and learns how they want to be asked. */
-import { Clock, Context, Duration, Effect, Layer } from "effect"
-import type { Budgeted } from "../../domain/access/budgets.ts"
+import { Clock, Context, Duration, Effect, Layer, Queue, Stream } from "effect"
+import type { JsonObject } from "../../domain/json/json.ts"
+import { type Budgeted, RequestUnbounded } from "../../domain/access/budgets.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
+import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
+import { accountOf, type Route, type RoutedRequest } from "./accounted.ts"
 import { Spending, UNLIMITED, worstCase } from "./Allowance.ts"
+import { apiSize, openMembers } from "./apiSize.ts"
+import { type ApiAnswered, type ApiCall, type Emit, makeAskApi, mayAddLimit } from "./askApi.ts"
 import { Budgets } from "./Budgets.ts"
-import { accountOf, makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
+import { makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
 import { type Dialect, Dialects, LEARNED_FOR, namedIn, nameOf } from "./Dialects.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
 import { RoutingConfig } from "./RoutingConfig.ts"
-import type { RouterError } from "./RoutingErrors.ts"
+import type { CallFailed, RouterError } from "./RoutingErrors.ts"
 import { chooseTargets, leastRelatedFirst } from "./TargetChoice.ts"
+import { chatSize } from "./TokenEstimate.ts"
 
 export class Router extends Context.Service<
   Router,
-  { readonly call: (request: RouterRequest) => Effect.Effect<Routed, RouterError> }
+  {
+    /** Asks for an answer to a chat, for a step of a job. */
+    readonly call: (request: RouterRequest) => Effect.Effect<Routed, RouterError>
+    /** Asks for a whole answer to a client's request: its JSON. */
+    readonly answer: (call: ApiCall) => Effect.Effect<string, RouterError | RequestUnbounded>
+    /** The same, streamed. It succeeded only if it ends without failure. */
+    readonly stream: (call: ApiCall) => Stream.Stream<JsonObject, RouterError | RequestUnbounded>
+  }
 >()("sealgate/services/routing/Router") {
   static readonly layer = Layer.effect(
     Router,
     Effect.gen(function* () {
-      const config = yield* RoutingConfig
-      const upstream = yield* Upstream
-      const clock = yield* Clock.Clock
-      const budgets = yield* Budgets
-      const tenantBudgets = yield* TenantBudgets
       const times = new FirstTokenTimes()
-      const dialects = new Dialects()
-
-      const noteDialect = makeNoteDialect(dialects, clock)
+      const route = yield* makeRoute(times)
       const callTargets = yield* makeCallTargets(times)
+      const askApi = yield* makeAskApi(times)
+      const tenantBudgets = yield* TenantBudgets
 
-      /** Calls the fitting targets in their order, and retries without the members that they refuse. */
-      const callFitting = (
-        settings: RoutingSettings,
-        request: RouterRequest,
-        fitting: ReadonlyArray<Target>,
-        onSpending: (spending: Spending) => void = () => {},
-      ) => {
-        const { allowance, completion, onChosen } = request
-        const { escalateBelow, targets } = tierOf(settings, request, fitting)
-        const [first] = targets
-        const answered = Effect.suspend(() => {
-          const now = clock.currentTimeMillisUnsafe()
-          const pricesOf = (target: TargetName, served?: string | null) =>
-            priceOf(settings, target, now, served)?.prices ?? null
-          const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf, isBudgeted(request.budgeted))
-          onSpending(spending)
-          const route = { settings, request, targets, escalateBelow, spending }
-          const known = dialects.of(first, momentOf(clock))
-          const refusals: Array<UpstreamError> = []
-          const limit = first === undefined ? undefined : spending.limitOf(targets, first)
-          const others = dialects.others(known, completion.response_format !== undefined, limit)
-          return others.reduce(
-            (tried, dialect) =>
-              Effect.catchTag(tried, "CallFailed", (failed) => {
-                const refused = (failed.error.attempts ?? []).filter(({ outcome }) => REFUSED.has(outcome)).map(nameOf)
-                refusals.push(failed.error)
-                if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
-                return Effect.tap(callTargets(route, dialect), ({ target }) =>
-                  refused.includes(nameOf(target))
-                    ? noteDialect(target, namedIn(refusals, known, dialect))
-                    : Effect.void,
-                )
-              }),
-            callTargets(route, known),
-          )
-        })
-        const announced =
-          onChosen === undefined || first === undefined ? answered : Effect.andThen(onChosen(first), answered)
-        return annotatedFirst(announced, () => ({
-          strategy: settings.strategy,
-          role: request.role,
-          targets: targets.length,
+      const inTenant = <R extends Pick<RoutedRequest, "budgeted" | "tenant">>(request: R) =>
+        Effect.map(tenantBudgets.ofCall(request.tenant), (ofTenant) => ({
+          ...request,
+          budgeted: [...ofTenant, ...(request.budgeted ?? [])],
         }))
-      }
 
-      const callBudgeted = makeCallBudgeted(budgets, clock, callFitting)
+      const ask = (call: ApiCall, emit?: Emit) =>
+        Effect.flatMap(
+          inTenant(call),
+          ({ request, ...call }): Effect.Effect<ApiAnswered, RouterError | RequestUnbounded> => {
+            const { api, model } = request
+            const errors = isBudgeted(call.budgeted) ? openMembers(request) : []
+            if (errors.length > 0) return Effect.fail(new RequestUnbounded({ errors }))
+            return route(
+              { ...call, api, model, size: apiSize(request) },
+              {
+                ask: (route, dialect) => askApi(route, request, dialect, emit),
+                hasForm: false,
+                addsLimit: mayAddLimit(request),
+              },
+            )
+          },
+        )
 
-      const callInTenant = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
-        Effect.flatMap(config.current, (settings) => {
-          const { budgeted } = request
-          const { calls, cost, tokens } = request.allowance ?? UNLIMITED
-          // A finite cost excludes targets without a price.
-          const allowance = { calls, tokens, cost: hasMoney(budgeted) ? Math.min(cost, MAX_SUM) : cost }
-          const conditions = { upstream, times, now: clock.currentTimeMillisUnsafe() }
-          return Effect.flatMap(chooseTargets(settings, { ...request, allowance }, conditions), (fitting) =>
-            isBudgeted(budgeted)
-              ? callBudgeted(settings, request, fitting, budgeted)
-              : callFitting(settings, request, fitting),
-          )
-        })
-
-      const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
-        Effect.flatMap(tenantBudgets.ofCall(request.tenant), (ofTenant) =>
-          callInTenant({ ...request, budgeted: [...ofTenant, ...(request.budgeted ?? [])] }),
-        ).pipe(spanned("Router.call"))
-
-      return Router.of({ call })
+      return Router.of({
+        call: ({ completion, ...request }) =>
+          Effect.flatMap(inTenant(request), (request) =>
+            route(
+              { ...request, api: CHAT_COMPLETIONS, size: chatSize(completion) },
+              {
+                ask: (route, dialect) => callTargets(route, completion, dialect),
+                hasForm: completion.response_format !== undefined,
+                addsLimit: true,
+              },
+            ),
+          ).pipe(spanned("Router.call")),
+        answer: (call) => Effect.map(ask(call), ({ json }) => json).pipe(spanned("Router.answer")),
+        stream: (call) =>
+          Stream.callback<JsonObject, RouterError | RequestUnbounded>(
+            (queue) =>
+              Effect.andThen(
+                ask(call, (pieces) => Queue.offerAll(queue, pieces)).pipe(spanned("Router.stream")),
+                Queue.end(queue),
+              ),
+            { bufferSize: STREAM_BUFFER },
+          ),
+      })
     }),
   ).pipe(Layer.provide([Budgets.layer, TenantBudgets.layer]))
 }
 
-type CallFitting = (
-  settings: RoutingSettings,
-  request: RouterRequest,
-  fitting: ReadonlyArray<Target>,
-  onSpending?: (spending: Spending) => void,
-) => Effect.Effect<Routed, RouterError>
+/** The number of pieces that wait for a slow reader of a stream before reading from its provider pauses. */
+const STREAM_BUFFER = 4
+
+/** A request in the form in which targets are asked. */
+interface Question<A> {
+  readonly ask: (route: Route, dialect: Dialect) => Effect.Effect<A, CallFailed | StorageUnavailable>
+  /** Whether it has a `response_format` that may be left out. */
+  readonly hasForm: boolean
+  /** Whether the router sets the member that limits its output. */
+  readonly addsLimit: boolean
+}
+
+interface ServedBy {
+  readonly target: TargetName
+}
+
+/** Returns a function that chooses the targets of a request, and asks them within its budgets. */
+const makeRoute = Effect.fnUntraced(function* (times: FirstTokenTimes) {
+  const config = yield* RoutingConfig
+  const upstream = yield* Upstream
+  const clock = yield* Clock.Clock
+  const callBudgeted = makeCallBudgeted(yield* Budgets, clock)
+  const callFitting = makeCallFitting(clock)
+
+  return <A extends ServedBy>(request: RoutedRequest, question: Question<A>): Effect.Effect<A, RouterError> =>
+    Effect.flatMap(config.current, (settings) => {
+      const { budgeted } = request
+      const { calls, cost, tokens } = request.allowance ?? UNLIMITED
+      // A finite cost excludes targets without a price.
+      const allowance = { calls, tokens, cost: hasMoney(budgeted) ? Math.min(cost, MAX_SUM) : cost }
+      const conditions = { upstream, times, now: clock.currentTimeMillisUnsafe() }
+      return Effect.flatMap(chooseTargets(settings, { ...request, allowance }, conditions), (fitting) =>
+        isBudgeted(budgeted)
+          ? callBudgeted({ settings, request, fitting }, budgeted, (fitted, onSpending) =>
+              callFitting(fitted, question, onSpending),
+            )
+          : callFitting({ settings, request, fitting }, question),
+      )
+    })
+})
+
+/** A request, and the targets that fit it. */
+interface Fitted {
+  readonly settings: RoutingSettings
+  readonly request: RoutedRequest
+  readonly fitting: ReadonlyArray<Target>
+}
+
+/** Returns a function that calls the fitting targets in their order, and retries without the members that they refuse. */
+const makeCallFitting = (clock: Clock.Clock) => {
+  const dialects = new Dialects()
+  const noteDialect = makeNoteDialect(dialects, clock)
+
+  return <A extends ServedBy>(
+    { fitting, request, settings }: Fitted,
+    { addsLimit, ask, hasForm }: Question<A>,
+    onSpending: (spending: Spending) => void = () => {},
+  ): Effect.Effect<A, CallFailed | StorageUnavailable> => {
+    const { allowance, onChosen, size } = request
+    const { escalateBelow, targets } = tierOf(settings, request, fitting)
+    const [first] = targets
+    const answered = Effect.suspend(() => {
+      const now = clock.currentTimeMillisUnsafe()
+      const pricesOf = (target: TargetName, served?: string | null) =>
+        priceOf(settings, target, now, served)?.prices ?? null
+      const spending = new Spending(allowance ?? UNLIMITED, size, pricesOf, isBudgeted(request.budgeted))
+      onSpending(spending)
+      const route = { settings, request, targets, escalateBelow, spending }
+      const known = dialects.of(first, momentOf(clock))
+      const refusals: Array<UpstreamError> = []
+      const limit = first === undefined || !addsLimit ? undefined : spending.limitOf(targets, first)
+      return dialects.others(known, hasForm, limit).reduce(
+        (tried, dialect) =>
+          Effect.catchTag(tried, "CallFailed", (failed) => {
+            const refused = (failed.error.attempts ?? []).filter(({ outcome }) => REFUSED.has(outcome)).map(nameOf)
+            refusals.push(failed.error)
+            if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
+            return Effect.tap(ask(route, dialect), ({ target }) =>
+              refused.includes(nameOf(target)) ? noteDialect(target, namedIn(refusals, known, dialect)) : Effect.void,
+            )
+          }),
+        ask(route, known),
+      )
+    })
+    const announced =
+      onChosen === undefined || first === undefined ? answered : Effect.andThen(onChosen(first), answered)
+    return annotatedFirst(announced, () => ({
+      strategy: settings.strategy,
+      role: request.role ?? "none",
+      targets: targets.length,
+    }))
+  }
+}
 
 /** Returns what remembers and logs the members of a request that a target refuses. */
 const makeNoteDialect =
@@ -133,17 +209,16 @@ const makeNoteDialect =
       )
     })
 
-/** Returns a call within the budgets of its tenant, agent and key. */
+/** Returns a function that makes a call within the budgets of its tenant, agent and key. */
 const makeCallBudgeted =
-  (budgets: Budgets["Service"], clock: Clock.Clock, callFitting: CallFitting) =>
-  (
-    settings: RoutingSettings,
-    request: RouterRequest,
-    fitting: ReadonlyArray<Target>,
+  (budgets: Budgets["Service"], clock: Clock.Clock) =>
+  <A>(
+    { fitting, request, settings }: Fitted,
     budgeted: ReadonlyArray<Budgeted>,
+    call: (fitted: Fitted, onSpending: (spending: Spending) => void) => Effect.Effect<A, RouterError>,
   ) => {
     const now = clock.currentTimeMillisUnsafe()
-    const worst = worstCase(request.completion, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
+    const worst = worstCase(request.size, fitting, (target) => priceOf(settings, target, now)?.prices ?? null)
     const { calls, cost, tokens } = request.allowance ?? UNLIMITED
     const allowance = {
       calls,
@@ -151,7 +226,7 @@ const makeCallBudgeted =
       cost: hasMoney(budgeted) ? Math.min(cost, worst.cost) : cost,
     }
     let spending: Spending | undefined
-    const answered = callFitting(settings, { ...request, allowance }, fitting, (made) => (spending = made))
+    const answered = call({ settings, request: { ...request, allowance }, fitting }, (made) => (spending = made))
     const [target] = fitting
     if (target === undefined) return answered
     const { model, provider } = target
@@ -169,7 +244,7 @@ const hasMoney = (budgeted: ReadonlyArray<Budgeted> | undefined): boolean =>
 const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])
 
 /** The targets of a cascade's tier, the least related to `independentOf` first. */
-const tierOf = (settings: RoutingSettings, request: RouterRequest, fitting: ReadonlyArray<Target>) => {
+const tierOf = (settings: RoutingSettings, request: RoutedRequest, fitting: ReadonlyArray<Target>) => {
   const last = fitting.length - 1
   const isCascade = settings.strategy === "cascade"
   const tier = isCascade ? Math.min(request.tier ?? 0, last) : 0

@@ -6,6 +6,8 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { UpstreamError } from "../../domain/upstream/upstream.ts"
 
 const NO_TARGET = {
+  model: "There is no such model for this key; GET /v1/models lists those that there are.",
+  api: "No target of this name serves this API; name another, or correct `apis` of the routing's targets.",
   configured: "None of the configured targets has a provider here; correct the routing configuration.",
   policy: "The agent's model policy, the key's models and the role's filter leave no target; widen one of them.",
   context: "The task is longer than the context of every target that may be used.",
@@ -16,12 +18,15 @@ const NO_TARGET = {
 
 /** No target may serve the request, so none was called. */
 export class NoTarget extends Schema.TaggedError<NoTarget>()("NoTarget", {
-  reason: Schema.Literals(["configured", "policy", "context", "price", "tokens", "cost"]),
+  reason: Schema.Literals(["model", "api", "configured", "policy", "context", "price", "tokens", "cost"]),
 }) {
-  get code(): "context-too-long" | "no-target" {
+  get code(): "context-too-long" | "unknown-model" | "no-target" {
+    if (this.reason === "model") return "unknown-model"
     return this.reason === "context" ? "context-too-long" : "no-target"
   }
-  readonly status = 422
+  get status(): 404 | 422 {
+    return this.reason === "model" ? 404 : 422
+  }
   readonly retryable = false
   override get message(): string {
     return NO_TARGET[this.reason]

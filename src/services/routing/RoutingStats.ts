@@ -1,6 +1,6 @@
 /**
  * Savings by routing in a time span. Whole hours come from the hourly sums, partial hours at both ends from the ledger
- * rows, so every span is exact and reads at most two hours of rows.
+ * rows, so every span is exact and reads at most two hours of rows. Where rows were removed, a span covers whole hours.
  */
 import { Context, DateTime, Effect, Layer, Record, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -111,7 +111,21 @@ export class RoutingStats extends Context.Service<
         )
       }
 
-      const report = Effect.fn("RoutingStats.report")(function* (query: StatsQuery) {
+      /** The span, with whole hours where calls were removed: only their sums are left. */
+      const known = Effect.fnUntraced(function* (query: StatsQuery) {
+        const [from, to] = [DateTime.toEpochMillis(query.from), DateTime.toEpochMillis(query.to)]
+        if (from % HOUR_MS === 0 && to % HOUR_MS === 0) return query
+        const [pruned] = yield* sql<{ before: number }>`SELECT before FROM ledger_pruned`
+        const before = pruned?.before ?? from
+        return {
+          ...query,
+          from: DateTime.makeUnsafe(from < before ? Math.floor(from / HOUR_MS) * HOUR_MS : from),
+          to: DateTime.makeUnsafe(to < before ? Math.ceil(to / HOUR_MS) * HOUR_MS : to),
+        }
+      })
+
+      const report = Effect.fn("RoutingStats.report")(function* (asked: StatsQuery) {
+        const query = yield* known(asked)
         const from = DateTime.toEpochMillis(query.from)
         const to = DateTime.toEpochMillis(query.to)
         const firstHour = Math.ceil(from / HOUR_MS)

@@ -1,8 +1,8 @@
 /** Chooses and orders the targets that may serve a request. */
 import { Effect } from "effect"
-import type { ChatRequest } from "../../domain/chat/chat.ts"
 import { costOf } from "../../domain/routing/money.ts"
-import type { Role, RoutingSettings, Target } from "../../domain/routing/routing.ts"
+import { isNamed, type Role, type RoutingSettings, serves, type Target } from "../../domain/routing/routing.ts"
+import type { ApiName } from "../../domain/upstream/apis.ts"
 import { permits, sameModel, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { type Allowance, longestOutput, UNLIMITED } from "./Allowance.ts"
@@ -10,12 +10,16 @@ import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
 import { NoTarget } from "./RoutingErrors.ts"
 import { orderBy } from "./Strategies.ts"
-import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
+import { expectedOutput, leastOutput, type RequestSize } from "./TokenEstimate.ts"
 
 /** The properties of a request that decide who may serve it. */
 export interface TargetRequirements {
-  readonly role: Role
-  readonly completion: ChatRequest
+  /** The role of a step; absent for calls outside a job. */
+  readonly role?: Role | undefined
+  readonly api: ApiName
+  readonly size: RequestSize
+  /** The model that a client named; absent for steps of jobs. */
+  readonly model?: string | undefined
   readonly policy?: TargetFilter | undefined
   /** The targets that the caller's key permits. */
   readonly keyPolicy?: TargetFilter | undefined
@@ -31,29 +35,32 @@ interface TargetConditions {
 }
 
 /**
- * Returns the targets in the order of the strategy, at least one. Excludes targets that are not configured, not
- * permitted by the agent's policy or the role's filter, too small for the request, or without a price under a cost
+ * Returns the targets in the order of the strategy, at least one. Excludes targets that have another model than the
+ * client named or do not serve the API, are not configured, not permitted by the agent's policy or the role's filter, too small for the request, or without a price under a cost
  * limit. Excludes open circuits, unless all are open: then the upstream answers when to retry.
  */
 export const chooseTargets = (
   settings: RoutingSettings,
-  { allowance = UNLIMITED, completion, keyPolicy, policy, role }: TargetRequirements,
+  { allowance = UNLIMITED, api, keyPolicy, model, policy, role, size }: TargetRequirements,
   { now, times, upstream }: TargetConditions,
 ): Effect.Effect<ReadonlyArray<Target>, NoTarget> =>
   Effect.flatMap(upstream.configured, (configured) => {
-    const input = estimateInput(completion)
-    const output = expectedOutput(completion)
+    const { input } = size
+    const output = expectedOutput(size)
+    const least = leastOutput(size)
     const pricesOf = (target: Target) => priceOf(settings, target, now)?.prices ?? null
     const estimateOf = (target: Target) => costOf(pricesOf(target), { input, output, cached: 0 })
-    const roleFilter = settings.roles?.[role]
+    const roleFilter = role === undefined ? undefined : settings.roles?.[role]
 
     const rules: ReadonlyArray<readonly [NoTarget["reason"], (target: Target) => boolean]> = [
+      ["model", (target) => model === undefined || isNamed(settings, model, target)],
+      ["api", (target) => serves(target, api)],
       ["configured", (target) => configured.has(target.provider)],
       ["policy", (target) => [policy, keyPolicy, roleFilter].every((filter) => permits(filter, target))],
       ["context", (target) => input + output <= target.max_context_tokens],
       ["price", (target) => allowance.cost === Infinity || estimateOf(target) !== null],
-      ["tokens", () => input + 1 <= allowance.tokens],
-      ["cost", (target) => longestOutput(allowance, pricesOf(target), input) >= 1],
+      ["tokens", () => input + least <= allowance.tokens],
+      ["cost", (target) => longestOutput(allowance, pricesOf(target), input) >= least],
     ]
     let fitting = settings.targets
     for (const [reason, fits] of rules) {

@@ -9,7 +9,7 @@ const BYTES_PER_TOKEN = 3
 /** Roles, separators and the like. */
 const TOKENS_PER_MESSAGE = 4
 /** The cost of a common picture at most providers, linked or inline. */
-const TOKENS_PER_IMAGE = 1500
+export const TOKENS_PER_IMAGE = 1500
 /** Assumed length of an answer without a limit. */
 const EXPECTED_OUTPUT_TOKENS = 1000
 
@@ -35,6 +35,24 @@ export const estimateInput = (request: ChatRequest): number =>
 
 const tokensOfJson = (value: unknown): number => (value == null ? 0 : tokensOfText(JSON.stringify(value)))
 
-/** Expected length of the answer: the request's limit, if any. */
-export const expectedOutput = (request: ChatRequest): number =>
-  request.max_completion_tokens ?? request.max_tokens ?? EXPECTED_OUTPUT_TOKENS
+/** The length of a request and of its answer, in tokens. */
+export interface RequestSize {
+  /** Estimated. */
+  readonly input: number
+  /** The request's limit for each choice; 0 if the answer is no text, `undefined` without a limit. */
+  readonly limit: number | undefined
+  readonly choices: number
+}
+
+export const chatSize = (request: ChatRequest): RequestSize => ({
+  input: estimateInput(request),
+  limit: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+  choices: request.n ?? 1,
+})
+
+/** Expected length of the answer: the request's limit, or `otherwise`, for each choice. */
+export const expectedOutput = ({ choices, limit }: RequestSize, otherwise = EXPECTED_OUTPUT_TOKENS): number =>
+  choices * (limit ?? otherwise)
+
+/** The shortest useful answer. */
+export const leastOutput = ({ choices, limit }: RequestSize): number => (limit === 0 ? 0 : choices)

@@ -1,49 +1,23 @@
-/** Calls the chosen targets and enters every call in the ledger before the answer is returned. */
-import { Cause, type Context, Effect, Exit, Option, Schedule } from "effect"
-import type { Budgeted } from "../../domain/access/budgets.ts"
+/** Asks the targets of a route for an answer to a chat. */
+import { Effect } from "effect"
+import type { ChatRequest } from "../../domain/chat/chat.ts"
 import type { StepCall } from "../../domain/jobs/job.ts"
-import type { Mode } from "../../domain/jobs/modes.ts"
-import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
-import type { Labels } from "../../domain/routing/labels.ts"
-import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
-import type { Attempt } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
-import type { Spending } from "./Allowance.ts"
+import { makeAccounted, type Route, type RoutedRequest } from "./accounted.ts"
 import { type Answer, AnswerDraft } from "./AnswerDraft.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
-import { Ledger } from "./Ledger.ts"
-import { CallFailed } from "./RoutingErrors.ts"
-import { countRecords } from "./RoutingMetrics.ts"
-import type { TargetRequirements } from "./TargetChoice.ts"
+import type { CallFailed } from "./RoutingErrors.ts"
 
 /**
- * A request to whichever target the routing chooses. `policy` is the agent's; `allowance` is the unused part of the job's
- * limits. A `model` in `completion` is ignored. If a target refuses `response_format` or its output limit, the router
- * retries without, and remembers that for a while.
+ * A chat for whichever target the routing chooses. A `model` in `completion` is ignored. If a target refuses
+ * `response_format` or its output limit, the router retries without, and remembers that for a while.
  */
-export interface RouterRequest extends TargetRequirements {
-  readonly tenant: string
-  readonly job?: string | undefined
-  readonly agent?: string | undefined
-  readonly mode?: Mode | undefined
-  /** The id of the caller's key. */
-  readonly key?: string | undefined
-  readonly labels?: Labels | undefined
-  /** The budgets that the call must fit. */
-  readonly budgeted?: ReadonlyArray<Budgeted> | undefined
-  /** The authors of the answers to judge: the targets with the least in common with them come first. */
-  readonly independentOf?: ReadonlyArray<TargetName> | undefined
-  /** How often the answer was escalated: a cascade skips as many of its cheapest targets. */
-  readonly tier?: number | undefined
-  /** Runs before the first call, with the target of that call. */
-  readonly onChosen?: ((target: TargetName) => Effect.Effect<void>) | undefined
-  /** The call exists only because of the routing: its cost counts, but it has no baseline. */
-  readonly extra?: boolean | undefined
+export interface RouterRequest extends Omit<RoutedRequest, "api" | "model" | "size"> {
+  readonly completion: ChatRequest
 }
 
 export interface Routed extends Answer {
@@ -59,107 +33,33 @@ export interface Routed extends Answer {
   readonly escalateBelow: number | null
 }
 
-/** The decisions of one request: the targets in their order, and what may be spent on them. */
-export interface Route {
-  readonly settings: RoutingSettings
-  readonly request: RouterRequest
-  readonly targets: ReadonlyArray<Target>
-  readonly escalateBelow: number | null
-  readonly spending: Spending
-}
-
 /** Returns a function that calls the targets of a route in their order until one answers. */
 export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTimes) {
-  const ledger = yield* Ledger
   const upstream = yield* Upstream
+  const accounted = yield* makeAccounted(times)
 
-  const account = ({ request, settings }: Route, attempts: ReadonlyArray<ChargedAttempt>) => {
-    for (const attempt of attempts) noteFirstToken(times, attempt)
-    const records = recordsOf(settings, accountOf(request), attempts)
-    return Effect.contextWith((context: Context.Context<never>) =>
-      Effect.map(Effect.retry(ledger.record(records), WRITE_AGAIN), () => {
-        countRecords(records, context)
-        return stepCallOf(records)
-      }),
-    )
-  }
-
-  return (route: Route, dialect: Dialect): Effect.Effect<Routed, CallFailed | StorageUnavailable> => {
-    const { escalateBelow, request, spending, targets } = route
-    const attempts: Array<ChargedAttempt> = []
+  return (
+    route: Route,
+    completion: ChatRequest,
+    dialect: Dialect,
+  ): Effect.Effect<Routed, CallFailed | StorageUnavailable> => {
     const draft = new AnswerDraft()
-    let charged = 0
-    const streamed = upstream.streamTo(
-      {
-        completion: inDialect(request.completion, dialect),
-        targets: targets.map((target) => ({
-          ...target,
-          contextTokens: target.max_context_tokens,
-          firstTokenMs: target.first_token_ms,
-        })),
-        ...(request.allowance !== undefined && {
-          mayCallAgain: () => spending.mayCall(targets),
-          outputLimit: (target) => limitMembers(dialect, spending.limitOf(targets, target)),
-        }),
-        onAttempt: (attempt) => {
-          attempts.push({ ...attempt, charged: spending.charge(attempt, draft.received - charged) })
-          charged = draft.received
-        },
-      },
-      draft.add,
-    )
-    // Uninterruptible from the end of the last call until the calls are in the ledger: a cancelled job has spent their
-    // cost. After an interruption, a write that fails is only logged.
-    return Effect.uninterruptibleMask(
-      Effect.fnUntraced(function* (restore) {
-        const exit = yield* Effect.exit(restore(streamed))
-        if (Exit.isFailure(exit)) {
-          const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-          if (Cause.hasInterrupts(exit.cause)) yield* Effect.ignore(account(route, attempts))
-          if (error === undefined || Cause.hasInterrupts(exit.cause)) {
-            return yield* Effect.failCause(Cause.map(exit.cause, (error) => new CallFailed({ error })))
-          }
-          const call = yield* account(route, attempts)
-          return yield* new CallFailed({ error, ...withoutUndefined({ call }) })
-        }
-        const call = yield* account(route, attempts)
-        const served = attempts.at(-1)
-        if (served === undefined || call === undefined) {
-          return yield* Effect.die(new Error("The upstream answered without having called anybody."))
-        }
-        const others = request.independentOf ?? []
-        const routed: Routed = {
-          ...draft.finished(exit.value),
-          target: { provider: served.provider, model: served.model },
-          independent: !others.some((other) => sameModel(other, served)),
-          call,
-          receipt: served.receipt,
-          escalateBelow,
-        }
-        return routed
-      }),
-    )
+    const spoken = inDialect(completion, dialect)
+    const answered = accounted(route, {
+      ask: (options) => upstream.streamTo({ ...options, completion: spoken }, draft.add),
+      limitOf: (most) => limitMembers(dialect, most),
+      received: () => draft.received,
+    })
+    return Effect.map(answered, ({ call, served, value }): Routed => {
+      const others = route.request.independentOf ?? []
+      return {
+        ...draft.finished(value),
+        target: { provider: served.provider, model: served.model },
+        independent: !others.some((other) => sameModel(other, served)),
+        call,
+        receipt: served.receipt,
+        escalateBelow: route.escalateBelow,
+      }
+    })
   }
 })
-
-/** Retries the ledger for 5 seconds: without the row of a paid call, the job would pay for it again. */
-const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
-
-/** The columns of the ledger that a request's calls share. */
-export const accountOf = ({ agent, extra, job, key, labels, mode, role, tenant }: RouterRequest): Account => ({
-  tenant,
-  role,
-  job: job ?? null,
-  agent: agent ?? null,
-  key: key ?? null,
-  labels: labels ?? {},
-  mode: mode ?? null,
-  extra: extra ?? false,
-})
-
-/** A call that failed before any output counts as infinitely slow; an interrupted one does not count. */
-const noteFirstToken = (times: FirstTokenTimes, attempt: Attempt): void => {
-  const failed = attempt.outcome !== "success" && attempt.outcome !== "interrupted"
-  const ms = attempt.timeToFirstTokenMs ?? (failed ? Infinity : undefined)
-  if (ms !== undefined) times.add(attempt, ms, attempt.finishedAt)
-}

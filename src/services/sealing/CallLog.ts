@@ -1,23 +1,23 @@
 import type { ApiEvent, Attempt } from "../../domain/upstream/upstream.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
-import { NOBODY, type ServedBy } from "./EndRecord.ts"
+import { NOT_SERVED, type ServedBy } from "./EndRecord.ts"
 
 /** The provider for the receipt: the one that answered, else the last one called. */
 export class CallLog {
-  served: ServedBy = NOBODY
+  served: ServedBy = NOT_SERVED
 
   /** Notes a call that ended. */
   readonly recordAttempt = ({ model, provider, servedModel }: Attempt): void => {
-    this.served = { ...NOBODY, provider, model: servedModel ?? model }
+    this.served = { ...NOT_SERVED, provider, model: servedModel ?? model }
   }
 
   recordEvent(event: ApiEvent): void {
     switch (event._tag) {
       case "Delta":
-        this.served = { ...NOBODY, provider: event.provider, model: modelIn(event.chunk) ?? this.served.model }
+        this.served = { ...NOT_SERVED, provider: event.provider, model: modelIn(event.chunk) ?? this.served.model }
         return
       case "Restarted":
-        this.served = { ...NOBODY, provider: event.provider, model: event.model }
+        this.served = { ...NOT_SERVED, provider: event.provider, model: event.model }
         return
       case "Finished":
         this.served = event.served

@@ -22,7 +22,7 @@ export type ServedBy = {
   readonly usage: ReceiptClaims["usage"]
 }
 
-export const NOBODY: ServedBy = { provider: null, model: null, finishReasons: [], usage: null }
+export const NOT_SERVED: ServedBy = { provider: null, model: null, finishReasons: [], usage: null }
 
 interface Ending {
   readonly opened: Opened

@@ -2,7 +2,7 @@
  * Checks the members of a request body that the proxy needs, for each API: the model, the form, and options whose answer
  * could not be returned. Everything else is left to the provider.
  */
-import { Effect, Record, Redacted, Result, Schema } from "effect"
+import { Effect, Record as Rec, Redacted, Result, Schema } from "effect"
 import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import { ChatInput, type ChatRequest, normalize } from "../../domain/chat/chat.ts"
 import { parseJson } from "../../domain/json/json.ts"
@@ -31,7 +31,7 @@ const bodyOf = (api: ApiName) =>
     ),
   })
 
-const decodeBody = Record.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.Struct({ body: bodyOf(api) })))
+const decodeBody = Rec.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.Struct({ body: bodyOf(api) })))
 const decodeChat = Schema.decodeUnknownResult(Schema.Struct({ body: ChatInput }))
 
 /** A request of an API, with its headers. */
@@ -44,7 +44,15 @@ interface Envelope {
   readonly body: unknown
 }
 
-type Question = Pick<ApiRequest, "api" | "body" | "headers" | "model" | "completion">
+export type Question = Pick<ApiRequest, "api" | "body" | "headers" | "model" | "completion">
+
+const OF_ALL_APIS = ["model", "stream", "background"]
+
+export const valuesIn = (object: RawObject, names: ReadonlyArray<string>): Record<string, unknown> =>
+  Object.fromEntries(names.filter((name) => object.has(name)).map((name) => [name, object.value(name)]))
+
+/** The members of a body that every API is checked for. */
+export const checkedMembers = (body: RawObject): Record<string, unknown> => valuesIn(body, OF_ALL_APIS)
 
 /** Returns the request for a provider. */
 export const apiRequest = Effect.fnUntraced(function* ({

@@ -19,7 +19,7 @@ import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
 import { inSteps } from "../inSteps.ts"
 import type { Opened } from "./SealedExchange.ts"
-import { apiRequest } from "./apiRequest.ts"
+import { apiRequest, checkedMembers, valuesIn } from "./apiRequest.ts"
 import type { RequestIds } from "./RequestIds.ts"
 import { invalidRequest, Refused } from "./sealedProblem.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
@@ -98,11 +98,6 @@ const MEMBERS = [...Object.keys(RequestHead.fields), ...Object.keys(SealedReques
   .concat("pace", "traceparent", "tracestate")
   .filter((name) => name !== "body")
 
-const OF_ALL_APIS = ["model", "stream", "background"]
-
-const valuesIn = (object: RawObject, names: ReadonlyArray<string>): Record<string, unknown> =>
-  Object.fromEntries(names.filter((name) => object.has(name)).map((name) => [name, object.value(name)]))
-
 /** Parses a payload and overwrites it, except its body, which may be sent to a provider unchanged. */
 function* parsePayload({ payload }: SealedContent): Generator<void, Result.Result<Payload, Refused>> {
   const outline = new Outline("body")
@@ -126,7 +121,7 @@ function* parsePayload({ payload }: SealedContent): Generator<void, Result.Resul
   }
   const from = body.bytes.byteOffset - payload.byteOffset
   payload.fill(0, 0, from).fill(0, from + body.bytes.length)
-  return Result.succeed({ value: { ...value, body: valuesIn(body, OF_ALL_APIS) }, body })
+  return Result.succeed({ value: { ...value, body: checkedMembers(body) }, body })
 }
 
 const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true

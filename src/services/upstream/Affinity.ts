@@ -108,7 +108,9 @@ export const makeAffinity = (): Affinity => {
     turn: (request, targets) =>
       Effect.map(thisMoment, (now): Turn => {
         const [first, ...others] = targets
-        if (first === undefined || request.targets !== undefined) return { targets, answered: () => Effect.void }
+        // The steps of jobs are no conversations.
+        const isStep = request.targets !== undefined && !("api" in request)
+        if (first === undefined || isStep) return { targets, answered: () => Effect.void }
         const member = membersOf(request)
         const isResponse = apiNameOf(request) === "responses"
         const previous = isResponse ? previousResponse(member) : undefined

@@ -11,7 +11,7 @@ import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { ProblemIssue } from "../../domain/problems/problem.ts"
 import { ProviderError } from "../../domain/problems/providerError.ts"
 import type { RawObject } from "../../domain/json/rawObject.ts"
-import type { ProviderId } from "../../domain/upstream/upstream.ts"
+import type { OutputLimit, ProviderId } from "../../domain/upstream/upstream.ts"
 
 /**
  * One failed call. `message` names only the kind, because spans and logs record it. The provider's words may quote the
@@ -57,6 +57,7 @@ export interface NativeCall {
   readonly headers: Readonly<Record<string, string>>
   /** The model to ask, which replaces the one in `body`. */
   readonly model: string
+  readonly limit?: OutputLimit | undefined
 }
 
 /** Metadata in an answer. */

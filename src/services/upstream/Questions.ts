@@ -38,7 +38,7 @@ export const chatQuestion = (
 
 /** A request as its caller wrote it. Targets that do not speak its API get a translation. */
 export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> => {
-  const { api, body, headers } = request
+  const { api, body, headers, outputLimit } = request
   const translated = Effect.suspend(() => {
     const completion = request.completion?.()
     if (completion === undefined) return Effect.die(new Error(`${api} cannot be translated.`))
@@ -48,7 +48,12 @@ export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> =
     )
   })
   const native = ({ model, provider }: Target): { readonly apis: NativeApis; readonly call: NativeCall } | undefined =>
-    provider.native?.names.has(api) ? { apis: provider.native, call: { api, body, headers, model } } : undefined
+    provider.native?.names.has(api)
+      ? {
+          apis: provider.native,
+          call: { api, body, headers, model, limit: outputLimit?.({ provider: provider.id, model }) },
+        }
+      : undefined
 
   return {
     complete: (target) => {
@@ -57,14 +62,16 @@ export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> =
         return Effect.map(direct.apis.complete(direct.call), ({ json, said }) => [json, said] as const)
       }
       return Effect.map(
-        Effect.flatMap(translated, (completion) => chatQuestion(completion).complete(target)),
+        Effect.flatMap(translated, (completion) => chatQuestion(completion, outputLimit).complete(target)),
         ([answer, said]) => [iJsonOf(answer), said] as const,
       )
     },
     stream: (target, watch): Stream.Stream<JsonObject, ProviderFailure> => {
       const direct = native(target)
       if (direct !== undefined) return direct.apis.stream(direct.call, watch)
-      return Stream.unwrap(Effect.map(translated, (completion) => chatQuestion(completion).stream(target, watch)))
+      return Stream.unwrap(
+        Effect.map(translated, (completion) => chatQuestion(completion, outputLimit).stream(target, watch)),
+      )
     },
     reading: () =>
       api === CHAT_COMPLETIONS

@@ -52,6 +52,11 @@ export class Upstream extends Context.Service<
     readonly request: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
     /** The same, streamed. It succeeded only if its last event is `Finished`. */
     readonly requestStream: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
+    /** The same, with the events passed to `onEvents` as they come, which may make the provider wait. */
+    readonly requestStreamTo: (
+      request: ApiRequest,
+      onEvents: (events: ReadonlyArray<ApiEvent>) => Effect.Effect<unknown>,
+    ) => Effect.Effect<Finished, UpstreamError>
     /** The configured providers. */
     readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
     /** The state of every configured provider, in order. Makes no call. */
@@ -90,6 +95,11 @@ export class Upstream extends Context.Service<
         ({ attempts, value }): Finished => ({ _tag: "Finished", served: value, attempts }),
       )
     }
+    const requestStreamTo: Upstream["Service"]["requestStreamTo"] = (request, onEvents) =>
+      Effect.map(
+        policy.serve(request, streamedAnswer(apiQuestion(request), request, onEvents)),
+        ({ attempts, value }): Finished => ({ _tag: "Finished", served: value, attempts }),
+      )
     return Upstream.of({
       complete: (request) =>
         Effect.map(
@@ -104,6 +114,7 @@ export class Upstream extends Context.Service<
       request: (request) =>
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
       requestStream: (request) => streamed(request, apiQuestion(request)),
+      requestStreamTo,
       configured: Effect.succeed(new Set(providers.map(({ id }) => id))),
       status: policy.status,
       configure: policy.configure,

@@ -38,7 +38,7 @@ const failureOf = (error: unknown): Failure => {
 /** Asks the proxy that serves this page, trusting `pins`. */
 export const useConversation = (pins: ReadonlyArray<string>) => {
   const [exchanges, happen] = useReducer<ReadonlyArray<Exchange>, Happening>(follow, [])
-  const tap = useRef<Tap>({ intrusion: "none", heard: () => undefined })
+  const tap = useRef<Tap>({ intrusion: "none", record: () => undefined })
   const asked = useRef(0)
   const asking = useRef<AbortController | undefined>(undefined)
   const newClient = () => new SealedClient({ baseUrl: baseUrl(), pins, fetch: tapped(() => tap.current) })
@@ -49,7 +49,7 @@ export const useConversation = (pins: ReadonlyArray<string>) => {
     const controller = new AbortController()
     const { signal } = controller
     asking.current = controller
-    tap.current = { intrusion, heard: (crossing) => happen({ type: "crossed", id, crossing }) }
+    tap.current = { intrusion, record: (crossing) => happen({ type: "crossed", id, crossing }) }
     happen({ type: "asked", id, question, pins })
     const used = isAtBeginning(intrusion) ? newClient() : client
     try {

@@ -19,7 +19,7 @@ export interface Crossing {
 
 export interface Tap {
   readonly intrusion: Intrusion
-  readonly heard: (crossing: Crossing) => void
+  readonly record: (crossing: Crossing) => void
 }
 
 const KEY_BYTES = 32
@@ -48,12 +48,12 @@ const streamOf = (events: AsyncGenerator<ServerSentEvent>): ReadableStream<Uint8
   })
 }
 
-async function* heardAs(
+async function* recordedAs(
   events: AsyncIterable<ServerSentEvent>,
-  heard: (event: ServerSentEvent) => void,
+  record: (event: ServerSentEvent) => void,
 ): AsyncGenerator<ServerSentEvent> {
   for await (const event of events) {
-    heard(event)
+    record(event)
     yield event
   }
 }
@@ -62,20 +62,20 @@ async function* heardAs(
 export const tapped =
   (tap: () => Tap): Fetch =>
   async (url, init) => {
-    const { heard, intrusion } = tap()
+    const { record, intrusion } = tap()
     const path = new URL(url).pathname
     const asked = typeof init.body === "string" ? init.body : ""
     const sent = path.endsWith("/init") ? passInit(intrusion, asked) : asked
-    heard({ direction: "out", path, text: sent, at: performance.now() })
+    record({ direction: "out", path, text: sent, at: performance.now() })
     const response = await fetch(url, sent === asked ? init : { ...init, body: sent })
     const { headers, status } = response
     if (headers.get("content-type")?.startsWith("text/event-stream") === true && response.body !== null) {
-      const events = heardAs(pass(serverSentEvents(response.body), intrusion), ({ data, event }) =>
-        heard({ direction: "in", path, status, event, text: data, at: performance.now() }),
+      const events = recordedAs(pass(serverSentEvents(response.body), intrusion), ({ data, event }) =>
+        record({ direction: "in", path, status, event, text: data, at: performance.now() }),
       )
       return new Response(streamOf(events), { status, headers })
     }
     const text = passOffer(intrusion, await response.text(), someKey())
-    heard({ direction: "in", path, status, text, at: performance.now() })
+    record({ direction: "in", path, status, text, at: performance.now() })
     return new Response(text, { status, headers })
   }

@@ -104,21 +104,24 @@ describe("sessions", () => {
   it.each([
     [359_000, 2],
     [361_000, 1],
-  ])("that are gone, and another begun %d ms after the first, are sealed in %d", async (late, sealed) => {
-    let begun = 0
-    proxy.hooks = {
-      respond: (path, _, call) => {
-        // Somebody holds the offer of the second session up.
-        if (path === INIT && ++begun === 2) pass(late)
-        return path === COMPLETIONS && call === 1 ? refusal(410, "session-gone") : undefined
-      },
-    }
-    const outcome = await connect()
-      .complete(HELLO)
-      .catch((error: unknown) => error)
-    assert.strictEqual(outcome instanceof SealedProblem, sealed === 1)
-    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, sealed)
-  })
+  ])(
+    "that are gone are replaced once: if the new offer takes %d ms, the request is sealed %d times",
+    async (late, sealed) => {
+      let begun = 0
+      proxy.hooks = {
+        respond: (path, _, call) => {
+          // Somebody holds the offer of the second session up.
+          if (path === INIT && ++begun === 2) pass(late)
+          return path === COMPLETIONS && call === 1 ? refusal(410, "session-gone") : undefined
+        },
+      }
+      const outcome = await connect()
+        .complete(HELLO)
+        .catch((error: unknown) => error)
+      assert.strictEqual(outcome instanceof SealedProblem, sealed === 1)
+      assert.strictEqual(proxy.callsTo(COMPLETIONS).length, sealed)
+    },
+  )
 
   it("that are gone for many at once are renewed once for all of them", async () => {
     const client = connect()

@@ -60,7 +60,7 @@ describe("server-sent events", () => {
     )
   })
 
-  it("have a maximum size", async () => {
+  it("have a maximum size each", async () => {
     const piece = new Uint8Array(1024 * 1024).fill(0x61)
     const endless = Array.from({ length: 20 }, () => piece)
     for (const start of ["data: ", ": ", "data: a\ndata: "]) {
@@ -71,7 +71,7 @@ describe("server-sent events", () => {
     assert.instanceOf(await read(...manyLines).catch((error: unknown) => error), Tampered)
   })
 
-  it("may together be larger than that", async () => {
+  it("may exceed that size together", async () => {
     const event = `data: ${"a".repeat(1024 * 1024)}\n\n`
     const events = await read(...Array.from({ length: 20 }, () => event))
     assert.lengthOf(events, 20)

@@ -116,7 +116,7 @@ describe("connections", () => {
     }),
   )
 
-  it.live("that end make room for one other each, in whatever order they end", () =>
+  it.live("that end make room for one other connection each, in any order", () =>
     Effect.gen(function* () {
       const { endOf, port } = yield* serve({ maxConnectionsPerClient: 3 }, ok)
       const open = connectFrom(port, "127.0.0.2", get("/"))

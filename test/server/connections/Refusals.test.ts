@@ -37,7 +37,7 @@ describe("refusals", () => {
     assert.deepStrictEqual(counted("a", 1), [0])
   })
 
-  it("do not allow a client more after it was quiet for a while", () => {
+  it("give a client no extra allowance after a quiet period", () => {
     const { clock, counted } = begun()
     counted("a", 1)
     clock.now = 3_600_000

@@ -84,7 +84,7 @@ describe("an unread body", () => {
     }),
   )
 
-  it.live("arrives whole, at whatever moment and in whatever way it is read", () =>
+  it.live("arrives whole, whenever and however it is read", () =>
     Effect.gen(function* () {
       for (const wait of [0, 1, 20]) {
         const { port } = yield* serve((request, response) =>
@@ -167,7 +167,7 @@ describe("a body in tiny chunks", () => {
     }),
   )
 
-  it.live("has its connection cut whatever its chunks have beside their bytes", () =>
+  it.live("has its connection cut even if its chunks have extensions", () =>
     Effect.gen(function* () {
       const { heard, port } = yield* counting(read)
       const client = yield* openSocket(port, `${POST}${framing}${`1;${"x".repeat(200)}\r\nx\r\n`.repeat(200)}`)

@@ -171,7 +171,7 @@ describe("Callers", () => {
     }),
   )
 
-  it.effect("takes no file that others can write to, neither at start nor later", () =>
+  it.effect("accepts no file that others can write to, at the start or later", () =>
     Effect.gen(function* () {
       const [alice, bob] = [newCallerKey("alice"), newCallerKey("bob")]
       const keysFile = yield* keyFile(alice.line)

@@ -162,7 +162,7 @@ describeDatabases("a job that passes from worker to worker", (database) => {
   )
 
   test(
-    "wakes its worker if that was taken for dead and is alive",
+    "signals its worker to stop if it is taken back while the worker is alive",
     Effect.scoped(
       Effect.gen(function* () {
         const signals = yield* JobSignals

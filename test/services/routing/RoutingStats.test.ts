@@ -180,7 +180,7 @@ describeDatabases("RoutingStats", (database) => {
   )
 
   test(
-    "divides a span along UTC hours or days, whole in the middle and in part at its ends",
+    "divides a span into UTC hours or days, with partial ones at its ends",
     Effect.gen(function* () {
       const midnight = 20_000 * DAY_MS
       yield* (yield* Ledger).record([

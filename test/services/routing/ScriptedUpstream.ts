@@ -64,6 +64,7 @@ export class ScriptedUpstream {
         complete: () => Effect.die("not used"),
         request: () => Effect.die("not used"),
         requestStream: () => Stream.die("not used"),
+        requestStreamTo: () => Effect.die("not used"),
         configured: Effect.sync(() => new Set(this.statuses.map(({ provider }) => provider))),
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),

@@ -47,7 +47,7 @@ describe("orderBy", () => {
     }),
   )
 
-  it.effect("weighted: first place falls in proportion to the weights, 1 without one, and never to a weight of 0", () =>
+  it.effect("weighted: draws the first target in proportion to the weights (default 1), never one of weight 0", () =>
     Effect.gen(function* () {
       const traits = { none: { weight: 0 }, one: {}, three: { weight: 3 } }
       const draws = 4000
@@ -71,7 +71,7 @@ describe("orderBy", () => {
     }),
   )
 
-  it.effect("latency: now and then another one goes first, and the rest stay in order", () =>
+  it.effect("latency: sometimes puts another target first, and keeps the rest in order", () =>
     Effect.gen(function* () {
       const traits = { slow: { firstTokenMs: 900 }, fast: { firstTokenMs: 100 }, middle: { firstTokenMs: 500 } }
       assert.deepStrictEqual(yield* order("latency", traits).pipe(drawing(0.099, 0.99)), ["slow", "fast", "middle"])

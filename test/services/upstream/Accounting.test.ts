@@ -364,7 +364,7 @@ describe("the log", () => {
     ["unreachable", "INFO", "check PROVIDER1_BASE_URL, DNS and the firewall"],
     ["slow", "INFO", "check the provider's status page"],
     ["invalid-request", "DEBUG", undefined],
-  ] as const)("says of a call that ended %s with %s what there is to mend", ([kind, level, fix]) =>
+  ] as const)("names the remedy for a call that ended %s with %s", ([kind, level, fix]) =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails(kind, { detail: Redacted.make("quoted prompt") })])

@@ -51,7 +51,9 @@ export const changeCommand = Command.make(
     }
     const gateway = yield* connect(input.gateway)
     const key = yield* ask((signal) => gateway.keys.update(input.id, change, { signal }))
-    yield* Console.log(input.json ? printableJson(key) : keyText(key, yield* Clock.currentTimeMillis))
+    if (input.json) return yield* Console.log(printableJson(key))
+    const uses = yield* ask((signal) => gateway.budgets.get({ key: input.id, signal }))
+    yield* Console.log(keyText(key, uses, yield* Clock.currentTimeMillis))
   }),
 ).pipe(
   withHelp({

@@ -1,5 +1,7 @@
 /** Formats a key for people. */
+import type { BudgetUse } from "../../../client/gateway/GatewayBudgets.ts"
 import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
+import { usd } from "../../../domain/routing/dollars.ts"
 import { table } from "../../table.ts"
 import { age } from "../remote.ts"
 import { budgetText } from "./budgetText.ts"
@@ -19,13 +21,24 @@ const modelsText = ({ models }: GatewayKey): string => {
   return parts.length === 0 ? "all" : parts.join("; ")
 }
 
+/** What is spent and left of a budget, such as `$1.20 spent, $3.80 left of $5.00 per day`. */
+const useText = (use: BudgetUse): string => {
+  const amounts = (cost: number | null, tokens: number | null) =>
+    [
+      ...(use.max_cost_micro_usd === undefined ? [] : [usd(cost)]),
+      ...(use.max_tokens === undefined ? [] : [`${(tokens ?? 0).toLocaleString("en-US")} tokens`]),
+    ].join(" and ")
+  const spent = amounts(use.spent_micro_usd, use.spent_tokens)
+  return `${spent} spent, ${amounts(use.left_micro_usd, use.left_tokens)} left of ${budgetText(use)}`
+}
+
 /** Everything about a key but its secret, which the gateway does not have. */
-export const keyText = (key: GatewayKey, now: number): string =>
+export const keyText = (key: GatewayKey, uses: ReadonlyArray<BudgetUse>, now: number): string =>
   table([
     ["id", key.id],
     ["name", key.name],
     ["roles", key.roles.join(", ")],
-    ["budgets", budgetsText(key)],
+    ...(uses.length === 0 ? [["budgets", "none"]] : uses.map((use) => ["budget", useText(use)])),
     ["models", modelsText(key)],
     ["agents", key.agents?.join(", ") ?? "all"],
     ["rate", key.requests_per_minute === undefined ? "the tenant's" : `${key.requests_per_minute} requests per minute`],

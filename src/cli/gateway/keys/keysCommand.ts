@@ -18,12 +18,15 @@ const showCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const key = yield* ask((signal) => gateway.keys.get(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson(key) : keyText(key, yield* Clock.currentTimeMillis))
+    if (input.json) return yield* Console.log(printableJson(key))
+    const uses = yield* ask((signal) => gateway.budgets.get({ key: input.id, signal }))
+    yield* Console.log(keyText(key, uses, yield* Clock.currentTimeMillis))
   }),
 ).pipe(
   withHelp({
     summary: "Show what a key may do",
-    description: "Shows a key's roles, budgets and other limits, last use and expiry, without its secret.",
+    description:
+      "Shows a key's roles, what is spent and left of its budgets, other limits, last use and expiry, without its secret.",
     examples: [
       ["sealgate keys show 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "For people"],
       ["sealgate keys show 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --json", "For programs"],

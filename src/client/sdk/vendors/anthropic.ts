@@ -7,6 +7,7 @@ const OVERLOADED = 529
 
 const TYPES: Readonly<Record<number, string>> = {
   401: "authentication_error",
+  402: "billing_error",
   403: "permission_error",
   404: "not_found_error",
   413: "request_too_large",

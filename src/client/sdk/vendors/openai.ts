@@ -8,6 +8,7 @@ const CODES: Readonly<Record<string, string>> = {
   "context-too-long": "context_length_exceeded",
   "content-filtered": "content_filter",
   "rate-limited": "rate_limit_exceeded",
+  "budget-exhausted": "insufficient_quota",
   "unknown-model": "model_not_found",
   overloaded: "server_is_overloaded",
 }

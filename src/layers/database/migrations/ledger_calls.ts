@@ -2,7 +2,8 @@
  * One row per upstream call, and hourly sums: `ledger_hours` has rows for every tenant and, with the empty tenant, for
  * all of them, so that both queries read few rows. Each process has its own rows (`writer`), so that processes do not
  * wait for each other. `hour` counts hours since the epoch. Unknown values are NULL in the ledger and missing from the
- * sums, `unpriced` counts them, and charges against a job's limits are estimated instead.
+ * sums, `unpriced` counts them, and charges against a job's limits are estimated instead. Before the time in `ledger_pruned`, the
+ * sums are complete but calls are missing.
  */
 export const ledgerCalls: ReadonlyArray<string> = [
   `CREATE TABLE ledger_calls (
@@ -35,6 +36,8 @@ export const ledgerCalls: ReadonlyArray<string> = [
   `CREATE INDEX ledger_calls_by_tenant ON ledger_calls (tenant, at, id)`,
   `CREATE INDEX ledger_calls_by_agent ON ledger_calls (tenant, agent_id, at, id)`,
   `CREATE INDEX ledger_calls_by_job ON ledger_calls (job_id)`,
+  `CREATE TABLE ledger_pruned (before BIGINT NOT NULL)`,
+  `INSERT INTO ledger_pruned (before) VALUES (${Number.MIN_SAFE_INTEGER})`,
   `CREATE TABLE ledger_hours (
     tenant TEXT NOT NULL,
     hour BIGINT NOT NULL,

@@ -23,8 +23,8 @@ const WORDS = {
   "agent.remove": "deleted the agent",
   "job.cancel": "cancelled the job",
   "job.remove": "deleted the job",
+  "budgets.put": "changed the budgets of the tenant",
   "routing.put": "changed the routing to version",
-  "budgets.put": "changed the budgets of",
 } as const satisfies Record<AuditAction, string>
 
 /** The audit trail of all tenants. */

@@ -29,7 +29,7 @@ export const useJob = (id: string): FollowedJob => {
     let following = false
     let known: Failure | undefined
 
-    const heard = (update: JobUpdate) => {
+    const apply = (update: JobUpdate) => {
       if (signal.aborted) return
       known = undefined
       setFailure(undefined)
@@ -42,13 +42,13 @@ export const useJob = (id: string): FollowedJob => {
     }
     const read = async () => {
       const job = await gateway.jobs.get(id, { signal })
-      heard({ type: "read", job })
+      apply({ type: "read", job })
       return job
     }
     const follow = async () => {
       hear({ type: "following" })
       for await (const event of gateway.jobs.events(id, { signal })) {
-        heard(event)
+        apply(event)
         // The event lacks status, attempt and cost.
         if (event.type === "step") read().catch(failed)
       }

@@ -1,3 +1,4 @@
+import type { BudgetUse } from "../../../client/gateway/GatewayBudgets.ts"
 import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
 import { Ago } from "../../shared/Ago.tsx"
 import { moment, plural } from "../../shared/format.ts"
@@ -23,11 +24,13 @@ const limitsOf = (key: GatewayKey): string =>
   ].join(" · ")
 
 export const KeyItem = ({
+  budgets,
   item,
   now,
   onRevoke,
 }: {
   readonly item: GatewayKey
+  readonly budgets: ReadonlyArray<BudgetUse>
   readonly now: number
   readonly onRevoke: () => void
 }) => (
@@ -39,7 +42,7 @@ export const KeyItem = ({
         {item.expires_at !== undefined && Date.parse(item.expires_at) <= now && <Badge look={EXPIRED} />}
       </h3>
       <p class="small muted">{limitsOf(item)}</p>
-      <BudgetBars item={item} />
+      <BudgetBars budgets={budgets} />
       <p class="small muted">
         {item.last_used_at === undefined ? (
           "never used"

@@ -1,19 +1,14 @@
 import { useRef, useState } from "preact/hooks"
 import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
-import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
 import { Confirm } from "../Dialog.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
-import { useLoad } from "../useLoad.ts"
 import { Empty, Loading, Problem, View } from "../View.tsx"
 import { KeyItem } from "./KeyItem.tsx"
 import { NewKey } from "./NewKey.tsx"
-
-const PAGE = 20
-/** Spending and last uses change. */
-const EVERY_MS = 10_000
+import { useKeys } from "./useKeys.ts"
 
 export const KeysView = () => {
   const { announce, gateway, owner } = useSession()
@@ -22,12 +17,7 @@ export const KeysView = () => {
   const [isCreating, setCreating] = useState(false)
   const [doomed, setDoomed] = useState<GatewayKey>()
   const list = useRef<HTMLDivElement>(null)
-  const { cursor } = pages
-  const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.keys.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
-    [gateway, cursor],
-    { every: EVERY_MS },
-  )
+  const { busy, failure, reload, value } = useKeys(pages.cursor)
   const keys = value?.items ?? []
 
   return (
@@ -55,8 +45,8 @@ export const KeysView = () => {
       )}
       <div ref={list} tabIndex={-1} aria-label="List of keys" role="group" aria-busy={busy}>
         <ul class="stack">
-          {keys.map((item) => (
-            <KeyItem key={item.id} item={item} now={now} onRevoke={() => setDoomed(item)} />
+          {keys.map(({ budgets, item }) => (
+            <KeyItem key={item.id} item={item} budgets={budgets} now={now} onRevoke={() => setDoomed(item)} />
           ))}
         </ul>
       </div>

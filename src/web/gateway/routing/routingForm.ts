@@ -115,7 +115,7 @@ export const settingsOf = (
       prices: pricesIn(target, known, mistakes),
     }
     if (provider === undefined || max_context_tokens === undefined) return []
-    const rest = withoutUndefined({ first_token_ms: known?.first_token_ms, ...read })
+    const rest = withoutUndefined({ first_token_ms: known?.first_token_ms, apis: known?.apis, ...read })
     return [{ provider, model: model.trim(), max_context_tokens, ...rest }]
   })
   const escalate_below = numberIn(fields.escalateBelow, "escalateBelow", mistakes)

@@ -24,7 +24,7 @@ const ballotOf = (accuracies: Readonly<Record<string, number>>) =>
   })
 
 describe("the answers to a task", () => {
-  it("are found by every wording that a model called the same", () => {
+  it("are found by every wording that a model judged to be the same", () => {
     const ballot = ballotOf({})
     ballot.add(said("a", "42"))
     ballot.add(said("b", "forty-two"), 0)
@@ -59,7 +59,7 @@ describe("the answers to a task", () => {
     { accuracy: 0.795, group: 1 },
     { accuracy: 0.6, group: 0 },
   ])(
-    "of models that are right in 0.8 and $accuracy of cases are led by answer $group where a judge without a vote chose answer 1",
+    "of models with accuracies 0.8 and $accuracy are led by answer $group if a judge without a vote chose answer 1",
     ({ accuracy, group }) => {
       const ballot = ballotOf({ a: 0.8, b: accuracy })
       ballot.add(said("a", "42"))

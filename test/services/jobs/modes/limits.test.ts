@@ -75,7 +75,7 @@ describe("the limits of a job", () => {
     }),
   )
 
-  it.effect("hold where a provider says that its answers took no tokens", () =>
+  it.effect("hold even if a provider reports that its answers took no tokens", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([role, text("42"), usage(0, 0), ...says().slice(1)])

@@ -299,7 +299,7 @@ describe("no response", () => {
 
 describe("what a provider said", () => {
   for (const vendor of VENDOR_NAMES) {
-    it.effect(`${vendor}: it is passed on at a length that is bounded, and without any piece of the key`, () =>
+    it.effect(`${vendor}: its message is passed on with a bounded length, and without any part of the key`, () =>
       Effect.gen(function* () {
         // The limit stands within the key, and within what stands for it.
         for (const before of [1985, 1988, 1997]) {

@@ -1,7 +1,8 @@
 /** The highest cost of a job: every call that its mode may make, each with the dearest model that may serve it. */
 import type { AtMost, JobTask } from "../../../../domain/jobs/job.ts"
 import { costOf } from "../../../../domain/routing/money.ts"
-import { Role, type RoutingSettings, type Target } from "../../../../domain/routing/routing.ts"
+import { Role, type RoutingSettings, serves, type Target } from "../../../../domain/routing/routing.ts"
+import { CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import { permits } from "../../../../domain/upstream/targets.ts"
 import { priceOf } from "../../../routing/Prices.ts"
 import { estimateInput } from "../../../routing/TokenEstimate.ts"
@@ -36,7 +37,8 @@ export const highestCost = (
   let unpriced = false
   for (const role of Role.literals) {
     const allowed = settings.targets.filter(
-      (target) => permits(model_policy, target) && permits(settings.roles?.[role], target),
+      (target) =>
+        serves(target, CHAT_COMPLETIONS) && permits(model_policy, target) && permits(settings.roles?.[role], target),
     )
     // Under a cost limit, models without a price are not called.
     const costs = allowed.map(dearest).filter((each) => !priced || each !== null)

@@ -1,0 +1,156 @@
+/** Answers chats whose model is an agent: the agent's mode runs as a job, and its answer is that of a model. */
+import { Duration, Effect, Result, Schema, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
+import { JobCancelled } from "../../../api/gateway/CallsApi.ts"
+import { type Identity, permitsAgent } from "../../../domain/access/identity.ts"
+import { AgentNotFound } from "../../../domain/jobs/agent.ts"
+import type { ChatRequest } from "../../../domain/chat/chat.ts"
+import { IdempotencyKey, isEnded, type Job } from "../../../domain/jobs/job.ts"
+import { jsonFault } from "../../../domain/json/iJson.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import { CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
+import { ConcurrencyLimits } from "../../../services/access/ConcurrencyLimits.ts"
+import { Agents } from "../../../services/agents/Agents.ts"
+import { Jobs } from "../../../services/jobs/Jobs.ts"
+import { Drain } from "../../../services/lifecycle/Drain.ts"
+import type { Question } from "../../../services/sealing/apiRequest.ts"
+import { Draining } from "../../../api/problems.ts"
+import { tooMany } from "../../shared/ClientLimits.ts"
+import { GATEWAY_JSON_LIMITS, GatewayLimits } from "../GatewayLimits.ts"
+import { streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
+import { JobFailed } from "./vendorErrors.ts"
+
+const PREFIX = "agent:"
+
+/** The agent that a model's name means; `undefined` if it means none. */
+export const agentIn = (model: string): string | undefined =>
+  model.startsWith(PREFIX) ? model.slice(PREFIX.length) : undefined
+
+/** The header with the id of a call's job. */
+const JOB_HEADER = "sealgate-job"
+
+/** Longer than the longest job takes, retries included. */
+const PATIENCE = Duration.days(7)
+
+const invalid = (path: string, message: string) => new RequestInvalid({ errors: [{ path, message }] })
+
+/** The chat of a request, which must be one that an agent can answer. */
+const chatOf = Effect.fnUntraced(function* ({ body, completion, api }: Question) {
+  if (api !== CHAT_COMPLETIONS || completion === undefined) {
+    return yield* invalid("model", "agents answer at /v1/chat/completions only")
+  }
+  const fault = jsonFault(body.text, GATEWAY_JSON_LIMITS)
+  if (fault !== undefined) return yield* new RequestInvalid({ detail: fault })
+  const chat = completion()
+  if (Result.isFailure(chat)) return yield* new RequestInvalid({ errors: chat.failure })
+  const { n, tools } = chat.success
+  if (tools !== undefined && tools.length > 0) return yield* invalid("tools", "agents take no tools")
+  if ((n ?? 1) !== 1) return yield* invalid("n", "an agent gives one answer")
+  return chat.success
+})
+
+const decodeKey = Schema.decodeUnknownEffect(IdempotencyKey)
+
+/** The caller's name for the request, if it gave one. */
+const idempotencyKeyOf = ({ headers }: HttpServerRequest.HttpServerRequest) => {
+  const key = headers["idempotency-key"]
+  return key === undefined
+    ? Effect.undefined
+    : Effect.mapError(decodeKey(key), ({ message }) => invalid("headers.idempotency-key", message))
+}
+
+/** The members that whole answers and chunks share. */
+const headOf = ({ created_at, id }: Job, model: string) => ({
+  id: `chatcmpl-${id}`,
+  created: Math.floor(created_at.epochMilliseconds / 1000),
+  model,
+})
+
+const usageOf = ({ usage: { cached_tokens, input_tokens, output_tokens } }: Job) => ({
+  prompt_tokens: input_tokens,
+  completion_tokens: output_tokens,
+  total_tokens: input_tokens + output_tokens,
+  prompt_tokens_details: { cached_tokens },
+})
+
+/** The answer of an ended job. */
+const answerOf = ({ problem, result }: Job): Effect.Effect<string, JobFailed | JobCancelled> => {
+  if (result !== undefined) return Effect.succeed(result.answer)
+  return Effect.fail(problem === undefined ? new JobCancelled() : new JobFailed({ problem }))
+}
+
+const completionOf = (job: Job, model: string, content: string): JsonObject => ({
+  ...headOf(job, model),
+  object: "chat.completion",
+  choices: [
+    { index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" },
+  ],
+  usage: usageOf(job),
+})
+
+const chunkOf = (job: Job, model: string, delta: object, finish_reason: "stop" | null = null): JsonObject => ({
+  ...headOf(job, model),
+  object: "chat.completion.chunk",
+  choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+})
+
+/** Returns a function that gives a chat to an agent as a job, and answers with the job's answer. */
+export const makeAgentCall = Effect.gen(function* () {
+  const agents = yield* Agents
+  const jobs = yield* Jobs
+  const drain = yield* Drain
+  const concurrency = yield* ConcurrencyLimits
+  const { waiting } = yield* GatewayLimits
+
+  const enqueue = Effect.fnUntraced(function* (
+    user: Identity,
+    name: string,
+    { messages }: ChatRequest,
+    request: HttpServerRequest.HttpServerRequest,
+  ) {
+    const agent = yield* agents.named(user.tenant, name)
+    if (!permitsAgent(user, agent.id)) return yield* new AgentNotFound()
+    const key = yield* idempotencyKeyOf(request)
+    yield* Effect.mapError(concurrency.enter(`waiting:${user.tenant}`, waiting), (error) =>
+      tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
+    )
+    return yield* jobs.enqueue(user.tenant, agent.id, { messages }, key, user.key)
+  })
+
+  /** The job once it has ended. A shutdown does not wait for it: another process, or this one later, goes on with it. */
+  const ended = Effect.fnUntraced(function* (user: Identity, { id }: Job) {
+    const job = yield* jobs.wait(user.tenant, id, PATIENCE, drain.begun)
+    return isEnded(job.status) ? job : yield* new Draining()
+  })
+
+  return Effect.fnUntraced(function* (
+    user: Identity,
+    name: string,
+    question: Question,
+    isStream: boolean,
+    request: HttpServerRequest.HttpServerRequest,
+  ) {
+    const { body, model = "" } = question
+    const job = yield* enqueue(user, name, yield* chatOf(question), request)
+    const finished = Effect.flatMap(ended(user, job), (job) =>
+      Effect.map(answerOf(job), (text) => [job, text] as const),
+    )
+    const withJob = HttpServerResponse.setHeader(JOB_HEADER, job.id)
+    if (!isStream) {
+      const [done, text] = yield* finished
+      return withJob(wholeAnswer(JSON.stringify(completionOf(done, model, text))))
+    }
+    const rest = Stream.unwrap(
+      Effect.map(finished, ([done, content]) =>
+        Stream.make(chunkOf(done, model, { content }), chunkOf(done, model, {}, "stop"), {
+          ...chunkOf(done, model, {}),
+          choices: [],
+          usage: usageOf(done),
+        }),
+      ),
+    )
+    const pieces = Stream.concat(Stream.succeed(chunkOf(job, model, { role: "assistant", content: "" })), rest)
+    return withJob(yield* streamedAnswer(streamFormOf({ api: question.api, body }), pieces))
+  })
+})

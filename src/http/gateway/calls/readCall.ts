@@ -1,0 +1,58 @@
+/** Reads a client's request: the members that the gateway needs, and the rest as it was sent. */
+import { isUtf8 } from "node:buffer"
+import { Effect, Redacted } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
+import { UnsupportedMediaType } from "../../../api/problems.ts"
+import { faultSteps, JSON_LIMITS, NOT_UTF8 } from "../../../domain/json/iJson.ts"
+import { Outline } from "../../../domain/json/outline.ts"
+import { schemaIssues } from "../../../domain/json/schemaIssues.ts"
+import { API_HEADERS, type ApiName, apiOf } from "../../../domain/upstream/apis.ts"
+import { inSteps } from "../../../services/inSteps.ts"
+import { apiRequest, checkedMembers } from "../../../services/sealing/apiRequest.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** A body without a content type counts as JSON, as at all endpoints. */
+const isJson = ({ headers }: Request): boolean =>
+  /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
+
+/** The headers that affect the model call. */
+const apiHeaders = (api: ApiName, { headers }: Request): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    API_HEADERS[apiOf(api).vendor].flatMap((name) => {
+      const value = headers[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
+const NO_MODEL = new RequestInvalid({
+  errors: [{ path: "model", message: "name a model; GET /v1/models lists those that there are" }],
+})
+
+/** Returns the body's bytes. */
+export const readBody = Effect.fnUntraced(function* (request: Request) {
+  if (!isJson(request)) return yield* new UnsupportedMediaType()
+  return new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
+})
+
+/** Returns the request in `bytes`, whose body stays as it was sent, and the model that it names. */
+export const readCall = Effect.fnUntraced(
+  function* (api: ApiName, request: Request, bytes: Uint8Array<ArrayBuffer>) {
+    const outline = new Outline("")
+    const fault = isUtf8(bytes) ? yield* inSteps(faultSteps(bytes, JSON_LIMITS, outline)) : NOT_UTF8
+    if (fault !== undefined) return yield* new RequestInvalid({ detail: fault })
+    if (!Outline.isObject(bytes)) return yield* new RequestInvalid({ detail: "It is not a JSON object." })
+    const raw = outline.object(bytes)
+    const body = checkedMembers(raw)
+    const question = yield* apiRequest({ api, raw, body, headers: apiHeaders(api, request) })
+    const { model } = question
+    if (model === undefined) return yield* NO_MODEL
+    return { question, model, isStream: body["stream"] === true }
+  },
+  Effect.catchTags({
+    SchemaError: ({ issue }) => Effect.fail(new RequestInvalid({ errors: schemaIssues(issue) })),
+    Refused: ({ errors }) =>
+      Effect.fail(new RequestInvalid({ errors: errors === undefined ? [] : Redacted.value(errors) })),
+  }),
+)

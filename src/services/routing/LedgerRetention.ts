@@ -1,0 +1,71 @@
+/**
+ * Removes old calls from the ledger. Their hourly sums stay, so statistics stay right, and so do the calls of jobs that
+ * still exist, whose usage they are.
+ */
+import { Clock, DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { thisMoment } from "../moments.ts"
+import { unavailableUnlimited } from "../storedRows.ts"
+import { HOUR_MS } from "./HourlySums.ts"
+
+/** How long calls are kept. */
+export type Retention = { readonly days: number } | { readonly months: number }
+
+/** The least and most calls looked at per transaction. */
+const BATCH = { least: 5, most: 100 }
+/** Milliseconds that a batch should take: the embedded database serves nothing else meanwhile. */
+const AIM = 10
+/** Pause after a batch, so that others come first. */
+const PAUSE = Duration.millis(25)
+const EVERY = Duration.hours(1)
+
+interface Place {
+  readonly at: number
+  readonly id: string
+}
+
+/** Before every call. */
+const BEGIN: Place = { at: Number.MIN_SAFE_INTEGER, id: "" }
+
+/** Removes the calls before `cutoff`, in milliseconds since the epoch, rounded down to the hour. */
+export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff: number) {
+  const sql = yield* SqlClient.SqlClient
+  const before = Math.floor(cutoff / HOUR_MS) * HOUR_MS
+  // First, so that statistics do not add up the calls of an hour of which some are gone.
+  yield* sql`UPDATE ledger_pruned SET before = ${before} WHERE before < ${before}`
+
+  /** Looks at the `size` calls after `start`, and returns its end; `undefined` if it was the last one. */
+  const pruneAfter = Effect.fnUntraced(function* (start: Place, size: number) {
+    const [end] = yield* sql<Place>`SELECT at, id FROM ledger_calls
+      WHERE at >= ${start.at} AND (at, id) > (${start.at}, ${start.id}) AND at < ${before}
+      ORDER BY at, id LIMIT 1 OFFSET ${size - 1}`
+    const last = end ?? { at: before, id: "" }
+    yield* sql`DELETE FROM ledger_calls
+      WHERE at >= ${start.at} AND at <= ${last.at}
+        AND (at, id) > (${start.at}, ${start.id}) AND (at, id) <= (${last.at}, ${last.id})
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = ledger_calls.job_id)`
+    return end
+  })
+
+  let size = BATCH.least
+  let start = BEGIN
+  for (;;) {
+    const began = yield* thisMoment
+    const end = yield* pruneAfter(start, size)
+    if (end === undefined) return
+    start = end
+    const took = (yield* thisMoment) - began
+    if (took > 2 * AIM) size = Math.max(BATCH.least, size >> 1)
+    else if (took < AIM) size = Math.min(BATCH.most, size << 1)
+    yield* Effect.sleep(PAUSE)
+  }
+}, unavailableUnlimited)
+
+/** Prunes at start and then every hour, until its scope closes. */
+export const layerLedgerRetention = (retention: Retention) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const now = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
+      yield* pruneLedger(DateTime.toEpochMillis(DateTime.subtract(now, retention)))
+    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(EVERY)), Effect.forkScoped),
+  )

@@ -1,0 +1,148 @@
+/** Calls the chosen targets and enters every call in the ledger before the answer is returned. */
+import { Cause, type Context, Effect, Exit, Option, Schedule } from "effect"
+import type { Budgeted } from "../../domain/access/budgets.ts"
+import type { StepCall } from "../../domain/jobs/job.ts"
+import type { Mode } from "../../domain/jobs/modes.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import type { Labels } from "../../domain/routing/labels.ts"
+import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
+import type { TargetName } from "../../domain/upstream/targets.ts"
+import type { Attempt, CallOptions, UpstreamError } from "../../domain/upstream/upstream.ts"
+import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
+import type { Spending } from "./Allowance.ts"
+import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
+import { Ledger } from "./Ledger.ts"
+import { CallFailed } from "./RoutingErrors.ts"
+import { countRecords } from "./RoutingMetrics.ts"
+import type { TargetRequirements } from "./TargetChoice.ts"
+
+/** A request to whichever target the routing chooses. `policy` is the agent's; `allowance` is the unused part of the job's limits. */
+export interface RoutedRequest extends TargetRequirements {
+  readonly tenant: string
+  readonly job?: string | undefined
+  readonly agent?: string | undefined
+  readonly mode?: Mode | undefined
+  /** The id of the caller's key. */
+  readonly key?: string | undefined
+  readonly labels?: Labels | undefined
+  /** The budgets that the call must fit. */
+  readonly budgeted?: ReadonlyArray<Budgeted> | undefined
+  /** The authors of the answers to judge: the targets with the least in common with them come first. */
+  readonly independentOf?: ReadonlyArray<TargetName> | undefined
+  /** How often the answer was escalated: a cascade skips as many of its cheapest targets. */
+  readonly tier?: number | undefined
+  /** Runs before the first call, with the target of that call. */
+  readonly onChosen?: ((target: TargetName) => Effect.Effect<void>) | undefined
+  /** The call exists only because of the routing: its cost counts, but it has no baseline. */
+  readonly extra?: boolean | undefined
+}
+
+/** The decisions of one request: the targets in their order, and what may be spent on them. */
+export interface Route {
+  readonly settings: RoutingSettings
+  readonly request: RoutedRequest
+  readonly targets: ReadonlyArray<Target>
+  readonly escalateBelow: number | null
+  readonly spending: Spending
+}
+
+/** How a request is asked within its route. */
+interface Asked<A> {
+  readonly ask: (options: CallOptions) => Effect.Effect<A, UpstreamError>
+  /** The members for the longest output that is left; `undefined` if the target's context is shorter. */
+  readonly limitOf: (most: number | undefined) => ReturnType<NonNullable<CallOptions["outputLimit"]>>
+  /** Estimated tokens of the output so far. */
+  readonly received: () => number
+}
+
+/** An answer, with the call that served it and the sum of all calls. */
+export interface Accounted<A> {
+  readonly value: A
+  readonly served: ChargedAttempt
+  readonly call: StepCall
+}
+
+/** Returns a function that calls the targets of a route in their order until one answers. */
+export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes) {
+  const ledger = yield* Ledger
+
+  const account = ({ request, settings }: Route, attempts: ReadonlyArray<ChargedAttempt>) => {
+    for (const attempt of attempts) noteFirstToken(times, attempt)
+    const records = recordsOf(settings, accountOf(request), attempts)
+    return Effect.contextWith((context: Context.Context<never>) =>
+      Effect.map(Effect.retry(ledger.record(records), WRITE_AGAIN), () => {
+        countRecords(records, context)
+        return stepCallOf(records)
+      }),
+    )
+  }
+
+  return <A>(
+    route: Route,
+    { ask, limitOf, received }: Asked<A>,
+  ): Effect.Effect<Accounted<A>, CallFailed | StorageUnavailable> => {
+    const { request, spending, targets } = route
+    const attempts: Array<ChargedAttempt> = []
+    let charged = 0
+    const answered = ask({
+      targets: targets.map((target) => ({
+        ...target,
+        contextTokens: target.max_context_tokens,
+        firstTokenMs: target.first_token_ms,
+      })),
+      ...(request.allowance !== undefined && {
+        mayCallAgain: () => spending.mayCall(targets),
+        outputLimit: (target) => limitOf(spending.limitOf(targets, target)),
+      }),
+      onAttempt: (attempt) => {
+        attempts.push({ ...attempt, charged: spending.charge(attempt, received() - charged) })
+        charged = received()
+      },
+    })
+    // Uninterruptible from the end of the last call until the calls are in the ledger: a cancelled job has spent their
+    // cost. After an interruption, a write that fails is only logged.
+    return Effect.uninterruptibleMask(
+      Effect.fnUntraced(function* (restore) {
+        const exit = yield* Effect.exit(restore(answered))
+        if (Exit.isFailure(exit)) {
+          const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+          if (Cause.hasInterrupts(exit.cause)) yield* Effect.ignore(account(route, attempts))
+          if (error === undefined || Cause.hasInterrupts(exit.cause)) {
+            return yield* Effect.failCause(Cause.map(exit.cause, (error) => new CallFailed({ error })))
+          }
+          const call = yield* account(route, attempts)
+          return yield* new CallFailed({ error, ...withoutUndefined({ call }) })
+        }
+        const call = yield* account(route, attempts)
+        const served = attempts.at(-1)
+        if (served === undefined || call === undefined) {
+          return yield* Effect.die(new Error("The upstream answered without having called anybody."))
+        }
+        return { value: exit.value, served, call }
+      }),
+    )
+  }
+})
+
+/** Retries the ledger for 5 seconds: without the row of a paid call, the job would pay for it again. */
+const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+
+/** The columns of the ledger that a request's calls share. */
+export const accountOf = ({ agent, extra, job, key, labels, mode, role, tenant }: RoutedRequest): Account => ({
+  tenant,
+  role: role ?? null,
+  job: job ?? null,
+  agent: agent ?? null,
+  key: key ?? null,
+  labels: labels ?? {},
+  mode: mode ?? null,
+  extra: extra ?? false,
+})
+
+/** A call that failed before any output counts as infinitely slow; an interrupted one does not count. */
+const noteFirstToken = (times: FirstTokenTimes, attempt: Attempt): void => {
+  const failed = attempt.outcome !== "success" && attempt.outcome !== "interrupted"
+  const ms = attempt.timeToFirstTokenMs ?? (failed ? Infinity : undefined)
+  if (ms !== undefined) times.add(attempt, ms, attempt.finishedAt)
+}

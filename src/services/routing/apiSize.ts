@@ -1,0 +1,104 @@
+/** The length of a client's request, from its bytes. */
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import type { ProblemIssue } from "../../domain/problems/problem.ts"
+import { apiOf } from "../../domain/upstream/apis.ts"
+import type { ApiRequest } from "../../domain/upstream/upstream.ts"
+import { type RequestSize, TOKENS_PER_IMAGE, tokensOfBytes } from "./TokenEstimate.ts"
+
+/** An embedding's input may be token ids, of which `[1,2]` has one in two bytes; other input has three bytes a token. */
+const ID_TOKENS_PER_TEXT_TOKEN = 3 / 2
+
+/** A whole number of at least 1. Anything else counts as absent: what a provider makes of it is unknown. */
+const countIn = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? value : undefined
+
+export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
+  const { limits } = apiOf(api)
+  const own = limits.flatMap((name) => countIn(body.value(name)) ?? [])
+  const text = body.bytes.length
+  const images = mayHoldImages(body.bytes) ? imagesIn(parseJson(body.text)) : NO_IMAGES
+  const input = tokensOfBytes(text - images.bytes) + images.count * TOKENS_PER_IMAGE
+  return {
+    input: api === "embeddings" ? Math.ceil(input * ID_TOKENS_PER_TEXT_TOKEN) : input,
+    limit: limits.length === 0 ? 0 : own.length === 0 ? undefined : Math.max(...own),
+    choices: countIn(body.value("n")) ?? 1,
+  }
+}
+
+interface Images {
+  readonly count: number
+  /** Their length in the request. */
+  readonly bytes: number
+}
+
+const NO_IMAGES: Images = { count: 0, bytes: 0 }
+
+const mayHoldImages = (bytes: Uint8Array): boolean =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes("image/")
+
+/** Pictures within the request: `data:` URLs, or base64 beside their media type. */
+const imagesIn = (value: unknown): Images => {
+  if (typeof value === "string") return value.startsWith("data:image/") ? { count: 1, bytes: value.length } : NO_IMAGES
+  if (typeof value !== "object" || value === null) return NO_IMAGES
+  if (isObject(value)) {
+    const { data, media_type } = value
+    const isImage = typeof media_type === "string" && media_type.startsWith("image/")
+    if (isImage && typeof data === "string") return { count: 1, bytes: data.length }
+  }
+  return Object.values(value).reduce<Images>((sum, member: unknown) => {
+    const { bytes, count } = imagesIn(member)
+    return { count: sum.count + count, bytes: sum.bytes + bytes }
+  }, NO_IMAGES)
+}
+
+/** Members that let a provider read or do more than the request shows, or charge other prices. */
+const OPEN_MEMBERS: ReadonlySet<string> = new Set([
+  "previous_response_id",
+  "conversation",
+  "prompt",
+  "container",
+  "mcp_servers",
+  "web_search_options",
+  "audio",
+  "best_of",
+  "speed",
+])
+
+/** Tools that a provider runs, with costs of their own and results that it adds to the input. */
+const HOSTED_TOOL = /^(web_search|web_fetch|code_execution|code_interpreter|file_search|image_generation|mcp)/
+
+/** Members that name a stored or remote file, at any depth. */
+const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_id", "file_url"])
+
+const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard_only"])
+
+/** Whether an object is a document that the provider fetches. */
+const isRemoteDocument = ({ source, type }: JsonObject): boolean =>
+  type === "document" && isObject(source) && source["type"] !== "base64" && source["type"] !== "text"
+
+const filesIn = (value: unknown, path: string): ReadonlyArray<string> => {
+  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => filesIn(item, `${path}.${i}`))
+  if (!isObject(value)) return []
+  if (isRemoteDocument(value)) return [`${path}.source`]
+  return Object.entries(value).flatMap(([name, member]) =>
+    FILE_MEMBERS.has(name) ? [`${path}.${name}`] : filesIn(member, `${path}.${name}`),
+  )
+}
+
+const isHosted = (tool: unknown): boolean =>
+  isObject(tool) && typeof tool["type"] === "string" && HOSTED_TOOL.test(tool["type"])
+
+/** The members whose cost cannot be bounded beforehand, so that no budget can be kept. */
+export const openMembers = ({ body }: ApiRequest): ReadonlyArray<ProblemIssue> => {
+  const value = parseJson(body.text)
+  if (!isObject(value)) return []
+  const { n, service_tier: tier, tools } = value
+  const paths = [
+    ...Object.keys(value).filter((name) => OPEN_MEMBERS.has(name) && value[name] != null),
+    ...(n == null || countIn(n) !== undefined ? [] : ["n"]),
+    ...(tier == null || USUAL_TIERS.has(tier) ? [] : ["service_tier"]),
+    ...(Array.isArray(tools) ? tools.flatMap((tool: unknown, i) => (isHosted(tool) ? [`tools.${i}`] : [])) : []),
+    ...["messages", "input", "system"].flatMap((name) => filesIn(value[name], name)),
+  ]
+  return paths.map((path) => ({ path, message: "its cost is unknown beforehand, and the key has a budget" }))
+}

@@ -1,0 +1,113 @@
+/** Asks the targets of a route as a client wrote its request, whole or streamed. */
+import { Effect } from "effect"
+import type { Budgeted } from "../../domain/access/budgets.ts"
+import { messageText, responseText } from "../../domain/chat/eventTexts.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
+import type { ApiRequest, OutputLimit } from "../../domain/upstream/upstream.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import { makeAccounted, type Route } from "./accounted.ts"
+import type { Dialect } from "./Dialects.ts"
+import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
+import { tokensOfBytes } from "./TokenEstimate.ts"
+
+/** A client's request, for the targets that its model names. */
+export interface ApiCall {
+  readonly tenant: string
+  readonly request: ApiRequest
+  /** The targets that the caller's key permits. */
+  readonly keyPolicy?: TargetFilter | undefined
+  /** The id of the caller's key. */
+  readonly key?: string | undefined
+  /** The budgets of the key; those of the tenant apply, too. */
+  readonly budgeted?: ReadonlyArray<Budgeted> | undefined
+}
+
+/** Receives the pieces of a streamed answer, and may make the provider wait. */
+export type Emit = (pieces: ReadonlyArray<JsonObject>) => Effect.Effect<unknown>
+
+export interface ApiAnswered {
+  readonly target: TargetName
+  /** Empty for a stream. */
+  readonly json: string
+}
+
+/** Whether a request sets a limit for its answer. */
+const limitsItself = ({ api, body }: ApiRequest): boolean =>
+  apiOf(api).limits.some((name) => (body.value(name) ?? null) !== null)
+
+/** Whether the router may add a limit, which some servers of this API know by another name. */
+export const mayAddLimit = (request: ApiRequest): boolean => request.api === CHAT_COMPLETIONS && !limitsItself(request)
+
+/** The request's own limits capped at `most`; without one, a new limit. */
+const limitOf = (request: ApiRequest, dialect: Dialect, most: number | undefined): OutputLimit => {
+  const { api, body } = request
+  if (most === undefined) return {}
+  if (!limitsItself(request)) {
+    const [usual] = apiOf(api).limits
+    const name = api === CHAT_COMPLETIONS ? dialect.limit : usual
+    return name === undefined ? {} : { [name]: Math.min(most, dialect.longest) }
+  }
+  const tooLong = apiOf(api).limits.filter((name) => {
+    const own = body.value(name) ?? null
+    return own !== null && !(typeof own === "number" && own <= most)
+  })
+  return Object.fromEntries(tooLong.map((name) => [name, most]))
+}
+
+/** Returns functions that call the targets of a route in their order until one answers. */
+export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
+  const upstream = yield* Upstream
+  const accounted = yield* makeAccounted(times)
+
+  return (route: Route, request: ApiRequest, dialect: Dialect, emit?: Emit) => {
+    let bytes = 0
+    const asked = {
+      limitOf: (most: number | undefined) => limitOf(request, dialect, most),
+      received: () => tokensOfBytes(bytes),
+    }
+    const answered =
+      emit === undefined
+        ? accounted(route, {
+            ...asked,
+            ask: (options) => Effect.map(upstream.request({ ...request, ...options }), ({ json }) => json),
+          })
+        : accounted(route, {
+            ...asked,
+            ask: (options) =>
+              Effect.as(
+                // Clients of these APIs cannot take back output.
+                upstream.requestStreamTo({ ...request, ...options, restart: false }, (events) => {
+                  const pieces = events.flatMap((event) => (event._tag === "Delta" ? [event.chunk] : []))
+                  for (const piece of pieces) bytes += outputBytes(request.api, piece)
+                  return emit(pieces)
+                }),
+                "",
+              ),
+          })
+    return Effect.map(answered, ({ served, value }): ApiAnswered => ({
+      json: value,
+      target: { provider: served.provider, model: served.model },
+    }))
+  }
+})
+
+/** UTF-8 bytes of the text that a piece adds to its answer. */
+const outputBytes = (api: ApiName, piece: JsonObject): number => {
+  if (api !== CHAT_COMPLETIONS) {
+    const added = (api === "messages" ? messageText : responseText)(piece)
+    return Buffer.byteLength(added?.text ?? "")
+  }
+  const { choices } = piece
+  if (!Array.isArray(choices)) return 0
+  return choices.reduce((sum: number, choice: unknown) => sum + (isObject(choice) ? textBytes(choice["delta"]) : 0), 0)
+}
+
+/** UTF-8 bytes of all strings in a value. */
+const textBytes = (value: unknown): number => {
+  if (typeof value === "string") return Buffer.byteLength(value)
+  return typeof value === "object" && value !== null
+    ? Object.values(value).reduce((sum: number, member: unknown) => sum + textBytes(member), 0)
+    : 0
+}

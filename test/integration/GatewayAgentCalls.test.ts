@@ -1,0 +1,74 @@
+/** Agents as models of the gateway's Chat Completions. */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { APIError } from "openai"
+import { describeDatabases } from "../support/databases.ts"
+import { ask, collect, failing, startCalls } from "../support/calls.ts"
+import { call } from "../support/gateway.ts"
+
+describeDatabases("agents as models", (database) => {
+  it.live("answer chats with a job whose id is in a header, whole and streamed", () =>
+    Effect.gen(function* () {
+      const { boss, fake, gateway, makeKey, openai } = yield* startCalls(database)
+      fake.always({ text: '{"answer":"391 is 17 × 23.","final":"391 is 17 × 23.","confidence":0.9}' })
+      const made = yield* call(gateway, "POST", "/api/v1/agents", {
+        token: boss,
+        body: { name: "re\u0000viewer", default_mode: "verified" },
+      })
+      yield* call(gateway, "POST", "/api/v1/agents", { token: boss, body: { name: "other" } })
+      const id = String(made.json["id"])
+      const { chat, models } = openai(yield* makeKey({ agents: [id] }))
+      const model = "agent:re\u0000viewer"
+      const { data, response } = yield* Effect.promise(() =>
+        chat.completions.create(ask("Is it?", model)).withResponse(),
+      )
+      const job = yield* call(gateway, "GET", `/api/v1/jobs/${response.headers.get("sealgate-job")}`, { token: boss })
+      assert.strictEqual(job.json["agent_id"], id)
+      assert.strictEqual(data.choices[0]?.message.content, Object(job.json["result"]).answer)
+      assert.strictEqual(data.usage?.completion_tokens, Object(job.json["usage"]).output_tokens)
+      const chunks = yield* Effect.promise(async () =>
+        collect(await chat.completions.create({ ...ask("Is it?", `agent:${id}`), stream: true })),
+      )
+      assert.strictEqual(
+        chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join(""),
+        data.choices[0]?.message.content,
+      )
+      assert.deepStrictEqual(
+        (yield* Effect.promise(async () => collect(models.list()))).map(({ id }) => id),
+        [model],
+      )
+      for (const [name, status] of [
+        ["agent:other", 404],
+        ["agent:none", 404],
+        ["model-1", 403],
+      ] as const) {
+        const refused = yield* failing(chat.completions.create(ask("Is it?", name)))
+        assert.instanceOf(refused, APIError)
+        assert.strictEqual(refused.status, status, name)
+      }
+    }),
+  )
+
+  it.live("make one job of a request that is repeated with its Idempotency-Key, and pass its failure on", () =>
+    Effect.gen(function* () {
+      const { boss, fake, gateway, makeKey, openai } = yield* startCalls(database)
+      fake.always({ text: "391 is 17 × 23." })
+      yield* call(gateway, "POST", "/api/v1/agents", {
+        token: boss,
+        body: { name: "reviewer", default_mode: "verified", limits: { max_calls: 1 } },
+      })
+      const { chat } = openai(yield* makeKey())
+      const request = () =>
+        chat.completions.create(ask("Is it?", "agent:reviewer"), { headers: { "idempotency-key": "once" } })
+      const failed = yield* failing(request())
+      assert.instanceOf(failed, APIError)
+      assert.deepInclude(failed, { status: 422, code: "call-limit-reached" })
+      yield* failing(request())
+      const jobs = yield* call(gateway, "GET", "/api/v1/jobs", { token: boss })
+      assert.lengthOf(Object(jobs.json["items"]), 1)
+      const tools = [{ type: "function" as const, function: { name: "f" } }]
+      const refused = yield* failing(chat.completions.create({ ...ask("Is it?", "agent:reviewer"), tools }))
+      assert.deepInclude(Object(refused), { status: 400, param: "tools" })
+    }),
+  )
+})

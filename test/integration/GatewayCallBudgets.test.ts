@@ -1,0 +1,136 @@
+/** Budgets of keys, kept by calls through OpenAI's and Anthropic's SDKs. */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { APIError as AnthropicAPIError } from "@anthropic-ai/sdk"
+import { APIError, RateLimitError } from "openai"
+import { describeDatabases, sqlite } from "../support/databases.ts"
+import { ask, collect, costOf, failing, startCalls, until } from "../support/calls.ts"
+
+const total = (max_cost_micro_usd: number) => ({ budgets: [{ per: "total", max_cost_micro_usd }] })
+
+describeDatabases("budgets of calls", (database) => {
+  it.live("let exactly the affordable ones of 30 concurrent calls through, whole or streamed", () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai, stats } = yield* startCalls(database)
+      fake.always({ text: "ok", usage: { input: 10, output: 50 } })
+      const cost = costOf(10, 50)
+      // Room for five calls, and for the worst case of the last of them.
+      const client = openai(yield* makeKey(total(5 * cost + 1500)))
+      const asked = Array.from({ length: 30 }, (_, i) =>
+        Effect.result(
+          Effect.tryPromise(async () => {
+            const request = { ...ask("Hi"), max_tokens: 50 }
+            if (i % 2 === 0) return void (await client.chat.completions.create(request))
+            await collect(await client.chat.completions.create({ ...request, stream: true }))
+          }),
+        ),
+      )
+      // Calls that are refused beside others may fit after those have ended, so the rest is asked again.
+      yield* Effect.all(asked, { concurrency: "unbounded" })
+      yield* Effect.all(asked, { concurrency: 1 })
+      assert.strictEqual(fake.requests.length, 5)
+      assert.deepInclude(yield* stats, { calls: 5, actual_micro_usd: 5 * cost })
+    }),
+  )
+})
+
+it.live("a budget that never renews is refused with 402, and one that does with 429 and its renewal", () =>
+  Effect.gen(function* () {
+    const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
+    const poor = openai(yield* makeKey(total(10)))
+    const spent = yield* failing(poor.chat.completions.create(ask("Hi")))
+    assert.instanceOf(spent, APIError)
+    assert.deepInclude(spent, { status: 402, code: "insufficient_quota" })
+    assert.include(spent.message, "10 micro-USD. It never renews.")
+    const daily = openai(yield* makeKey({ budgets: [{ per: "day", max_tokens: 100 }] }))
+    fake.script({ text: "ok", usage: { input: 10, output: 90 } })
+    yield* Effect.promise(() => daily.chat.completions.create({ ...ask("Hi"), max_tokens: 50 }))
+    const limited = yield* failing(daily.chat.completions.create({ ...ask("Hi"), max_tokens: 50 }))
+    assert.instanceOf(limited, RateLimitError)
+    assert.include(limited.message, "0 tokens. It renews at ")
+    assert.isAbove(Number(limited.headers?.get("retry-after")), 0)
+    const claude = yield* failing(
+      anthropic(yield* makeKey(total(10))).messages.create({ ...ask("Hi", "claude-x"), max_tokens: 50 }),
+    )
+    assert.instanceOf(claude, AnthropicAPIError)
+    assert.strictEqual(Object(Object(claude.error).error).type, "billing_error")
+    assert.lengthOf(fake.requests, 1)
+  }),
+)
+
+it.live("a call without a limit gets the one that was reserved, and a longer one the part that is left", () =>
+  Effect.gen(function* () {
+    const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
+    const { chat } = openai(yield* makeKey(total(1_000_000)))
+    yield* Effect.promise(() => chat.completions.create(ask("Hi")))
+    assert.deepInclude(fake.requests[0]?.body, { max_completion_tokens: 8192 })
+    yield* Effect.promise(() => chat.completions.create({ ...ask("Hi"), max_tokens: 20 }))
+    assert.deepStrictEqual(fake.requests[1]?.body, { ...ask("Hi"), max_tokens: 20 })
+    const client = anthropic(yield* makeKey({ budgets: [{ per: "day", max_tokens: 100_000 }] }))
+    yield* Effect.promise(() => client.messages.create({ ...ask("Hi", "claude-x"), max_tokens: 30 }))
+    assert.deepInclude(fake.requests[2]?.body, { max_tokens: 30 })
+    yield* Effect.promise(() => chat.completions.create(ask("Hi", "claude-x")))
+    assert.deepInclude(fake.requests[3]?.body, { max_tokens: 8192 })
+  }),
+)
+
+it.live("a key with a money budget reaches no target without a price, and sends nothing of unknown cost", () =>
+  Effect.gen(function* () {
+    const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
+    const key = yield* makeKey(total(1_000_000))
+    const { chat, responses } = openai(key)
+    const unpriced = yield* failing(chat.completions.create(ask("Hi", "unpriced")))
+    assert.deepInclude(Object(unpriced), { status: 422, code: "no-target" })
+    const requests = [
+      () => responses.create({ model: "model-1", input: "Hi", previous_response_id: "resp_1" }),
+      () => responses.create({ model: "model-1", input: "Hi", tools: [{ type: "web_search" }] }),
+      () =>
+        responses.create({
+          model: "model-1",
+          input: [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }],
+        }),
+      () => chat.completions.create({ ...ask("Hi"), service_tier: "priority" }),
+      () => chat.completions.create({ ...ask("Hi"), n: "5" as unknown as number }),
+      () =>
+        anthropic(key).messages.create({
+          model: "claude-x",
+          max_tokens: 50,
+          messages: [
+            {
+              role: "user",
+              content: [{ type: "document", source: { type: "url", url: "https://example.com/x.pdf" } }],
+            },
+          ],
+        }),
+    ]
+    for (const request of requests) {
+      const refused = yield* failing(request())
+      assert.deepInclude(Object(refused), { status: 422 })
+      assert.include(Object(refused).message, "its cost is unknown beforehand")
+    }
+    assert.lengthOf(fake.requests, 0)
+  }),
+)
+
+it.live(
+  "a stream that breaks or is hung up on is charged at most what was reserved, and leaves no reservation open",
+  () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai } = yield* startCalls(sqlite)
+      const request = { ...ask("Hi"), max_tokens: 50 }
+      for (const how of ["cut", "silence"] as const) {
+        const { chat } = openai(yield* makeKey(total(2 * costOf(30, 50))))
+        fake.script({ text: ["one", "two"], usage: null, delivery: { breaks: { after: 1, how } } })
+        yield* Effect.ignore(
+          Effect.tryPromise(async () => {
+            for await (const _ of await chat.completions.create({ ...request, stream: true }))
+              if (how === "silence") break
+          }),
+        )
+        fake.always({ text: "ok", usage: { input: 1, output: 1 } })
+        // The budget has room for two calls, so another one fits once the broken one was settled.
+        const fits = Effect.isSuccess(Effect.tryPromise(() => chat.completions.create(request)))
+        yield* until(fits)
+      }
+    }),
+)

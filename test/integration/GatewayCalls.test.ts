@@ -1,0 +1,306 @@
+/** Unmodified SDKs of OpenAI, Anthropic and Vercel against the gateway, over real sockets. */
+import { existsSync, readFileSync } from "node:fs"
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
+import { assert, describe, it } from "@effect/vitest"
+import { generateText, streamText } from "ai"
+import {
+  APIError as AnthropicAPIError,
+  AuthenticationError as AnthropicAuthenticationError,
+  NotFoundError as AnthropicNotFoundError,
+} from "@anthropic-ai/sdk"
+import { Effect } from "effect"
+import {
+  APIError,
+  AuthenticationError,
+  BadRequestError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+} from "openai"
+import { sqlite } from "../support/databases.ts"
+import { ask, collect, costOf, failing, startCalls } from "../support/calls.ts"
+import { fault } from "../support/FakeUpstream.ts"
+import { call, tokenFor } from "../support/gateway.ts"
+import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
+import { namedEvents, startNative } from "../support/nativeUpstream.ts"
+
+const tools = [
+  {
+    type: "function" as const,
+    function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+  },
+]
+
+describe("OpenAI's SDK", () => {
+  it.live("gets a whole answer, whose ledger row is the provider's bill", () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai, stats } = yield* startCalls(sqlite)
+      fake.script({ text: "Hello", usage: { input: 9, output: 2 } })
+      const client = openai(yield* makeKey())
+      const answer = yield* Effect.promise(() => client.chat.completions.create({ ...ask("Hi"), seed: 7 }))
+      assert.strictEqual(answer.choices[0]?.message.content, "Hello")
+      assert.match(answer._request_id ?? "", /^[\da-f]{32}$/)
+      assert.deepInclude(fake.requests[0]?.asked?.body, { model: "model-1", seed: 7 })
+      assert.strictEqual(fake.requests[0]?.asked?.key, "key-1")
+      assert.deepInclude(yield* stats, { calls: 1, input_tokens: 9, output_tokens: 2, actual_micro_usd: costOf(9, 2) })
+    }),
+  )
+
+  it.live("gets a stream with tool calls, and token counts only if it asks for them", () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai, stats } = yield* startCalls(sqlite)
+      fake.always({
+        toolCalls: [{ name: "weather", arguments: { city: "Oslo" } }],
+        usage: { input: 20, output: 5 },
+      })
+      const { chat } = openai(yield* makeKey())
+      const silent = yield* Effect.promise(async () =>
+        collect(await chat.completions.create({ ...ask("Weather?"), tools, stream: true })),
+      )
+      assert.isTrue(silent.every(({ usage }) => usage == null))
+      const called = yield* Effect.promise(() => chat.completions.stream({ ...ask("Weather?"), tools }).finalMessage())
+      const [made] = called.tool_calls ?? []
+      assert.deepStrictEqual(made?.type === "function" && JSON.parse(made.function.arguments), { city: "Oslo" })
+      const counted = yield* Effect.promise(async () =>
+        collect(
+          await chat.completions.create({
+            ...ask("Weather?"),
+            tools,
+            stream: true,
+            stream_options: { include_usage: true },
+          }),
+        ),
+      )
+      assert.strictEqual(counted.at(-1)?.usage?.completion_tokens, 5)
+      assert.deepInclude(yield* stats, { calls: 3, actual_micro_usd: 3 * costOf(20, 5) })
+    }),
+  )
+
+  it.live("reaches a model of another vendor by translation", () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai } = yield* startCalls(sqlite)
+      fake.script({ text: "Bonjour" })
+      const client = openai(yield* makeKey())
+      const answer = yield* Effect.promise(() => client.chat.completions.create(ask("Hi", "claude-x")))
+      assert.strictEqual(answer.choices[0]?.message.content, "Bonjour")
+      assert.strictEqual(fake.requests[0]?.wire, "anthropic")
+    }),
+  )
+
+  it.live("uses the Responses and the Embeddings API, with bodies as they were sent", () =>
+    Effect.gen(function* () {
+      const native = yield* startNative(({ body, path }) => {
+        if (path === "/v1/embeddings") {
+          const usage = { prompt_tokens: 4, total_tokens: 4 }
+          const data = [{ object: "embedding", index: 0, embedding: [0.5, -1] }]
+          return { body: JSON.stringify({ object: "list", data, model: "embedder", usage }) }
+        }
+        const done = gptResponse("completed", { usage: GPT_USAGE })
+        const events = numbered(
+          { type: "response.created", response: gptResponse("in_progress") },
+          { type: "response.output_text.delta", item_id: "m", output_index: 0, content_index: 0, delta: "Hi" },
+          { type: "response.completed", response: done },
+        )
+        return { body: body.includes('"stream":true') ? namedEvents(...events) : JSON.stringify(done) }
+      })
+      const { makeKey, openai, stats } = yield* startCalls(sqlite, { PROVIDER1_BASE_URL: `${native.url}/v1` })
+      const client = openai(yield* makeKey())
+      const whole = yield* Effect.promise(() => client.responses.create({ model: "model-1", input: "Hi" }))
+      assert.strictEqual(whole.usage?.output_tokens, 20)
+      const events = yield* Effect.promise(async () =>
+        collect(await client.responses.create({ model: "model-1", input: "Hi", stream: true })),
+      )
+      assert.deepStrictEqual(
+        events.map(({ type }) => type),
+        ["response.created", "response.output_text.delta", "response.completed"],
+      )
+      const { data } = yield* Effect.promise(() =>
+        client.embeddings.create({ model: "embedder", input: "Hi", encoding_format: "float" }),
+      )
+      assert.deepStrictEqual(data[0]?.embedding, [0.5, -1])
+      assert.strictEqual(native.requests[0]?.body, '{"model":"model-1","input":"Hi"}')
+      assert.deepInclude(yield* stats, { calls: 3, actual_micro_usd: 2 * costOf(900, 20) + costOf(4, 0) })
+    }),
+  )
+
+  it.live("throws its own classes, and says why", () =>
+    Effect.gen(function* () {
+      const { fake, gateway, makeKey, openai } = yield* startCalls(sqlite)
+      const client = openai(yield* makeKey())
+      const thrown = (create: PromiseLike<unknown>) => failing(create)
+      const unknown = yield* thrown(client.chat.completions.create(ask("Hi", "gpt-unknown")))
+      assert.instanceOf(unknown, NotFoundError)
+      assert.deepInclude(unknown, { status: 404, code: "model_not_found", type: "invalid_request_error" })
+      const stranger = yield* thrown(openai("sgk_none").chat.completions.create(ask("Hi")))
+      assert.instanceOf(stranger, AuthenticationError)
+      const reader = openai(yield* makeKey({ roles: ["read"] }))
+      assert.instanceOf(yield* thrown(reader.chat.completions.create(ask("Hi"))), PermissionDeniedError)
+      fake.script(fault.status(400, { body: { error: { message: "bad temperature", type: "invalid", code: "t" } } }))
+      const refused = yield* thrown(client.chat.completions.create({ ...ask("Hi"), temperature: 9 }))
+      assert.instanceOf(refused, BadRequestError)
+      assert.deepInclude(refused, { code: "t" })
+      const nameless = yield* call(gateway, "POST", "/v1/chat/completions", {
+        token: yield* makeKey(),
+        body: { messages: ask("Hi").messages },
+      })
+      assert.strictEqual(nameless.status, 400)
+      assert.strictEqual(Object(nameless.json["error"]).param, "model")
+      const broken = yield* call(gateway, "POST", "/v1/chat/completions", { token: yield* makeKey(), body: "{" })
+      assert.deepInclude(Object(broken.json["error"]), { type: "invalid_request_error", code: "invalid-request" })
+      const nowhere = yield* call(gateway, "POST", "/v1/audio/speech", { token: yield* makeKey(), body: "{}" })
+      assert.strictEqual(nowhere.status, 404)
+      assert.strictEqual(Object(nowhere.json["error"]).type, "invalid_request_error")
+    }),
+  )
+
+  it.live("is told when to come back if its key has used up its requests", () =>
+    Effect.gen(function* () {
+      const { makeKey, openai } = yield* startCalls(sqlite)
+      const client = openai(yield* makeKey({ requests_per_minute: 1 }))
+      yield* Effect.promise(() => client.chat.completions.create(ask("Hi")))
+      const limited = yield* failing(client.chat.completions.create(ask("Hi")))
+      assert.instanceOf(limited, RateLimitError)
+      assert.deepInclude(limited, { code: "rate_limit_exceeded" })
+      assert.isAbove(Number(limited.headers?.get("retry-after")), 0)
+    }),
+  )
+
+  it.live("fails over to the next target of a name before the first token, and not after it", () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai, stats } = yield* startCalls(sqlite)
+      const client = openai(yield* makeKey())
+      fake.when({ model: "model-1" }).always(fault.overloaded())
+      fake.when({ model: "model-2" }).script({ text: "from the second", usage: { input: 3, output: 3 } })
+      const chunks = yield* Effect.promise(async () =>
+        collect(await client.chat.completions.create({ ...ask("Hi", "fast"), stream: true })),
+      )
+      assert.strictEqual(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), "from the second")
+      assert.deepInclude(yield* stats, { requests: 1, calls: 2, failed_calls: 1, actual_micro_usd: costOf(3, 3) })
+      fake.when({ model: "model-2" }).script({ text: ["a", "b"], delivery: { breaks: { after: 1, how: "cut" } } })
+      const broken = yield* failing(
+        (async () => collect(await client.chat.completions.create({ ...ask("Hi", "fast"), stream: true })))(),
+      )
+      assert.instanceOf(broken, APIError)
+      assert.deepInclude(broken, { code: "upstream-interrupted" })
+    }),
+  )
+
+  it.live("ends the provider's call when it hangs up", () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai } = yield* startCalls(sqlite)
+      fake.script({ text: ["one", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
+      const client = openai(yield* makeKey())
+      yield* Effect.promise(async () => {
+        for await (const _ of await client.chat.completions.create({ ...ask("Hi"), stream: true })) break
+      })
+      assert.strictEqual(yield* Effect.promise(async () => (await fake.received(1)).ended), "hung-up")
+    }),
+  )
+
+  it.live("lists the names and models that its key may use", () =>
+    Effect.gen(function* () {
+      const { makeKey, openai } = yield* startCalls(sqlite)
+      const ids = (key: string) =>
+        Effect.promise(async () => (await collect(openai(key).models.list())).map(({ id }) => id))
+      assert.deepStrictEqual(yield* ids(yield* makeKey()), [
+        "fast",
+        "model-1",
+        "model-2",
+        "claude-x",
+        "unpriced",
+        "embedder",
+      ])
+      const limited = yield* makeKey({ models: { allow: ["model-2"] } })
+      assert.deepStrictEqual(yield* ids(limited), ["fast", "model-2"])
+      const refused = yield* failing(openai(limited).chat.completions.create(ask("Hi")))
+      assert.instanceOf(refused, APIError)
+      assert.strictEqual(refused.status, 422)
+      const one = yield* Effect.promise(() => openai(limited).models.retrieve("model-2"))
+      assert.strictEqual(one.owned_by, "provider2")
+    }),
+  )
+})
+
+describe("Anthropic's SDK", () => {
+  it.live("gets whole and streamed answers with its key in x-api-key", () =>
+    Effect.gen(function* () {
+      const { anthropic, fake, makeKey, stats } = yield* startCalls(sqlite)
+      fake.always({ text: "Hello there", usage: { input: 9, output: 2 } })
+      const client = anthropic(yield* makeKey())
+      const request = { ...ask("Hi", "claude-x"), max_tokens: 50 }
+      const whole = yield* Effect.promise(() => client.messages.create(request))
+      assert.deepInclude(whole.content[0], { type: "text", text: "Hello there" })
+      const streamed = yield* Effect.promise(() => client.messages.stream(request).finalMessage())
+      assert.deepInclude(streamed.content[0], { type: "text", text: "Hello there" })
+      assert.strictEqual(fake.requests[0]?.asked?.key, "key-3")
+      assert.deepInclude(yield* stats, { calls: 2, actual_micro_usd: 2 * costOf(9, 2) })
+      const listed = yield* Effect.promise(async () => collect(client.models.list()))
+      assert.include(
+        listed.map(({ id }) => id),
+        "claude-x",
+      )
+    }),
+  )
+
+  it.live("throws its own classes", () =>
+    Effect.gen(function* () {
+      const { anthropic, makeKey } = yield* startCalls(sqlite)
+      const request = { ...ask("Hi", "nobody"), max_tokens: 50 }
+      const stranger = yield* failing(anthropic("sgk_none").messages.create(request))
+      assert.instanceOf(stranger, AnthropicAuthenticationError)
+      const unknown = yield* failing(anthropic(yield* makeKey()).messages.create(request))
+      assert.instanceOf(unknown, AnthropicNotFoundError)
+      assert.deepInclude(Object(unknown.error), { type: "error" })
+      assert.strictEqual(Object(Object(unknown.error).error).type, "not_found_error")
+    }),
+  )
+
+  it.live("is told of a break in the middle by the API's own event", () =>
+    Effect.gen(function* () {
+      const message = claudeMessage()
+      const native = yield* startNative(() => ({
+        body: namedEvents(
+          { type: "message_start", message },
+          { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+          { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hel" } },
+        ),
+        after: "cut",
+      }))
+      const { anthropic, makeKey } = yield* startCalls(sqlite, { PROVIDER3_BASE_URL: native.url })
+      const client = anthropic(yield* makeKey())
+      const broken = yield* failing(client.messages.stream({ ...ask("Hi", "claude-x"), max_tokens: 50 }).finalMessage())
+      assert.instanceOf(broken, AnthropicAPIError)
+      assert.include(broken.message, "in the middle of its answer")
+    }),
+  )
+})
+
+it.live("the database keeps no text of a call", () =>
+  Effect.gen(function* () {
+    const { fake, makeKey, openai, stats, stored } = yield* startCalls(sqlite)
+    fake.script({ text: "canary-answer" })
+    const client = openai(yield* makeKey())
+    yield* Effect.promise(() => client.chat.completions.create(ask("canary-question")))
+    assert.deepInclude(yield* stats, { calls: 1 })
+    const files = [stored, `${stored}-wal`]
+      .filter((file) => existsSync(file))
+      .map((file) => readFileSync(file, "latin1"))
+    assert.include(files.join(""), "model-1")
+    assert.notInclude(files.join(""), "canary")
+  }),
+)
+
+it.live("the AI SDK generates and streams texts with a token", () =>
+  Effect.gen(function* () {
+    const { fake, gateway } = yield* startCalls(sqlite)
+    fake.always({ text: "Hello there" })
+    const apiKey = yield* tokenFor("alice", { tenant: "acme", roles: ["run"] })
+    const provider = createOpenAICompatible({ name: "sealgate", baseURL: `${gateway.url}/v1`, apiKey })
+    const whole = yield* Effect.promise(() => generateText({ model: provider("model-1"), prompt: "Hi" }))
+    assert.strictEqual(whole.text, "Hello there")
+    const streamed = yield* Effect.promise(async () =>
+      collect(streamText({ model: provider("fast"), prompt: "Hi" }).textStream),
+    )
+    assert.strictEqual(streamed.join(""), "Hello there")
+  }),
+)
