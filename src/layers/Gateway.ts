@@ -40,6 +40,8 @@ import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
+import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
+import { layerTools } from "../services/tools/Tools.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
@@ -63,6 +65,7 @@ const layerServices = (settings: GatewaySettings) =>
   Layer.mergeAll(layerJobRunner, layerJobRetention, layerLedgerRetention(settings.ledgerRetention)).pipe(
     Layer.provide(Modes.layer),
     Layer.provideMerge(Router.layer),
+    Layer.provide(Layer.provide(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { type AgentLimits, TenantId } from "../../src/domain/jobs/agent.ts"
 import type { Job } from "../../src/domain/jobs/job.ts"
 import { makeProblem } from "../../src/domain/problems/problem.ts"
-import type { JobResult } from "../../src/domain/jobs/modes.ts"
+import type { AdversarialResult } from "../../src/domain/jobs/modes/adversarial.ts"
 import { Agents } from "../../src/services/agents/Agents.ts"
 import { JobWrites } from "../../src/services/jobs/JobWrites.ts"
 import { type JobContext, JobFailure, JobProgram } from "../../src/services/jobs/JobProgram.ts"
@@ -98,7 +98,7 @@ export const runOne = Effect.fnUntraced(function* (limits?: Partial<AgentLimits>
   return yield* ended(tenant, job)
 })
 
-export const answer = (text: string): JobResult => ({
+export const answer = (text: string): AdversarialResult => ({
   mode: "adversarial",
   answer: text,
   verdict: "upheld",

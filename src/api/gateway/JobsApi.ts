@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobNotFound, JobReceipt, JobStatus, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusals } from "../problems.ts"
-import { Authorization, NeededRole } from "./Authorization.ts"
+import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery, time } from "./lists.ts"
 import { Job, JobSummary } from "./resources.ts"
 
@@ -123,6 +123,19 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         OpenApi.annotations({
           summary: "Cancel a job",
           description: "Interrupts a call in flight. An ended job stays as it is.",
+        }),
+      ),
+    HttpApiEndpoint.post("resume", "/:id/resume", {
+      params,
+      success: Job.pipe(HttpApiSchema.status(202)),
+      error: [JobNotFound, JobNotResumable, StorageUnavailable],
+    })
+      .annotate(RateClass, "execute")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Resume a job",
+          description:
+            "A job that failed or timed out goes on after its finished steps, with the agent as it was then. Its limits of calls, tokens and cost count from the beginning.",
         }),
       ),
     HttpApiEndpoint.delete("remove", "/:id", {

@@ -90,6 +90,28 @@ const cancelCommand = Command.make(
   }),
 )
 
+const resumeCommand = Command.make(
+  "resume",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const job = yield* ask((signal) => gateway.jobs.resume(input.id, { signal }))
+    yield* Console.log(input.json ? printableJson(job) : report(job))
+  }),
+).pipe(
+  withHelp({
+    summary: "Resume a failed job",
+    description: "Queues a job that failed or timed out again. It goes on after its finished steps.",
+    examples: [
+      ["sealgate jobs resume 01a1ffb3-0069-7182-bc51-ccb8d938e694", "After you removed the cause of its failure"],
+      ["sealgate jobs resume 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the job"],
+    ],
+    environment: ENVIRONMENT,
+    exits: { ...EXITS, 0: "the job is queued", 1: "the job can not be resumed, or the gateway cannot be reached" },
+    next: "`sealgate jobs follow <id>` waits until it ends.",
+  }),
+)
+
 /** Longest task in a list, in characters. */
 const MAX_TASK = 60
 
@@ -139,7 +161,7 @@ export const jobsCommand = Command.make(
   }),
 ).pipe(
   withHelp({
-    summary: "List, show, follow and cancel jobs of a gateway",
+    summary: "List, show, follow, cancel and resume jobs of a gateway",
     description: "Lists your tenant's jobs on a gateway, newest first. Your token names the tenant.",
     examples: [
       ["sealgate jobs", "The newest 20 on a gateway on this machine"],
@@ -150,5 +172,5 @@ export const jobsCommand = Command.make(
     exits: EXITS,
     next: '`sealgate run "…"` starts a job.',
   }),
-  Command.withSubcommands([showCommand, followCommand, cancelCommand]),
+  Command.withSubcommands([showCommand, followCommand, cancelCommand, resumeCommand]),
 )

@@ -41,6 +41,9 @@ const statusLine = (text: () => string) => {
   }
 }
 
+const toolOf = (event: Exclude<JobEvent, { readonly type: "ended" }>): string | undefined =>
+  event.type === "step" ? event.step.tool?.name : undefined
+
 /**
  * Shows steps as they begin and finish, with model and elapsed time. Returns the ended job, or `undefined` if the events
  * stopped earlier. On a terminal, running steps share one line that disappears at the end.
@@ -55,7 +58,7 @@ export const showProgress = async (mode: Job["mode"], events: AsyncIterable<JobE
     for await (const event of events) {
       if (event.type === "ended") return event.job
       const label = stepLabel(mode, event.step)
-      const who = event.step.model ?? "nobody"
+      const who = event.step.model ?? toolOf(event) ?? "nobody"
       if (event.type === "begun") {
         underWay.set(event.step.name, `${label}: ${who} at work`)
         if (!process.stderr.isTTY) tell(`${label}: ${who} at work · ${elapsed(start)}`)

@@ -105,6 +105,11 @@ export class JobsClient {
     return encodeJob(await run(this.connection.repeatable.jobs.cancel({ params: { id } }), options))
   }
 
+  /** Takes up a job that failed or timed out after its finished steps. */
+  async resume(id: string, options?: CallOptions): Promise<Job> {
+    return encodeJob(await run(this.connection.api.jobs.resume({ params: { id } }), options))
+  }
+
   /** Deletes the job with its task, steps, result and receipts. Interrupts it if it has not ended. */
   async remove(id: string, options?: CallOptions): Promise<void> {
     await run(this.connection.api.jobs.remove({ params: { id } }), options)

@@ -3,7 +3,9 @@ import { Schema, SchemaTransformation } from "effect"
 import { Budgets } from "../access/budgets.ts"
 import { Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
+import { Turns } from "./modes/direct.ts"
 import { Effort } from "./modes/description.ts"
+import { HttpTools, McpServers } from "./tool.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { TargetFilter } from "../upstream/targets.ts"
 
@@ -23,7 +25,7 @@ const MAX_MODE_NAME = 32
 /** A mode in any case: `Adversarial` is `adversarial`. */
 export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
   .annotate({
-    description: `${Mode.literals.join(" or ")}, in any case`,
+    description: `${Mode.literals.join(", ")}, in any case`,
     examples: [...Mode.literals],
   })
   .pipe(
@@ -61,11 +63,13 @@ const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 
   description: "Seconds that workers may spend on a job; waiting and downtime do not count.",
 })
 const MaxRounds = Rounds.annotate({ description: "Maximum rounds of debate." })
+const MAX_TURNS = { description: "Maximum calls of the model in the direct mode." }
 const MAX_CALLS = { description: "Model calls per job, failed ones included." }
 const MAX_TOKENS = { description: "Input plus output tokens per job; estimated where a provider reports none." }
 const MAX_COST = { description: "Millionths of a US dollar per job; estimated where a provider reports no tokens." }
 
 const limits = {
+  max_turns: Schema.optionalKey(Turns.annotate(MAX_TURNS)),
   max_calls: Schema.optionalKey(PositiveInt.annotate(MAX_CALLS)),
   max_tokens: Schema.optionalKey(PositiveInt.annotate(MAX_TOKENS)),
   max_cost_micro_usd: Schema.optionalKey(PositiveInt.annotate(MAX_COST)),
@@ -86,6 +90,7 @@ const PartialLimits = Schema.Struct({
 
 const ChangedLimits = Schema.Struct({
   ...PartialLimits.fields,
+  max_turns: Schema.optionalKey(Schema.NullOr(Turns).annotate(MAX_TURNS)),
   max_calls: Schema.optionalKey(Schema.NullOr(PositiveInt).annotate(MAX_CALLS)),
   max_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt).annotate(MAX_TOKENS)),
   max_cost_micro_usd: Schema.optionalKey(Schema.NullOr(PositiveInt).annotate(MAX_COST)),
@@ -108,6 +113,8 @@ export const Agent = Schema.Struct({
   default_mode: Mode,
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: TargetFilter,
+  tools: Schema.optionalKey(HttpTools),
+  mcp_servers: Schema.optionalKey(McpServers),
   limits: AgentLimits,
   budgets: Schema.optionalKey(Budgets),
   metadata: Metadata,
@@ -125,6 +132,8 @@ export const CreateAgent = Schema.Struct({
   default_mode: Schema.optionalKey(ModeName),
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
+  tools: Schema.optionalKey(HttpTools),
+  mcp_servers: Schema.optionalKey(McpServers),
   limits: Schema.optionalKey(PartialLimits),
   budgets: Schema.optionalKey(Budgets),
   metadata: Schema.optionalKey(Metadata),
@@ -139,6 +148,8 @@ export const UpdateAgent = Schema.Struct({
   default_mode: Schema.optionalKey(ModeName),
   default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
+  tools: Schema.optionalKey(HttpTools),
+  mcp_servers: Schema.optionalKey(McpServers),
   limits: Schema.optionalKey(ChangedLimits),
   budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
   metadata: Schema.optionalKey(Metadata),

@@ -7,6 +7,7 @@ import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { Step } from "./step.ts"
+import { ToolUse } from "./tool.ts"
 
 /** UUIDv7, so ids sort by creation. */
 export const JobId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("JobId"))
@@ -17,18 +18,20 @@ export type JobStatus = typeof JobStatus.Type
 
 /**
  * The state machine. `running → queued` happens when a worker dies, a server shuts down, or a failure may be retried.
- * Ended states have no transitions.
+ * Its owner can resume a job that failed or ran out of time; other ended states have no transitions.
  */
 export const TRANSITIONS: Readonly<Record<JobStatus, ReadonlyArray<JobStatus>>> = {
   queued: ["running", "cancelled"],
   running: ["queued", "completed", "failed", "cancelled", "timed_out"],
   completed: [],
-  failed: [],
+  failed: ["queued"],
   cancelled: [],
-  timed_out: [],
+  timed_out: ["queued"],
 }
 
-export const isEnded = (status: JobStatus): boolean => TRANSITIONS[status].length === 0
+const ENDED: ReadonlySet<JobStatus> = new Set(["completed", "failed", "cancelled", "timed_out"])
+
+export const isEnded = (status: JobStatus): boolean => ENDED.has(status)
 
 const NonNegativeInt = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
@@ -113,6 +116,7 @@ export const JobStep = Schema.Struct({
     description: "After a retry, a failed step may be followed by one of the same name.",
   }),
   problem: Schema.optionalKey(Problem),
+  tool: Schema.optionalKey(ToolUse.annotate({ description: "The tool call, if the step was one." })),
   provider: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
   model: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
   usage: UsageOrNull,
@@ -142,7 +146,7 @@ export const Job = Schema.Struct({
   agent_version: PositiveInt.annotate({ description: "The version of the agent that the job works with." }),
   mode: Mode,
   status: JobStatus.annotate({
-    description: "`completed`, `failed`, `cancelled` and `timed_out` are final.",
+    description: "A job that is `completed`, `failed`, `cancelled` or `timed_out` has ended.",
   }),
   attempt: PositiveInt.annotate({ description: "Counts from 1 and grows with retries, not with crashes." }),
   task: JobTask,
@@ -192,6 +196,13 @@ export class JobNotFound extends Refusal<JobNotFound>()("JobNotFound", {
   code: "job-not-found",
   status: 404,
   title: "There is no such job.",
+}) {}
+
+/** Only a job that failed or ran out of time can be resumed. */
+export class JobNotResumable extends Refusal<JobNotResumable>()("JobNotResumable", {
+  code: "job-not-resumable",
+  status: 409,
+  title: "Only a job that failed or timed out can be resumed; give the agent the task again.",
 }) {}
 
 /** The key was used with another body within the last 24 hours. */

@@ -1,11 +1,12 @@
 /** The modes: how a job arrives at its answer. Pages, forms and help take everything about a mode from its row. */
 import { Record, Schema } from "effect"
 import { AdversarialResult, adversarial, Rounds } from "./modes/adversarial.ts"
+import { DirectResult, direct, Turns } from "./modes/direct.ts"
 import { Effort, type ModeDescription, type VerdictMeaning } from "./modes/description.ts"
 import { Samples, VerifiedResult, verified } from "./modes/verified.ts"
 import type { Step } from "./step.ts"
 
-export const MODES = { adversarial, verified } as const
+export const MODES = { adversarial, verified, direct } as const
 
 export const Mode = Schema.Literals(Record.keys(MODES))
 export type Mode = typeof Mode.Type
@@ -14,10 +15,10 @@ export type Mode = typeof Mode.Type
 export const modeOf = (mode: Mode): ModeDescription<string> => MODES[mode]
 
 /** The member `mode` tells the results apart. */
-export const JobResult = Schema.Union([AdversarialResult, VerifiedResult])
+export const JobResult = Schema.Union([AdversarialResult, VerifiedResult, DirectResult])
 export type JobResult = typeof JobResult.Type
 
-/** `effort` sets how much a job may take; `rounds` and `samples` override it, each in its mode. */
+/** `effort` sets how much a job may take; `rounds`, `samples` and `turns` override it, each in its mode. */
 export const JobOptions = Schema.Struct({
   effort: Schema.optionalKey(
     Effort.annotate({ description: "How much the job may take: more samples, more rounds, a later stop." }),
@@ -33,6 +34,9 @@ export const JobOptions = Schema.Struct({
       description:
         "What the job does when a budget has too little left that renews: fail (default), or wait for the renewal.",
     }),
+  ),
+  turns: Schema.optionalKey(
+    Turns.annotate({ description: "Maximum calls of the model in the direct mode; overrides the effort." }),
   ),
 })
 export type JobOptions = typeof JobOptions.Type

@@ -10,6 +10,9 @@ const fields = {
   round: Schema.optionalKey(Count),
   sample: Schema.optionalKey(Count),
   question: Schema.optionalKey(Count),
+  turn: Schema.optionalKey(Count.annotate({ description: "Which call of the model in the direct mode." })),
+  call: Schema.optionalKey(Count.annotate({ description: "Which tool call of the turn." })),
+  server: Schema.optionalKey(Count.annotate({ description: "Which MCP server of the agent." })),
   order: Schema.optionalKey(
     Count.annotate({ description: "2: the same question again, with its material in the opposite order." }),
   ),
@@ -21,7 +24,7 @@ const fields = {
 export const Step = Schema.Struct(fields)
 export type Step = typeof Step.Type
 
-const NAMED = ["round", "sample", "question"] as const
+const NAMED = ["round", "sample", "question", "turn", "call", "server"] as const
 
 /**
  * Name under which a step's outcome is stored: unique within one run of a job and the same in every run. To learn what

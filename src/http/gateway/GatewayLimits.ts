@@ -16,7 +16,7 @@ interface GatewayLimitSettings {
 
 /**
  * Enough for a conversation of two thousand messages. Lower than the proxy's limit, because each value is checked again
- * whenever the job is read and is sent to a model in every step. Requests to the gateway contain no tool schemas.
+ * whenever the job is read and is sent to a model in every step.
  */
 export const GATEWAY_JSON_LIMITS: JsonLimits = { ...JSON_LIMITS, values: 8192 }
 

@@ -100,6 +100,12 @@ export const JobsHandlers = layerHandlers(
         yield* audit.note(user, "job.cancel", job.id)
         return job
       }),
+      resume: Effect.fnUntraced(function* ({ params }) {
+        const user = yield* userOf(params.id)
+        const job = yield* jobs.resume(user.tenant, params.id)
+        yield* audit.note(user, "job.resume", job.id)
+        return job
+      }),
       remove: Effect.fnUntraced(function* ({ params }) {
         const user = yield* userOf(params.id)
         yield* jobs.remove(user.tenant, params.id)

@@ -309,6 +309,7 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
   "jobs.events": { parameters: jobId, stream: { id: "1", event: "step", data: JSON.stringify(step) } },
   "jobs.receipts": { parameters: jobId, answer: { items: [receipt] } },
   "jobs.cancel": { parameters: jobId, answer: { ...queued, status: "cancelled", finished_at: LATER } },
+  "jobs.resume": { parameters: jobId, answer: { ...queued, attempt: 2 } },
   "jobs.remove": { parameters: jobId },
   "routing.stats": { parameters: { interval: "hour" }, answer: stats },
   "routing.providers": { answer: { items: [health] } },

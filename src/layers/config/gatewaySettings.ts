@@ -1,7 +1,16 @@
 /** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
-import { DurationText, FlagText, intText, parsed, PatienceText, RateText, RetentionText } from "./codecs.ts"
+import {
+  DurationText,
+  FlagText,
+  intText,
+  NetworksText,
+  parsed,
+  PatienceText,
+  RateText,
+  RetentionText,
+} from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, setting } from "./Setting.ts"
 import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
@@ -85,6 +94,12 @@ const ownGatewaySettings = {
     PatienceText,
     "1h",
     "How long a job's step is retried after a transient failure; 0: not at all",
+  ),
+  toolPrivateNetworks: setting(
+    "TOOL_PRIVATE_NETWORKS",
+    NetworksText,
+    ",",
+    "Networks that agents' tools may reach beside public addresses, such as 10.1.0.0/16",
   ),
   jobRetention: setting("JOB_RETENTION", DurationText, "30d", "How long ended jobs are kept"),
   ledgerRetention: setting(

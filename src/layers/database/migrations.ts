@@ -15,6 +15,7 @@ import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
+import { stepTools } from "./migrations/stepTools.ts"
 
 /** A version with a different schema made the database. */
 export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
@@ -42,6 +43,7 @@ const STEPS = [
   ["gateway_keys", gatewayKeys],
   ["budgets", budgets],
   ["tenant_budgets", tenantBudgets],
+  ["step_tools", stepTools],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

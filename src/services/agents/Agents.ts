@@ -222,7 +222,7 @@ const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent =>
   const newRole = role === undefined ? agent.role : role
   const newBudgets = budgets === undefined ? agent.budgets : budgets
   const newInstructions = instructions === undefined ? agent.instructions : instructions
-  const { max_calls, max_cost_micro_usd, max_tokens, ...limits } = { ...agent.limits, ...newLimits }
+  const { max_calls, max_cost_micro_usd, max_tokens, max_turns, ...limits } = { ...agent.limits, ...newLimits }
   return {
     ...kept,
     ...rest,
@@ -231,6 +231,7 @@ const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent =>
     ...(newInstructions == null ? {} : { instructions: newInstructions }),
     limits: {
       ...limits,
+      ...(max_turns == null ? {} : { max_turns }),
       ...(max_calls == null ? {} : { max_calls }),
       ...(max_tokens == null ? {} : { max_tokens }),
       ...(max_cost_micro_usd == null ? {} : { max_cost_micro_usd }),

@@ -12,6 +12,7 @@ import type { Budgeted } from "../../domain/access/budgets.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter } from "../../domain/upstream/targets.ts"
 import type { Step } from "../../domain/jobs/step.ts"
+import type { ToolUse } from "../../domain/jobs/tool.ts"
 
 /**
  * A program's failure. `problem.retryable` decides whether the job is retried (bounded, with back-off) or fails with
@@ -37,6 +38,8 @@ export interface StepOutcome<A> {
   readonly call?: StepCall | undefined
   /** The receipt of a sealed proxy for the answer. */
   readonly receipt?: KeptReceipt | undefined
+  /** The tool call for the trail, if the step was one. */
+  readonly tool?: ToolUse | undefined
 }
 
 export interface JobContext {

@@ -10,6 +10,7 @@ import { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
 import { Step } from "../../domain/jobs/step.ts"
+import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
 
@@ -175,6 +176,7 @@ const StepRow = Schema.Struct({
   step: storedJson(Step),
   status: Schema.Literals(["completed", "failed"]),
   call: Schema.NullOr(storedJson(StepCall)),
+  tool: Schema.NullOr(storedJson(ToolUse)),
   problem: Schema.NullOr(storedJson(Problem)),
   started_at: Time,
   finished_at: Time,
@@ -188,6 +190,7 @@ export const STEP_COLUMNS = [
   "step",
   "status",
   "call",
+  "tool",
   "problem",
   "started_at",
   "finished_at",
@@ -196,11 +199,12 @@ export const STEP_COLUMNS = [
 const Receipt = Schema.fromJsonString(KeptReceipt)
 export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))
 
-export const toStep = ({ call, finished_at, name, problem, started_at, status, step }: StepRow): JobStep => ({
+export const toStep = ({ call, finished_at, name, problem, started_at, status, step, tool }: StepRow): JobStep => ({
   name,
   ...step,
   status,
   ...(problem === null ? {} : { problem }),
+  ...(tool === null ? {} : { tool }),
   provider: call?.provider ?? null,
   model: call?.model ?? null,
   usage: call?.usage ?? null,

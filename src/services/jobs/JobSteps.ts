@@ -92,10 +92,10 @@ const keptOf = <A, I, E>(schema: Schema.Codec<A, I>, exit: Exit.Exit<StepOutcome
     const known = error instanceof JobFailure ? error : undefined
     return { outcome: null, call: known?.call ?? null, problem: known?.problem }
   }
-  const { call = null, receipt, value } = exit.value
+  const { call = null, receipt, tool, value } = exit.value
   const encoded = Schema.encodeExit(schema)(value)
   if (Exit.isFailure(encoded)) return undefined
-  return { outcome: JSON.stringify(encoded.value), call, ...withoutUndefined({ receipt }) }
+  return { outcome: JSON.stringify(encoded.value), call, ...withoutUndefined({ receipt, tool }) }
 }
 
 /** The message names the step only: a schema error quotes the outcome. */

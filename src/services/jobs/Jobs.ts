@@ -12,6 +12,7 @@ import {
   type Job,
   type JobEvent,
   JobNotFound,
+  JobNotResumable,
   type JobReceipt,
   type JobStatus,
 } from "../../domain/jobs/job.ts"
@@ -24,6 +25,7 @@ import { unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
+import { JobQueue } from "./JobQueue.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { ended, JobSignals, stopped } from "./JobSignals.ts"
@@ -75,6 +77,14 @@ export class Jobs extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<JobReceipt>, JobNotFound | StorageUnavailable>
     /** Ends the job and interrupts its worker in any process. An ended job stays unchanged. */
     readonly cancel: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
+    /**
+     * Queues a job that failed or ran out of time again, with as much time as a new one. It goes on after its finished
+     * steps, as the agent was when it was enqueued.
+     */
+    readonly resume: (
+      tenant: TenantId,
+      id: string,
+    ) => Effect.Effect<Job, JobNotFound | JobNotResumable | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
     /** All tenants' open jobs, for readiness and metrics. */
@@ -88,6 +98,7 @@ export class Jobs extends Context.Service<
       const signals = yield* JobSignals
       const { retention } = yield* JobSettings
       const ledger = yield* Ledger
+      const queue = yield* JobQueue
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
 
@@ -115,6 +126,20 @@ export class Jobs extends Context.Service<
             yield* signals.publish(ended(job))
             yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
           }
+          return yield* read(tenant, id)
+        }, unavailable),
+
+        resume: Effect.fn("Jobs.resume")(function* (tenant, id) {
+          const { id: job } = yield* state(tenant, id)
+          const now = yield* Clock.currentTimeMillis
+          // Followers have seen the end under the next event id, so that id is not given to a step.
+          const rows = yield* sql`
+              UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
+                crashes = 0, faults = 0, failing_since = NULL, ran_ms = 0, last_event = last_event + 1,
+                problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
+              WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING id`
+          if (rows.length === 0) return yield* new JobNotResumable()
+          yield* queue.wake
           return yield* read(tenant, id)
         }, unavailable),
 

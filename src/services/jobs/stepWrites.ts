@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { JobId, StepCall } from "../../domain/jobs/job.ts"
 import { type Step, stepName } from "../../domain/jobs/step.ts"
+import type { ToolUse } from "../../domain/jobs/tool.ts"
 import type { Problem } from "../../domain/problems/problem.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { makeBatched } from "../batched.ts"
@@ -17,6 +18,7 @@ export interface FinishedStep {
   readonly outcome: string | null
   readonly call: StepCall | null
   readonly receipt?: KeptReceipt | undefined
+  readonly tool?: ToolUse | undefined
   /** Why it failed, if known. */
   readonly problem?: Problem | undefined
   readonly startedAt: number
@@ -66,7 +68,10 @@ export const makeRecordStep = Effect.gen(function* () {
   )
 })
 
-const columnsOf = ({ job, token }: Lease, { call, finishedAt, outcome, receipt, startedAt, step }: FinishedStep) => ({
+const columnsOf = (
+  { job, token }: Lease,
+  { call, finishedAt, outcome, receipt, startedAt, step, tool }: FinishedStep,
+) => ({
   job_id: job.id,
   lease: token,
   name: stepName(step),
@@ -75,6 +80,7 @@ const columnsOf = ({ job, token }: Lease, { call, finishedAt, outcome, receipt, 
   outcome,
   call: call === null ? null : JSON.stringify(call),
   receipt: receipt === undefined ? null : JSON.stringify(receipt),
+  tool: tool === undefined ? null : JSON.stringify(tool),
   started_at: startedAt,
   finished_at: finishedAt,
 })
@@ -93,14 +99,17 @@ const makeWriteSteps = (sql: SqlClient.SqlClient) => {
     outcome: "TEXT",
     call: "TEXT",
     receipt: "TEXT",
+    tool: "TEXT",
     started_at: "BIGINT",
     finished_at: "BIGINT",
   })
   const areHeld = sql.literal(HELD_BY_GIVEN)
   const counted = sql.literal("last_event = last_event + 1, crashes = 0, failing_since = NULL, ran_ms = given.ran_ms")
-  const columns = sql.literal("job_id, event, name, step, status, outcome, call, receipt, started_at, finished_at")
+  const columns = sql.literal(
+    "job_id, event, name, step, status, outcome, call, receipt, tool, started_at, finished_at",
+  )
   const given = sql.literal(
-    "job_id, last_event, name, step, given.status, outcome, call, receipt, given.started_at, given.finished_at",
+    "job_id, last_event, name, step, given.status, outcome, call, receipt, tool, given.started_at, given.finished_at",
   )
   return sql.onDialectOrElse({
     pg: () => (rows: ReadonlyArray<StepRow>) =>

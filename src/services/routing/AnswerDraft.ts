@@ -1,4 +1,5 @@
 /** Assembles a streamed answer. Calls are streamed because only a stream shows when its first token came. */
+import type { ToolCall, ToolCallDelta } from "../../domain/chat/chat.ts"
 import type { StreamEvent } from "../../domain/upstream/upstream.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
@@ -8,21 +9,28 @@ export interface Answer {
   readonly refused: boolean
   /** The provider cut it off at its longest answer. */
   readonly cut: boolean
+  /** The tools that the model calls, in its order; absent if it calls none. */
+  readonly toolCalls?: ReadonlyArray<ToolCall>
 }
 
 export class AnswerDraft {
   private content = ""
   private refusal = ""
   private bytes = 0
+  private readonly calls = new Map<number, ToolCall>()
 
   readonly add = (event: StreamEvent): void => {
-    if (event._tag === "Restarted") this.content = this.refusal = ""
+    if (event._tag === "Restarted") {
+      this.content = this.refusal = ""
+      this.calls.clear()
+    }
     if (event._tag !== "Delta") return
     for (const { delta, index } of event.chunk.choices) {
       if (index !== 0) continue
       this.content += delta.content ?? ""
       this.refusal += delta.refusal ?? ""
       this.bytes += Buffer.byteLength(delta.content ?? "") + Buffer.byteLength(delta.refusal ?? "")
+      for (const piece of delta.tool_calls ?? []) this.addCall(piece)
     }
   }
 
@@ -33,9 +41,35 @@ export class AnswerDraft {
 
   /** Returns the answer at the end of the stream. */
   finished({ served }: Extract<StreamEvent, { readonly _tag: "Finished" }>): Answer {
-    const { content, refusal } = this
+    const { calls, content, refusal } = this
     const reason = served.finishReasons[0]
     const refused = refusal !== "" || reason === "content_filter"
-    return { text: refusal === "" ? content : refusal, refused, cut: reason === "length" }
+    return {
+      text: refusal === "" ? content : refusal,
+      refused,
+      cut: reason === "length",
+      ...(calls.size === 0 || refused
+        ? {}
+        : { toolCalls: [...calls].sort(([a], [b]) => a - b).map(([, call]) => call) }),
+    }
+  }
+
+  /** Adds a piece of a tool call; other members, such as a vendor's signature, are kept. */
+  private addCall({ function: piece = {}, index, ...rest }: ToolCallDelta): void {
+    const known = this.calls.get(index)
+    const text = piece.arguments ?? ""
+    this.bytes += Buffer.byteLength(text)
+    this.calls.set(index, {
+      ...known,
+      ...rest,
+      id: rest.id ?? known?.id ?? `call_${index}`,
+      type: "function",
+      function: {
+        ...known?.function,
+        ...piece,
+        name: `${known?.function.name ?? ""}${piece.name ?? ""}`,
+        arguments: `${known?.function.arguments ?? ""}${text}`,
+      },
+    })
   }
 }

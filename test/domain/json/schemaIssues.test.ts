@@ -14,7 +14,7 @@ const user = { role: "user", content: "x" }
 
 describe("schemaIssues", () => {
   it.each<readonly [unknown, ReadonlyArray<string>]>([
-    [{ mode: "debate", task: "x" }, [`payload.mode: Expected "adversarial" | "verified"`]],
+    [{ mode: "debate", task: "x" }, [`payload.mode: Expected "adversarial" | "verified" | "direct"`]],
     [{ task: "" }, ["payload.task: Expected a value with a length of at least 1"]],
     [{ messages: "x" }, ["payload.messages: Expected array"]],
     [{ messages: [user], foo: 1 }, ["payload.foo: Expected no excess property"]],

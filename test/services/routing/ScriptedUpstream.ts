@@ -1,6 +1,6 @@
 /** An upstream in memory that answers by script and remembers what it was asked, for tests of what stands above it. */
 import { Clock, Effect, Layer, Option, Stream } from "effect"
-import type { Usage } from "../../../src/domain/chat/chat.ts"
+import type { ToolCall, Usage } from "../../../src/domain/chat/chat.ts"
 import {
   type Attempt,
   type ProviderId,
@@ -15,6 +15,7 @@ import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSe
 export interface Reply {
   readonly text?: string
   readonly refusal?: string
+  readonly toolCalls?: ReadonlyArray<ToolCall>
   readonly finishReason?: string
   readonly usage?: Usage | null
   /** Milliseconds until the first token. */
@@ -112,6 +113,9 @@ export class ScriptedUpstream {
       const delta = {
         content: reply.text ?? null,
         ...(reply.refusal === undefined ? {} : { refusal: reply.refusal }),
+        ...(reply.toolCalls === undefined
+          ? {}
+          : { tool_calls: reply.toolCalls.map((call, index) => ({ index, ...call })) }),
       }
       const finishReasons = [reply.finishReason ?? "stop"]
       return Stream.make<ReadonlyArray<StreamEvent>>(

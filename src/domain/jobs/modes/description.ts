@@ -15,7 +15,7 @@ export interface VerdictMeaning {
 
 /** The option with which a job overrides its effort. */
 interface ModeOption {
-  readonly name: "rounds" | "samples"
+  readonly name: "rounds" | "samples" | "turns"
   readonly label: string
   readonly unit: string
   readonly minimum: number

@@ -1,26 +1,35 @@
 /** The programs of jobs, by mode, over the router and the ledger. */
 import { Clock, Effect, Layer } from "effect"
 import { Ledger } from "../../routing/Ledger.ts"
+import { Tools } from "../../tools/Tools.ts"
 import { Router } from "../../routing/Router.ts"
 import { RoutingConfig } from "../../routing/RoutingConfig.ts"
 import { JobProgram } from "../JobProgram.ts"
 import { StepsBegun } from "../StepsBegun.ts"
 import { CostBound } from "../CostBound.ts"
 import * as adversarial from "./adversarial/run.ts"
+import * as direct from "./direct/run.ts"
 import { makeAsking } from "./engine/Asking.ts"
 import { highestCost } from "./engine/highestCost.ts"
+import { makeToolUse } from "./engine/toolUse.ts"
 import * as verified from "./verified/run.ts"
 
-const programs = { adversarial, verified } as const
+const programs = { adversarial, verified, direct } as const
 
 export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effect(
   JobProgram,
   Effect.gen(function* () {
     const router = yield* Router
     const ledger = yield* Ledger
+    const tools = yield* Tools
     const begun = yield* StepsBegun
     return JobProgram.of({
-      run: (context) => programs[context.mode].run(context, makeAsking(context, { router, ledger, begun })),
+      run: (context) =>
+        programs[context.mode].run(
+          context,
+          makeAsking(context, { router, ledger, begun }),
+          makeToolUse(context, tools),
+        ),
     })
   }),
 )

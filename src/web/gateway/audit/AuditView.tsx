@@ -23,6 +23,7 @@ const WORDS = {
   "agent.remove": "deleted the agent",
   "job.cancel": "cancelled the job",
   "job.remove": "deleted the job",
+  "job.resume": "resumed the job",
   "budgets.put": "changed the budgets of the tenant",
   "routing.put": "changed the routing to version",
 } as const satisfies Record<AuditAction, string>

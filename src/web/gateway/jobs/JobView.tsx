@@ -35,6 +35,8 @@ const Course = ({
       return <DebateRounds steps={steps} result={result?.mode === job.mode ? result : undefined} ended={ended} />
     case "verified":
       return result?.mode === job.mode ? <Verification result={result} /> : null
+    case "direct":
+      return null
   }
 }
 

@@ -66,7 +66,7 @@ export const StepTable = ({
                     )}
                   </td>
                   <td class="nowrap">
-                    {step.model ?? "none"}
+                    {step.model ?? step.tool?.name ?? "none"}
                     {step.provider !== null && <span class="small muted block">{step.provider}</span>}
                   </td>
                   <td>

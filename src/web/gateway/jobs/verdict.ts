@@ -1,6 +1,7 @@
 /** Says what a verdict compared. */
 import type { JobResult } from "../../../domain/jobs/modes.ts"
 import type { AdversarialResult } from "../../../domain/jobs/modes/adversarial.ts"
+import type { DirectResult } from "../../../domain/jobs/modes/direct.ts"
 import type { VerifiedResult } from "../../../domain/jobs/modes/verified.ts"
 import { plural } from "../../shared/format.ts"
 
@@ -28,6 +29,17 @@ const ofAnswers = ({ answer, answers, checks }: VerifiedResult): string => {
     : `${compared}. ${fitting} of ${plural(checks.length, "check question")} agree with it.`
 }
 
+const ofTurns = ({ model, tool_calls, turns }: DirectResult): string =>
+  `${model} answered in ${plural(turns, "turn")} with ${plural(tool_calls, "tool call")}.`
+
 /** Returns a sentence about the comparison behind the verdict. */
-export const comparedFor = (result: JobResult): string =>
-  result.mode === "adversarial" ? ofDebate(result) : ofAnswers(result)
+export const comparedFor = (result: JobResult): string => {
+  switch (result.mode) {
+    case "adversarial":
+      return ofDebate(result)
+    case "verified":
+      return ofAnswers(result)
+    case "direct":
+      return ofTurns(result)
+  }
+}

@@ -1,10 +1,12 @@
 /** A job in memory whose steps are kept like the engine keeps them, over the real router and a scripted upstream. */
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { type AgentLimits, DEFAULT_LIMITS, TenantId } from "../../../../src/domain/jobs/agent.ts"
+import type { HttpTool, McpServer } from "../../../../src/domain/jobs/tool.ts"
 import { AgentId } from "../../../../src/domain/jobs/agent.ts"
 import { JobId, type JobTask, type StepCall } from "../../../../src/domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../../../../src/domain/jobs/modes.ts"
 import { AdversarialResult } from "../../../../src/domain/jobs/modes/adversarial.ts"
+import { DirectResult } from "../../../../src/domain/jobs/modes/direct.ts"
 import { VerifiedResult } from "../../../../src/domain/jobs/modes/verified.ts"
 import type { RoutingSettingsInput } from "../../../../src/domain/routing/routing.ts"
 import type { TargetFilter } from "../../../../src/domain/upstream/targets.ts"
@@ -12,6 +14,7 @@ import type { UpstreamError, UpstreamRequest } from "../../../../src/domain/upst
 import { stepName } from "../../../../src/domain/jobs/step.ts"
 import { JobFailure, JobProgram, type JobContext } from "../../../../src/services/jobs/JobProgram.ts"
 import * as Modes from "../../../../src/services/jobs/modes/ModePrograms.ts"
+import { Tools } from "../../../../src/services/tools/Tools.ts"
 import { REPAIR } from "../../../../src/services/jobs/modes/engine/prompts.ts"
 import { prompts } from "../../../../src/services/jobs/modes/verified/prompts.ts"
 import { ledgerRows, routing, settings } from "../../routing/RouterFixture.ts"
@@ -30,6 +33,8 @@ export interface JobOf {
   readonly limits?: Partial<AgentLimits>
   readonly policy?: TargetFilter
   readonly instructions?: string
+  readonly tools?: ReadonlyArray<HttpTool>
+  readonly servers?: ReadonlyArray<McpServer>
   readonly steps?: Map<string, StoredStep>
 }
 
@@ -42,6 +47,8 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
     id: AgentId.make(ID),
     name: "tester",
     ...(job.instructions === undefined ? {} : { instructions: job.instructions }),
+    ...(job.tools === undefined ? {} : { tools: job.tools }),
+    ...(job.servers === undefined ? {} : { mcp_servers: job.servers }),
     default_mode: job.mode,
     model_policy: job.policy ?? {},
     limits: { ...DEFAULT_LIMITS, ...job.limits },
@@ -129,6 +136,8 @@ const running =
     job: Omit<JobOf, "mode"> & {
       readonly upstream?: ScriptedUpstream
       readonly script?: Script
+      readonly call?: Tools["call"]
+      readonly list?: Tools["list"]
       /** How often the job is run, each time anew. */
       readonly times?: number
     } = {},
@@ -146,8 +155,25 @@ const running =
       const decoded = yield* Effect.orDie(Schema.decodeUnknownEffect(schema)(encoded))
       const ran: Ran<A> = { result: decoded, upstream, steps, rows: yield* Effect.orDie(ledgerRows) }
       return ran
-    }).pipe(Effect.provide(Layer.orDie(Layer.provideMerge(Modes.layer, routing(upstream, settings(input))))))
+    }).pipe(
+      Effect.provide(
+        Layer.orDie(
+          Layer.provideMerge(
+            Layer.provide(
+              Modes.layer,
+              Layer.succeed(Tools, {
+                ...Tools.defaultValue(),
+                ...(job.call === undefined ? {} : { call: job.call }),
+                ...(job.list === undefined ? {} : { list: job.list }),
+              }),
+            ),
+            routing(upstream, settings(input)),
+          ),
+        ),
+      ),
+    )
   }
 
 export const debating = running(AdversarialResult, "adversarial")
+export const answering = running(DirectResult, "direct")
 export const verifying = running(VerifiedResult, "verified")

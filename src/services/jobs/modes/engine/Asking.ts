@@ -3,7 +3,13 @@
  * anything builds on it, so a resumed job finds the same answers and pays for none of them again.
  */
 import { DateTime, Effect, Option, Schema } from "effect"
-import type { Message, ResponseFormat } from "../../../../domain/chat/chat.ts"
+import {
+  type ChatRequest,
+  type Message,
+  type ResponseFormat,
+  type Tool,
+  ToolCall,
+} from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import type { JobStepBegun, JobTask } from "../../../../domain/jobs/job.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
@@ -26,6 +32,8 @@ export const ModelAnswer = Schema.Struct({
   text: Schema.String,
   refused: Schema.Boolean,
   cut: Schema.Boolean,
+  /** Absent if the model calls no tool. */
+  toolCalls: Schema.optionalKey(Schema.Array(ToolCall)),
   /** The configured target, and the model name in the answer. */
   target: TargetName,
   model: Schema.String,
@@ -54,6 +62,15 @@ interface ExaminerQuestion extends Routing {
   readonly sections: ReadonlyArray<Section>
 }
 
+/** The next turn of a conversation with tools. */
+interface Turn {
+  /** What was said since the task. */
+  readonly said: ReadonlyArray<Message>
+  readonly tools: ReadonlyArray<Tool>
+  /** The answer may call no tool. */
+  readonly last: boolean
+}
+
 /** A decoded answer; `value` is `undefined` if it could not be decoded. */
 interface Decision<A> {
   readonly value: A | undefined
@@ -63,6 +80,8 @@ interface Decision<A> {
 export interface Asking {
   /** Asks the proposer for text. */
   readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
+  /** Asks the proposer for text, or for calls of tools. */
+  readonly converse: (step: Step, turn: Turn) => Effect.Effect<ModelAnswer, JobFailure>
   /** Asks the proposer for a value of `schema`, and once more if the answer does not decode. */
   readonly respond: <A, I>(
     step: Step,
@@ -82,6 +101,7 @@ export interface Asking {
 interface Call extends Routing {
   readonly role: Role
   readonly messages: ReadonlyArray<Message>
+  readonly tools?: Pick<ChatRequest, "tools" | "tool_choice"> | undefined
   readonly optional?: boolean | undefined
 }
 
@@ -98,7 +118,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
   /** Calls a model once, and announces the step as soon as its target is chosen. */
   const route = (
     step: Step,
-    { extra, independentOf, messages, role, tier }: Call,
+    { extra, independentOf, messages, role, tier, tools }: Call,
     response_format?: ResponseFormat,
     allowance?: Allowance,
   ) => {
@@ -115,7 +135,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
       labels,
       budgeted,
       allowance,
-      completion: { messages, ...withoutUndefined({ response_format }) },
+      completion: { messages, ...tools, ...withoutUndefined({ response_format }) },
       independentOf,
       tier,
       extra,
@@ -135,12 +155,21 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
   const ask = (step: Step, asked: Call, response_format?: ResponseFormat) => {
     const answered = Effect.flatMap(
       Effect.suspend(() => withinLimits((allowance) => route(step, asked, response_format, allowance))),
-      ({ call, cut, escalateBelow, independent, receipt, refused, target, text }) => {
+      ({ call, cut, escalateBelow, independent, receipt, refused, target, text, toolCalls }) => {
         if (asked.optional !== true && response_format === undefined) {
           if (refused) return Effect.fail(refusal(text, call))
-          if (text.trim() === "") return Effect.fail(emptyAnswer(call))
+          if (text.trim() === "" && toolCalls === undefined) return Effect.fail(emptyAnswer(call))
         }
-        const value = { text, refused, cut, target, model: call.model, independent, escalateBelow }
+        const value = {
+          text,
+          refused,
+          cut,
+          target,
+          model: call.model,
+          independent,
+          escalateBelow,
+          ...withoutUndefined({ toolCalls }),
+        }
         return Effect.succeed({ value, call, receipt })
       },
     )
@@ -150,6 +179,12 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
   const valueOf = makeValueOf(ask)
   return {
     propose: (step, question) => ask(step, proposing(context, question)),
+    converse: (step, { last, said, tools }) => {
+      const call = proposing(context, {})
+      const choice =
+        tools.length === 0 ? undefined : { tools, tool_choice: last ? ("none" as const) : ("auto" as const) }
+      return ask(step, { ...call, messages: [...call.messages, ...said], tools: choice })
+    },
     respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
     examine: (step, question) => ask(step, examining(context, question)),
     decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),

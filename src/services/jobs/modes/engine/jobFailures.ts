@@ -59,6 +59,18 @@ export const emptyAnswer = (call: StepCall): JobFailure =>
     call,
   })
 
+/** An MCP server did not list its tools. */
+export const toolsUnavailable = (server: string, why: string, retryable: boolean): JobFailure =>
+  new JobFailure({
+    problem: makeProblem({
+      code: "tools-unavailable",
+      status: 502,
+      title: "An MCP server of the agent did not list its tools.",
+      detail: `${server}: ${why}`,
+      retryable,
+    }),
+  })
+
 /** Whether any limit is checked before a call. */
 export const isLimited = ({ max_calls, max_cost_micro_usd, max_tokens }: AgentLimits): boolean =>
   max_calls !== undefined || max_cost_micro_usd !== undefined || max_tokens !== undefined

@@ -1,0 +1,74 @@
+/** The direct mode: one model answers. It may call the agent's tools first, in as many turns as the job allows. */
+import { Effect } from "effect"
+import type { Message } from "../../../../domain/chat/chat.ts"
+import { DEFAULT_EFFORT } from "../../../../domain/jobs/modes/description.ts"
+import { type DirectResult, direct as mode } from "../../../../domain/jobs/modes/direct.ts"
+import { spanned } from "../../../spans.ts"
+import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import { type Asking, isEcho, type ModelAnswer } from "../engine/Asking.ts"
+import { notesOf } from "../engine/Cascade.ts"
+import type { MaxCalls } from "../engine/highestCost.ts"
+import type { ToolUse } from "../engine/toolUse.ts"
+
+/** The most calls of the model. */
+const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
+  Math.min(
+    options.turns ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
+    agent.limits.max_turns ?? mode.option.maximum,
+  )
+
+const hasTools = ({ mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
+  mcp_servers.length > 0 || tools.length > 0
+
+/** The most calls of a job. Without tools, the first turn is the last. */
+export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
+  perTier: { proposer: 0, critic: 0, judge: 0 },
+  besides: { proposer: hasTools(job.agent) ? turnsOf(job) : 1, critic: 0, judge: 0 },
+})
+
+/** Calls of one turn that are carried out. */
+const MAX_CALLS = 16
+const TOO_MANY = `Not carried out: a turn may make at most ${MAX_CALLS} calls.`
+
+export const run = (context: JobContext, asking: Asking, tools: ToolUse): Effect.Effect<DirectResult, JobFailure> =>
+  Effect.gen(function* () {
+    const most = turnsOf(context)
+    const offered = yield* tools.offered
+    const said: Array<Message> = []
+    let calls = 0
+    for (let turn = 1; ; turn++) {
+      const last = turn === most
+      const answer = yield* asking.converse({ kind: "turn", turn }, { said, tools: offered, last })
+      const wanted = last ? [] : (answer.toolCalls ?? [])
+      if (wanted.length === 0) return resultOf(answer, { turn, calls, ranOut: last && calls > 0 })
+      said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted })
+      for (const [index, call] of wanted.entries()) {
+        const isCarriedOut = index < MAX_CALLS
+        const content = isCarriedOut ? yield* tools.call({ kind: "tool", turn, call: index + 1 }, call) : TOO_MANY
+        said.push({ role: "tool", tool_call_id: call.id, content })
+        calls += isCarriedOut ? 1 : 0
+      }
+    }
+  }).pipe(spanned("modes.direct"))
+
+const resultOf = (
+  answer: ModelAnswer,
+  { calls, ranOut, turn }: { readonly turn: number; readonly calls: number; readonly ranOut: boolean },
+): DirectResult => ({
+  mode: "direct",
+  answer: answer.text,
+  verdict: "unchecked",
+  confidence: null,
+  independent: false,
+  provider: answer.target.provider,
+  model: answer.model,
+  turns: turn,
+  tool_calls: calls,
+  ...notesOf({
+    tier: 0,
+    cut: answer.cut,
+    echo: isEcho(answer),
+    alone: false,
+    more: ranOut ? "In its last turn the model could call no tool." : undefined,
+  }),
+})

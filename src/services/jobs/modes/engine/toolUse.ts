@@ -1,0 +1,89 @@
+/** Tool calls of a mode: each is one durable step, and its output reaches models as quoted data. */
+import { Effect, Option, Schema } from "effect"
+import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
+import { ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
+import { type Step, stepName } from "../../../../domain/jobs/step.ts"
+import { failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
+import type { Tools } from "../../../tools/Tools.ts"
+import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import { toolsUnavailable } from "./jobFailures.ts"
+import { quotedOutput } from "./quoted.ts"
+
+export interface ToolUse {
+  /** The agent's tools as models see them. The list of each MCP server is a step, so a resumed job has the same tools. */
+  readonly offered: Effect.Effect<ReadonlyArray<Tool>, JobFailure>
+  /** Carries out a model's call of an offered tool, and returns the content of its `tool` message. */
+  readonly call: (step: Step, call: ToolCall) => Effect.Effect<string>
+}
+
+type Run = (input: ToolInput, key: string) => Effect.Effect<ToolOutput>
+
+export const makeToolUse = (context: JobContext, tools: Tools): ToolUse => {
+  const { mcp_servers = [], tools: ofAgent = [] } = context.agent
+  const known = new Map<string, Run>(ofAgent.map((tool) => [tool.name, (input, key) => tools.call(tool, input, key)]))
+  /** The same in every run of the job, so a call that was in flight at a crash is repeated under the same key. */
+  const keyOf = (step: Step) => `${context.jobId}/${stepName(step)}`
+
+  const listed = (server: McpServer, index: number) => {
+    const found = tools.list(server).pipe(
+      Effect.mapError(({ retryable, why }) => toolsUnavailable(server.name, why, retryable)),
+      Effect.map((listing) => {
+        const free = listing.tools.filter(({ name }) => !known.has(name))
+        const taken = listing.tools
+          .filter(({ name }) => known.has(name))
+          .map(({ name }) => `${name}: an HTTP tool has this name`)
+        const leftOut = [...listing.leftOut, ...taken].map((why) => `Left out ${why}`)
+        const output = shownText([...free.map(({ name }) => name), ...leftOut].join("\n"))
+        return { value: free, tool: { name: server.name, input: "", output, is_error: false } }
+      }),
+    )
+    return context.step({ kind: "tools", server: index + 1 }, Schema.Array(ListedTool), found)
+  }
+
+  const offered = Effect.gen(function* () {
+    const all = ofAgent.map(definitionOf)
+    for (const [index, server] of mcp_servers.entries()) {
+      for (const tool of yield* listed(server, index)) {
+        known.set(tool.name, (input, key) => tools.callListed(server, tool, input, key))
+        all.push(definitionOf(tool))
+      }
+    }
+    return all
+  })
+
+  const run = (step: Step, { arguments: text, name }: ToolCall["function"]): Effect.Effect<ToolOutput> => {
+    const called = known.get(name)
+    if (called === undefined) return Effect.succeed(failedOutput("There is no tool of this name."))
+    const input = decodeInput(text.trim() === "" ? "{}" : text)
+    return Option.isNone(input)
+      ? Effect.succeed(failedOutput("The tool was not called: its arguments are not a JSON object."))
+      : called(input.value, keyOf(step))
+  }
+
+  return {
+    offered,
+    call: (step, { function: called }) => {
+      const used = Effect.map(run(step, called), (output) => ({
+        value: output,
+        tool: {
+          name: shownText(called.name),
+          input: shownText(called.arguments),
+          output: shownText(output.text),
+          is_error: output.is_error,
+        },
+      }))
+      return Effect.map(context.step(step, ToolOutput, used), ({ text }) => quotedOutput(called.name, text))
+    },
+  }
+}
+
+const definitionOf = ({
+  description,
+  input_schema,
+  name,
+}: Pick<ListedTool, "name" | "description" | "input_schema">): Tool => ({
+  type: "function",
+  function: { name, description, parameters: input_schema },
+})
+
+const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))

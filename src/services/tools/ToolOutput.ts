@@ -1,0 +1,57 @@
+/** The outcome of a tool call, and its text from an HTTP response. */
+import { Effect, Schema, Stream } from "effect"
+import type { HttpClientError, HttpClientResponse } from "effect/http"
+
+/** `text` is for the model; after a failed call it gives the reason. */
+export const ToolOutput = Schema.Struct({ text: Schema.String, is_error: Schema.Boolean })
+export type ToolOutput = typeof ToolOutput.Type
+
+/** The input of a call. */
+export type ToolInput = Readonly<Record<string, unknown>>
+
+/** The longest output; the rest of a longer one is not read. */
+export const MAX_OUTPUT_BYTES = 64 * 1024
+
+export const failedOutput = (text: string): ToolOutput => ({ text, is_error: true })
+
+/** Cuts a text of a tool to the longest output, and replaces lone surrogates, which no JSON may contain. */
+export const boundedText = (text: string): string => {
+  const whole = text.length > MAX_OUTPUT_BYTES ? `${text.slice(0, MAX_OUTPUT_BYTES)}\n${CUT}` : text
+  return whole.toWellFormed()
+}
+
+const CUT = `(cut: the output is longer than ${MAX_OUTPUT_BYTES} bytes)`
+
+const TEXTUAL =
+  /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml)\b|application\/(javascript|x-www-form-urlencoded)\b)/i
+
+/** Reads a body as UTF-8, up to the longest output. */
+const readText = Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
+  const pieces: Array<Uint8Array> = []
+  let bytes = 0
+  yield* Stream.runForEachWhile(response.stream, (piece) =>
+    Effect.sync(() => {
+      pieces.push(piece.subarray(0, MAX_OUTPUT_BYTES - bytes))
+      bytes += piece.length
+      return bytes <= MAX_OUTPUT_BYTES
+    }),
+  )
+  const text = Buffer.concat(pieces).toString("utf8")
+  return bytes > MAX_OUTPUT_BYTES ? `${text}\n${CUT}` : text
+})
+
+/** The output in a response. Redirects, encoded bodies and bodies without text are errors. */
+export const outputOf = Effect.fnUntraced(function* (
+  response: HttpClientResponse.HttpClientResponse,
+): Effect.fn.Return<ToolOutput, HttpClientError.HttpClientError> {
+  const { headers, status } = response
+  if (status >= 300 && status < 400) {
+    return failedOutput(`The tool answered with a redirect (HTTP ${status}), which is not followed.`)
+  }
+  const coding = headers["content-encoding"] ?? "identity"
+  if (coding !== "identity") return failedOutput("The tool answered with an encoded body, which was not asked for.")
+  const type = headers["content-type"] ?? "text/plain"
+  if (!TEXTUAL.test(type)) return failedOutput("The tool's answer is not text.")
+  const text = yield* readText(response)
+  return status < 300 ? { text, is_error: false } : failedOutput(`HTTP ${status}\n${text}`)
+})

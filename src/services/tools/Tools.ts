@@ -1,0 +1,48 @@
+/** Calls of tools. A failed call is an output too: the model reads the reason and goes on. */
+import { Context, Effect, Layer } from "effect"
+import type { HttpTool, ListedTool, McpServer } from "../../domain/jobs/tool.ts"
+import { spanned } from "../spans.ts"
+import { makeHttpAttempt } from "./httpTools.ts"
+import { type Listing, type ListingFailed, makeMcpTools } from "./mcpTools.ts"
+import { repeated } from "./repeated.ts"
+import { ToolNetwork } from "./ToolNetwork.ts"
+import { failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
+
+interface ToolsService {
+  /**
+   * Calls an HTTP tool. `key` is sent as `Idempotency-Key`, and is the same whenever the call is repeated. A read-only or
+   * idempotent tool is called up to three times if a repetition may help.
+   */
+  readonly call: (tool: HttpTool, input: ToolInput, key: string) => Effect.Effect<ToolOutput>
+  /** Lists the tools of an MCP server. */
+  readonly list: (server: McpServer) => Effect.Effect<Listing, ListingFailed>
+  /** Calls a tool of an MCP server under the same rules; `key` is in `_meta` too. */
+  readonly callListed: (server: McpServer, tool: ListedTool, input: ToolInput, key: string) => Effect.Effect<ToolOutput>
+}
+
+const NONE = Effect.succeed(failedOutput("No tool can be reached here."))
+
+/** Reaches no tool by default. */
+export const Tools = Context.Reference<ToolsService>("sealgate/services/tools/Tools", {
+  defaultValue: () => ({
+    call: () => NONE,
+    list: () => Effect.fail({ why: "No tool can be reached here.", retryable: false }),
+    callListed: () => NONE,
+  }),
+})
+export type Tools = ToolsService
+
+export const layerTools: Layer.Layer<never, never, ToolNetwork> = Layer.effect(
+  Tools,
+  Effect.gen(function* () {
+    const network = yield* ToolNetwork
+    const http = makeHttpAttempt(network)
+    const mcp = makeMcpTools(network)
+    const called = spanned("Tools.call")
+    return {
+      call: (tool, input, key) => called(repeated(tool, http(tool, input, key))),
+      list: (server) => spanned("Tools.list")(mcp.list(server)),
+      callListed: (server, tool, input, key) => called(repeated(tool, mcp.attempt(server, tool, input, key))),
+    } satisfies ToolsService
+  }),
+)

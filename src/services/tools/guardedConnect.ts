@@ -1,0 +1,55 @@
+/**
+ * Opens connections to permitted addresses only. Every address that a name resolves to is checked where the connection is
+ * made, so a name cannot resolve to another address between check and use.
+ */
+import { lookup as systemLookup } from "node:dns"
+import { isIP, type LookupFunction } from "node:net"
+import type { buildConnector } from "undici"
+
+/** The name resolves to an address that requests may not reach. */
+export class AddressRefused extends Error {
+  override readonly name = "AddressRefused"
+}
+
+/** Resolves a name to all of its addresses. */
+export type Lookup = (
+  name: string,
+  done: (error: NodeJS.ErrnoException | null, addresses: ReadonlyArray<{ address: string; family: number }>) => void,
+) => void
+
+export const lookupOfSystem: Lookup = (name, done) => systemLookup(name, { all: true }, done)
+
+/** `mayConnect` decides by scheme and address. One refused address refuses the name. */
+export const guardedConnect = (
+  build: typeof buildConnector,
+  options: {
+    readonly mayConnect: (protocol: string, address: string) => boolean
+    readonly lookup: Lookup
+    /** In milliseconds; includes DNS and TLS. */
+    readonly timeout: number
+  },
+): buildConnector.connector => {
+  const { lookup, mayConnect, timeout } = options
+  const guarded =
+    (protocol: string): LookupFunction =>
+    (name, { all }, done) =>
+      lookup(name, (error, addresses) => {
+        if (error !== null) return done(error, [])
+        if (!addresses.every(({ address }) => mayConnect(protocol, address))) return done(new AddressRefused(), [])
+        const [first] = addresses
+        if (all === true || first === undefined) return done(null, [...addresses])
+        done(null, first.address, first.family)
+      })
+  const connectors = {
+    "http:": build({ timeout, lookup: guarded("http:") }),
+    "https:": build({ timeout, lookup: guarded("https:") }),
+  }
+  return (target, done) => {
+    const { hostname, protocol } = target
+    const connect = protocol === "https:" ? connectors["https:"] : connectors["http:"]
+    const host = hostname.replaceAll(/^\[|\]$/g, "")
+    // An address is connected to without a lookup.
+    if (isIP(host) !== 0 && !mayConnect(protocol, host)) return done(new AddressRefused(), null)
+    connect(target, done)
+  }
+}

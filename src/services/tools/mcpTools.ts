@@ -1,0 +1,162 @@
+/** Tools of MCP servers over streamable HTTP, revision 2025-11-25. Each list and each call is a session of its own. */
+import { Duration, Effect, type Scope } from "effect"
+import type { McpClient, McpClientError, McpSchema } from "effect/ai"
+import { HttpClient } from "effect/http"
+import {
+  DEFAULT_TOOL_TIMEOUT_SECONDS,
+  type ListedTool,
+  type McpServer,
+  schemaMistake,
+  toolNameMistake,
+} from "../../domain/jobs/tool.ts"
+import { isRetryable } from "../../domain/problems/problem.ts"
+import { type Attempt, broken, isRefused, late, REFUSED } from "./repeated.ts"
+import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
+
+/** Longer messages of a server end the session. */
+const MAX_MESSAGE_BYTES = 1024 * 1024
+const MAX_TOOLS = 64
+const MAX_DESCRIPTION = 2000
+
+/** Names the idempotency key in `_meta` of a call. */
+export const KEY_IN_META = "sealgate/idempotency-key"
+
+/** The usable tools of a server, and why others were left out. */
+export interface Listing {
+  readonly tools: ReadonlyArray<ListedTool>
+  readonly leftOut: ReadonlyArray<string>
+}
+
+/** Why a server did not list its tools. */
+export interface ListingFailed {
+  readonly why: string
+  readonly retryable: boolean
+}
+
+const secondsOf = ({ timeout_seconds = DEFAULT_TOOL_TIMEOUT_SECONDS }: McpServer): number => timeout_seconds
+
+export const makeMcpTools = (network: HttpClient.HttpClient) => {
+  /** Opens a session. With a `key`, every request of it has the key in a header, and a tool call in `_meta` too. */
+  const connect = Effect.fnUntraced(function* (
+    server: McpServer,
+    key?: string,
+  ): Effect.fn.Return<McpClient.McpClient, McpClientError.McpClientError, Scope.Scope> {
+    // Most gateways call no MCP server, and the library takes long to load.
+    const { McpClient, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
+    const transport = yield* Effect.provideService(
+      McpClient.http({
+        url: server.url,
+        protocol: McpProtocol.v2025_11_25,
+        maxMessageBytes: MAX_MESSAGE_BYTES,
+        ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
+      }),
+      HttpClient.HttpClient,
+      network,
+    )
+    const request: McpClient.Transport["request"] = (message, tool) =>
+      transport.request(key !== undefined && message.method === "tools/call" ? withKey(message, key) : message, tool)
+    return yield* Effect.provideService(
+      McpClient.make({ name: "sealgate", version: "1", timeout: Duration.seconds(secondsOf(server)) }),
+      McpClient.Transport,
+      { ...transport, request },
+    )
+  })
+
+  const list = (server: McpServer): Effect.Effect<Listing, ListingFailed> =>
+    Effect.flatMap(connect(server), (client) => client.listTools()).pipe(
+      Effect.scoped,
+      Effect.map((tools) => listingOf(server, tools)),
+      Effect.mapError(listingFailed),
+      Effect.timeoutOrElse({
+        duration: Duration.seconds(secondsOf(server)),
+        orElse: () => Effect.fail({ why: `It gave no whole answer within ${secondsOf(server)} s.`, retryable: true }),
+      }),
+    )
+
+  const attempt = (server: McpServer, tool: ListedTool, input: ToolInput, key: string): Effect.Effect<Attempt> =>
+    Effect.flatMap(connect(server, key), (client) => client.callTool({ tool: remoteOf(tool), arguments: input })).pipe(
+      Effect.scoped,
+      Effect.map((result): Attempt => ({ output: outputOf(result), again: false })),
+      Effect.catch((error) => Effect.succeed(failed(tool, error))),
+      Effect.timeoutOrElse({
+        duration: Duration.seconds(secondsOf(server)),
+        orElse: () => Effect.succeed(late(tool, secondsOf(server))),
+      }),
+    )
+
+  return { list, attempt }
+}
+
+const withKey = (message: McpSchema.JsonRpcRequest, key: string): McpSchema.JsonRpcRequest => ({
+  ...message,
+  params: { ...message.params, _meta: { [KEY_IN_META]: key } },
+})
+
+/** The part of a tool that a call needs. */
+const remoteOf = ({ remote }: ListedTool): McpSchema.Tool => ({ name: remote, inputSchema: { type: "object" } })
+
+/** Leaves out tools that models or this gateway could not handle. */
+const listingOf = (server: McpServer, found: ReadonlyArray<McpSchema.Tool>): Listing => {
+  const tools = new Map<string, ListedTool>()
+  const leftOut: Array<string> = []
+  for (const tool of found) {
+    const name = `${server.name}__${tool.name}`
+    const { type: _, ...members } = tool.inputSchema
+    const input_schema = { type: "object", ...members }
+    const mistake =
+      toolNameMistake(name) ??
+      schemaMistake(input_schema) ??
+      (tools.has(name) ? "give each tool a name of its own" : undefined) ??
+      (tools.size === MAX_TOOLS ? `list at most ${MAX_TOOLS} tools` : undefined)
+    if (mistake !== undefined) leftOut.push(`${name.slice(0, 100)}: ${mistake}`)
+    else {
+      tools.set(name, {
+        name,
+        remote: tool.name,
+        description: (tool.description ?? tool.title ?? tool.name).slice(0, MAX_DESCRIPTION).toWellFormed(),
+        input_schema,
+        read_only: tool.annotations?.readOnlyHint === true,
+        idempotent: tool.annotations?.idempotentHint === true,
+      })
+    }
+  }
+  return { tools: [...tools.values()], leftOut }
+}
+
+/** The failure in words. Texts of servers and of the system stay out, except the reason of a protocol error. */
+const reasonOf = ({ reason }: McpClientError.McpClientError): string => {
+  switch (reason._tag) {
+    case "HttpError":
+      return `The MCP server answered with HTTP ${reason.status}.`
+    case "ProtocolError":
+      return `The MCP server answered: ${boundedText(reason.description ?? "no reason")}`
+    case "UnsupportedError":
+      return "The MCP server does not speak revision 2025-11-25 of the protocol, or offers no tools."
+    case "LimitError":
+      return `The MCP server sent more than ${MAX_MESSAGE_BYTES} bytes.`
+    default:
+      return "The MCP server could not be reached, or did not answer as the protocol says."
+  }
+}
+
+const listingFailed = (error: McpClientError.McpClientError): ListingFailed => {
+  if (isRefused(error)) return { why: REFUSED, retryable: false }
+  const { reason } = error
+  const retryable = reason._tag === "HttpError" ? isRetryable(reason.status) : reason._tag === "TransportError"
+  return { why: reasonOf(error), retryable }
+}
+
+const failed = (tool: ListedTool, error: McpClientError.McpClientError): Attempt => {
+  const { reason } = error
+  if (reason._tag === "TransportError" || isRefused(error)) return broken(tool, error)
+  const again = reason._tag === "HttpError" && isRetryable(reason.status)
+  return { output: failedOutput(reasonOf(error)), again }
+}
+
+/** The texts of a result; other content is named only. */
+const outputOf = ({ content, isError, structuredContent }: McpSchema.CallToolResult): ToolOutput => {
+  const texts = content.map((block) => (block.type === "text" ? block.text : `(${block.type}, not shown)`))
+  const text =
+    texts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : texts.join("\n")
+  return { text: boundedText(text), is_error: isError === true }
+}

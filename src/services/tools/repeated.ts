@@ -1,0 +1,57 @@
+/** Attempts at a tool call, and what their failures mean. */
+import { Duration, Effect } from "effect"
+import { AddressRefused } from "./guardedConnect.ts"
+import { failedOutput, type ToolOutput } from "./ToolOutput.ts"
+
+/** One attempt; `again` tells whether another may succeed. */
+export interface Attempt {
+  readonly output: ToolOutput
+  readonly again: boolean
+}
+
+/** A tool as the policy of its calls sees it. */
+export interface Repeatable {
+  readonly read_only?: boolean | undefined
+  readonly idempotent?: boolean | undefined
+}
+
+const mayRepeat = ({ idempotent, read_only }: Repeatable): boolean => read_only === true || idempotent === true
+
+/** Delays before the repetitions of a failed call that may be repeated. */
+const PAUSES = [Duration.millis(500), Duration.seconds(2)]
+
+/** Calls a tool, and a read-only or idempotent one up to three times if a repetition may help. */
+export const repeated = Effect.fnUntraced(function* (tool: Repeatable, attempt: Effect.Effect<Attempt>) {
+  let last = yield* attempt
+  for (const pause of mayRepeat(tool) ? PAUSES : []) {
+    if (!last.again) break
+    yield* Effect.sleep(pause)
+    last = yield* attempt
+  }
+  return last.output
+})
+
+/** A call that was sent, and whose answer did not come. */
+export const unanswered = (tool: Repeatable, what: string): Attempt => ({
+  output: failedOutput(mayRepeat(tool) ? what : `${what} The call may have been carried out.`),
+  again: true,
+})
+
+/** A call that could not be sent to a permitted address, or whose answer broke off. */
+export const broken = (tool: Repeatable, cause: unknown): Attempt =>
+  isRefused(cause)
+    ? { output: failedOutput(REFUSED), again: false }
+    : unanswered(tool, "The tool could not be reached, or its answer broke off.")
+
+export const late = (tool: Repeatable, seconds: number): Attempt =>
+  unanswered(tool, `The tool gave no whole answer within ${seconds} s.`)
+
+export const REFUSED =
+  "The tool was not called: its address is in a private network, or its URL is not https. The operator can allow a network (TOOL_PRIVATE_NETWORKS)."
+
+/** Whether a connection was refused by us. Connections to several addresses fail with several errors. */
+export const isRefused = (cause: unknown): boolean =>
+  cause instanceof AddressRefused ||
+  (cause instanceof AggregateError && cause.errors.some(isRefused)) ||
+  (cause instanceof Error && "reason" in cause && isRefused(cause.reason)) ||
+  (cause instanceof Error && cause.cause !== undefined && isRefused(cause.cause))

@@ -1,0 +1,49 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { CreateAgent } from "../../../src/domain/jobs/agent.ts"
+
+const decode = Schema.decodeUnknownSync(CreateAgent)
+
+const tool = { name: "add", description: "Adds.", input_schema: { type: "object" }, url: "https://tools.example.com/" }
+
+const nested = (levels: number): object => (levels === 1 ? {} : { properties: nested(levels - 1) })
+
+const REFUSED: ReadonlyArray<readonly [why: string, members: object, message: RegExp]> = [
+  ["a name that providers refuse", { name: "add numbers" }, /letters, digits/],
+  ["an empty description", { description: "" }, /length/],
+  ["a schema that is no object's", { input_schema: { type: "string" } }, /set "type" to "object"/],
+  ["a schema nested too deeply", { input_schema: { type: "object", ...nested(17) } }, /nest at most 16 levels/],
+  ["a schema nested without end", { input_schema: { type: "object", ...nested(5000) } }, /nest at most 16 levels/],
+  ["a schema that is too long", { input_schema: { type: "object", title: "x".repeat(16_384) } }, /16384 characters/],
+  [
+    "a schema that refers to another document",
+    { input_schema: { type: "object", properties: { a: { $ref: "https://example.com/bomb" } } } },
+    /begin with #/,
+  ],
+  ["a URL with a password", { url: "https://user:secret@tools.example.com/" }, /without user and password/],
+  ["a URL of another scheme", { url: "file:///etc/passwd" }, /https URL/],
+  ["text that is no URL", { url: "tools.example.com" }, /absolute URL/],
+]
+
+describe("a tool", () => {
+  it("is accepted within its bounds", () => {
+    const input_schema: Record<string, unknown> = { type: "object", ...nested(16), $defs: { a: { $ref: "#/$defs/a" } } }
+    const tools = [
+      tool,
+      { ...tool, name: "other", input_schema, method: "GET" as const, read_only: true, timeout_seconds: 5 },
+    ]
+    assert.deepStrictEqual(decode({ name: "a", tools }).tools, tools)
+  })
+
+  for (const [why, members, message] of REFUSED) {
+    it(`is refused for ${why}`, () => {
+      assert.throws(() => decode({ name: "a", tools: [{ ...tool, ...members }] }), message)
+    })
+  }
+
+  it("is refused under the name of another, and beyond 32", () => {
+    assert.throws(() => decode({ name: "a", tools: [tool, tool] }), /add occurs twice/)
+    const many = Array.from({ length: 33 }, (_, i) => ({ ...tool, name: `tool${i}` }))
+    assert.throws(() => decode({ name: "a", tools: many }), /length/)
+  })
+})

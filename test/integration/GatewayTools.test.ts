@@ -1,0 +1,168 @@
+/** Agents with tools, over sockets: a scripted model, a real tool, both databases. */
+import { assert, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Job } from "../../src/domain/jobs/job.ts"
+import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
+import { describeDatabases } from "../support/databases.ts"
+import { startCalculator } from "../../examples/calculator.ts"
+import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+import { toolServer } from "../support/toolServer.ts"
+
+const decodeJob = Schema.decodeUnknownSync(Job)
+
+describeDatabases("an agent with tools", (database) => {
+  const setup = Effect.gen(function* () {
+    const upstream = yield* FakeUpstream.make()
+    const gateway = yield* startGateway(
+      yield* databaseUrl(database),
+      {
+        PROVIDER1_BASE_URL: upstream.openAi,
+        PROVIDER1_API_KEY: "key",
+        PROVIDER1_MODEL: "model-1",
+        TOOL_PRIVATE_NETWORKS: "127.0.0.1",
+      },
+      "configured",
+    )
+    const token = yield* tokenFor("alice")
+    const work = Effect.fnUntraced(function* (agent: object, task: object) {
+      const { json: made } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a", ...agent } })
+      const { json: job } = yield* call(gateway, "POST", `/api/v1/agents/${made["id"]}/execute`, { token, body: task })
+      return decodeJob((yield* call(gateway, "GET", `/api/v1/jobs/${job["id"]}?wait=30`, { token })).json)
+    })
+    return { upstream, gateway, token, work }
+  })
+
+  it.live("calls a tool that the model asks for, and shows the call in the trail", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { upstream, work } = yield* setup
+        const server = yield* toolServer(
+          (_, response) => void response.setHeader("content-type", "application/json").end('{"sum":42}'),
+        )
+        upstream.script({ toolCalls: [{ name: "add", arguments: { a: 40, b: 2 } }] }, { text: "It is 42." })
+        const tools = [
+          {
+            name: "add",
+            description: "Adds.",
+            input_schema: { type: "object" },
+            url: `${server.url}/add`,
+            method: "POST",
+          },
+        ]
+        const job = yield* work({ tools, default_mode: "Direct" }, { task: "What is 40 + 2?" })
+        assert.deepInclude(job.result, { mode: "direct", answer: "It is 42.", verdict: "unchecked", tool_calls: 1 })
+        assert.deepStrictEqual(
+          job.steps.map(({ name }) => name),
+          ["turn-1", "tool-1-1", "turn-2"],
+        )
+        assert.deepInclude(job.steps[1], { kind: "tool", turn: 1, call: 1, provider: null })
+        assert.deepStrictEqual(job.steps[1]?.tool, {
+          name: "add",
+          input: '{"a":40,"b":2}',
+          output: '{"sum":42}',
+          is_error: false,
+        })
+        assert.strictEqual(server.requests[0]?.headers["idempotency-key"], `${job.id}/tool-1-1`)
+        assert.strictEqual(job.usage.calls, 2)
+      }),
+    ),
+  )
+
+  it.live("has a bound on the calls of a job before it starts", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { upstream, work } = yield* setup
+        upstream.always({ text: "42" })
+        const tools = [
+          { name: "add", description: "Adds.", input_schema: { type: "object" }, url: "https://example.com/" },
+        ]
+        assert.strictEqual((yield* work({ tools }, { task: "x", mode: "DIRECT" })).at_most?.calls, 15)
+        const limited = { tools, limits: { max_turns: 4 } }
+        assert.strictEqual(
+          (yield* work(limited, { task: "x", mode: "direct", options: { turns: 9 } })).at_most?.calls,
+          4,
+        )
+        assert.strictEqual((yield* work({}, { task: "x", mode: "direct" })).at_most?.calls, 1)
+      }),
+    ),
+  )
+
+  it.live("calls the tools of an MCP server, and refuses its job for good if the server may not be reached", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { upstream, work } = yield* setup
+        const { url } = yield* Effect.acquireRelease(
+          Effect.promise(() => startCalculator()),
+          ({ stop }) => Effect.sync(stop),
+        )
+        upstream.script({ toolCalls: [{ name: "calc__multiply", arguments: { a: 6, b: 7 } }] }, { text: "42" })
+        const job = yield* work({ mcp_servers: [{ name: "calc", url }] }, { task: "What is 6 × 7?", mode: "direct" })
+        assert.deepInclude(job.result, { answer: "42", tool_calls: 1 })
+        assert.deepStrictEqual(
+          job.steps.map(({ name, tool }) => [name, tool?.output.split("\n")[0]]),
+          [
+            ["tools-1", "calc__add"],
+            ["turn-1", undefined],
+            ["tool-1-1", "42"],
+            ["turn-2", undefined],
+          ],
+        )
+        const refused = [{ name: "calc", url: "http://10.0.0.1/mcp" }]
+        const failed = yield* work({ mcp_servers: refused }, { task: "x", mode: "direct" })
+        assert.deepInclude(failed.problem, { code: "tools-unavailable", retryable: false })
+        assert.include(failed.problem?.detail, "calc: The tool was not called")
+      }),
+    ),
+  )
+
+  it.live("goes on after its finished steps when a failed job is resumed", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token, upstream, work } = yield* setup
+        const server = yield* toolServer((_, response) => void response.end("3"))
+        const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
+        upstream.script({ toolCalls: [{ name: "add", arguments: {} }] }, fault.status(400))
+        const failed = yield* work({ tools }, { task: "x", mode: "direct" })
+        assert.strictEqual(failed.status, "failed")
+        const seen = failed.steps.length + 1
+        upstream.script({ text: "three" })
+        const path = `/api/v1/jobs/${failed.id}`
+        const resumed = yield* call(gateway, "POST", `${path}/resume`, { token })
+        assert.deepInclude(resumed, { status: 202 })
+        assert.deepInclude(resumed.json, { attempt: 2 })
+        const job = decodeJob((yield* call(gateway, "GET", `${path}?wait=30`, { token })).json)
+        assert.deepInclude(job.result, { answer: "three", turns: 2, tool_calls: 1 })
+        assert.notProperty(job, "problem")
+        assert.strictEqual(server.requests.length, 1)
+        // Who saw the job fail gets only what came after.
+        const events = yield* call(gateway, "GET", `${path}/events`, { token, headers: { "last-event-id": `${seen}` } })
+        assert.deepStrictEqual(
+          [...events.text.matchAll(/^event: (step|ended)$/gm)].map(([, name]) => name),
+          ["step", "ended"],
+        )
+        const again = problemIn(yield* call(gateway, "POST", `${path}/resume`, { token }))
+        assert.deepInclude(again, { status: 409, code: "job-not-resumable" })
+        const other = problemIn(yield* call(gateway, "POST", `${path}/resume`, { token: yield* tokenFor("bob") }))
+        assert.deepInclude(other, { status: 404, code: "job-not-found" })
+      }),
+    ),
+  )
+
+  it.live("is refused with every mistake of its tools named", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token } = yield* setup
+        const tool = {
+          name: "add",
+          description: "Adds.",
+          input_schema: { type: "object" },
+          url: "https://example.com/",
+        }
+        const body = { name: "a", tools: [tool, { ...tool, url: "ftp://example.com/" }] }
+        const problem = problemIn(yield* call(gateway, "POST", "/api/v1/agents", { token, body }))
+        assert.deepInclude(problem, { status: 400, code: "invalid-request" })
+        assert.include(JSON.stringify(problem.errors), "give an https URL")
+      }),
+    ),
+  )
+})

@@ -1,0 +1,163 @@
+/** Tools of MCP servers: the official SDK's server, and hostile ones, over sockets. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { IpNetwork } from "effect/net"
+import { TestClock } from "effect/testing"
+import { type Calculation, startCalculator } from "../../../examples/calculator.ts"
+import type { ListedTool } from "../../../src/domain/jobs/tool.ts"
+import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
+import { layerTools, Tools } from "../../../src/services/tools/Tools.ts"
+import { type Behaviour, toolServer } from "../../support/toolServer.ts"
+
+const withTools = <A, E>(use: (tools: Tools) => Effect.Effect<A, E>, allowed = ["127.0.0.1/32"]) =>
+  Effect.flatMap(Tools, use).pipe(
+    Effect.provide(
+      Layer.provide(
+        layerTools,
+        ToolNetwork.layer({ allowed: allowed.map((text) => IpNetwork.fromStringUnsafe(text)) }),
+      ),
+    ),
+  )
+
+const calculator = Effect.gen(function* () {
+  const calls: Array<Calculation> = []
+  const { url } = yield* Effect.acquireRelease(
+    Effect.promise(() => startCalculator(0, (calculation) => calls.push(calculation))),
+    ({ stop }) => Effect.sync(stop),
+  )
+  return { server: { name: "calc", url }, calls }
+})
+
+const tool: ListedTool = {
+  name: "calc__add",
+  remote: "add",
+  description: "Adds.",
+  input_schema: { type: "object" },
+  read_only: false,
+  idempotent: false,
+}
+
+/** Speaks the protocol up to the answer of a method, which `results` gives. */
+const speaking =
+  (results: Readonly<Record<string, unknown>>): Behaviour =>
+  ({ body }, response) => {
+    const message: { readonly id?: number; readonly method?: string } = body === "" ? {} : JSON.parse(body)
+    if (message.id === undefined) return void response.writeHead(202).end()
+    const initialized = {
+      protocolVersion: "2025-11-25",
+      capabilities: { tools: {} },
+      serverInfo: { name: "x", version: "1" },
+    }
+    const result = message.method === "initialize" ? initialized : results[message.method ?? ""]
+    response.writeHead(200, { "content-type": "application/json" })
+    response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }))
+  }
+
+describe("an MCP server of the official SDK", () => {
+  it.effect("lists its tools under the server's name, with their hints", () =>
+    Effect.gen(function* () {
+      const { server } = yield* calculator
+      const { leftOut, tools } = yield* withTools(({ list }) => list(server))
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        ["calc__add", "calc__subtract", "calc__multiply", "calc__divide"],
+      )
+      assert.deepInclude(tools[0], {
+        remote: "add",
+        description: "Returns a add b.",
+        read_only: true,
+        idempotent: false,
+      })
+      assert.deepStrictEqual(leftOut, [])
+    }),
+  )
+
+  it.effect("is called with the idempotency key in a header and in _meta", () =>
+    Effect.gen(function* () {
+      const { calls, server } = yield* calculator
+      const output = yield* withTools(({ callListed }) => callListed(server, tool, { a: 40, b: 2 }, "job/tool-1-1"))
+      assert.deepStrictEqual(output, { text: "42", is_error: false })
+      assert.deepStrictEqual(calls, [{ key: "job/tool-1-1", header: "job/tool-1-1" }])
+    }),
+  )
+
+  it.effect("tells the model about an error that the tool reports", () =>
+    Effect.gen(function* () {
+      const { server } = yield* calculator
+      const output = yield* withTools(({ callListed }) => callListed(server, tool, { a: "x" }, "key"))
+      assert.deepStrictEqual(output, { text: "Give two numbers, a and b.", is_error: true })
+    }),
+  )
+})
+
+describe("a hostile MCP server", () => {
+  const listed = (tools: ReadonlyArray<object>) =>
+    Effect.flatMap(toolServer(speaking({ "tools/list": { tools } })), ({ url }) =>
+      withTools(({ list }) => list({ name: "evil", url })),
+    )
+  const inputSchema = { type: "object" }
+  const nested = (levels: number): object => (levels === 1 ? {} : { properties: { a: nested(levels - 1) } })
+
+  it.effect("cannot offer schema bombs, colliding or unusable names, or too many tools", () =>
+    Effect.gen(function* () {
+      const { leftOut, tools } = yield* listed([
+        { name: "good", inputSchema },
+        { name: "good", inputSchema },
+        { name: "deep", inputSchema: { type: "object", ...nested(40) } },
+        { name: "long", inputSchema: { type: "object", title: "x".repeat(20_000) } },
+        { name: "far", inputSchema: { type: "object", properties: { a: { $ref: "https://example.com/bomb" } } } },
+        { name: "no good name", inputSchema },
+      ])
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        ["evil__good"],
+      )
+      assert.deepStrictEqual(
+        leftOut.map((why) => why.split(":")[0]),
+        ["evil__good", "evil__deep", "evil__long", "evil__far", "evil__no good name"],
+      )
+      const many = yield* listed(Array.from({ length: 70 }, (_, i) => ({ name: `t${i}`, inputSchema })))
+      assert.strictEqual(many.tools.length, 64)
+      assert.strictEqual(many.leftOut.length, 6)
+    }),
+  )
+
+  it.effect("cannot send a message of more than 1 MiB", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(listed([{ name: "big", description: "x".repeat(2 * 1024 * 1024), inputSchema }]))
+      assert.deepStrictEqual(error, { why: "The MCP server sent more than 1048576 bytes.", retryable: false })
+    }),
+  )
+
+  it.effect("cannot hold a job with events that never end", () =>
+    Effect.gen(function* () {
+      const server = yield* toolServer((_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write('event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n')
+      })
+      const calling = yield* Effect.forkChild(
+        withTools(({ callListed }) => callListed({ name: "evil", url: server.url }, tool, {}, "key")),
+      )
+      yield* Effect.promise(() => server.called)
+      yield* TestClock.adjust("31 seconds")
+      const output = yield* Fiber.join(calling)
+      assert.isTrue(output.is_error)
+      yield* Effect.promise(() => server.hungUp)
+    }),
+  )
+
+  it.effect("cannot redirect, and is not reached in a network that the operator has not allowed", () =>
+    Effect.gen(function* () {
+      const secret = yield* toolServer(speaking({}))
+      const server = yield* toolServer((_, response) => void response.writeHead(307, { location: secret.url }).end())
+      const output = yield* withTools(({ callListed }) =>
+        callListed({ name: "evil", url: server.url }, tool, {}, "key"),
+      )
+      assert.deepStrictEqual(output, { text: "The MCP server answered with HTTP 307.", is_error: true })
+      const error = yield* Effect.flip(withTools(({ list }) => list({ name: "evil", url: secret.url }), []))
+      assert.match(error.why, /^The tool was not called: its address is in a private network/)
+      assert.isFalse(error.retryable)
+      assert.deepStrictEqual(secret.requests, [])
+    }),
+  )
+})
