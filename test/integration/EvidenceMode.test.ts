@@ -120,13 +120,18 @@ describe("evidence mode", () => {
           return { quote: quoteFor(report_data), event_log: "[]" }
         },
       })
-      const { port } = yield* startEvidenceProxy(folder, { attest: "dstack" })
+      // Clients and proxy share this process, so heads may wait.
+      const settings = { attest: "dstack" as const, headersTimeout: Duration.minutes(1) }
+      const { port } = yield* startEvidenceProxy(folder, settings)
       const began = performance.now()
       const answers = yield* Effect.promise(() =>
         Promise.all(Array.from({ length: 1000 }, (_, client) => evidenceFrom(port, client))),
       )
       const seconds = (performance.now() - began) / 1000
-      assert.isTrue(answers.every(({ format }) => format === "dstack"))
+      assert.deepStrictEqual(
+        answers.filter(({ format }) => format !== "dstack"),
+        [],
+      )
       assert.strictEqual(new Set(answers.map(({ path }) => JSON.stringify(path))).size, 1000)
       assert.isAtMost(reports, Math.ceil(seconds) + 1)
     }),
