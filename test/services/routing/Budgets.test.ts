@@ -167,6 +167,28 @@ describeDatabases("budgets", (database) => {
     }).pipe(Effect.provide(storage)),
   )
 
+  it.effect("charge a call once if another process took its reservation over while it ran", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const start = Effect.map(Layer.build(Layer.fresh(Budgets.layer)), (context) => Context.get(context, Budgets))
+      const slow = yield* start
+      const begun = yield* Deferred.make<void>()
+      const call = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const plan = planned(amount(40, 400), of("key", { per: "total", max_cost_micro_usd: 100 }))
+      const fiber = yield* Effect.forkChild(slow.within(plan, call, () => amount(7, 70)))
+      yield* Deferred.await(begun)
+      yield* sql`UPDATE budget_reservations SET holder = 'the other process'`
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* stored, [{ owner: "key:key", spent_cost: 0, spent_tokens: 0, reserved_cost: 40 }])
+      assert.strictEqual((yield* reservations).length, 1)
+      // The other process died before it settled, so a third one does.
+      yield* sql`UPDATE budget_reservations SET until = 0`
+      yield* start
+      yield* Effect.repeat(reservations, { until: (rows) => rows.length === 0 })
+      assert.deepStrictEqual(yield* stored, [{ owner: "key:key", spent_cost: 40, spent_tokens: 400, reserved_cost: 0 }])
+    }).pipe(Effect.provide(storage)),
+  )
+
   it.effect("renew the reservations of calls that run for long", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
