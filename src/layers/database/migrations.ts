@@ -12,6 +12,7 @@ import { gatewayKeys } from "./migrations/gatewayKeys.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
+import { ledgerSpend } from "./migrations/ledgerSpend.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
@@ -44,6 +45,7 @@ const STEPS = [
   ["budgets", budgets],
   ["tenant_budgets", tenantBudgets],
   ["step_tools", stepTools],
+  ["ledger_spend", ledgerSpend],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

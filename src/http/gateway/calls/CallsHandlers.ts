@@ -15,6 +15,7 @@ import { layerHandlers } from "../../shared/layerHandlers.ts"
 import { GatewayLimits } from "../GatewayLimits.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
+import { labelsIn } from "./callLabels.ts"
 import { HeldBodies } from "./HeldBodies.ts"
 import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
@@ -28,6 +29,7 @@ const callOf = ({ key, subject, tenant }: Identity, question: Question): ApiCall
   request: { ...question, caller: JSON.stringify([tenant, key?.id ?? subject]) },
   keyPolicy: key?.models,
   key: key?.id,
+  labels: labelsIn(question.body),
   budgeted: key?.budgets === undefined ? [] : [{ owner: { kind: "key", id: key.id }, budgets: key.budgets }],
 })
 
