@@ -12,7 +12,7 @@ import { HOUR_MS } from "./HourlySums.ts"
 export type Retention = { readonly days: number } | { readonly months: number }
 
 /** The least and most calls looked at per transaction. */
-const BATCH = { least: 5, most: 100 }
+const BATCH = { least: 5, most: 25 }
 /** Milliseconds that a batch should take: the embedded database serves nothing else meanwhile. */
 const AIM = 10
 /** Pause after a batch, so that others come first. */
