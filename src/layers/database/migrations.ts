@@ -14,6 +14,7 @@ import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
+import { secrets } from "./migrations/secrets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
 import { stepTools } from "./migrations/stepTools.ts"
 
@@ -44,6 +45,7 @@ const STEPS = [
   ["budgets", budgets],
   ["tenant_budgets", tenantBudgets],
   ["step_tools", stepTools],
+  ["secrets", secrets],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */
