@@ -19,18 +19,18 @@ const originMistake = (text: string): string | undefined => {
   return origin === text ? undefined : "give scheme, host and port only, in lower case, such as https://api.example.com"
 }
 
-const Origin = Schema.String.check(Schema.isMaxLength(MAX_ORIGIN), Schema.makeFilter(originMistake)).annotate({
+const Origin = Schema.String.annotate({
   description: "The only origin that gets the secret, such as https://api.example.com.",
-})
+}).check(Schema.isMaxLength(MAX_ORIGIN), Schema.makeFilter(originMistake))
 
 /** A new value of a secret. The alphabet is that of bearer tokens (RFC 6750 §2.1). */
 export const PutSecret = Schema.Struct({
   value: Schema.Redacted(
-    Schema.String.check(
+    Schema.String.annotate({ description: "Sent as `Authorization: Bearer …`. No answer shows it." }).check(
       Schema.isBetweenLength(8, MAX_VALUE),
       Schema.isPattern(/^[A-Za-z0-9._~+/-]+=*$/, { expected: "a bearer token: letters, digits and ._~+/-, then =" }),
     ),
-  ).annotate({ description: "Sent as `Authorization: Bearer …`. No answer shows it." }),
+  ),
   origin: Origin,
 })
 export type PutSecret = typeof PutSecret.Type
