@@ -1,9 +1,11 @@
 /** All cases, in the order they run and appear. */
 import type { Case } from "../harness/Case.ts"
 import { accept } from "./accept.ts"
+import { budgets } from "./budgets.ts"
 import { client } from "./client.ts"
 import { completion, latency } from "./completion.ts"
 import { full } from "./full.ts"
+import { gateway } from "./gateway.ts"
 import { jobs } from "./jobs.ts"
 import { ledger } from "./ledger.ts"
 import { long } from "./long.ts"
@@ -28,6 +30,8 @@ export const CASES: ReadonlyArray<Case> = [
   size,
   long,
   sessions,
+  gateway,
+  budgets,
   jobs,
   accept,
   writers,

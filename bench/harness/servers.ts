@@ -49,6 +49,7 @@ export const runGateway = Effect.fnUntraced(function* (database: string, upstrea
         PROVIDER1_BASE_URL: `${upstream.url}/v1`,
         UPSTREAM_CONCURRENCY: "10000",
         MAX_WAITING_PER_TENANT: "0",
+        MAX_CALLS_PER_TENANT: "0",
         MAX_CONNECTIONS_PER_CLIENT: "10000",
         RATE_LIMIT_READ: "0",
         RATE_LIMIT_WRITE: "0",

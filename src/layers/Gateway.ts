@@ -97,6 +97,7 @@ const layerServices = (settings: GatewaySettings) =>
         ...JobSettings.defaultValue(),
         workers: settings.jobWorkers,
         workersPerTenant: Math.max(1, Math.floor((settings.jobWorkers * settings.jobTenantPercent) / 100)),
+        weights: new Map(settings.tenantWeights.map(({ tenant, weight }) => [tenant, weight])),
         retryFor: settings.jobRetryFor,
         retention: settings.jobRetention,
       }),
@@ -108,6 +109,12 @@ const layerRoutes = (settings: GatewaySettings) => {
     read: settings.rateLimitRead,
     write: settings.rateLimitWrite,
     execute: settings.rateLimitExecute,
+    ofTenant: {
+      read: settings.rateLimitTenantRead ?? settings.rateLimitRead,
+      write: settings.rateLimitTenantWrite ?? settings.rateLimitWrite,
+      execute: settings.rateLimitTenantExecute ?? settings.rateLimitExecute,
+    },
+    calls: settings.maxCallsPerTenant,
     waiting: settings.maxWaitingPerTenant,
   }
   return layerSurface(GatewayApi, {

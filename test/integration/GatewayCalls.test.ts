@@ -8,7 +8,7 @@ import {
   AuthenticationError as AnthropicAuthenticationError,
   NotFoundError as AnthropicNotFoundError,
 } from "@anthropic-ai/sdk"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import {
   APIError,
   AuthenticationError,
@@ -18,7 +18,7 @@ import {
   RateLimitError,
 } from "openai"
 import { sqlite } from "../support/databases.ts"
-import { ask, collect, costOf, failing, startCalls } from "../support/calls.ts"
+import { ask, collect, costOf, failing, startCalls, until } from "../support/calls.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { call, tokenFor } from "../support/gateway.ts"
 import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
@@ -162,6 +162,45 @@ describe("OpenAI's SDK", () => {
       assert.instanceOf(limited, RateLimitError)
       assert.deepInclude(limited, { code: "rate_limit_exceeded" })
       assert.isAbove(Number(limited.headers?.get("retry-after")), 0)
+    }),
+  )
+
+  it.live("is refused while its tenant has too many calls under way, which others do not feel", () =>
+    Effect.gen(function* () {
+      const { boss, fake, gateway, makeKey, openai } = yield* startCalls(sqlite, { MAX_CALLS_PER_TENANT: "2" })
+      const client = openai(yield* makeKey())
+      fake.script(fault.silence, { text: ["one", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
+      const leave = new AbortController()
+      const { signal } = leave
+      const whole = yield* Effect.forkChild(failing(client.chat.completions.create(ask("Hi"), { signal })))
+      yield* Effect.promise(() => fake.received(1))
+      const stream = yield* Effect.promise(() =>
+        client.chat.completions.create({ ...ask("Hi"), stream: true }, { signal }),
+      )
+      const refused = yield* failing(client.chat.completions.create(ask("Hi")))
+      assert.instanceOf(refused, RateLimitError)
+      assert.include(refused.message, "At most 2 calls of models of one tenant may be under way.")
+      const other = yield* tokenFor("alice", { tenant: "other", roles: ["run"] })
+      yield* Effect.promise(() => openai(other).chat.completions.create(ask("Hi")))
+      assert.strictEqual((yield* call(gateway, "GET", "/v1/models", { token: boss })).status, 200)
+      leave.abort()
+      yield* Fiber.join(whole)
+      yield* Effect.exit(Effect.tryPromise(() => collect(stream)))
+      yield* until(Effect.isSuccess(Effect.tryPromise(() => client.chat.completions.create(ask("Hi")))))
+    }),
+  )
+
+  it.live("is limited per minute with its tenant apart from its address", () =>
+    Effect.gen(function* () {
+      const limits = { RATE_LIMIT_EXECUTE: "1000", RATE_LIMIT_TENANT_EXECUTE: "1" }
+      const { makeKey, openai } = yield* startCalls(sqlite, limits)
+      const [one, two] = [openai(yield* makeKey()), openai(yield* makeKey())]
+      yield* Effect.promise(() => one.chat.completions.create(ask("Hi")))
+      const limited = yield* failing(two.chat.completions.create(ask("Hi")))
+      assert.instanceOf(limited, RateLimitError)
+      assert.include(limited.message, "from one tenant")
+      const other = yield* tokenFor("alice", { tenant: "other", roles: ["run"] })
+      yield* Effect.promise(() => openai(other).chat.completions.create(ask("Hi")))
     }),
   )
 

@@ -33,55 +33,109 @@ const makeAgent = Effect.fnUntraced(function* (gateway: TestGateway, tenant = "a
 
 const ROLES = ["read", "run", "manage", "admin"] as const
 
-/** Requests, and the least role that each needs. `:agent`, `:job` and `:key` stand for ids. */
-const REQUESTS = [
-  ["read", "GET", "/api/v1/agents"],
-  ["read", "GET", "/api/v1/agents/:agent"],
-  ["read", "GET", "/api/v1/jobs"],
-  ["read", "GET", "/api/v1/jobs/:job"],
-  ["read", "GET", "/api/v1/jobs/:job/receipts"],
-  ["read", "GET", "/api/v1/routing/stats"],
-  ["read", "GET", "/api/v1/budgets"],
-  ["read", "GET", "/api/v1/budgets?agent=:agent"],
-  ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi" }],
-  ["run", "POST", "/api/v1/jobs/:job/cancel"],
-  ["manage", "DELETE", "/api/v1/jobs/:job"],
-  ["manage", "POST", "/api/v1/agents", { name: "another" }],
-  ["manage", "PATCH", "/api/v1/agents/:agent", { name: "renamed" }],
-  ["manage", "GET", "/api/v1/ledger"],
-  ["manage", "GET", "/api/v1/routing/spend?by=key"],
-  ["admin", "GET", "/api/v1/ledger?scope=all"],
-  ["manage", "GET", "/api/v1/keys"],
-  ["manage", "GET", "/api/v1/budgets?key=:key"],
-  ["manage", "POST", "/api/v1/keys", { name: "k", roles: ["read"] }],
-  ["manage", "GET", "/api/v1/keys/:key"],
-  ["manage", "PATCH", "/api/v1/keys/:key", { name: "renamed" }],
-  ["admin", "POST", "/api/v1/keys", { name: "k", roles: ["admin"] }],
-  ["admin", "PUT", "/api/v1/budgets", { budgets: [] }],
-  ["admin", "GET", "/api/v1/routing/config"],
-  ["admin", "GET", "/api/v1/routing/stats?scope=all"],
-  ["admin", "GET", "/api/v1/audit"],
-] as const
+const HI = [{ role: "user", content: "Hi" }]
+
+/**
+ * Requests, and the least role that each needs. `:agent`, `:job` and `:key` stand for ids, `:config` for the routing that is
+ * in force. A status is that for roles that may ask, if it is none of success: the job did not fail, the echo embeds nothing.
+ */
+const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: string, body?: unknown, status?: number]> =
+  [
+    ["read", "GET", "/api/v1/agents"],
+    ["read", "GET", "/api/v1/agents/:agent"],
+    ["read", "GET", "/api/v1/jobs"],
+    ["read", "GET", "/api/v1/jobs/summary"],
+    ["read", "GET", "/api/v1/jobs/:job"],
+    ["read", "GET", "/api/v1/jobs/:job/events"],
+    ["read", "GET", "/api/v1/jobs/:job/receipts"],
+    ["read", "GET", "/api/v1/routing/stats"],
+    ["read", "GET", "/api/v1/routing/providers"],
+    ["read", "GET", "/api/v1/budgets"],
+    ["read", "GET", "/api/v1/budgets?agent=:agent"],
+    ["read", "GET", "/v1/models"],
+    ["read", "GET", "/v1/models/echo-1"],
+    ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi" }],
+    ["run", "POST", "/api/v1/jobs/:job/cancel"],
+    ["run", "POST", "/api/v1/jobs/:job/resume", undefined, 409],
+    ["run", "POST", "/v1/chat/completions", { model: "echo-1", messages: HI }],
+    ["run", "POST", "/v1/responses", { model: "echo-1", input: "Hi" }],
+    ["run", "POST", "/v1/messages", { model: "echo-1", max_tokens: 9, messages: HI }],
+    ["run", "POST", "/v1/embeddings", { model: "echo-1", input: "Hi" }, 400],
+    ["manage", "DELETE", "/api/v1/jobs/:job"],
+    ["manage", "POST", "/api/v1/agents", { name: "another" }],
+    ["manage", "PATCH", "/api/v1/agents/:agent", { name: "renamed" }],
+    ["manage", "DELETE", "/api/v1/agents/:agent"],
+    ["manage", "GET", "/api/v1/ledger"],
+    ["admin", "GET", "/api/v1/ledger?scope=all"],
+    ["manage", "GET", "/api/v1/routing/spend?by=key"],
+    ["manage", "GET", "/api/v1/keys"],
+    ["manage", "GET", "/api/v1/budgets?key=:key"],
+    ["manage", "POST", "/api/v1/keys", { name: "k", roles: ["read"] }],
+    ["manage", "GET", "/api/v1/keys/:key"],
+    ["manage", "PATCH", "/api/v1/keys/:key", { name: "renamed" }],
+    ["manage", "DELETE", "/api/v1/keys/:key"],
+    ["admin", "POST", "/api/v1/keys", { name: "k", roles: ["admin"] }],
+    ["admin", "PUT", "/api/v1/budgets", { budgets: [] }],
+    ["admin", "GET", "/api/v1/routing/config"],
+    ["admin", "PUT", "/api/v1/routing/config", ":config"],
+    ["admin", "GET", "/api/v1/routing/stats?scope=all"],
+    ["admin", "GET", "/api/v1/routing/providers?scope=all"],
+    ["admin", "GET", "/api/v1/audit"],
+  ]
+
+/** The operations of the API's description that need a key, such as `GET /api/v1/agents/{id}`. */
+const operationsOf = Effect.fnUntraced(function* (gateway: TestGateway) {
+  const { json } = yield* call(gateway, "GET", "/openapi.json")
+  // OpenAPI defines this shape.
+  const paths = json["paths"] as Readonly<Record<string, Readonly<Record<string, { readonly security?: unknown }>>>>
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { security = [] }]) =>
+      Array.isArray(security) && security.length > 0 ? [`${method.toUpperCase()} ${path}`] : [],
+    ),
+  )
+})
+
+/** The operation of a request above. */
+const operationOf = (method: string, path: string): string =>
+  `${method} ${(path.split("?")[0] ?? "").replace(/:(agent|job|key)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/, "{id}")}`
+
+/** Fails if the API has operations that are not among these. */
+const coversAll = (operations: ReadonlyArray<string>, tested: ReadonlyArray<string>) =>
+  assert.deepStrictEqual(
+    operations.filter((operation) => !tested.includes(operation)),
+    [],
+  )
 
 describeDatabases("keys of the gateway", (database) => {
   it.effect("open to each role what it includes, and nothing above it", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
-      const agent = yield* makeAgent(gateway)
-      const victim = yield* makeKey(gateway, {})
+      coversAll(
+        yield* operationsOf(gateway),
+        REQUESTS.map(([, method, path]) => operationOf(method, path)),
+      )
+      const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
+      const config = yield* call(gateway, "GET", "/api/v1/routing/config", { token: boss })
+      const { effective_prices: _, version: __, ...routing } = config.json
       for (const role of ROLES) {
         const { key } = yield* makeKey(gateway, { roles: [role] })
-        for (const [needed, method, path, body] of REQUESTS) {
-          const boss = yield* tokenFor("boss", { tenant: "acme" })
-          const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, {
-            token: boss,
-            body: { task: "x" },
-          })
-          const url = path.replace(":agent", agent).replace(":job", idOf(queued)).replace(":key", victim.id)
+        for (const [needed, method, path, given, status] of REQUESTS) {
+          const agent = yield* makeAgent(gateway)
+          const task = { token: boss, body: { task: "x" } }
+          const job = idOf(yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, task))
+          // An ended job, whose events end.
+          yield* call(gateway, "POST", `/api/v1/jobs/${job}/cancel`, { token: boss })
+          const victim = yield* makeKey(gateway, {})
+          const url = path.replace(":agent", agent).replace(":job", job).replace(":key", victim.id)
+          const body = given === ":config" ? routing : given
           const answer = yield* call(gateway, method, url, { token: key, ...(body === undefined ? {} : { body }) })
-          const isAllowed = ROLES.indexOf(role) >= ROLES.indexOf(needed)
-          assert.strictEqual(answer.status < 300, isAllowed, `${role}: ${method} ${path} gave ${answer.status}`)
-          if (!isAllowed) assert.strictEqual(problemIn(answer).code, "forbidden")
+          const isAllowed = ROLES.findIndex((each) => each === role) >= ROLES.findIndex((each) => each === needed)
+          const what = `${role}: ${method} ${path} gave ${answer.status} ${answer.text}`
+          if (!isAllowed) {
+            assert.strictEqual(answer.status, 403, what)
+            if (path.startsWith("/api/")) assert.strictEqual(problemIn(answer).code, "forbidden")
+          } else if (status === undefined) assert.isBelow(answer.status, 300, what)
+          else assert.strictEqual(answer.status, status, what)
         }
       }
     }),
@@ -102,6 +156,8 @@ describeDatabases("keys of the gateway", (database) => {
         ["POST", `/api/v1/agents/${agent}/execute`],
         ["GET", `/api/v1/jobs/${job}`],
         ["GET", `/api/v1/jobs/${job}/events`],
+        ["GET", `/api/v1/jobs/${job}/receipts`],
+        ["POST", `/api/v1/jobs/${job}/resume`],
         ["POST", `/api/v1/jobs/${job}/cancel`],
         ["DELETE", `/api/v1/jobs/${job}`],
         ["GET", `/api/v1/keys/${theirs.id}`],
@@ -109,9 +165,16 @@ describeDatabases("keys of the gateway", (database) => {
         ["DELETE", `/api/v1/keys/${theirs.id}`],
         ["GET", `/api/v1/budgets?key=${theirs.id}`],
         ["GET", `/api/v1/budgets?agent=${agent}`],
+        ["POST", "/v1/chat/completions"],
       ] as const
+      const ofOneRow = (yield* operationsOf(gateway)).filter((operation) => /^[A-Z]+ \/api\/.*\{id\}/.test(operation))
+      coversAll(
+        ofOneRow,
+        requests.map(([method, path]) => operationOf(method, path)),
+      )
       for (const [method, path] of requests) {
-        const body = path.endsWith("execute") ? { task: "x" } : method === "PATCH" ? { name: "mine" } : undefined
+        const chat = path.startsWith("/v1/") ? { model: `agent:${agent}`, messages: HI } : undefined
+        const body = path.endsWith("execute") ? { task: "x" } : method === "PATCH" ? { name: "mine" } : chat
         const answer = yield* call(gateway, method, path, { token: key, ...(body === undefined ? {} : { body }) })
         assert.strictEqual(answer.status, 404, `${method} ${path}`)
       }
@@ -283,6 +346,8 @@ describeDatabases("keys of the gateway", (database) => {
         const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
         assert.strictEqual((yield* call(second, "GET", "/api/v1/agents", { token: key })).status, 200)
         assert.strictEqual((yield* call(first, "DELETE", `/api/v1/keys/${id}`, { token })).status, 204)
+        const chat = { token: key, body: { model: "echo-1", messages: HI } }
+        assert.strictEqual((yield* call(second, "POST", "/v1/chat/completions", chat)).status, 401)
         assert.strictEqual((yield* call(second, "GET", "/api/v1/agents", { token: key })).status, 401)
         const stored = yield* SqlClient.SqlClient.use((sql) => sql`SELECT * FROM gateway_keys`).pipe(
           Effect.provide(layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })),

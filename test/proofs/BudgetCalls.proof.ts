@@ -43,6 +43,7 @@ describe.skipIf(!postgresIsThere)("a key worth a hundred calls, with a thousand 
         startGateway(slot, database, provider.url, {
           MAX_CONNECTIONS_PER_CLIENT: "10000",
           UPSTREAM_CONCURRENCY: "1000",
+          MAX_CALLS_PER_TENANT: "0",
         })
       const gateways = yield* Effect.forEach(Array.from({ length: GATEWAYS }).keys(), start)
       const at = (slot: number) => gateways[slot % GATEWAYS] ?? assert.fail("no such gateway")

@@ -32,7 +32,7 @@ export const layerAuthorization = Layer.effect(
         const user = yield* isGatewayKey(Redacted.value(credential))
           ? keys.identify(credential)
           : tokens.verify(credential)
-        yield* Effect.mapError(take(`${rateClass}-per-tenant`, user.tenant, limits[rateClass]), (error) =>
+        yield* Effect.mapError(take(`${rateClass}-per-tenant`, user.tenant, limits.ofTenant[rateClass]), (error) =>
           tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one tenant.`),
         )
         const { key } = user

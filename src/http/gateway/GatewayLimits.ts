@@ -4,12 +4,16 @@ import type { KindOf } from "../shared/ClientLimits.ts"
 import type { Role } from "../../domain/access/roles.ts"
 import { NeededRole, RateClass } from "../../api/gateway/Authorization.ts"
 
-/** Request limits of one tenant and of one client at the gateway. 0 is no limit. */
+/** Request limits of one client and of one tenant at the gateway. 0 is no limit. */
 interface GatewayLimitSettings {
   /** Requests per minute, by rate class. */
   readonly read: number
   readonly write: number
   readonly execute: number
+  /** The same of one tenant. */
+  readonly ofTenant: Readonly<Record<"read" | "write" | "execute", number>>
+  /** Calls of models of one tenant at once. */
+  readonly calls: number
   /** Long polls and event streams of one tenant at once. */
   readonly waiting: number
 }

@@ -5,6 +5,7 @@ import {
   DurationText,
   FlagText,
   intText,
+  listText,
   NetworksText,
   parsed,
   PatienceText,
@@ -49,6 +50,20 @@ export const mintSettings = {
   ),
 }
 
+const tenantLimit = (variable: string) => `The same limit per minute and tenant, if it is not that of ${variable}`
+
+const MAX_WEIGHT = 1000
+
+const WeightsText = listText(
+  Schema.Struct({ tenant: Schema.String, weight: Schema.Int }),
+  (text) => {
+    const [, tenant, digits] = /^([^=]+)=(\d{1,4})$/.exec(text) ?? []
+    const weight = Number(digits)
+    return tenant !== undefined && weight >= 1 && weight <= MAX_WEIGHT ? { tenant, weight } : undefined
+  },
+  `tenants with weights from 1 to ${MAX_WEIGHT}, such as acme=3,beta=2`,
+)
+
 const ownGatewaySettings = {
   databaseUrl: setting(
     "DATABASE_URL",
@@ -74,14 +89,28 @@ const ownGatewaySettings = {
     "RATE_LIMIT_WRITE",
     RateText,
     "120",
-    "Writing requests per minute and tenant, and per minute and client; 0 is no limit",
+    "Writing requests per minute and client, and per minute and tenant; 0 is no limit",
   ),
-  rateLimitExecute: setting("RATE_LIMIT_EXECUTE", RateText, "60", "New jobs, counted in the same way"),
+  rateLimitExecute: setting(
+    "RATE_LIMIT_EXECUTE",
+    RateText,
+    "60",
+    "New jobs and calls of models, counted in the same way",
+  ),
+  rateLimitTenantRead: optionalSetting("RATE_LIMIT_TENANT_READ", RateText, tenantLimit("RATE_LIMIT_READ")),
+  rateLimitTenantWrite: optionalSetting("RATE_LIMIT_TENANT_WRITE", RateText, tenantLimit("RATE_LIMIT_WRITE")),
+  rateLimitTenantExecute: optionalSetting("RATE_LIMIT_TENANT_EXECUTE", RateText, tenantLimit("RATE_LIMIT_EXECUTE")),
   maxWaitingPerTenant: setting(
     "MAX_WAITING_PER_TENANT",
     intText(0, 1_000_000),
     "128",
     "Open long polls and event streams of one tenant; 0 is no limit",
+  ),
+  maxCallsPerTenant: setting(
+    "MAX_CALLS_PER_TENANT",
+    intText(0, 1_000_000),
+    "128",
+    "Calls of models by one tenant's clients under way in this process; 0 is no limit",
   ),
   jobWorkers: setting("JOB_WORKERS", intText(0, 10_000), "16", "Jobs that this process runs at once; 0: none"),
   jobTenantPercent: setting(
@@ -89,6 +118,12 @@ const ownGatewaySettings = {
     intText(1, 100),
     "75",
     "Percent of the workers that one tenant's jobs may take; 100 is no limit",
+  ),
+  tenantWeights: setting(
+    "TENANT_WEIGHTS",
+    WeightsText,
+    ",",
+    "Tenants whose jobs get more of the workers while others wait, such as acme=3: thrice the share of a tenant without one",
   ),
   jobRetryFor: setting(
     "JOB_RETRY_FOR",

@@ -23,8 +23,8 @@ export class JobQueue extends Context.Service<
   {
     /**
      * Claims at most `count` due jobs for this process. A tenant gets at most `workersPerTenant`, its `running` ones
-     * included. Tenants with the fewest running jobs come first, then those whose turn is next; within a tenant, the
-     * jobs that have waited longest.
+     * included. Tenants with the fewest running jobs for their weight come first, then those whose turn is next; within a
+     * tenant, the jobs that have waited longest.
      */
     readonly claim: (
       count: number,
@@ -58,7 +58,7 @@ export class JobQueue extends Context.Service<
         orElse: () => Effect.void,
       })
 
-      const nextJobs = makeNextJobs(sql, settings.workersPerTenant)
+      const nextJobs = makeNextJobs(sql, settings)
       const wake = sql.afterCommit(Effect.asVoid(latch.open))
       let lastServed = ""
 

@@ -6,6 +6,8 @@ export interface JobSettings {
   readonly workers: number
   /** The most of these jobs that may belong to one tenant. */
   readonly workersPerTenant: number
+  /** The shares of tenants in the workers, relative to others that have work; 1 unless given here. */
+  readonly weights: ReadonlyMap<string, number>
   /** How long a job without a finished step is retried before a retryable failure becomes final. */
   readonly retryFor: Duration.Duration
   /** The longest delay before the second attempt; later delays grow with the time that the job has been failing. */
@@ -37,6 +39,7 @@ export const JobSettings = Context.Reference<JobSettings>("sealgate/services/job
   defaultValue: () => ({
     workers: 16,
     workersPerTenant: 12,
+    weights: new Map(),
     retryFor: Duration.hours(1),
     retryBase: Duration.seconds(2),
     retryCap: Duration.minutes(5),

@@ -3,6 +3,7 @@ import type { SqlClient, Statement } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { givenRows } from "../storedRows.ts"
 import { databaseTime } from "../databaseTime.ts"
+import type { JobSettings } from "./JobSettings.ts"
 
 interface Choice {
   /** Most jobs to begin. */
@@ -17,14 +18,27 @@ interface Choice {
  * Returns a function that writes common table expressions ending with `due`, the ids of the jobs to begin. Each tenant is
  * found by one index lookup. The search ends after `count` tenants beside the running ones: more cannot matter.
  */
-export const makeNextJobs = (sql: SqlClient.SqlClient, workersPerTenant: number) => {
+export const makeNextJobs = (
+  sql: SqlClient.SqlClient,
+  { weights, workersPerTenant }: Pick<JobSettings, "weights" | "workersPerTenant">,
+) => {
   // A subquery, because Postgres uses no index for a comparison with a volatile function.
   const isDue = sql`status = 'queued' AND finished_at IS NULL AND due_at <= (SELECT ${databaseTime(sql)})`
   /** The next tenant with a due job, in alphabetical order, starting again after the last. */
   const tenantAfter = (tenant: Statement.Fragment) => sql`COALESCE(
     (SELECT tenant FROM jobs WHERE ${isDue} AND tenant > ${tenant} ORDER BY tenant LIMIT 1),
     (SELECT tenant FROM jobs WHERE ${isDue} AND tenant <= ${tenant} ORDER BY tenant LIMIT 1))`
-  const runningOf = givenRows(sql, { tenant: "TEXT", jobs: "BIGINT" })
+  const given = givenRows(sql, { tenant: "TEXT", jobs: "BIGINT", weight: "BIGINT" })
+  /** The tenants that differ from others: their running jobs and weights. */
+  const givenOf = (running: Choice["running"]) =>
+    given(
+      [...new Set<string>([...running.keys(), ...weights.keys()])].map((tenant) => ({
+        tenant,
+        // The ids of tenants are plain strings here.
+        jobs: running.get(tenant as TenantId) ?? 0,
+        weight: weights.get(tenant) ?? 1,
+      })),
+    )
   /** The jobs of a tenant that have waited longest. */
   const oldest = (tenant: string, count: Statement.Fragment) =>
     sql`SELECT id, due_at FROM jobs WHERE ${isDue} AND tenant = ${sql.literal(tenant)} ORDER BY due_at, id LIMIT ${count}`
@@ -44,12 +58,12 @@ export const makeNextJobs = (sql: SqlClient.SqlClient, workersPerTenant: number)
         ON jobs.id IN (SELECT id FROM (${oldest("ring.tenant", sql`${count}`)}))`,
     })
     const chosen = sql`placed AS (
-        SELECT waiting.id, waiting.tenant, turn, COALESCE(given.jobs, 0) + ROW_NUMBER()
-          OVER (PARTITION BY waiting.tenant ORDER BY due_at, id) AS place
+        SELECT waiting.id, waiting.tenant, turn, COALESCE(given.weight, 1) AS weight, COALESCE(given.jobs, 0)
+          + ROW_NUMBER() OVER (PARTITION BY waiting.tenant ORDER BY due_at, id) AS place
         FROM (${waiting} WHERE turn = 1 OR ring.tenant <> first) AS waiting
-        LEFT JOIN ${runningOf([...running].map(([tenant, jobs]) => ({ tenant, jobs })))} ON given.tenant = waiting.tenant
+        LEFT JOIN ${givenOf(running)} ON given.tenant = waiting.tenant
       ), chosen AS (
-        SELECT id, tenant FROM placed WHERE place <= ${workersPerTenant} ORDER BY place, turn LIMIT ${count}
+        SELECT id, tenant FROM placed WHERE place <= ${workersPerTenant} ORDER BY place * 1.0 / weight, turn LIMIT ${count}
       )`
     return sql.onDialectOrElse({
       // Only each tenant's share is decided without locks; jobs that others claim meanwhile are replaced by later ones.

@@ -56,6 +56,25 @@ describeDatabases("tenants with waiting jobs", (database) => {
     }),
   )
 
+  const weights = new Map<string, number>()
+  it.live("get shares by their weights, and come by turns if they have none", () =>
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const [heavy, light, other] = [yield* tenantWith(20), yield* tenantWith(20), yield* tenantWith(20)]
+      weights.set(heavy.tenant, 3)
+      assert.deepStrictEqual(shares(yield* queue.claim(10), heavy, light, other), [6, 2, 2])
+      // As its jobs end, it keeps its share.
+      const running = new Map([
+        [heavy.tenant, 5],
+        [light.tenant, 2],
+        [other.tenant, 2],
+      ])
+      assert.deepStrictEqual(shares(yield* queue.claim(1, running), heavy, light, other), [1, 0, 0])
+      const full = new Map(running).set(heavy.tenant, 9)
+      assert.deepStrictEqual(shares(yield* queue.claim(2, full), heavy, light, other), [0, 1, 1])
+    }).pipe(Effect.provide(services(database.layer, { workersPerTenant: 100, weights }))),
+  )
+
   test(
     "get no more workers than one tenant may have",
     Effect.gen(function* () {

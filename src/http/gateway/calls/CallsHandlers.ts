@@ -5,11 +5,14 @@ import { ModelNotFound } from "../../../api/gateway/CallsApi.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
 import { AccessDenied, type Identity } from "../../../domain/access/identity.ts"
 import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
+import { ConcurrencyLimits } from "../../../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import type { ApiCall } from "../../../services/routing/askApi.ts"
 import { Router } from "../../../services/routing/Router.ts"
 import type { Question } from "../../../services/sealing/apiRequest.ts"
+import { tooMany } from "../../shared/ClientLimits.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
+import { GatewayLimits } from "../GatewayLimits.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
 import { labelsIn } from "./callLabels.ts"
@@ -36,12 +39,17 @@ export const CallsHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const router = yield* Router
     const bodies = yield* HeldBodies
+    const concurrency = yield* ConcurrencyLimits
+    const { calls } = yield* GatewayLimits
     const drain = yield* Drain
     const modelsOf = yield* makeModels
     const agentCall = yield* makeAgentCall
 
     const answer = Effect.fnUntraced(function* (api: ApiName, request: Request) {
       const user = yield* CurrentUser
+      yield* Effect.mapError(concurrency.enter(`calls:${user.tenant}`, calls), (error) =>
+        tooMany(error, `At most ${error.limit} calls of models of one tenant may be under way.`),
+      )
       const work = yield* drain.inFlight("request")
       const body = yield* readBody(request)
       yield* bodies.hold(user.tenant, body.length)
