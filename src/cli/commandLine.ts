@@ -13,6 +13,7 @@ import { agentsCommand } from "./gateway/agentsCommand.ts"
 import { auditCommand } from "./gateway/auditCommand.ts"
 import { jobsCommand } from "./gateway/jobsCommand.ts"
 import { keysCommand } from "./gateway/keys/keysCommand.ts"
+import { secretsCommand } from "./gateway/secretsCommand.ts"
 import { routingCommand } from "./gateway/routingCommand.ts"
 import { statsCommand } from "./gateway/statsCommand.ts"
 import { modelsCommand } from "./modelsCommand.ts"
@@ -68,6 +69,7 @@ agents that check each other's answers.`,
         jobsCommand,
         agentsCommand,
         keysCommand,
+        secretsCommand,
         routingCommand,
         statsCommand,
         auditCommand,

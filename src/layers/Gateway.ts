@@ -15,6 +15,7 @@ import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
+import { SecretsHandlers } from "../http/gateway/SecretsHandlers.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
 import { GATEWAY_EXAMPLES } from "../http/gateway/examples.ts"
@@ -22,6 +23,7 @@ import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Audit } from "../services/access/Audit.ts"
 import { GatewayKeys } from "../services/access/GatewayKeys.ts"
+import { layerRevealSecret, Secrets } from "../services/access/Secrets.ts"
 import { TenantBudgets } from "../services/access/TenantBudgets.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
@@ -64,7 +66,7 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
 /** The services behind HTTP. Closing them requeues jobs in flight, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
   Layer.mergeAll(layerJobRunner, layerJobRetention, layerLedgerRetention(settings.ledgerRetention)).pipe(
-    Layer.provide(Modes.layer),
+    Layer.provide(Layer.provide(Modes.layer, layerRevealSecret)),
     Layer.provideMerge(Router.layer),
     Layer.provide(Layer.provide(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provideMerge(
@@ -77,7 +79,16 @@ const layerServices = (settings: GatewaySettings) =>
       ),
     ),
     Layer.provideMerge(Layer.merge(Budgets.layer, TenantBudgets.layer)),
-    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Agents.layer,
+        JobQueue.layer,
+        Ledger.layer,
+        GatewayKeys.layer,
+        Audit.layer,
+        Secrets.layer(settings.secretsKey),
+      ),
+    ),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provide(layerLiveSteps),
     Layer.provideMerge(layerDatabase(settings)),
@@ -122,6 +133,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       JobsHandlers,
       RoutingHandlers,
       KeysHandlers,
+      SecretsHandlers,
       LedgerHandlers,
       BudgetsHandlers,
       AuditHandlers,

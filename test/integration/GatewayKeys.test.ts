@@ -37,7 +37,8 @@ const HI = [{ role: "user", content: "Hi" }]
 
 /**
  * Requests, and the least role that each needs. `:agent`, `:job` and `:key` stand for ids, `:config` for the routing that is
- * in force. A status is that for roles that may ask, if it is none of success: the job did not fail, the echo embeds nothing.
+ * in force. A status is that for roles that may ask, if it is none of success: the job did not fail, the echo embeds nothing,
+ * the operator set no key for secrets.
  */
 const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: string, body?: unknown, status?: number]> =
   [
@@ -70,6 +71,9 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["manage", "GET", "/api/v1/routing/spend?by=key"],
     ["manage", "GET", "/api/v1/keys"],
     ["manage", "GET", "/api/v1/budgets?key=:key"],
+    ["manage", "GET", "/api/v1/secrets"],
+    ["manage", "PUT", "/api/v1/secrets/s", { value: "token-of-tool", origin: "https://example.com" }, 409],
+    ["manage", "DELETE", "/api/v1/secrets/s", undefined, 404],
     ["manage", "POST", "/api/v1/keys", { name: "k", roles: ["read"] }],
     ["manage", "GET", "/api/v1/keys/:key"],
     ["manage", "PATCH", "/api/v1/keys/:key", { name: "renamed" }],
@@ -97,7 +101,7 @@ const operationsOf = Effect.fnUntraced(function* (gateway: TestGateway) {
 
 /** The operation of a request above. */
 const operationOf = (method: string, path: string): string =>
-  `${method} ${(path.split("?")[0] ?? "").replace(/:(agent|job|key)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/, "{id}")}`
+  `${method} ${(path.split("?")[0] ?? "").replace(/(?<=secrets\/)s$/, "{name}").replace(/:(agent|job|key)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/, "{id}")}`
 
 /** Fails if the API has operations that are not among these. */
 const coversAll = (operations: ReadonlyArray<string>, tested: ReadonlyArray<string>) =>

@@ -8,6 +8,7 @@ import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { LedgerApi } from "./LedgerApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
+import { SecretsApi } from "./SecretsApi.ts"
 
 /** All endpoints of the agent gateway. */
 export class GatewayApi extends HttpApi.make("sealgate-gateway")
@@ -16,6 +17,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(RoutingApi)
   .add(LedgerApi)
   .add(KeysApi)
+  .add(SecretsApi)
   .add(BudgetsApi)
   .add(AuditApi)
   .add(CallsApi)

@@ -2,6 +2,7 @@
 import { AuditEntry as AuditEntrySchema } from "../../domain/access/audit.ts"
 import { BudgetReport as BudgetReportSchema } from "../../domain/access/budgets.ts"
 import { GatewayKey as GatewayKeySchema, NewKey as NewKeySchema } from "../../domain/access/keys.ts"
+import { SecretInfo as SecretInfoSchema } from "../../domain/access/secrets.ts"
 import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
 import { Job as JobSchema } from "../../domain/jobs/job.ts"
 import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
@@ -20,6 +21,7 @@ export const Job = JobSchema.annotate({ identifier: "Job" })
 export const JobSummary = JobSummarySchema.annotate({ identifier: "JobSummary" })
 export const LedgerEntry = LedgerEntrySchema.annotate({ identifier: "LedgerEntry" })
 export const ProviderHealthReport = ProviderHealthSchema.annotate({ identifier: "ProviderHealthReport" })
+export const SecretInfo = SecretInfoSchema.annotate({ identifier: "Secret" })
 export const RoutingSettings = PricedRoutingSettings.annotate({ identifier: "RoutingSettings" })
 export const SpendReport = SpendReportSchema.annotate({ identifier: "SpendReport" })
 export const RoutingStats = RoutingStatsReport.annotate({ identifier: "RoutingStats" })

@@ -30,6 +30,7 @@ import type { GatewayClientOptions } from "./GatewayClientService.ts"
 import { BudgetsClient } from "./GatewayBudgets.ts"
 import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 import { AuditClient, KeysClient } from "./GatewayKeys.ts"
+import { SecretsClient } from "./GatewaySecrets.ts"
 
 export type Agent = typeof AgentSchema.Encoded
 export type RoutingSettings = typeof PricedRoutingSettings.Encoded
@@ -166,7 +167,7 @@ class RoutingClient {
 }
 
 /**
- * Agents, jobs, keys, budgets, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
+ * Agents, jobs, keys, budgets, secrets, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
  * without an answer.
  *
  * @example
@@ -181,6 +182,7 @@ export class GatewayClient {
   readonly routing: RoutingClient
   readonly keys: KeysClient
   readonly budgets: BudgetsClient
+  readonly secrets: SecretsClient
   readonly audit: AuditClient
 
   constructor(options: GatewayClientOptions) {
@@ -190,6 +192,7 @@ export class GatewayClient {
     this.routing = new RoutingClient(connection)
     this.keys = new KeysClient(connection)
     this.budgets = new BudgetsClient(connection)
+    this.secrets = new SecretsClient(connection)
     this.audit = new AuditClient(connection)
   }
 }

@@ -14,6 +14,8 @@ export const AuditAction = Schema.Literals([
   "job.resume",
   "routing.put",
   "budgets.put",
+  "secret.put",
+  "secret.remove",
 ])
 export type AuditAction = typeof AuditAction.Type
 
@@ -25,7 +27,8 @@ export const AuditEntry = Schema.Struct({
   key_id: Schema.NullOr(Schema.String).annotate({ description: "The caller's key; `null` if it had a token." }),
   action: AuditAction.annotate({ description: "The change that was made." }),
   target: Schema.String.annotate({
-    description: "Id of the changed key, agent or job; version of the routing; tenant of the budgets.",
+    description:
+      "Id of the changed key, agent or job; version of the routing; tenant of the budgets; name of the secret.",
   }),
 })
 export type AuditEntry = typeof AuditEntry.Type

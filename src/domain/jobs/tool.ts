@@ -1,5 +1,6 @@
 /** The tools of an agent, and the trail of their calls. */
 import { Schema } from "effect"
+import { SecretName } from "../access/secrets.ts"
 
 /** Model providers accept names of this form only. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
@@ -64,6 +65,10 @@ export const ToolUrl = Schema.String.annotate({
   description: "https, or http in a network that the operator allows (TOOL_PRIVATE_NETWORKS).",
 }).check(Schema.isMaxLength(MAX_URL), Schema.makeFilter(urlMistake))
 
+const Secret = Schema.optionalKey(
+  SecretName.annotate({ description: "A secret of the tenant, which is sent as `Authorization: Bearer …`." }),
+)
+
 const TimeoutSeconds = Schema.optionalKey(
   Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS })).annotate({
     description: `Seconds for one call. Default ${DEFAULT_TOOL_TIMEOUT_SECONDS}.`,
@@ -88,6 +93,7 @@ export const HttpTool = Schema.Struct({
   idempotent: Schema.optionalKey(
     Schema.Boolean.annotate({ description: "Repeating a call has no further effect, so a failed call is repeated." }),
   ),
+  secret: Secret,
   timeout_seconds: TimeoutSeconds,
 }).annotate({ identifier: "HttpTool" })
 export type HttpTool = typeof HttpTool.Type
@@ -113,6 +119,7 @@ const MAX_SERVERS = 8
 export const McpServer = Schema.Struct({
   name: ServerName.annotate({ description: "Begins the names of its tools: `name__tool`." }),
   url: ToolUrl,
+  secret: Secret,
   timeout_seconds: TimeoutSeconds,
 }).annotate({ identifier: "McpServer" })
 export type McpServer = typeof McpServer.Type

@@ -1,4 +1,5 @@
 /** One exchange with every operation of the gateway, for its OpenAPI document. */
+import type { SecretInfo } from "../../domain/access/secrets.ts"
 import type { AuditEntry } from "../../domain/access/audit.ts"
 import type { BudgetReport } from "../../domain/access/budgets.ts"
 import type { CreateKey, GatewayKey, UpdateKey } from "../../domain/access/keys.ts"
@@ -242,6 +243,12 @@ const key = {
   created_by: "alice",
 } satisfies typeof GatewayKey.Encoded
 
+const secret = {
+  name: "github",
+  origin: "https://api.githubcopilot.com",
+  updated_at: TIME,
+} satisfies typeof SecretInfo.Encoded
+
 const auditEntry = {
   id: "01a2018b-0c12-7e55-8a3f-2b1f6f0cbd1a",
   at: TIME,
@@ -370,5 +377,12 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     body: { budgets: [{ per: "month", max_cost_micro_usd: 100_000_000 }] },
     answer: budgetReport,
   },
+  "secrets.list": { answer: { items: [secret] } },
+  "secrets.put": {
+    parameters: { name: secret.name },
+    body: { value: "ghp_example0", origin: secret.origin },
+    answer: secret,
+  },
+  "secrets.remove": { parameters: { name: secret.name } },
   "audit.list": { parameters: { limit: 20 }, answer: { items: [auditEntry] } },
 }

@@ -127,6 +127,19 @@ export const SecretText = parsed(
   "a secret of visible ASCII characters, without spaces or line breaks",
 )
 
+const SECRET_KEY = /^[A-Za-z0-9+/]{43}=$/
+
+/** Keys that encrypt secrets, 32 bytes each, the newest first. */
+export const SecretKeysText = parsed(
+  Schema.Redacted(Schema.NonEmptyArray(Schema.String)),
+  (text) => {
+    const [first, ...older] = text.split(",").map((part) => part.trim())
+    if (first === undefined || ![first, ...older].every((key) => SECRET_KEY.test(key))) return undefined
+    return Redacted.make<readonly [string, ...Array<string>]>([first, ...older])
+  },
+  "32 random bytes in base64 (openssl rand -base64 32), older keys after it, separated by commas",
+)
+
 export const literalText = <const Value extends string>(...values: ReadonlyArray<Value>) =>
   parsed(
     Schema.Literals(values),

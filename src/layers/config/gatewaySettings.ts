@@ -11,6 +11,7 @@ import {
   PatienceText,
   RateText,
   RetentionText,
+  SecretKeysText,
 } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
@@ -135,6 +136,11 @@ const ownGatewaySettings = {
     NetworksText,
     ",",
     "Networks that agents' tools may reach beside public addresses, such as 10.1.0.0/16",
+  ),
+  secretsKey: optionalSetting(
+    "SECRETS_KEY",
+    SecretKeysText,
+    "Encrypts tools' secrets: 32 random bytes in base64 (openssl rand -base64 32). To rotate, put the new one before the old, after a comma",
   ),
   jobRetention: setting("JOB_RETENTION", DurationText, "30d", "How long ended jobs are kept"),
   ledgerRetention: setting(

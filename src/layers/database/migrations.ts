@@ -15,6 +15,7 @@ import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { ledgerSpend } from "./migrations/ledgerSpend.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
+import { secrets } from "./migrations/secrets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
 import { stepTools } from "./migrations/stepTools.ts"
 
@@ -46,6 +47,7 @@ const STEPS = [
   ["tenant_budgets", tenantBudgets],
   ["step_tools", stepTools],
   ["ledger_spend", ledgerSpend],
+  ["secrets", secrets],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

@@ -20,7 +20,8 @@ export const boundedText = (text: string): string => {
   return whole.toWellFormed()
 }
 
-const CUT = `(cut: the output is longer than ${MAX_OUTPUT_BYTES} bytes)`
+/** Ends an output that was cut. */
+export const CUT = `(cut: the output is longer than ${MAX_OUTPUT_BYTES} bytes)`
 
 const TEXTUAL =
   /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml)\b|application\/(javascript|x-www-form-urlencoded)\b)/i

@@ -7,17 +7,24 @@ import { type Listing, type ListingFailed, makeMcpTools } from "./mcpTools.ts"
 import { repeated } from "./repeated.ts"
 import { ToolNetwork } from "./ToolNetwork.ts"
 import { failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
+import { type Bearer, withoutSecret } from "./withoutSecret.ts"
 
 interface ToolsService {
   /**
    * Calls an HTTP tool. `key` is sent as `Idempotency-Key`, and is the same whenever the call is repeated. A read-only or
-   * idempotent tool is called up to three times if a repetition may help.
+   * idempotent tool is called up to three times if a repetition may help. `bearer` is removed from the output.
    */
-  readonly call: (tool: HttpTool, input: ToolInput, key: string) => Effect.Effect<ToolOutput>
+  readonly call: (tool: HttpTool, input: ToolInput, key: string, bearer?: Bearer) => Effect.Effect<ToolOutput>
   /** Lists the tools of an MCP server. */
-  readonly list: (server: McpServer) => Effect.Effect<Listing, ListingFailed>
+  readonly list: (server: McpServer, bearer?: Bearer) => Effect.Effect<Listing, ListingFailed>
   /** Calls a tool of an MCP server under the same rules; `key` is in `_meta` too. */
-  readonly callListed: (server: McpServer, tool: ListedTool, input: ToolInput, key: string) => Effect.Effect<ToolOutput>
+  readonly callListed: (
+    server: McpServer,
+    tool: ListedTool,
+    input: ToolInput,
+    key: string,
+    bearer?: Bearer,
+  ) => Effect.Effect<ToolOutput>
 }
 
 const NONE = Effect.succeed(failedOutput("No tool can be reached here."))
@@ -39,10 +46,16 @@ export const layerTools: Layer.Layer<never, never, ToolNetwork> = Layer.effect(
     const http = makeHttpAttempt(network)
     const mcp = makeMcpTools(network)
     const called = spanned("Tools.call")
+    const clean = <A, E>(bearer: Bearer, effect: Effect.Effect<A, E>) =>
+      Effect.mapBoth(effect, {
+        onSuccess: (value) => withoutSecret(bearer, value),
+        onFailure: (error) => withoutSecret(bearer, error),
+      })
     return {
-      call: (tool, input, key) => called(repeated(tool, http(tool, input, key))),
-      list: (server) => spanned("Tools.list")(mcp.list(server)),
-      callListed: (server, tool, input, key) => called(repeated(tool, mcp.attempt(server, tool, input, key))),
+      call: (tool, input, key, bearer) => clean(bearer, called(repeated(tool, http(tool, input, key, bearer)))),
+      list: (server, bearer) => clean(bearer, spanned("Tools.list")(mcp.list(server, bearer))),
+      callListed: (server, tool, input, key, bearer) =>
+        clean(bearer, called(repeated(tool, mcp.attempt(server, tool, { input, key, bearer })))),
     } satisfies ToolsService
   }),
 )

@@ -5,13 +5,14 @@ import { DEFAULT_TOOL_TIMEOUT_SECONDS, type HttpTool } from "../../domain/jobs/t
 import { isRetryable } from "../../domain/problems/problem.ts"
 import { type Attempt, broken, late } from "./repeated.ts"
 import { outputOf, type ToolInput } from "./ToolOutput.ts"
+import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 
 /** Returns a function that makes one attempt at a call. */
 export const makeHttpAttempt = (network: HttpClient.HttpClient) => {
   const client = HttpClient.withScope(network)
-  return (tool: HttpTool, input: ToolInput, key: string): Effect.Effect<Attempt> => {
+  return (tool: HttpTool, input: ToolInput, key: string, bearer: Bearer): Effect.Effect<Attempt> => {
     const seconds = tool.timeout_seconds ?? DEFAULT_TOOL_TIMEOUT_SECONDS
-    return client.execute(requestOf(tool, input, key)).pipe(
+    return client.execute(requestOf(tool, input, key, bearer)).pipe(
       Effect.flatMap((response) =>
         Effect.map(outputOf(response), (output) => ({ output, again: isRetryable(response.status) })),
       ),
@@ -27,9 +28,19 @@ export const makeHttpAttempt = (network: HttpClient.HttpClient) => {
 
 const WITH_QUERY: ReadonlySet<string> = new Set(["GET", "DELETE"])
 
-const requestOf = (tool: HttpTool, input: ToolInput, key: string): HttpClientRequest.HttpClientRequest => {
+const requestOf = (
+  tool: HttpTool,
+  input: ToolInput,
+  key: string,
+  bearer: Bearer,
+): HttpClientRequest.HttpClientRequest => {
   const method = tool.method ?? "POST"
-  const headers = { "idempotency-key": key, accept: "application/json, text/*", "user-agent": "sealgate" }
+  const headers = {
+    "idempotency-key": key,
+    accept: "application/json, text/*",
+    "user-agent": "sealgate",
+    ...authorizationOf(bearer),
+  }
   const request = HttpClientRequest.make(method)(urlOf(tool, WITH_QUERY.has(method) ? input : {}), { headers })
   return WITH_QUERY.has(method)
     ? request

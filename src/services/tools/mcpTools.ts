@@ -12,6 +12,7 @@ import {
 import { isRetryable } from "../../domain/problems/problem.ts"
 import { type Attempt, broken, isRefused, late, REFUSED } from "./repeated.ts"
 import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
+import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 
 /** Longer messages of a server end the session. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
@@ -27,6 +28,12 @@ export interface Listing {
   readonly leftOut: ReadonlyArray<string>
 }
 
+interface Sent {
+  readonly input: ToolInput
+  readonly key: string
+  readonly bearer: Bearer
+}
+
 /** Why a server did not list its tools. */
 export interface ListingFailed {
   readonly why: string
@@ -39,6 +46,7 @@ export const makeMcpTools = (network: HttpClient.HttpClient) => {
   /** Opens a session. With a `key`, every request of it has the key in a header, and a tool call in `_meta` too. */
   const connect = Effect.fnUntraced(function* (
     server: McpServer,
+    bearer: Bearer,
     key?: string,
   ): Effect.fn.Return<McpClient.McpClient, McpClientError.McpClientError, Scope.Scope> {
     // Most gateways call no MCP server, and the library takes long to load.
@@ -48,7 +56,7 @@ export const makeMcpTools = (network: HttpClient.HttpClient) => {
         url: server.url,
         protocol: McpProtocol.v2025_11_25,
         maxMessageBytes: MAX_MESSAGE_BYTES,
-        ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
+        headers: { ...authorizationOf(bearer), ...(key !== undefined && { "idempotency-key": key }) },
       }),
       HttpClient.HttpClient,
       network,
@@ -62,8 +70,8 @@ export const makeMcpTools = (network: HttpClient.HttpClient) => {
     )
   })
 
-  const list = (server: McpServer): Effect.Effect<Listing, ListingFailed> =>
-    Effect.flatMap(connect(server), (client) => client.listTools()).pipe(
+  const list = (server: McpServer, bearer: Bearer): Effect.Effect<Listing, ListingFailed> =>
+    Effect.flatMap(connect(server, bearer), (client) => client.listTools()).pipe(
       Effect.scoped,
       Effect.map((tools) => listingOf(server, tools)),
       Effect.mapError(listingFailed),
@@ -73,8 +81,10 @@ export const makeMcpTools = (network: HttpClient.HttpClient) => {
       }),
     )
 
-  const attempt = (server: McpServer, tool: ListedTool, input: ToolInput, key: string): Effect.Effect<Attempt> =>
-    Effect.flatMap(connect(server, key), (client) => client.callTool({ tool: remoteOf(tool), arguments: input })).pipe(
+  const attempt = (server: McpServer, tool: ListedTool, { bearer, input, key }: Sent): Effect.Effect<Attempt> =>
+    Effect.flatMap(connect(server, bearer, key), (client) =>
+      client.callTool({ tool: remoteOf(tool), arguments: input }),
+    ).pipe(
       Effect.scoped,
       Effect.map((result): Attempt => ({ output: outputOf(result), again: false })),
       Effect.catch((error) => Effect.succeed(failed(tool, error))),

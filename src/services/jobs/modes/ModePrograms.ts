@@ -1,5 +1,6 @@
 /** The programs of jobs, by mode, over the router and the ledger. */
 import { Clock, Effect, Layer } from "effect"
+import { RevealSecret } from "../../access/Secrets.ts"
 import { Ledger } from "../../routing/Ledger.ts"
 import { Tools } from "../../tools/Tools.ts"
 import { Router } from "../../routing/Router.ts"
@@ -22,13 +23,14 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
     const router = yield* Router
     const ledger = yield* Ledger
     const tools = yield* Tools
+    const reveal = yield* RevealSecret
     const live = yield* LiveSteps
     return JobProgram.of({
       run: (context) =>
         programs[context.mode].run(
           context,
           makeAsking(context, { router, ledger, live }),
-          makeToolUse(context, tools, live),
+          makeToolUse(context, { tools, live, reveal }),
         ),
     })
   }),

@@ -25,6 +25,8 @@ const WORDS = {
   "job.remove": "deleted the job",
   "job.resume": "resumed the job",
   "budgets.put": "changed the budgets of the tenant",
+  "secret.put": "set the secret",
+  "secret.remove": "removed the secret",
   "routing.put": "changed the routing to version",
 } as const satisfies Record<AuditAction, string>
 

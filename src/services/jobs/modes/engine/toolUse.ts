@@ -4,7 +4,10 @@ import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
 import { ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
+import type { StorageUnavailable } from "../../../../domain/operations/storage.ts"
+import type { Reveal, SecretWithheld } from "../../../access/Secrets.ts"
 import { failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
+import type { Bearer } from "../../../tools/withoutSecret.ts"
 import type { Tools } from "../../../tools/Tools.ts"
 import type { LiveSteps } from "../../LiveSteps.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
@@ -20,14 +23,29 @@ export interface ToolUse {
 
 type Run = (input: ToolInput, key: string) => Effect.Effect<ToolOutput>
 
-export const makeToolUse = (context: JobContext, tools: Tools, live: LiveSteps): ToolUse => {
+/** A tool or server that may need a secret. */
+type Called = Pick<McpServer, "secret" | "url">
+
+interface Services {
+  readonly tools: Tools
+  readonly live: LiveSteps
+  readonly reveal: Reveal
+}
+
+export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): ToolUse => {
   const { mcp_servers = [], tools: ofAgent = [] } = context.agent
-  const known = new Map<string, Run>(ofAgent.map((tool) => [tool.name, (input, key) => tools.call(tool, input, key)]))
+  const { bearerOf, withBearer } = makeBearers(context, reveal)
+  const known = new Map<string, Run>()
+  for (const tool of ofAgent) {
+    known.set(tool.name, (input, key) => withBearer(tool, (bearer) => tools.call(tool, input, key, bearer)))
+  }
   /** The same in every run of the job, so a call that was in flight at a crash is repeated under the same key. */
   const keyOf = (step: Step) => `${context.jobId}/${stepName(step)}`
 
   const listed = (server: McpServer, index: number) => {
-    const found = tools.list(server).pipe(
+    const found = bearerOf(server).pipe(
+      Effect.mapError((error) => ({ why: withheld(error), retryable: error._tag === "StorageUnavailable" })),
+      Effect.flatMap((bearer) => tools.list(server, bearer)),
       Effect.mapError(({ retryable, why }) => toolsUnavailable(server.name, why, retryable)),
       Effect.map((listing) => {
         const free = listing.tools.filter(({ name }) => !known.has(name))
@@ -46,7 +64,9 @@ export const makeToolUse = (context: JobContext, tools: Tools, live: LiveSteps):
     const all = ofAgent.map(definitionOf)
     for (const [index, server] of mcp_servers.entries()) {
       for (const tool of yield* listed(server, index)) {
-        known.set(tool.name, (input, key) => tools.callListed(server, tool, input, key))
+        known.set(tool.name, (input, key) =>
+          withBearer(server, (bearer) => tools.callListed(server, tool, input, key, bearer)),
+        )
         all.push(definitionOf(tool))
       }
     }
@@ -91,6 +111,24 @@ export const makeToolUse = (context: JobContext, tools: Tools, live: LiveSteps):
     },
   }
 }
+
+/** Returns what finds the secret that a tool or server needs. */
+const makeBearers = ({ tenant }: JobContext, reveal: Reveal) => {
+  const bearerOf = ({ secret, url }: Called): Effect.Effect<Bearer, SecretWithheld | StorageUnavailable> =>
+    secret === undefined ? Effect.succeed(undefined) : reveal(tenant, secret, url)
+  return {
+    bearerOf,
+    /** Makes a call with its secret. If that may not be sent, the call is not made. */
+    withBearer: (to: Called, call: (bearer: Bearer) => Effect.Effect<ToolOutput>) =>
+      Effect.matchEffect(bearerOf(to), {
+        onSuccess: call,
+        onFailure: (error) => Effect.succeed(failedOutput(`The tool was not called. ${withheld(error)}`)),
+      }),
+  }
+}
+
+const withheld = (error: SecretWithheld | StorageUnavailable): string =>
+  error._tag === "SecretWithheld" ? error.why : "Its secret could not be read, because the database is away."
 
 const definitionOf = ({
   description,

@@ -1,0 +1,109 @@
+import { text } from "node:stream/consumers"
+import { Console, Effect, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { SecretName } from "../../domain/access/secrets.ts"
+import { unusable } from "../CommandFailed.ts"
+import { withHelp } from "../help/Guide.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { table } from "../table.ts"
+import { json } from "./listFlags.ts"
+import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+
+const name = Argument.String("name").pipe(
+  Argument.withDescription("Name of the secret, as tools name it"),
+  Argument.withSchema(SecretName),
+)
+
+const setCommand = Command.make(
+  "set",
+  {
+    name,
+    origin: Flag.String("origin").pipe(
+      Flag.withDescription("The only origin that gets it, such as https://api.example.com"),
+      Flag.withSchema(Schema.NonEmptyString),
+    ),
+    gateway: gatewayFlag,
+    json,
+  },
+  Effect.fn(function* (input) {
+    const value = process.stdin.isTTY ? "" : (yield* Effect.promise(() => text(process.stdin))).trim()
+    if (value === "") {
+      return yield* unusable(
+        "Pipe the secret to standard input: an argument would show it to every user of the machine.",
+      )
+    }
+    const gateway = yield* connect(input.gateway)
+    const made = yield* ask((signal) => gateway.secrets.put(input.name, { value, origin: input.origin }, { signal }))
+    yield* Console.log(
+      input.json ? printableJson(made) : `Set ${printableLine(made.name)} for ${printableLine(made.origin)}.`,
+    )
+  }),
+).pipe(
+  withHelp({
+    summary: "Set a secret",
+    description: `Reads a bearer token from standard input and stores it encrypted on a gateway, for one origin. Tools and MCP servers of agents
+name it as their secret. Nobody can read it again.`,
+    examples: [
+      [
+        "sealgate secrets set github --origin https://api.githubcopilot.com < token.txt",
+        "Or pipe it from a password manager",
+      ],
+      ["sealgate secrets set github --origin https://example.com --json < token.txt", "For programs"],
+    ],
+    environment: ENVIRONMENT,
+    exits: { ...EXITS, 0: "the secret is set" },
+    next: '`"secret": "github"` in a tool or MCP server of an agent sends it.',
+  }),
+)
+
+const removeCommand = Command.make(
+  "remove",
+  { name, gateway: gatewayFlag, json },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    yield* ask((signal) => gateway.secrets.remove(input.name, { signal }))
+    yield* Console.log(input.json ? printableJson({ name: input.name }) : `Removed ${printableLine(input.name)}.`)
+  }),
+).pipe(
+  withHelp({
+    summary: "Remove a secret",
+    description: "Removes a secret. Tools that name it are called no more.",
+    examples: [
+      ["sealgate secrets remove github", "From the next call on"],
+      ["sealgate secrets remove github --json", "For programs: the name"],
+    ],
+    environment: ENVIRONMENT,
+    exits: { ...EXITS, 0: "the secret is removed" },
+  }),
+)
+
+export const secretsCommand = Command.make(
+  "secrets",
+  { gateway: gatewayFlag, json },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const items = yield* ask((signal) => gateway.secrets.list({ signal }))
+    if (input.json) return yield* Console.log(printableJson(items))
+    if (items.length === 0) return yield* Console.log("No secrets yet: `sealgate secrets set NAME` sets one.")
+    yield* Console.log(
+      table([["NAME", "ORIGIN", "SET"], ...items.map(({ name, origin, updated_at }) => [name, origin, updated_at])]),
+    )
+  }),
+).pipe(
+  withHelp({
+    summary: "List, set and remove secrets of agents' tools",
+    description: `Lists the secrets of your tenant on a gateway, without their values. A secret is a bearer token that tools send to one
+origin. Your token needs the role manage.`,
+    examples: [
+      ["sealgate secrets", "Names and origins"],
+      [
+        "sealgate secrets set github --origin https://api.githubcopilot.com < token.txt",
+        "From a file or a password manager",
+      ],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate audit` shows who set and removed secrets.",
+  }),
+  Command.withSubcommands([setCommand, removeCommand]),
+)

@@ -1,0 +1,35 @@
+/** Secrets of tools, as the gateway's client sees them. */
+import { Redacted, Schema } from "effect"
+import { SecretInfo } from "../../domain/access/secrets.ts"
+import { type CallOptions, type Connection, run } from "./gatewayCalls.ts"
+
+/** A secret, without its value. */
+export type Secret = typeof SecretInfo.Encoded
+
+const encode = Schema.encodeSync(SecretInfo)
+
+export class SecretsClient {
+  private readonly connection: Connection
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  /** By name. */
+  async list(options?: CallOptions): Promise<ReadonlyArray<Secret>> {
+    return (await run(this.connection.repeatable.secrets.list({}), options)).items.map((item) => encode(item))
+  }
+
+  /** Sets a bearer token that tools may send to `origin`. */
+  async put(
+    name: string,
+    { origin, value }: { readonly value: string; readonly origin: string },
+    options?: CallOptions,
+  ): Promise<Secret> {
+    const payload = { value: Redacted.make(value), origin }
+    return encode(await run(this.connection.api.secrets.put({ params: { name }, payload }), options))
+  }
+
+  async remove(name: string, options?: CallOptions): Promise<void> {
+    await run(this.connection.api.secrets.remove({ params: { name } }), options)
+  }
+}
