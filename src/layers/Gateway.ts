@@ -13,6 +13,7 @@ import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
+import { WebhooksHandlers } from "../http/gateway/WebhooksHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
@@ -42,6 +43,8 @@ import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
 import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
 import { layerTools } from "../services/tools/Tools.ts"
+import { layerWebhookDelivery } from "../services/webhooks/layerWebhookDelivery.ts"
+import { Webhooks } from "../services/webhooks/Webhooks.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
@@ -62,10 +65,15 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
 
 /** The services behind HTTP. Closing them requeues jobs in flight, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
-  Layer.mergeAll(layerJobRunner, layerJobRetention, layerLedgerRetention(settings.ledgerRetention)).pipe(
+  Layer.mergeAll(
+    layerJobRunner,
+    layerJobRetention,
+    layerWebhookDelivery,
+    layerLedgerRetention(settings.ledgerRetention),
+  ).pipe(
     Layer.provide(Modes.layer),
     Layer.provideMerge(Router.layer),
-    Layer.provide(Layer.provide(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
+    Layer.provide(Layer.provideMerge(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),
@@ -75,7 +83,9 @@ const layerServices = (settings: GatewaySettings) =>
       ),
     ),
     Layer.provideMerge(Layer.merge(Budgets.layer, TenantBudgets.layer)),
-    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer, Webhooks.layer),
+    ),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provide(layerStepsBegun),
     Layer.provideMerge(layerDatabase(settings)),
@@ -116,6 +126,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       LedgerHandlers,
       BudgetsHandlers,
       AuditHandlers,
+      WebhooksHandlers,
       Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
       layerSystem(GatewayApi),
     ]),

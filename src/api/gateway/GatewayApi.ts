@@ -8,6 +8,7 @@ import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { LedgerApi } from "./LedgerApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
+import { WebhooksApi } from "./WebhooksApi.ts"
 
 /** All endpoints of the agent gateway. */
 export class GatewayApi extends HttpApi.make("sealgate-gateway")
@@ -17,6 +18,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(LedgerApi)
   .add(KeysApi)
   .add(BudgetsApi)
+  .add(WebhooksApi)
   .add(AuditApi)
   .add(CallsApi)
   .add(SystemApi)

@@ -14,6 +14,7 @@ export const AuditAction = Schema.Literals([
   "job.resume",
   "routing.put",
   "budgets.put",
+  "webhooks.secret",
 ])
 export type AuditAction = typeof AuditAction.Type
 
@@ -25,7 +26,8 @@ export const AuditEntry = Schema.Struct({
   key_id: Schema.NullOr(Schema.String).annotate({ description: "The caller's key; `null` if it had a token." }),
   action: AuditAction.annotate({ description: "The change that was made." }),
   target: Schema.String.annotate({
-    description: "Id of the changed key, agent or job; version of the routing; tenant of the budgets.",
+    description:
+      "Id of the changed key, agent or job; version of the routing; tenant of the budgets or of the webhooks.",
   }),
 })
 export type AuditEntry = typeof AuditEntry.Type

@@ -8,6 +8,7 @@ import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { Step } from "./step.ts"
 import { ToolUse } from "./tool.ts"
+import { WebhookUrl } from "./webhook.ts"
 
 /** UUIDv7, so ids sort by creation. */
 export const JobId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("JobId"))
@@ -47,6 +48,7 @@ const execute = {
   mode: Schema.optionalKey(ModeName),
   options: Schema.optionalKey(JobOptions),
   metadata: Schema.optionalKey(Metadata),
+  webhook_url: Schema.optionalKey(WebhookUrl),
 }
 
 /** Body of an execution: either `task` or `messages`. */

@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect, Schema, Stream } from "effect"
 import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
-import { Job, type JobEvent, JobNotFound, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
@@ -10,6 +10,7 @@ import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
+import { makeJobUser } from "./jobUser.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** Makes the server send the headers at once, so callers know that they are connected. */
@@ -37,13 +38,7 @@ export const JobsHandlers = layerHandlers(
     const jobs = yield* Jobs
     const audit = yield* Audit
 
-    /** The caller, if its key permits the job's agent: other jobs are answered like missing ones. */
-    const userOf = Effect.fnUntraced(function* (id: string) {
-      const user = yield* CurrentUser
-      if (user.key?.agents === undefined) return user
-      const { agent_id } = yield* jobs.get(user.tenant, id)
-      return permitsAgent(user, agent_id) ? user : yield* new JobNotFound()
-    })
+    const userOf = makeJobUser(jobs)
 
     const drain = yield* Drain
     const concurrency = yield* ConcurrencyLimits

@@ -309,6 +309,22 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
   "jobs.events": { parameters: jobId, stream: { id: "1", event: "step", data: JSON.stringify(step) } },
   "jobs.receipts": { parameters: jobId, answer: { items: [receipt] } },
   "jobs.cancel": { parameters: jobId, answer: { ...queued, status: "cancelled", finished_at: LATER } },
+  "webhooks.deliveries": {
+    parameters: jobId,
+    answer: {
+      items: [
+        {
+          id: `${JOB_ID}_4`,
+          event: "job.ended",
+          url: "https://example.com/hook",
+          status: "delivered",
+          attempts: 1,
+          created_at: LATER,
+        },
+      ],
+    },
+  },
+  "webhooks.replaceSecret": { answer: { secret: "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfGihi4ZQg=" } },
   "jobs.resume": { parameters: jobId, answer: { ...queued, attempt: 2 } },
   "jobs.remove": { parameters: jobId },
   "routing.stats": { parameters: { interval: "hour" }, answer: stats },

@@ -16,6 +16,7 @@ import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
 import { stepTools } from "./migrations/stepTools.ts"
+import { webhooks } from "./migrations/webhooks.ts"
 
 /** A version with a different schema made the database. */
 export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
@@ -44,6 +45,7 @@ const STEPS = [
   ["budgets", budgets],
   ["tenant_budgets", tenantBudgets],
   ["step_tools", stepTools],
+  ["webhooks", webhooks],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

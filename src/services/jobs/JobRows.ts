@@ -77,6 +77,7 @@ const WorkRow = Schema.Struct({
   metadata: storedJson(Metadata),
   key_id: Schema.NullOr(Schema.String),
   key_budgets: Schema.NullOr(storedJson(Budgets)),
+  webhook: Schema.NullOr(Schema.String),
   /** The targets that the key of its caller permits. */
   key_models: Schema.NullOr(storedJson(TargetFilter)),
   traceparent: Schema.String,
@@ -110,6 +111,8 @@ export type NewJob = Pick<
 > & {
   /** The key that the job was enqueued with. */
   readonly key: KeyLimits | undefined
+  /** Where its events are announced. */
+  readonly webhook: string | undefined
 }
 
 /** A new job's own columns, except its agent. */
@@ -127,6 +130,7 @@ export const newJobColumns = (job: NewJob) => ({
   key_id: job.key?.id ?? null,
   key_models: job.key?.models === undefined ? null : JSON.stringify(job.key.models),
   key_budgets: job.key?.budgets === undefined ? null : JSON.stringify(job.key.budgets),
+  webhook: job.webhook ?? null,
   created_at: job.created_at.epochMilliseconds,
   expires_at: job.expires_at.epochMilliseconds,
 })
@@ -147,6 +151,7 @@ export const NEW_JOB_COLUMNS = {
   key_id: "TEXT",
   key_models: "TEXT",
   key_budgets: "TEXT",
+  webhook: "TEXT",
   created_at: "BIGINT",
   expires_at: "BIGINT",
 } as const

@@ -9,6 +9,7 @@ import type { Problem } from "../../domain/problems/problem.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { JobResult } from "../../domain/jobs/modes.ts"
 import { makeBatched } from "../batched.ts"
+import { makeOutbox } from "../webhooks/outbox.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
 import { databaseTime } from "../databaseTime.ts"
@@ -123,13 +124,29 @@ const makeEnd = Effect.gen(function* () {
     finished_at: "BIGINT",
     expires_at: "BIGINT",
   })
-  const writeEndings = yield* makeBatched<Parameters<typeof endings>[0][number], boolean>({
-    keyOf: ({ job_id }) => job_id,
-    run: Effect.fnUntraced(function* (rows) {
-      const written = yield* sql<{ id: JobId }>`UPDATE jobs SET status = given.status, result = given.result,
+  const outbox = makeOutbox(sql)
+  type Row = Parameters<typeof endings>[0][number]
+  const writeRows = (rows: ReadonlyArray<Row>) => sql<{
+    id: JobId
+  }>`UPDATE jobs SET status = given.status, result = given.result,
           problem = given.problem, lease = NULL, ran_ms = given.ran_ms, finished_at = given.finished_at,
           expires_at = given.expires_at
         FROM ${endings(rows)} WHERE ${sql.literal(HELD_BY_GIVEN)} RETURNING jobs.id`
+  const writeAnnounced = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
+    const written = yield* writeRows(rows)
+    if (written.length > 0)
+      yield* outbox(
+        "job.ended",
+        written.map(({ id }) => id),
+        yield* Clock.currentTimeMillis,
+      )
+    return written
+  }, sql.withTransaction)
+  const writeEndings = yield* makeBatched<{ readonly row: Row; readonly isAnnounced: boolean }, boolean>({
+    keyOf: ({ row }) => row.job_id,
+    run: Effect.fnUntraced(function* (items) {
+      const rows = items.map(({ row }) => row)
+      const written = yield* items.some(({ isAnnounced }) => isAnnounced) ? writeAnnounced(rows) : writeRows(rows)
       const ids = new Set(written.map(({ id }) => id))
       yield* Effect.forEach(ids, (id) => signals.publish(ended(id)), { discard: true })
       return rows.map(({ job_id }) => ids.has(job_id as JobId))
@@ -139,7 +156,7 @@ const makeEnd = Effect.gen(function* () {
   return Effect.fnUntraced(function* (lease: Lease, ending: Ending) {
     const { job, token } = lease
     const now = yield* Clock.currentTimeMillis
-    const isEnded = yield* writeEndings({
+    const row: Row = {
       job_id: job.id,
       lease: token,
       status: ending.status,
@@ -148,7 +165,8 @@ const makeEnd = Effect.gen(function* () {
       ran_ms: yield* ranMs(lease),
       finished_at: now,
       expires_at: now + Duration.toMillis(retention),
-    })
+    }
+    const isEnded = yield* writeEndings({ row, isAnnounced: job.webhook !== null })
     if (isEnded) yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
     return isEnded
   })

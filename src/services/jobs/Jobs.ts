@@ -11,6 +11,7 @@ import {
   type IdempotencyMismatch,
   type Job,
   type JobEvent,
+  type JobId,
   JobNotFound,
   JobNotResumable,
   type JobReceipt,
@@ -22,6 +23,7 @@ import { Ledger } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { spanned } from "../spans.ts"
 import { unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { makeOutbox } from "../webhooks/outbox.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
@@ -101,6 +103,16 @@ export class Jobs extends Context.Service<
       const queue = yield* JobQueue
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
+      const outbox = makeOutbox(sql)
+
+      const endCancelled = Effect.fnUntraced(function* (job: JobId, now: number) {
+        const rows = yield* sql`
+          UPDATE jobs SET status = 'cancelled', lease = NULL, finished_at = ${now},
+            expires_at = ${now + Duration.toMillis(retention)}
+          WHERE id = ${job} AND finished_at IS NULL RETURNING id`
+        if (rows.length > 0) yield* outbox("job.ended", [job], now)
+        return rows.length > 0
+      }, sql.withTransaction)
 
       return Jobs.of({
         enqueue: yield* makeEnqueue(reads),
@@ -117,11 +129,7 @@ export class Jobs extends Context.Service<
         cancel: Effect.fn("Jobs.cancel")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)
           const now = yield* Clock.currentTimeMillis
-          const rows = yield* sql`
-              UPDATE jobs SET status = 'cancelled', lease = NULL, finished_at = ${now},
-                expires_at = ${now + Duration.toMillis(retention)}
-              WHERE id = ${job} AND finished_at IS NULL RETURNING id`
-          if (rows.length > 0) {
+          if (yield* endCancelled(job, now)) {
             yield* signals.publish(stopped(job))
             yield* signals.publish(ended(job))
             yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
@@ -156,22 +164,25 @@ export class Jobs extends Context.Service<
           yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
         }, unavailable),
 
-        queueState: Effect.gen(function* () {
-          // A job that waits for a retry, or for the renewal of a budget, is no sign of too few workers.
-          const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
-            SELECT status, COUNT(*) AS jobs, MIN(
-                CASE WHEN failing_since IS NULL AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest
-            FROM jobs WHERE finished_at IS NULL GROUP BY status`
-          const now = yield* Clock.currentTimeMillis
-          const queued = rows.find((row) => row.status === "queued")
-          const running = rows.find((row) => row.status === "running")
-          return {
-            queued: queued?.jobs ?? 0,
-            running: running?.jobs ?? 0,
-            oldestQueuedMs: Math.max(0, now - (queued?.oldest ?? now)),
-          }
-        }).pipe(unavailable),
+        queueState: queueStateOf(sql),
       })
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
+
+const queueStateOf = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    // A job that waits for a retry, or for the renewal of a budget, is no sign of too few workers.
+    const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
+            SELECT status, COUNT(*) AS jobs, MIN(
+                CASE WHEN failing_since IS NULL AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest
+            FROM jobs WHERE finished_at IS NULL GROUP BY status`
+    const now = yield* Clock.currentTimeMillis
+    const queued = rows.find((row) => row.status === "queued")
+    const running = rows.find((row) => row.status === "running")
+    return {
+      queued: queued?.jobs ?? 0,
+      running: running?.jobs ?? 0,
+      oldestQueuedMs: Math.max(0, now - (queued?.oldest ?? now)),
+    }
+  }).pipe(unavailable)
