@@ -8,21 +8,25 @@ export const WebhookUrl = ToolUrl.annotate({
     "Gets a signed notice when a job ends. https, or http in a network that the operator allows (TOOL_PRIVATE_NETWORKS).",
 })
 
-export const WebhookEvent = Schema.Literals(["job.ended"])
+export const WebhookEvent = Schema.Literal("job.ended").annotate({ description: "What happened to the job." })
 export type WebhookEvent = typeof WebhookEvent.Type
 
 /** A notice, and what became of it. */
 export const WebhookDelivery = Schema.Struct({
   id: Schema.String.annotate({ description: "The `webhook-id`, the same in every attempt." }),
   event: WebhookEvent,
-  url: Schema.String,
+  url: Schema.String.annotate({ description: "Where it is sent." }),
   status: Schema.Literals(["pending", "delivered", "failed"]).annotate({
     description: "`failed`: refused for good, or not accepted within a day.",
   }),
-  attempts: Schema.Int,
+  attempts: Schema.Int.annotate({ description: "Attempts so far." }),
   last_failure: Schema.optionalKey(Schema.String.annotate({ description: "Why the last attempt failed." })),
-  created_at: Schema.DateTimeUtcFromString,
-  next_attempt_at: Schema.optionalKey(Schema.DateTimeUtcFromString),
+  created_at: Schema.DateTimeUtcFromString.annotate({ description: "When it happened." }),
+  next_attempt_at: Schema.optionalKey(
+    Schema.String.annotate({ description: "Absent once it is no longer pending." }).pipe(
+      Schema.decodeTo(Schema.DateTimeUtcFromString),
+    ),
+  ),
 }).annotate({ identifier: "WebhookDelivery" })
 export type WebhookDelivery = typeof WebhookDelivery.Type
 

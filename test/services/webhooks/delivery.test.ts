@@ -1,6 +1,6 @@
 /** Webhooks of jobs while their receiver is away, slow, or gone, with a clock that is set forward. */
 import { assert, it } from "@effect/vitest"
-import { Clock, DateTime, Duration, Effect, Layer, type Scope } from "effect"
+import { Clock, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { IpNetwork } from "effect/net"
 import { SqlClient } from "effect/sql"
 import type { TenantId } from "../../../src/domain/jobs/agent.ts"
@@ -43,14 +43,20 @@ type Forward = Effect.Success<typeof settableClock>["set"]
 
 /** Sets the clock to the next attempt, and waits until its outcome is stored. */
 const nextAttempt = Effect.fnUntraced(function* (set: Forward, tenant: TenantId, id: string) {
-  const before = yield* deliveryOf(tenant, id)
   const sql = yield* SqlClient.SqlClient
+  const settled = Effect.repeat(sql`SELECT id FROM webhook_deliveries WHERE leased_until > 0`, {
+    while: (leased) => leased.length > 0,
+    schedule: Schedule.spaced("5 millis"),
+  })
+  yield* settled
+  const before = yield* deliveryOf(tenant, id)
+  if (before.status !== "pending") return before
   const now = yield* DateTime.now
   set.forward += Math.max(0, (before.next_attempt_at ?? now).epochMilliseconds - now.epochMilliseconds)
   for (let looks = 0; looks < 2000; looks++) {
+    yield* settled
     const after = yield* deliveryOf(tenant, id)
-    const leased = yield* sql`SELECT id FROM webhook_deliveries WHERE leased_until > 0`
-    if (after.attempts > before.attempts && leased.length === 0) return after
+    if (after.attempts > before.attempts && after.next_attempt_at !== before.next_attempt_at) return after
     yield* Effect.sleep("5 millis")
   }
   throw new Error("There was no attempt.")
