@@ -54,9 +54,10 @@ const nextAttempt = Effect.fnUntraced(function* (set: Forward, tenant: TenantId,
   const now = yield* DateTime.now
   set.forward += Math.max(0, (before.next_attempt_at ?? now).epochMilliseconds - now.epochMilliseconds)
   for (let looks = 0; looks < 2000; looks++) {
-    yield* settled
-    const after = yield* deliveryOf(tenant, id)
-    if (after.attempts > before.attempts && after.next_attempt_at !== before.next_attempt_at) return after
+    if ((yield* deliveryOf(tenant, id)).attempts > before.attempts) {
+      yield* settled
+      return yield* deliveryOf(tenant, id)
+    }
     yield* Effect.sleep("5 millis")
   }
   throw new Error("There was no attempt.")
