@@ -1,9 +1,11 @@
 /** `sealgate connect`, loaded on demand because it imports the whole server. */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { isLoopback } from "../domain/access/hostName.ts"
 import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
+import { EvidenceRefused } from "../client/errors.ts"
+import { askAt } from "./attest/prove.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { examineSession } from "./doctor/examineSession.ts"
 import { asBase } from "./doctor/probe.ts"
@@ -26,17 +28,41 @@ const announce = (settings: ConnectorSettings) =>
     }
   })
 
+const warned = (proxy: URL, what: string, why: string) =>
+  Effect.logWarning(`${what} of ${proxy.href}; requests fail until that works: ${printableLine(why)}`)
+
+/** Says why no session can begin. Fails if the key is not pinned. */
+const examineKey = Effect.fnUntraced(function* (proxy: URL, { pins = [] }: ConnectorSettings["sealed"]) {
+  const wrong = (yield* examineSession(proxy, pins)).find(({ level }) => level === "error")
+  if (wrong === undefined) return undefined
+  const says = `${wrong.says} ${wrong.fix ?? ""}`.trimEnd()
+  return wrong.check === "pin" ? yield* new CommandFailed({ message: printableLine(says), exitCode: 1 }) : says
+})
+
+/** Says why there is no evidence to judge. Fails if the policy refuses it. */
+const examineCode = Effect.fnUntraced(function* (proxy: URL, { policy }: ConnectorSettings["sealed"]) {
+  if (policy === undefined) return undefined
+  const asked = yield* Effect.result(askAt(proxy))
+  if (Result.isFailure(asked)) return asked.failure.message
+  const { answer, nonce } = asked.success
+  const judged = yield* Effect.result(Effect.tryPromise(() => policy.judge(answer, nonce)))
+  if (Result.isSuccess(judged)) return undefined
+  const { cause } = judged.failure
+  if (!(cause instanceof EvidenceRefused)) return yield* Effect.die(cause)
+  if (cause.reason === "collateral-unavailable") return cause.message
+  return yield* new CommandFailed({ message: printableLine(cause.message), exitCode: 1 })
+})
+
 /**
- * Begins a session once. A wrong pin ends the connector, because no request could succeed. Other failures are only
- * logged: the proxy may start later.
+ * Begins a session and asks for evidence once. A wrong pin and refused evidence end the connector, because no request could
+ * succeed. Other failures are only logged: the proxy may start later.
  */
 const examineProxy = Effect.fnUntraced(function* ({ sealed }: ConnectorSettings) {
   const proxy = asBase(new URL(sealed.baseUrl))
-  const wrong = (yield* examineSession(proxy, sealed.pins ?? [])).find(({ level }) => level === "error")
-  if (wrong === undefined) return
-  const says = printableLine(`${wrong.says} ${wrong.fix ?? ""}`.trimEnd())
-  if (wrong.check === "pin") return yield* new CommandFailed({ message: says, exitCode: 1 })
-  yield* Effect.logWarning(`no session with ${proxy.href} could be begun; requests fail until that works: ${says}`)
+  const session = yield* examineKey(proxy, sealed)
+  if (session !== undefined) return yield* warned(proxy, "no session", session)
+  const code = yield* examineCode(proxy, sealed)
+  if (code !== undefined) yield* warned(proxy, "no evidence", code)
 })
 
 export const serveConnector = (settings: ConnectorSettings, logging: LoggingSettings) =>

@@ -2,7 +2,13 @@
 export type { Problem } from "../domain/problems/problemTypes.ts"
 export { SealgateError, Unreachable } from "./errors.ts"
 export { GatewayProblem } from "./gateway/GatewayProblem.ts"
-export { type Agent, GatewayClient, type RoutingSettings, type RoutingStats } from "./gateway/GatewayClient.ts"
+export {
+  type Agent,
+  GatewayClient,
+  type RoutingSettings,
+  type RoutingStats,
+  type Spend,
+} from "./gateway/GatewayClient.ts"
 export type { Page } from "./gateway/gatewayCalls.ts"
 export type { Job, JobEvent, JobHandle, Step } from "./gateway/GatewayJobs.ts"
 export type { BudgetUse } from "./gateway/GatewayBudgets.ts"

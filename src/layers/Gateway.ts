@@ -41,6 +41,7 @@ import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
+import { Spend } from "../services/routing/Spend.ts"
 import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
 import { layerTools } from "../services/tools/Tools.ts"
 import { layerWebhookDelivery } from "../services/webhooks/layerWebhookDelivery.ts"
@@ -79,6 +80,7 @@ const layerServices = (settings: GatewaySettings) =>
         Layer.provide(Jobs.layer, Modes.layerCostBound),
         JobWrites.layer,
         RoutingStats.layer,
+        Spend.layer,
         LedgerExport.layer,
       ),
     ),

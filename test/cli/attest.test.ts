@@ -6,13 +6,14 @@ import { Effect } from "effect"
 import { attestCommand } from "../../src/cli/attestCommand.ts"
 import { Judging } from "../../src/cli/attest/Judging.ts"
 import { chatCommand } from "../../src/cli/chatCommand.ts"
+import { connectCommand } from "../../src/cli/connectCommand.ts"
 import { doctorCommand } from "../../src/cli/doctorCommand.ts"
 import { keygenCommand } from "../../src/cli/attestationKeyCommands.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { digestOfSoftware } from "../../src/layers/evidence/softwareDigest.ts"
 import { run } from "../support/cli.ts"
 import { startConnector } from "../support/connector.ts"
-import { CHIP, MEASUREMENT } from "../support/evidence/machines.ts"
+import { CHIP, MEASUREMENT, snpMachine } from "../support/evidence/machines.ts"
 import { provenSetup } from "../support/evidence/provenSetup.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
@@ -100,6 +101,17 @@ describe("sealgate attest", () => {
         assert.include(wrong.stderr, says)
       }
       assert.strictEqual(fake.requests.length, 0)
+    }),
+  )
+
+  it.live("lets connect end with 1 if the proxy runs other code than the policy accepts", () =>
+    Effect.gen(function* () {
+      const { fake, trust } = yield* policySetup
+      const other = yield* provenSetup({}, snpMachine("cd".repeat(48)), fake)
+      const args = ["--proxy", other.proxy.url, "--port", "0", ...trust]
+      const { code, stderr, stdout } = yield* Effect.provideService(run(connectCommand, args), Judging, other.judging)
+      assert.strictEqual(code, 1)
+      assert.include(stdout + stderr, "measurement-unknown")
     }),
   )
 

@@ -50,6 +50,7 @@ const REQUESTS = [
   ["manage", "POST", "/api/v1/agents", { name: "another" }],
   ["manage", "PATCH", "/api/v1/agents/:agent", { name: "renamed" }],
   ["manage", "GET", "/api/v1/ledger"],
+  ["manage", "GET", "/api/v1/routing/spend?by=key"],
   ["manage", "POST", "/api/v1/webhooks/secret"],
   ["admin", "GET", "/api/v1/ledger?scope=all"],
   ["manage", "GET", "/api/v1/keys"],
@@ -136,7 +137,7 @@ describeDatabases("keys of the gateway", (database) => {
       assert.isFalse(jobs.text.includes(hidden))
       const agents = yield* call(gateway, "GET", "/api/v1/agents", { token: key })
       assert.isFalse(agents.text.includes(other))
-      for (const path of ["jobs/summary", "routing/stats", "routing/providers"]) {
+      for (const path of ["jobs/summary", "routing/stats", "routing/spend?by=agent", "routing/providers"]) {
         const answer = yield* call(gateway, "GET", `/api/v1/${path}`, { token: key })
         assert.strictEqual(problemIn(answer).code, "forbidden", path)
       }

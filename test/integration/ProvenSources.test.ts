@@ -22,8 +22,9 @@ afterEach(() => void vi.useRealTimers())
 
 describe("a client with a policy", () => {
   for (const [name, machineOf] of [
-    ["SEV-SNP through configfs-tsm", snpMachine],
-    ["TDX through configfs-tsm", tdxMachine],
+    ["SEV-SNP through configfs-tsm", () => snpMachine()],
+    ["TDX through configfs-tsm", () => tdxMachine(4)],
+    ["TDX through configfs-tsm with quotes of version 5", () => tdxMachine(5)],
     ["dstack", dstackMachine],
     ["Confidential Space", spaceMachine],
   ] as const) {

@@ -474,6 +474,9 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         }
         // 1,234 and 9,000 against 5,000 and 1,000.
         await says(page.locator(".figures"), ["−$0.004234", "$0.0102", "$0.006000", "33.3 % of all", "50 ms"])
+        // The calls have no key.
+        await page.getByRole("region", { name: "Table of keys" }).getByText("other keys, and tokens").waitFor()
+        await page.getByRole("region", { name: "Table of agents" }).waitFor()
         await page.getByRole("button", { name: "Latency" }).click()
         await page.getByRole("heading", { name: "Latency per hour, 24 hours" }).waitFor()
         await page.getByText("How this is calculated").click()

@@ -4,11 +4,12 @@ import { AccessDenied } from "../../domain/access/identity.ts"
 import { Interval } from "../../domain/routing/intervals.ts"
 import { RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { RoutingSettingsInvalid, RoutingSettingsStale } from "../../domain/routing/routingChecks.ts"
+import { MAX_SPEND_ITEMS, SpendBy } from "../../domain/routing/spend.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { AdminOnly, Authorization } from "./Authorization.ts"
+import { AdminOnly, Authorization, NeededRole } from "./Authorization.ts"
 import { scope, time } from "./lists.ts"
-import { ProviderHealthReport, RoutingSettings, RoutingStats } from "./resources.ts"
+import { ProviderHealthReport, RoutingSettings, RoutingStats, SpendReport } from "./resources.ts"
 
 const SettingsWithTag = HttpApiSchema.WithHeaders(RoutingSettings, { etag: Schema.String })
 
@@ -30,6 +31,26 @@ export class RoutingApi extends HttpApiGroup.make("routing")
           "For the caller's tenant; administrators may ask for `scope=all`. With `interval`, `over_time` has the sums per UTC hour or day, for a period of at most 31 days of hours, or as many days.",
       }),
     ),
+    HttpApiEndpoint.get("spend", "/spend", {
+      query: {
+        by: SpendBy,
+        from: Schema.optionalKey(time("An RFC 3339 time, rounded down to a UTC hour; default: 24 hours before `to`.")),
+        to: Schema.optionalKey(time("An RFC 3339 time, rounded up to a UTC hour; default: now.")),
+        limit: Schema.optionalKey(
+          Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_SPEND_ITEMS })),
+        ).annotateKey({ description: `Items at most: 1 to ${MAX_SPEND_ITEMS}, default 100.` }),
+      },
+      success: SpendReport,
+      error: [AccessDenied, StorageUnavailable],
+    })
+      .annotate(NeededRole, "manage")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Who spent what",
+          description:
+            "Calls of the caller's tenant by key, agent, model or label, the dearest first. `total` is the sum of `items` and `rest`.",
+        }),
+      ),
     HttpApiEndpoint.get("providers", "/providers", {
       query: { scope },
       success: ProviderHealthReport,

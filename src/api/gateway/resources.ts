@@ -9,6 +9,7 @@ import { LedgerEntry as LedgerEntrySchema } from "../../domain/routing/ledger.ts
 import { ProviderHealthReport as ProviderHealthSchema } from "../../domain/routing/health.ts"
 import { PricedRoutingSettings } from "../../domain/routing/routing.ts"
 import { RoutingStatsReport } from "../../domain/routing/savings.ts"
+import { SpendReport as SpendReportSchema } from "../../domain/routing/spend.ts"
 
 export const Agent = AgentSchema.annotate({ identifier: "Agent" })
 export const AuditEntry = AuditEntrySchema.annotate({ identifier: "AuditEntry" })
@@ -20,4 +21,5 @@ export const JobSummary = JobSummarySchema.annotate({ identifier: "JobSummary" }
 export const LedgerEntry = LedgerEntrySchema.annotate({ identifier: "LedgerEntry" })
 export const ProviderHealthReport = ProviderHealthSchema.annotate({ identifier: "ProviderHealthReport" })
 export const RoutingSettings = PricedRoutingSettings.annotate({ identifier: "RoutingSettings" })
+export const SpendReport = SpendReportSchema.annotate({ identifier: "SpendReport" })
 export const RoutingStats = RoutingStatsReport.annotate({ identifier: "RoutingStats" })

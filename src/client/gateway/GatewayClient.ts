@@ -12,6 +12,7 @@ import { ProviderHealthReport } from "../../domain/routing/health.ts"
 import { PricedRoutingSettings, type RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { routingETag } from "../../domain/routing/routingChecks.ts"
 import { RoutingStatsReport } from "../../domain/routing/savings.ts"
+import { SpendReport } from "../../domain/routing/spend.ts"
 import {
   type CallOptions,
   connect,
@@ -34,10 +35,12 @@ export type Agent = typeof AgentSchema.Encoded
 export type RoutingSettings = typeof PricedRoutingSettings.Encoded
 export type ProviderHealth = (typeof ProviderHealthReport.Encoded)["items"][number]
 export type RoutingStats = typeof RoutingStatsReport.Encoded
+export type Spend = typeof SpendReport.Encoded
 
 const encodeAgent = Schema.encodeSync(AgentSchema)
 const encodeSettings = Schema.encodeSync(PricedRoutingSettings)
 const encodeStats = Schema.encodeSync(RoutingStatsReport)
+const encodeSpend = Schema.encodeSync(SpendReport)
 
 const encodeHealth = Schema.encodeSync(ProviderHealthReport)
 
@@ -122,6 +125,23 @@ class RoutingClient {
   } = {}): Promise<RoutingStats> {
     const query = withoutUndefined({ from: toTime(from), to: toTime(to), scope, interval })
     return encodeStats(await run(this.connection.repeatable.routing.stats({ query }), withoutUndefined({ signal })))
+  }
+
+  /**
+   * Returns what the caller's tenant spent, by `key`, `agent`, `model`, or a label (`label:NAME`), the dearest first; default:
+   * in the last 24 hours. Needs the role `manage`.
+   */
+  async spend(
+    by: string,
+    {
+      from,
+      limit,
+      signal,
+      to,
+    }: CallOptions & { readonly from?: string | Date; readonly to?: string | Date; readonly limit?: number } = {},
+  ): Promise<Spend> {
+    const query = { by, ...withoutUndefined({ from: toTime(from), to: toTime(to), limit }) }
+    return encodeSpend(await run(this.connection.repeatable.routing.spend({ query }), withoutUndefined({ signal })))
   }
 
   /** Returns the state of each provider; `scope: "all"` looks for the latest failures of every tenant. */

@@ -46,6 +46,12 @@ export class RawObject {
     return this.spans.has(name)
   }
 
+  /** Bytes of a member's value; 0 if there is none. */
+  lengthOf(name: string): number {
+    const [from, to] = this.spans.get(name) ?? [0, 0]
+    return to - from
+  }
+
   /** The value of a member; `undefined` if there is none. */
   value(name: string): unknown {
     const span = this.spans.get(name)

@@ -64,7 +64,8 @@ export type RoutingStatsReport = typeof RoutingStatsReport.Type
 export const METHOD =
   "Baseline: the same input, output and cached tokens of every call, at the price of the configured baseline model. " +
   "The calls are taken as they were made; whether the baseline would have needed fewer or more tokens, and how good " +
-  "its answers would have been, is not compared. Calls that the baseline would not have made (failed attempts, " +
-  "escalations of a cascade and the judging that led to them) count with their cost and without a baseline. Every " +
+  "its answers would have been, is not compared. Calls that the baseline would not have made (failed attempts, repairs " +
+  "of unusable answers, escalations of a cascade and the judging that led to them) count with their cost and without a " +
+  "baseline; a call that is repeated after a crash counts twice, or as unpriced if its usage was lost. Every " +
   "amount is rounded to a micro-USD per call. Calls without known prices or tokens are counted as unpriced and left " +
   "out of the comparison. List prices are those of the price table unless the configuration has its own."

@@ -6,13 +6,14 @@ import { routingETag } from "../../domain/routing/routingChecks.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
+import { Spend } from "../../services/routing/Spend.ts"
 import { type LastFailure, RoutingStats } from "../../services/routing/RoutingStats.ts"
 import { type ProviderStatus, Upstream } from "../../services/upstream/Upstream.ts"
 import type { ProviderHealth } from "../../domain/routing/health.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentAdmin, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
-import { tenantIn } from "./scopes.ts"
+import { ownTenant, tenantIn } from "./scopes.ts"
 
 const withTag = (settings: RoutingSettings) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
@@ -46,9 +47,23 @@ const healthOf =
     }
   }
 
-interface StatsRequest {
+/** Items of a report of spend, if the request sets no limit. */
+const SPEND_ITEMS = 100
+
+interface Span {
   readonly from?: DateTime.Utc
   readonly to?: DateTime.Utc
+}
+
+/** The span that was asked for; by default the last 24 hours. */
+const spanOf = Effect.fnUntraced(function* (query: Span) {
+  const to = query.to ?? (yield* DateTime.now)
+  const from = query.from ?? DateTime.subtract(to, { hours: 24 })
+  if (DateTime.isLessThan(from, to)) return { from, to }
+  return yield* new RequestInvalid({ errors: [{ path: "query.from", message: "must be before to" }] })
+})
+
+interface StatsRequest extends Span {
   readonly scope?: "tenant" | "all"
   readonly interval?: Interval
 }
@@ -59,6 +74,7 @@ export const RoutingHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const routing = yield* RoutingConfig
     const stats = yield* RoutingStats
+    const spend = yield* Spend
     const audit = yield* Audit
 
     const upstream = yield* Upstream
@@ -71,11 +87,7 @@ export const RoutingHandlers = layerHandlers(
 
     const report = Effect.fnUntraced(function* (query: StatsRequest) {
       const { tenant } = yield* tenantIn(query.scope)
-      const to = query.to ?? (yield* DateTime.now)
-      const from = query.from ?? DateTime.subtract(to, { hours: 24 })
-      if (!DateTime.isLessThan(from, to)) {
-        return yield* new RequestInvalid({ errors: [{ path: "query.from", message: "must be before to" }] })
-      }
+      const { from, to } = yield* spanOf(query)
       const { interval } = query
       if (interval !== undefined) {
         const count = countIntervals(DateTime.toEpochMillis(from), DateTime.toEpochMillis(to), interval)
@@ -89,6 +101,10 @@ export const RoutingHandlers = layerHandlers(
 
     return handlers.handleAll({
       stats: ({ query }) => report(query),
+      spend: Effect.fnUntraced(function* ({ query: { by, limit = SPEND_ITEMS, ...span } }) {
+        const { tenant } = yield* ownTenant
+        return yield* spend.report({ by, limit, tenant, ...(yield* spanOf(span)) })
+      }),
       providers: ({ query }) => providers(query.scope),
       config: () => Effect.andThen(CurrentAdmin, Effect.flatMap(routing.current, withTag)),
       putConfig: Effect.fnUntraced(function* ({ headers, payload }) {

@@ -10,6 +10,7 @@ import { CSV_HEADER } from "../../domain/routing/ledgerCsv.ts"
 import type { ProviderHealth } from "../../domain/routing/health.ts"
 import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import { METHOD, type RoutingStatsReport } from "../../domain/routing/savings.ts"
+import type { SpendReport } from "../../domain/routing/spend.ts"
 import type { Examples } from "../shared/description/showExample.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
 
@@ -167,6 +168,33 @@ const stats = {
   price_table: { version: "1", as_of: "2026-11-01" },
   method: METHOD,
 } satisfies typeof RoutingStatsReport.Encoded
+
+const spent = {
+  calls: 120,
+  failed_calls: 1,
+  unpriced_calls: 0,
+  input_tokens: 25_440,
+  output_tokens: 1080,
+  cached_tokens: 0,
+  cost_micro_usd: 8520,
+}
+
+const spend = {
+  from: "2026-11-19T09:00:00.000Z",
+  to: "2026-11-20T10:00:00.000Z",
+  by: "key",
+  total: spent,
+  items: [{ value: "01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", name: "ci", ...spent }],
+  rest: {
+    calls: 0,
+    failed_calls: 0,
+    unpriced_calls: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    cached_tokens: 0,
+    cost_micro_usd: 0,
+  },
+} satisfies typeof SpendReport.Encoded
 
 const ledgerEntry = {
   id: `${JOB_ID}-0`,
@@ -328,6 +356,7 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
   "jobs.resume": { parameters: jobId, answer: { ...queued, attempt: 2 } },
   "jobs.remove": { parameters: jobId },
   "routing.stats": { parameters: { interval: "hour" }, answer: stats },
+  "routing.spend": { parameters: { by: "key" }, answer: spend },
   "routing.providers": { answer: { items: [health] } },
   "routing.config": { answer: pricedRouting },
   "routing.putConfig": {

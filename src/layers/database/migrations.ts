@@ -12,6 +12,7 @@ import { gatewayKeys } from "./migrations/gatewayKeys.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
+import { ledgerSpend } from "./migrations/ledgerSpend.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
@@ -45,6 +46,7 @@ const STEPS = [
   ["budgets", budgets],
   ["tenant_budgets", tenantBudgets],
   ["step_tools", stepTools],
+  ["ledger_spend", ledgerSpend],
   ["webhooks", webhooks],
 ] as const
 

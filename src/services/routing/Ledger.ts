@@ -1,6 +1,6 @@
 /**
  * The ledger: every upstream call, with its cost and its cost at the baseline. The transaction that writes the rows
- * also updates the hourly sums, so both agree at all times, also after a crash.
+ * also updates the sums, so all agree at all times, also after a crash.
  */
 import { Context, Effect, Layer, Random, Record, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -11,6 +11,7 @@ import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from
 import type { CallRecord } from "./CallRecord.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
+import { makeSpendSums, SPEND_COLUMNS, SPEND_SUMS } from "./spendSums.ts"
 
 const sums = {
   calls: Schema.Int,
@@ -36,7 +37,7 @@ const decodeSpent = decodeRows("ledger_calls", SpentRow)
 export class Ledger extends Context.Service<
   Ledger,
   {
-    /** Enters calls and adds them to the hourly sums, all or nothing. Calls that are already entered are skipped. */
+    /** Enters calls and adds them to the sums, all or nothing. Calls that are already entered are skipped. */
     readonly record: (rows: ReadonlyArray<CallRecord>) => Effect.Effect<void, StorageUnavailable>
     /** Returns the usage of these jobs over all attempts and crashes. */
     readonly spent: (jobs: ReadonlyArray<string>) => Effect.Effect<(job: string) => Spent, StorageUnavailable>
@@ -48,30 +49,37 @@ export class Ledger extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const { sum, total } = cappedSums(sql)
-      const addUp = sql.literal(
-        SUM_COLUMNS.map((name) => `${name} = ${sum(`ledger_hours.${name}`, `excluded.${name}`)}`).join(", "),
-      )
+      const addUp = (table: string, names: ReadonlyArray<string>) =>
+        sql.literal(names.map((name) => `${name} = ${sum(`${table}.${name}`, `excluded.${name}`)}`).join(", "))
       const used = sql.literal(
         ["input_tokens", "output_tokens", "cached_tokens", "cost", "charged_tokens", "charged_cost"]
           .map((name) => `${total(name)} AS ${name}`)
           .join(", "),
       )
 
-      // Each process has its own row per hour, so that processes do not wait for each other's commits.
-      const writer = yield* Random.nextIntBetween(0, WRITERS)
+      // Each process has its own rows, so that processes do not wait for each other's commits; the embedded database has one.
+      const drawn = yield* Random.nextIntBetween(0, WRITERS)
+      const writer = sql.onDialectOrElse({ sqlite: () => 0, orElse: () => drawn })
       const calls = givenRows(sql, CALL_COLUMNS)
       const hours = givenRows(sql, HOUR_COLUMNS)
+      const spending = givenRows(sql, SPEND_COLUMNS)
       const callNames = sql.literal(Object.keys(CALL_COLUMNS).join(", "))
       const hourNames = sql.literal(Object.keys(HOUR_COLUMNS).join(", "))
+      const spendNames = sql.literal(Object.keys(SPEND_COLUMNS).join(", "))
+      const spendSums = makeSpendSums()
 
       const enter = (rows: ReadonlyArray<Entry>): Effect.Effect<unknown, SqlError.SqlError> => {
         const addCalls = sql`INSERT INTO ledger_calls (${callNames}) SELECT ${callNames} FROM ${calls(rows.map(columnsOf))}`
         const sums = hourlySums(rows).map((sums) => ({ ...sums, writer }))
         const addHours = sql`INSERT INTO ledger_hours (${hourNames}) SELECT ${hourNames} FROM ${hours(sums)} WHERE TRUE
-          ON CONFLICT (tenant, hour, mode, strategy, provider, model, writer) DO UPDATE SET ${addUp}`
+          ON CONFLICT (tenant, hour, mode, strategy, provider, model, writer)
+          DO UPDATE SET ${addUp("ledger_hours", SUM_COLUMNS)}`
+        const spent = spendSums(rows).map((sums) => ({ ...sums, writer }))
+        const addSpend = sql`INSERT INTO ledger_spend (${spendNames}) SELECT ${spendNames} FROM ${spending(spent)} WHERE TRUE
+          ON CONFLICT (tenant, kind, unit, period, value, writer) DO UPDATE SET ${addUp("ledger_spend", SPEND_SUMS)}`
         return sql.onDialectOrElse({
-          pg: () => sql`WITH entered AS (${addCalls}) ${addHours}`,
-          orElse: () => sql.withTransaction(Effect.andThen(addCalls, addHours)),
+          pg: () => sql`WITH entered AS (${addCalls}), added AS (${addHours}) ${addSpend}`,
+          orElse: () => sql.withTransaction(Effect.all([addCalls, addHours, addSpend])),
         })
       }
 

@@ -4,6 +4,7 @@ import type { Budgeted } from "../../domain/access/budgets.ts"
 import { messageText, responseText } from "../../domain/chat/eventTexts.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
 import type { ApiRequest, OutputLimit } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -20,6 +21,7 @@ export interface ApiCall {
   readonly keyPolicy?: TargetFilter | undefined
   /** The id of the caller's key. */
   readonly key?: string | undefined
+  readonly labels?: Labels | undefined
   /** The budgets of the key; those of the tenant apply, too. */
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
 }

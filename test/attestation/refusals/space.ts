@@ -50,7 +50,7 @@ export const SPACE_REFUSALS = refusalsOf<SpaceWish>(space, [
     "chain-root",
     { check: (check) => ({ ...check, roots: { ...check.roots, confidentialSpace: "00".repeat(32) } }) },
   ],
-  ["a token read without its signature", "signature-wrong", part(2, "")],
+  ["a token without its signature, as verify_signature=False would read it", "signature-wrong", part(2, "")],
   ["claims changed after signing", "signature-wrong", part(1, json("{}"))],
   ["another issuer", "space-issuer", claims({ iss: "https://example.org" })],
   ["another audience", "space-audience", claims({ aud: "https://sts.googleapis.com" })],

@@ -72,9 +72,10 @@ export const snpMachine = (measurement = MEASUREMENT): Machine => {
 }
 
 /** The next three are valid at the `NOW` of the tests of verifiers. */
-export const tdxMachine = (): Machine => {
-  const report = (data: Buffer) => Buffer.from(tdx({ body: (body) => body.set(data, REPORT_DATA.tdx) }).evidence.report)
-  return { attest: "tsm", start: () => Effect.succeed(configfs("tdx_guest", { report })), ...trustOf(tdx()) }
+export const tdxMachine = (version: 4 | 5): Machine => {
+  const report = (data: Buffer) =>
+    Buffer.from(tdx({ version, body: (body) => body.set(data, REPORT_DATA.tdx) }).evidence.report)
+  return { attest: "tsm", start: () => Effect.succeed(configfs("tdx_guest", { report })), ...trustOf(tdx({ version })) }
 }
 
 export const dstackMachine = (): Machine => ({

@@ -12,6 +12,7 @@ import type { Question } from "../../../services/sealing/apiRequest.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
+import { labelsIn } from "./callLabels.ts"
 import { HeldBodies } from "./HeldBodies.ts"
 import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
@@ -25,6 +26,7 @@ const callOf = ({ key, subject, tenant }: Identity, question: Question): ApiCall
   request: { ...question, caller: JSON.stringify([tenant, key?.id ?? subject]) },
   keyPolicy: key?.models,
   key: key?.id,
+  labels: labelsIn(question.body),
   budgeted: key?.budgets === undefined ? [] : [{ owner: { kind: "key", id: key.id }, budgets: key.budgets }],
 })
 

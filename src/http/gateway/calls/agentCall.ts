@@ -1,5 +1,5 @@
 /** Answers chats whose model is an agent: the agent's mode runs as a job, and its answer is that of a model. */
-import { Duration, Effect, Result, Schema, Stream } from "effect"
+import { Duration, Effect, Record, Result, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
 import { JobCancelled } from "../../../api/gateway/CallsApi.ts"
@@ -8,6 +8,7 @@ import { AgentNotFound } from "../../../domain/jobs/agent.ts"
 import type { ChatRequest } from "../../../domain/chat/chat.ts"
 import { IdempotencyKey, isEnded, type Job } from "../../../domain/jobs/job.ts"
 import { jsonFault } from "../../../domain/json/iJson.ts"
+import type { Labels } from "../../../domain/routing/labels.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
 import { CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
 import { ConcurrencyLimits } from "../../../services/access/ConcurrencyLimits.ts"
@@ -18,6 +19,7 @@ import type { Question } from "../../../services/sealing/apiRequest.ts"
 import { Draining } from "../../../api/problems.ts"
 import { tooMany } from "../../shared/ClientLimits.ts"
 import { GATEWAY_JSON_LIMITS, GatewayLimits } from "../GatewayLimits.ts"
+import { labelsIn } from "./callLabels.ts"
 import { streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
 import { JobFailed } from "./vendorErrors.ts"
 
@@ -107,6 +109,7 @@ export const makeAgentCall = Effect.gen(function* () {
     user: Identity,
     name: string,
     { messages }: ChatRequest,
+    metadata: Labels,
     request: HttpServerRequest.HttpServerRequest,
   ) {
     const agent = yield* agents.named(user.tenant, name)
@@ -115,7 +118,13 @@ export const makeAgentCall = Effect.gen(function* () {
     yield* Effect.mapError(concurrency.enter(`waiting:${user.tenant}`, waiting), (error) =>
       tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
     )
-    return yield* jobs.enqueue(user.tenant, agent.id, { messages }, key, user.key)
+    return yield* jobs.enqueue(
+      user.tenant,
+      agent.id,
+      { messages, ...(Record.isEmptyRecord(metadata) ? {} : { metadata }) },
+      key,
+      user.key,
+    )
   })
 
   /** The job once it has ended. A shutdown does not wait for it: another process, or this one later, goes on with it. */
@@ -132,7 +141,7 @@ export const makeAgentCall = Effect.gen(function* () {
     request: HttpServerRequest.HttpServerRequest,
   ) {
     const { body, model = "" } = question
-    const job = yield* enqueue(user, name, yield* chatOf(question), request)
+    const job = yield* enqueue(user, name, yield* chatOf(question), labelsIn(body), request)
     const finished = Effect.flatMap(ended(user, job), (job) =>
       Effect.map(answerOf(job), (text) => [job, text] as const),
     )

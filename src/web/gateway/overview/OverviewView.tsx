@@ -11,6 +11,7 @@ import { ModelTable } from "./ModelTable.tsx"
 import { OverTime } from "./OverTime.tsx"
 import { Providers } from "./Providers.tsx"
 import { beginOf, type Range, RANGES } from "./ranges.ts"
+import { loadTopSpend, TopSpend } from "./TopSpend.tsx"
 import { Totals } from "./Totals.tsx"
 
 const EVERY_MS = 10_000
@@ -30,14 +31,15 @@ export const OverviewView = () => {
     async (signal) => {
       const now = Date.now()
       const from = new Date(beginOf(range, now))
-      const [stats, providers, jobs] = await Promise.all([
+      const [stats, providers, jobs, spends] = await Promise.all([
         gateway.routing.stats({ from, to: new Date(now), interval: RANGES[range].interval, scope, signal }),
         gateway.routing.providers({ scope, signal }),
         gateway.jobs.summary({ from, signal }),
+        owner.manages && scope === "tenant" ? loadTopSpend(gateway, from, signal) : undefined,
       ])
-      return { stats, providers, jobs, range }
+      return { stats, providers, jobs, spends, range }
     },
-    [gateway, range, scope],
+    [gateway, owner.manages, range, scope],
     { every: EVERY_MS },
   )
   return (
@@ -76,6 +78,7 @@ export const OverviewView = () => {
             <>
               <OverTime stats={value.stats} range={value.range} />
               <ModelTable stats={value.stats} />
+              {value.spends !== undefined && <TopSpend spends={value.spends} />}
             </>
           )}
           <details class="card">

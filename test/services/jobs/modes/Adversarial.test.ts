@@ -164,7 +164,7 @@ describe("verdicts", () => {
 describe("an undecodable answer", () => {
   it.effect("is requested once more, and used if it decodes then", () =>
     Effect.gen(function* () {
-      const { result, steps, upstream } = yield* debating({
+      const { result, rows, steps, upstream } = yield* debating({
         propose: "42",
         critique: "Looks good to me!",
         "critique-repair": critique(),
@@ -172,6 +172,11 @@ describe("an undecodable answer", () => {
       })
       assert.strictEqual(result.verdict, "upheld")
       assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1", "critique-1-repair", "judge"])
+      // The repair costs as any call, but saved nothing: the baseline might have needed none.
+      assert.deepStrictEqual(
+        rows.map(({ baseline, cost }) => [Number(cost) > 0, Number(baseline) > 0]),
+        [true, true, false, true].map((isCompared) => [true, isCompared]),
+      )
       const repair = upstream.requests[2]?.completion.messages ?? []
       assert.deepInclude(repair.at(-2), { role: "assistant", content: "Looks good to me!" })
     }),

@@ -212,7 +212,8 @@ const makeValueOf = (ask: Ask) =>
       { role: "assistant", content: first.text },
       { role: "user", content: REPAIR },
     ]
-    const second = yield* ask({ ...step, repair: true }, { ...call, messages: repairing }, format)
+    // Another model might have needed no repair, so it has a cost but no baseline.
+    const second = yield* ask({ ...step, repair: true }, { ...call, messages: repairing, extra: true }, format)
     return { value: decodeAnswer(schema, second), said: second }
   })
 

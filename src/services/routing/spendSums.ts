@@ -1,0 +1,104 @@
+/** The rows that calls add to `ledger_spend`. */
+import { Record } from "effect"
+import { sumOf } from "../../domain/routing/money.ts"
+import type { CallRecord } from "./CallRecord.ts"
+import { HOUR_MS } from "./HourlySums.ts"
+
+/** The lengths of periods, in hours. */
+export const UNITS = [1, 24] as const
+
+/**
+ * Values of labels per tenant and day that a process sums up. A label may differ in every call, and reports would read
+ * as many rows; calls with further values count in totals only.
+ */
+export const MAX_LABEL_VALUES = 1000
+
+export const NO_SPEND = {
+  calls: 0,
+  failed: 0,
+  unpriced: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  cost: 0,
+}
+type Sums = typeof NO_SPEND
+
+export const SPEND_SUMS = Record.keys(NO_SPEND)
+
+export const SPEND_COLUMNS = {
+  tenant: "TEXT",
+  kind: "TEXT",
+  unit: "BIGINT",
+  period: "BIGINT",
+  value: "TEXT",
+  writer: "BIGINT",
+  ...Record.map(NO_SPEND, () => "BIGINT" as const),
+} as const
+
+const sumsOf = ({ cost, outcome, tokens }: CallRecord): Sums => ({
+  calls: 1,
+  failed: outcome === "success" ? 0 : 1,
+  unpriced: cost === null ? 1 : 0,
+  input_tokens: tokens?.input ?? 0,
+  output_tokens: tokens?.output ?? 0,
+  cached_tokens: tokens?.cached ?? 0,
+  cost: cost ?? 0,
+})
+
+/** What a call is counted under: pairs of kind and value. Every call has a model, so models add up to the total. */
+const groupsOf = ({ agent, key, labels, model, provider }: CallRecord): ReadonlyArray<readonly [string, string]> => [
+  ["model", `${provider}/${model}`],
+  ...(key === null ? [] : [["key", key] as const]),
+  ...(agent === null ? [] : [["agent", agent] as const]),
+  ...Record.toEntries(labels).map(([name, value]) => [`label:${name}`, value] as const),
+]
+
+/**
+ * Returns a function from calls to their rows. Rows are sorted by key, so that all writers lock them in the same order
+ * and cannot deadlock.
+ */
+export const makeSpendSums = () => {
+  const isSummed = makeLabelLimit()
+  return (rows: ReadonlyArray<CallRecord>) => {
+    const periods = new Map<string, ReturnType<typeof keyOf> & Sums>()
+    for (const row of rows) {
+      const sums = sumsOf(row)
+      for (const [kind, value] of groupsOf(row)) {
+        if (kind.startsWith("label:") && !isSummed(row, `${kind}=${value}`)) continue
+        for (const unit of UNITS) {
+          const key = keyOf(row, kind, unit, value)
+          const text = JSON.stringify(Object.values(key))
+          const before = periods.get(text) ?? NO_SPEND
+          periods.set(text, { ...key, ...Record.map(sums, (sum, name) => sumOf(sum, before[name])) })
+        }
+      }
+    }
+    return [...periods].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
+  }
+}
+
+const keyOf = ({ at, tenant }: CallRecord, kind: string, unit: number, value: string) => ({
+  tenant,
+  kind,
+  unit,
+  period: Math.floor(at / (unit * HOUR_MS)),
+  value,
+})
+
+/** Admits the first labels of each tenant in each day, up to the limit. */
+const makeLabelLimit = () => {
+  let latest = -Infinity
+  const known = new Map<string, Set<string>>()
+  return ({ at, tenant }: CallRecord, label: string): boolean => {
+    const day = Math.floor(at / (24 * HOUR_MS))
+    if (day > latest) {
+      latest = day
+      known.clear()
+    }
+    const labels = known.get(tenant) ?? new Set()
+    known.set(tenant, labels)
+    if (labels.size < MAX_LABEL_VALUES) labels.add(label)
+    return labels.has(label)
+  }
+}

@@ -1,0 +1,150 @@
+import { assert, it, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SpendReport } from "../../../src/domain/routing/spend.ts"
+import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
+import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
+import { Ledger } from "../../../src/services/routing/Ledger.ts"
+import { Spend } from "../../../src/services/routing/Spend.ts"
+import { MAX_LABEL_VALUES } from "../../../src/services/routing/spendSums.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { callRecord } from "./callRecords.ts"
+
+const DAY_MS = 24 * HOUR_MS
+const BASE = 20_000 * DAY_MS
+const Moment = Schema.Int.check(Schema.isBetween({ minimum: BASE - 30 * HOUR_MS, maximum: BASE + 100 * HOUR_MS }))
+const Amount = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
+const Call = Schema.Struct({
+  at: Moment,
+  key: Schema.NullOr(Schema.Literals(["key-1", "key-2"])),
+  agent: Schema.NullOr(Schema.Literals(["agent-1", "agent-2"])),
+  model: Schema.Literals(["small", "large"]),
+  labels: Schema.Union([Schema.Struct({}), Schema.Struct({ project: Schema.Literals(["docs", "'; --", "Ä🎉"]) })]),
+  cost: Amount,
+  outcome: Schema.Literals(["success", "timeout"]),
+})
+const Calls = Schema.Array(Call).check(Schema.isMaxLength(30))
+
+const VALUE_OF: Readonly<Record<string, (call: CallRecord) => string | null | undefined>> = {
+  key: ({ key }) => key,
+  agent: ({ agent }) => agent,
+  model: ({ model, provider }) => `${provider}/${model}`,
+  "label:project": ({ labels }) => labels["project"],
+}
+
+const sumOf = (calls: ReadonlyArray<CallRecord>) => ({
+  calls: calls.length,
+  failed_calls: calls.filter(({ outcome }) => outcome !== "success").length,
+  unpriced_calls: calls.filter(({ cost }) => cost === null).length,
+  input_tokens: calls.length * 10,
+  output_tokens: calls.length * 5,
+  cached_tokens: 0,
+  cost_micro_usd: calls.reduce((sum, { cost }) => sum + (cost ?? 0), 0),
+})
+
+const span = (from: number, to: number) => ({ from: DateTime.makeUnsafe(from), to: DateTime.makeUnsafe(to) })
+
+describeDatabases("Spend", (database) => {
+  const services = Layer.mergeAll(Ledger.layer, Spend.layer).pipe(Layer.provideMerge(database.layer))
+
+  layer(services)((it) => {
+    it.effect.prop(
+      "equals the sums over the calls, whichever hours are asked for",
+      [Calls, Moment, Moment],
+      ([made, a, b]) =>
+        Effect.gen(function* () {
+          const ledger = yield* Ledger
+          const spend = yield* Spend
+          const tenant = SecureRandom.uuidV7Unsafe()
+          const calls = made.map((call) => callRecord({ ...call, tenant }))
+          // Two writes, so that sums are also added to rows that are there.
+          yield* ledger.record(calls.slice(0, 10))
+          yield* ledger.record(calls.slice(10))
+          const [from, to] = [Math.min(a, b), Math.max(a, b) + 1]
+          const start = Math.floor(from / HOUR_MS) * HOUR_MS
+          const end = Math.ceil(to / HOUR_MS) * HOUR_MS
+          const within = calls.filter(({ at }) => at >= start && at < end)
+          for (const [by, valueOf] of Object.entries(VALUE_OF)) {
+            const report = yield* spend.report({ tenant, by, limit: 100, ...span(from, to) })
+            const groups = [...Map.groupBy(within, valueOf)]
+            assert.deepStrictEqual(
+              new Map(report.items.map(({ value, ...sums }) => [value, sums])),
+              new Map(groups.flatMap(([value, calls]) => (value == null ? [] : [[value, sumOf(calls)]]))),
+              by,
+            )
+            const costs = report.items.map((item) => item.cost_micro_usd)
+            assert.deepStrictEqual(
+              costs,
+              costs.toSorted((x, y) => y - x),
+            )
+            assert.deepStrictEqual(report.total, sumOf(within))
+            assert.deepStrictEqual(report.rest, sumOf(within.filter((call) => valueOf(call) == null)))
+            assert.deepStrictEqual(report, { ...report, by, ...span(start, end) })
+            Schema.encodeSync(SpendReport)(report)
+          }
+        }),
+      { arbitrary: { runs: 25 } },
+    )
+  })
+
+  const test = <E>(name: string, body: Effect.Effect<void, E, Ledger | Spend>) =>
+    it.live(name, () => Effect.provide(body, services))
+
+  test(
+    "lists the dearest up to its limit, and adds up the others",
+    Effect.gen(function* () {
+      const calls = [3, 9, 5, 7].map((cost) => callRecord({ key: `key-${cost}`, cost }))
+      yield* (yield* Ledger).record(calls)
+      const report = yield* (yield* Spend).report({ tenant: "acme", by: "key", limit: 2, ...span(0, 1) })
+      assert.deepStrictEqual(
+        report.items.map(({ value }) => value),
+        ["key-9", "key-7"],
+      )
+      assert.deepInclude(report.rest, { calls: 2, cost_micro_usd: 8 })
+      const others = yield* (yield* Spend).report({ tenant: "other", by: "key", limit: 2, ...span(0, 1) })
+      assert.deepStrictEqual([others.items, others.total.calls], [[], 0])
+    }),
+  )
+
+  test(
+    "sums up no more labels of a tenant's day than its limit, and keeps the total right",
+    Effect.gen(function* () {
+      const ledger = yield* Ledger
+      const spend = yield* Spend
+      const calls = Array.from({ length: MAX_LABEL_VALUES + 5 }, (_, i) =>
+        callRecord({ at: BASE, labels: { run: `run-${i}` } }),
+      )
+      yield* ledger.record(calls)
+      // A known label is still added to, and another tenant and the next day have labels of their own.
+      yield* ledger.record([callRecord({ at: BASE + 1, labels: { run: "run-0" }, cost: 10 })])
+      yield* ledger.record([callRecord({ at: BASE, labels: { run: "mine" }, tenant: "other" })])
+      yield* ledger.record([callRecord({ at: BASE + DAY_MS, labels: { run: "tomorrow" } })])
+      const of = (tenant: string) =>
+        spend.report({ tenant, by: "label:run", limit: 2000, ...span(BASE, BASE + 2 * DAY_MS) })
+      const report = yield* of("acme")
+      assert.strictEqual(report.items.length, MAX_LABEL_VALUES + 1)
+      assert.deepInclude(report.items[0], { value: "run-0", cost_micro_usd: 11 })
+      assert.deepInclude(report.total, { calls: MAX_LABEL_VALUES + 7 })
+      assert.deepInclude(report.rest, { calls: 5, cost_micro_usd: 5 })
+      assert.deepStrictEqual(
+        (yield* of("other")).items.map(({ value }) => value),
+        ["mine"],
+      )
+    }),
+  )
+
+  test(
+    "caps sums at the largest exact integer",
+    Effect.gen(function* () {
+      const most = Number.MAX_SAFE_INTEGER
+      const tokens = { input: most, output: most, cached: most }
+      const calls = Array.from({ length: 2000 }, () => callRecord({ key: "key-1", cost: most, tokens }))
+      yield* (yield* Ledger).record(calls)
+      yield* (yield* Ledger).record(calls.slice(0, 1).map((call) => ({ ...call, id: "another" })))
+      const report = yield* (yield* Spend).report({ tenant: "acme", by: "key", limit: 2, ...span(0, 1) })
+      assert.deepInclude(report.total, { calls: 2001, cost_micro_usd: most, input_tokens: most })
+      assert.deepInclude(report.rest, { calls: 0, cost_micro_usd: 0 })
+      Schema.encodeSync(SpendReport)(report)
+    }),
+  )
+})
