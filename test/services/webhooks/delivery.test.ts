@@ -20,7 +20,7 @@ const delivering = (database: DatabaseLayer, allowed = ["127.0.0.1/32"]) =>
     Layer.provide(ToolNetwork.layer({ allowed: allowed.map((text) => IpNetwork.fromStringUnsafe(text)) })),
     Layer.provideMerge(Webhooks.layer),
     Layer.provideMerge(services(database, { poll: Duration.millis(10) })),
-    Layer.provideMerge(Drain.layer({ grace: "1 second" })),
+    Layer.provideMerge(Drain.layer({ grace: Duration.seconds(1) })),
   )
 
 /** Cancels a new job with a webhook. */
