@@ -296,7 +296,7 @@ describe("GatewayClient", () => {
           const job = await handle.wait()
           const events = await collect(client.jobs.events(handle.id))
           assert.deepStrictEqual(
-            events.map((event) => (event.type === "ended" ? event.job : event.step)),
+            events.map((event) => ("step" in event ? event.step : event.job)),
             [...job.steps, job],
           )
         })

@@ -1,10 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
-import { Refusals } from "../problems.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery, time } from "./lists.ts"
 import { Job, JobSummary } from "./resources.ts"
@@ -24,6 +25,11 @@ const event = <Name extends string>(name: Name, description: string) => Schema.L
 
 const JobEventOnWire = Schema.Union([
   Schema.Struct({ id: Id, event: event("step", "A step finished."), data: Schema.fromJsonString(JobStep) }),
+  Schema.Struct({
+    id: Id,
+    event: event("input_required", "The job waits for a person; its `question` says for what."),
+    data: Schema.fromJsonString(Job),
+  }),
   Schema.Struct({ id: Id, event: event("ended", "The job ended; nothing follows."), data: Schema.fromJsonString(Job) }),
   Schema.Struct({
     id: NoId,
@@ -123,6 +129,19 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         OpenApi.annotations({
           summary: "Cancel a job",
           description: "Interrupts a call in flight. An ended job stays as it is.",
+        }),
+      ),
+    HttpApiEndpoint.post("input", "/:id/input", {
+      params,
+      payload: JobInput,
+      success: Job.pipe(HttpApiSchema.status(202)),
+      error: [JobNotFound, InputInvalid, InputNotRequired, ...BODY_PROBLEMS, StorageUnavailable],
+    })
+      .annotate(NeededRole, "run")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Answer the question of a job",
+          description: "The job goes on with the answer, which must fit the question's `answer_schema`.",
         }),
       ),
     HttpApiEndpoint.post("resume", "/:id/resume", {

@@ -41,7 +41,7 @@ const statusLine = (text: () => string) => {
   }
 }
 
-const toolOf = (event: Exclude<JobEvent, { readonly type: "ended" }>): string | undefined =>
+const toolOf = (event: Extract<JobEvent, { readonly type: "begun" | "step" }>): string | undefined =>
   event.type === "step" ? event.step.tool?.name : undefined
 
 /**
@@ -57,6 +57,12 @@ export const showProgress = async (mode: Job["mode"], events: AsyncIterable<JobE
   try {
     for await (const event of events) {
       if (event.type === "ended") return event.job
+      if (event.type === "input_required") {
+        status.hide()
+        tell(`The agent asks: ${event.job.question?.question ?? ""}`)
+        tell(`To answer: sealgate jobs input ${event.job.id}`)
+        continue
+      }
       const label = stepLabel(mode, event.step)
       const who = event.step.model ?? toolOf(event) ?? "nobody"
       if (event.type === "begun") {

@@ -24,6 +24,7 @@ export type { JobReceipt }
 export type JobEvent =
   | { readonly type: "begun"; readonly step: BegunStep }
   | { readonly type: "step"; readonly step: Step }
+  | { readonly type: "input_required"; readonly job: Job }
   | { readonly type: "ended"; readonly job: Job }
 
 /** How long one poll waits. Below the 30 s after which many reverse proxies give up. */
@@ -105,6 +106,19 @@ export class JobsClient {
     return encodeJob(await run(this.connection.repeatable.jobs.cancel({ params: { id } }), options))
   }
 
+  /**
+   * Answers the question of a job that is `input_required`. `step`, from the question, makes sure that it is the answered
+   * one. Rejects with `input-invalid` if the answer does not fit its schema.
+   */
+  async input(
+    id: string,
+    answer: unknown,
+    { step, ...options }: CallOptions & { readonly step?: string } = {},
+  ): Promise<Job> {
+    const payload = { answer, ...withoutUndefined({ step }) }
+    return encodeJob(await run(this.connection.api.jobs.input({ params: { id }, payload }), options))
+  }
+
   /** Takes up a job that failed or timed out after its finished steps. */
   async resume(id: string, options?: CallOptions): Promise<Job> {
     return encodeJob(await run(this.connection.api.jobs.resume({ params: { id } }), options))
@@ -137,7 +151,8 @@ export class JobsClient {
         }
         news = true
         last = event.id
-        if (event.event === "step") yield { type: "step", step: encodeStep(event.data) }
+        if (event.event === "input_required") yield { type: "input_required", job: encodeJob(event.data) }
+        else if (event.event === "step") yield { type: "step", step: encodeStep(event.data) }
         else return yield { type: "ended", job: encodeJob(event.data) }
       }
       await run(poller.noteReached, options)

@@ -12,6 +12,7 @@ export const AuditAction = Schema.Literals([
   "job.cancel",
   "job.remove",
   "job.resume",
+  "job.input",
   "routing.put",
   "budgets.put",
   "webhooks.secret",

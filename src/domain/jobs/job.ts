@@ -6,6 +6,7 @@ import { KeptReceipt } from "../protocol/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
+import { JobQuestion } from "./question.ts"
 import { Step } from "./step.ts"
 import { ToolUse } from "./tool.ts"
 import { WebhookUrl } from "./webhook.ts"
@@ -14,16 +15,25 @@ import { WebhookUrl } from "./webhook.ts"
 export const JobId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("JobId"))
 export type JobId = typeof JobId.Type
 
-export const JobStatus = Schema.Literals(["queued", "running", "completed", "failed", "cancelled", "timed_out"])
+export const JobStatus = Schema.Literals([
+  "queued",
+  "running",
+  "input_required",
+  "completed",
+  "failed",
+  "cancelled",
+  "timed_out",
+])
 export type JobStatus = typeof JobStatus.Type
 
 /**
- * The state machine. `running → queued` happens when a worker dies, a server shuts down, or a failure may be retried.
+ * The state machine. A job is `input_required` while it waits for a person. `running → queued` happens when a worker dies, a server shuts down, or a failure may be retried.
  * Its owner can resume a job that failed or ran out of time; other ended states have no transitions.
  */
 export const TRANSITIONS: Readonly<Record<JobStatus, ReadonlyArray<JobStatus>>> = {
   queued: ["running", "cancelled"],
-  running: ["queued", "completed", "failed", "cancelled", "timed_out"],
+  running: ["queued", "input_required", "completed", "failed", "cancelled", "timed_out"],
+  input_required: ["queued", "cancelled"],
   completed: [],
   failed: ["queued"],
   cancelled: [],
@@ -157,6 +167,9 @@ export const Job = Schema.Struct({
     JobResult.annotate({ description: "The answer with its verdict; its members depend on `mode`." }),
   ),
   problem: Schema.optionalKey(Problem),
+  question: Schema.optionalKey(
+    JobQuestion.annotate({ description: "While the job is `input_required`: what it waits for." }),
+  ),
   usage: JobUsage.annotate({ description: "Sums over all calls, failed and repeated ones included." }),
   cost_micro_usd: CostOrNull,
   at_most: Schema.optionalKey(AtMost),
@@ -184,6 +197,7 @@ export type JobReceipt = typeof JobReceipt.Type
 export type JobEvent =
   | { readonly _tag: "Begun"; readonly step: JobStepBegun }
   | { readonly _tag: "Step"; readonly id: number; readonly step: JobStep }
+  | { readonly _tag: "InputRequired"; readonly id: number; readonly job: Job }
   | { readonly _tag: "Ended"; readonly id: number; readonly job: Job }
 
 export const IdempotencyKey = Schema.String.check(

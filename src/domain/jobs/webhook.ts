@@ -5,10 +5,12 @@ import { ToolUrl } from "./tool.ts"
 
 export const WebhookUrl = ToolUrl.annotate({
   description:
-    "Gets a signed notice when a job ends. https, or http in a network that the operator allows (TOOL_PRIVATE_NETWORKS).",
+    "Gets a signed notice when a job ends, or waits for a person. https, or http in a network that the operator allows (TOOL_PRIVATE_NETWORKS).",
 })
 
-export const WebhookEvent = Schema.Literal("job.ended").annotate({ description: "What happened to the job." })
+export const WebhookEvent = Schema.Literals(["job.ended", "job.input_required"]).annotate({
+  description: "What happened to the job.",
+})
 export type WebhookEvent = typeof WebhookEvent.Type
 
 /** A notice, and what became of it. */

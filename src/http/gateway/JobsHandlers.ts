@@ -26,6 +26,8 @@ const render = (event: JobEvent): string => {
       return renderEvent("begun", encodeBegun(event.step))
     case "Step":
       return renderEvent("step", encodeStep(event.step), String(event.id))
+    case "InputRequired":
+      return renderEvent("input_required", encodeJob(event.job), String(event.id))
     case "Ended":
       return renderEvent("ended", encodeJob(event.job), String(event.id))
   }
@@ -93,6 +95,12 @@ export const JobsHandlers = layerHandlers(
         const user = yield* userOf(params.id)
         const job = yield* jobs.cancel(user.tenant, params.id)
         yield* audit.note(user, "job.cancel", job.id)
+        return job
+      }),
+      input: Effect.fnUntraced(function* ({ params, payload }) {
+        const user = yield* userOf(params.id)
+        const job = yield* jobs.input(user.tenant, params.id, payload)
+        yield* audit.note(user, "job.input", job.id)
         return job
       }),
       resume: Effect.fnUntraced(function* ({ params }) {

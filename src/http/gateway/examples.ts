@@ -138,6 +138,7 @@ const summary = {
   failed: 1,
   cancelled: 0,
   timed_out: 0,
+  input_required: 0,
   typical_costs: [{ mode: "verified", effort: "medium", cost_micro_usd: 312, jobs: 40 }],
 } satisfies typeof JobSummary.Encoded
 
@@ -353,6 +354,11 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     },
   },
   "webhooks.replaceSecret": { answer: { secret: "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfGihi4ZQg=" } },
+  "jobs.input": {
+    parameters: jobId,
+    body: { answer: { approved: true }, step: "tool-1-1" },
+    answer: { ...queued, mode: "direct" },
+  },
   "jobs.resume": { parameters: jobId, answer: { ...queued, attempt: 2 } },
   "jobs.remove": { parameters: jobId },
   "routing.stats": { parameters: { interval: "hour" }, answer: stats },

@@ -9,6 +9,7 @@ import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { budgets } from "./migrations/budgets.ts"
 import { gatewayKeys } from "./migrations/gatewayKeys.ts"
+import { jobQuestions } from "./migrations/jobQuestions.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
@@ -48,6 +49,7 @@ const STEPS = [
   ["step_tools", stepTools],
   ["ledger_spend", ledgerSpend],
   ["webhooks", webhooks],
+  ["job_questions", jobQuestions],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

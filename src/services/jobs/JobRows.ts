@@ -13,6 +13,7 @@ import { Step } from "../../domain/jobs/step.ts"
 import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
+import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 
@@ -45,6 +46,7 @@ const ShownRow = Schema.Struct({
   metadata: storedJson(Metadata),
   result: Schema.NullOr(storedJson(JobResult)),
   problem: Schema.NullOr(storedJson(Problem)),
+  question: Schema.NullOr(StoredQuestion),
   /** `null` if the bound is unknown. */
   at_most: Schema.NullOr(storedJson(AtMost)),
   /** Trace context of the request that enqueued the job, as `storeTrace` writes it. */
@@ -62,6 +64,7 @@ export const SHOWN_BYTES = [
   "octet_length(metadata)",
   "COALESCE(octet_length(result), 0)",
   "COALESCE(octet_length(problem), 0)",
+  "COALESCE(octet_length(question), 0)",
 ].join(" + ")
 
 /** The part of a job that its worker needs. */
@@ -166,6 +169,7 @@ export const toNewJob = (job: NewJob): Job =>
       last_event: 0,
       result: null,
       problem: null,
+      question: null,
       started_at: null,
       finished_at: null,
     },
@@ -231,6 +235,7 @@ export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent
     options: row.options,
     ...(row.result === null ? {} : { result: row.result }),
     ...(row.problem === null ? {} : { problem: { ...row.problem, trace_id: traceId } }),
+    ...(row.question === null ? {} : { question: shownQuestion(row.question) }),
     usage: {
       input_tokens: spent.input_tokens,
       output_tokens: spent.output_tokens,

@@ -17,9 +17,10 @@ import { afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { ended, JobSignals } from "./JobSignals.ts"
+import { changed, ended, JobSignals } from "./JobSignals.ts"
 import { HELD_BY_GIVEN, heldBy, type Lease, ranMs } from "./Lease.ts"
 import { type FinishedStep, makeRecordStep } from "./stepWrites.ts"
+import { type AskedQuestion, encodeQuestion, makeQuestion } from "./storedQuestion.ts"
 
 /** How a worker ends a job. */
 type Ending =
@@ -48,6 +49,8 @@ export class JobWrites extends Context.Service<
     readonly end: (lease: Lease, ending: Ending) => Fenced
     /** Queues the job for a delayed retry, or ends it if a retry cannot help or it has been failing for too long. */
     readonly fail: (lease: Lease, failure: Failure) => Fenced
+    /** Lets the job wait for a person. This uses no attempt. */
+    readonly ask: (lease: Lease, question: AskedQuestion) => Fenced
     /** Puts the job back unchanged, due at once or after a wait. This uses no attempt. */
     readonly release: (lease: Lease, wait?: Duration.Duration) => Fenced
   }
@@ -96,6 +99,8 @@ export class JobWrites extends Context.Service<
           yield* jobRetried(mode)
           return true
         }, unavailable),
+
+        ask: yield* makeAsk,
 
         release: Effect.fn("JobWrites.release")(function* (lease, wait = Duration.zero) {
           const rows = yield* sql`
@@ -170,6 +175,27 @@ const makeEnd = Effect.gen(function* () {
     if (isEnded) yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
     return isEnded
   })
+})
+
+/** Returns `JobWrites.ask`. */
+const makeAsk = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const signals = yield* JobSignals
+  const outbox = makeOutbox(sql)
+  const write = Effect.fnUntraced(function* (lease: Lease, asked: AskedQuestion) {
+    const question = yield* makeQuestion(asked)
+    // The event has an id, so that a stream that is resumed does not repeat it.
+    const rows = yield* sql<{ id: JobId }>`
+      UPDATE jobs SET status = 'input_required', lease = NULL, crashes = 0, failing_since = NULL,
+        ran_ms = ${yield* ranMs(lease)}, question = ${yield* encodeQuestion(question)},
+        input_due_at = ${question.deadline.epochMilliseconds}, last_event = last_event + 1
+      WHERE ${heldBy(sql, lease)} RETURNING id`
+    if (rows.length === 0) return false
+    yield* outbox("job.input_required", [lease.job.id], question.asked_at.epochMilliseconds)
+    yield* signals.publish(changed(lease.job.id))
+    return true
+  }, sql.withTransaction)
+  return Effect.fn("JobWrites.ask")(write, unavailable)
 })
 
 /** Returns `JobWrites.renew`. */

@@ -17,6 +17,7 @@ import {
   type JobReceipt,
   type JobStatus,
 } from "../../domain/jobs/job.ts"
+import type { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Ledger } from "../routing/Ledger.ts"
@@ -28,6 +29,7 @@ import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
+import { makeAnswering } from "./answering.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { ended, JobSignals, stopped } from "./JobSignals.ts"
@@ -89,6 +91,12 @@ export class Jobs extends Context.Service<
     ) => Effect.Effect<Job, JobNotFound | JobNotResumable | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
+    /** Answers the question that the job waits for. It goes on with the answer. */
+    readonly input: (
+      tenant: TenantId,
+      id: string,
+      input: JobInput,
+    ) => Effect.Effect<Job, JobNotFound | InputInvalid | InputNotRequired | StorageUnavailable>
     /** All tenants' open jobs, for readiness and metrics. */
     readonly queueState: Effect.Effect<QueueState, StorageUnavailable>
   }
@@ -104,10 +112,11 @@ export class Jobs extends Context.Service<
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
       const outbox = makeOutbox(sql)
+      const { input } = yield* makeAnswering
 
       const endCancelled = Effect.fnUntraced(function* (job: JobId, now: number) {
         const rows = yield* sql`
-          UPDATE jobs SET status = 'cancelled', lease = NULL, finished_at = ${now},
+          UPDATE jobs SET status = 'cancelled', lease = NULL, question = NULL, input_due_at = NULL, finished_at = ${now},
             expires_at = ${now + Duration.toMillis(retention)}
           WHERE id = ${job} AND finished_at IS NULL RETURNING id`
         if (rows.length > 0) yield* outbox("job.ended", [job], now)
@@ -150,6 +159,12 @@ export class Jobs extends Context.Service<
           yield* queue.wake
           return yield* read(tenant, id)
         }, unavailable),
+
+        input: Effect.fnUntraced(function* (tenant, id, given) {
+          const { id: job } = yield* unavailable(state(tenant, id))
+          yield* input(tenant, job, given)
+          return yield* unavailable(read(tenant, id))
+        }),
 
         remove: Effect.fn("Jobs.remove")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)

@@ -23,6 +23,7 @@ export const applyUpdate = (state: JobState | undefined, update: JobUpdate): Job
       return state === undefined ? undefined : { ...state, begun: [...state.begun, update.step] }
     case "step":
       return state === undefined ? undefined : { ...state, streamed: [...state.streamed, update.step] }
+    case "input_required":
     case "read":
       if (state === undefined) return { job: update.job, streamed: [], begun: [] }
       return isEnded(state.job.status) ? state : { ...state, job: update.job }

@@ -1,9 +1,11 @@
 /** Tool calls of a mode: each is one durable step, and its output reaches models as quoted data. */
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
+import { ASK_PERSON, DEFAULT_INPUT_TIMEOUT_SECONDS, Question } from "../../../../domain/jobs/question.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
-import { failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
+import { schemaIssues } from "../../../../domain/json/schemaIssues.ts"
+import { boundedText, failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
 import type { Tools } from "../../../tools/Tools.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { toolsUnavailable } from "./jobFailures.ts"
@@ -18,14 +20,15 @@ export interface ToolUse {
 
 type Run = (input: ToolInput, key: string) => Effect.Effect<ToolOutput>
 
-export const makeToolUse = (context: JobContext, tools: Tools): ToolUse => {
-  const { mcp_servers = [], tools: ofAgent = [] } = context.agent
-  const known = new Map<string, Run>(ofAgent.map((tool) => [tool.name, (input, key) => tools.call(tool, input, key)]))
+export const makeToolUse = (context: JobContext, service: Tools): ToolUse => {
+  const { ask_person, mcp_servers = [], tools = [] } = context.agent
+  const ofAgent = tools.filter(({ name }) => ask_person === undefined || name !== ASK_PERSON)
+  const known = new Map<string, Run>(ofAgent.map((tool) => [tool.name, (input, key) => service.call(tool, input, key)]))
   /** The same in every run of the job, so a call that was in flight at a crash is repeated under the same key. */
   const keyOf = (step: Step) => `${context.jobId}/${stepName(step)}`
 
   const listed = (server: McpServer, index: number) => {
-    const found = tools.list(server).pipe(
+    const found = service.list(server).pipe(
       Effect.mapError(({ retryable, why }) => toolsUnavailable(server.name, why, retryable)),
       Effect.map((listing) => {
         const free = listing.tools.filter(({ name }) => !known.has(name))
@@ -41,17 +44,36 @@ export const makeToolUse = (context: JobContext, tools: Tools): ToolUse => {
   }
 
   const offered = Effect.gen(function* () {
-    const all = ofAgent.map(definitionOf)
+    const all = [...(ask_person === undefined ? [] : [ASKING]), ...ofAgent.map(definitionOf)]
     for (const [index, server] of mcp_servers.entries()) {
       for (const tool of yield* listed(server, index)) {
-        known.set(tool.name, (input, key) => tools.callListed(server, tool, input, key))
+        known.set(tool.name, (input, key) => service.callListed(server, tool, input, key))
         all.push(definitionOf(tool))
       }
     }
     return all
   })
 
+  /** Waits for a person: the step has its outcome when the job resumes. */
+  const ask = (step: Step, text: string): Effect.Effect<ToolOutput> => {
+    const { timeout_seconds = DEFAULT_INPUT_TIMEOUT_SECONDS } = ask_person ?? {}
+    return Result.match(decodeQuestion(text), {
+      onFailure: ({ issue }) => {
+        const mistakes = schemaIssues(issue).map(({ message, path }) => `${path}: ${message}`)
+        return Effect.succeed(failedOutput(boundedText(`Nobody was asked. Correct the input.\n${mistakes.join("\n")}`)))
+      },
+      onSuccess: ({ answer_schema, question }) =>
+        context.ask({
+          asking: step,
+          question: question.toWellFormed(),
+          answer_schema,
+          timeoutSeconds: timeout_seconds,
+        }),
+    })
+  }
+
   const run = (step: Step, { arguments: text, name }: ToolCall["function"]): Effect.Effect<ToolOutput> => {
+    if (name === ASK_PERSON && ask_person !== undefined) return ask(step, text)
     const called = known.get(name)
     if (called === undefined) return Effect.succeed(failedOutput("There is no tool of this name."))
     const input = decodeInput(text.trim() === "" ? "{}" : text)
@@ -85,5 +107,28 @@ const definitionOf = ({
   type: "function",
   function: { name, description, parameters: input_schema },
 })
+
+/** The built-in tool. */
+const ASKING: Tool = {
+  type: "function",
+  function: {
+    name: ASK_PERSON,
+    description: "Asks a person and waits for the answer, for hours or longer. Use it if you cannot go on without one.",
+    parameters: {
+      type: "object",
+      properties: {
+        question: { type: "string", description: "What the person must know to answer." },
+        answer_schema: {
+          type: "object",
+          description:
+            'JSON Schema of the answer, with "type": "object"; keywords: type, enum, const, properties, required, additionalProperties, items, and bounds.',
+        },
+      },
+      required: ["question", "answer_schema"],
+    },
+  },
+}
+
+const decodeQuestion = Schema.decodeUnknownResult(Schema.fromJsonString(Question), { errors: "all" })
 
 const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
