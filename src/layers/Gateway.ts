@@ -14,6 +14,7 @@ import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
 import { WebhooksHandlers } from "../http/gateway/WebhooksHandlers.ts"
+import { McpHandlers } from "../http/gateway/mcp/McpHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
@@ -129,6 +130,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       BudgetsHandlers,
       AuditHandlers,
       WebhooksHandlers,
+      McpHandlers,
       Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
       layerSystem(GatewayApi),
     ]),

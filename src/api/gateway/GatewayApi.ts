@@ -7,6 +7,7 @@ import { CallsApi } from "./CallsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { LedgerApi } from "./LedgerApi.ts"
+import { McpApi } from "./McpApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
 import { WebhooksApi } from "./WebhooksApi.ts"
 
@@ -21,6 +22,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(WebhooksApi)
   .add(AuditApi)
   .add(CallsApi)
+  .add(McpApi)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

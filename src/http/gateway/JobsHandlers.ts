@@ -2,15 +2,13 @@ import { DateTime, Duration, Effect, Schema, Stream } from "effect"
 import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
 import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
 import { Audit } from "../../services/access/Audit.ts"
-import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
-import { tooMany } from "../shared/ClientLimits.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
-import { GatewayLimits } from "./GatewayLimits.ts"
 import { makeJobUser } from "./jobUser.ts"
+import { makeWaitingPlace } from "./waitingPlace.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** Makes the server send the headers at once, so callers know that they are connected. */
@@ -43,14 +41,8 @@ export const JobsHandlers = layerHandlers(
     const userOf = makeJobUser(jobs)
 
     const drain = yield* Drain
-    const concurrency = yield* ConcurrencyLimits
-    const limits = yield* GatewayLimits
 
-    /** Counts a waiting request against its tenant's limit. */
-    const place = (tenant: string) =>
-      Effect.mapError(concurrency.enter(`waiting:${tenant}`, limits.waiting), (error) =>
-        tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
-      )
+    const place = yield* makeWaitingPlace
 
     const get = Effect.fnUntraced(function* (id: string, seconds: number) {
       const { tenant } = yield* userOf(id)

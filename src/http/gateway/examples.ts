@@ -354,6 +354,10 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     },
   },
   "webhooks.replaceSecret": { answer: { secret: "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfGihi4ZQg=" } },
+  "mcp.call": {
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "get_job", arguments: { job_id: JOB_ID } } },
+    answer: { jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: "{}" }] } },
+  },
   "jobs.input": {
     parameters: jobId,
     body: { answer: { approved: true }, step: "tool-1-1" },

@@ -23,4 +23,7 @@ export const makeQuestion = ({ timeoutSeconds, ...asked }: AskedQuestion): Effec
     deadline: DateTime.add(asked_at, { seconds: timeoutSeconds }),
   }))
 
-export const shownQuestion = ({ asking: _, ...question }: StoredQuestion): JobQuestion => question
+export const shownQuestion = (stored: StoredQuestion): JobQuestion => {
+  const { asking: _, ...question } = stored
+  return question
+}

@@ -3,12 +3,13 @@ import type { Job } from "../../../client/gateway/GatewayJobs.ts"
 import { moment } from "../../shared/format.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
+import type { JobUpdate } from "./jobState.ts"
 import { Problem } from "../View.tsx"
 
-type Question = NonNullable<Job["question"]>
+type Asked = NonNullable<Job["question"]>
 
 /** An answer to begin with: the required members, empty. */
-const draftOf = ({ answer_schema }: Question): string => {
+const draftOf = ({ answer_schema }: Asked): string => {
   const { required } = answer_schema
   const names = Array.isArray(required) ? required.map(String) : []
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, null])), undefined, 2)
@@ -22,14 +23,13 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 }
 
-/** The question that a job waits for, and a form for its answer. */
-export const QuestionForm = ({
+const QuestionForm = ({
   id,
   onAnswered,
   question,
 }: {
   readonly id: string
-  readonly question: Question
+  readonly question: Asked
   readonly onAnswered: (job: Job) => void
 }) => {
   const { gateway } = useSession()
@@ -70,3 +70,14 @@ export const QuestionForm = ({
     </form>
   )
 }
+
+/** The question that a job waits for, with a form for its answer; nothing if there is none. */
+export const Question = ({ hear, job }: { readonly job: Job; readonly hear: (update: JobUpdate) => void }) =>
+  job.question === undefined ? null : (
+    <QuestionForm
+      key={job.question.step}
+      id={job.id}
+      question={job.question}
+      onAnswered={(job) => hear({ type: "read", job })}
+    />
+  )
