@@ -10,7 +10,7 @@ const MAX_ID = 200
 
 /** A request, or a notification if it has no `id` (JSON-RPC 2.0). */
 export const McpMessage = Schema.Struct({
-  jsonrpc: Schema.Literal("2.0"),
+  jsonrpc: Schema.Literal("2.0").annotate({ description: "The version of JSON-RPC." }),
   id: Schema.optionalKey(
     Schema.Union([Schema.String.check(Schema.isMaxLength(MAX_ID)), Schema.Int]).annotate({
       description: "Comes back with the answer; absent in notifications.",

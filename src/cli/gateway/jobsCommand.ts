@@ -140,11 +140,8 @@ const inputCommand = Command.make(
     summary: "Answer the question of a job",
     description: "Shows the question that a job waits for, and sends the answer. The job goes on.",
     examples: [
-      [
-        `sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694 --answer '{"approved":true}'`,
-        "The answer fits the schema that the agent asks for",
-      ],
-      ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694", "At a terminal: shows the question only"],
+      ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Shows the question, at a terminal"],
+      ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694 < answer.json", "Answers with JSON"],
     ],
     environment: ENVIRONMENT,
     exits: {

@@ -20,10 +20,7 @@ export const AskPerson = Schema.Struct({
       description: `Seconds to wait for the answer. Default ${DEFAULT_INPUT_TIMEOUT_SECONDS}.`,
     }),
   ),
-}).annotate({
-  identifier: "AskPerson",
-  description: "Lets the model ask people in the direct mode; the job waits as `input_required`.",
-})
+}).annotate({ description: "Lets the model ask people in the direct mode; the job waits as `input_required`." })
 
 const AnswerSchema = InputSchema.annotate({ description: "JSON Schema of the answer, an object." }).check(
   Schema.makeFilter(jsonSchemaMistake),
@@ -36,6 +33,9 @@ export const Question = Schema.Struct({
 })
 export type Question = typeof Question.Type
 
+const time = (description: string) =>
+  Schema.String.annotate({ description }).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+
 /** A question that a job waits for. */
 export const JobQuestion = Schema.Struct({
   step: Schema.String.annotate({ description: "The `name` that the step with the answer will have." }),
@@ -43,10 +43,8 @@ export const JobQuestion = Schema.Struct({
   answer_schema: Schema.Record(Schema.String, Schema.Unknown).annotate({
     description: "JSON Schema that the answer must fit.",
   }),
-  asked_at: Schema.DateTimeUtcFromString,
-  deadline: Schema.DateTimeUtcFromString.annotate({
-    description: "When the job goes on without an answer.",
-  }),
+  asked_at: time("When it was asked."),
+  deadline: time("When the job goes on without an answer."),
 }).annotate({ identifier: "JobQuestion" })
 export type JobQuestion = typeof JobQuestion.Type
 
