@@ -7,6 +7,7 @@ import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 
 const MAX_METHOD = 100
 const MAX_ID = 200
+const MAX_PARAMS = 32
 
 /** A request, or a notification if it has no `id` (JSON-RPC 2.0). */
 export const McpMessage = Schema.Struct({
@@ -18,7 +19,9 @@ export const McpMessage = Schema.Struct({
   ),
   method: Schema.String.check(Schema.isMaxLength(MAX_METHOD)).annotate({ description: "Such as `tools/call`." }),
   params: Schema.optionalKey(
-    Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "As the method defines them." }),
+    Schema.Record(Schema.String, Schema.Unknown)
+      .check(Schema.isMaxProperties(MAX_PARAMS))
+      .annotate({ description: "As the method defines them." }),
   ),
 }).annotate({ identifier: "McpMessage" })
 export type McpMessage = typeof McpMessage.Type
