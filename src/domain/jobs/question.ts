@@ -21,6 +21,7 @@ export const AskPerson = Schema.Struct({
     }),
   ),
 }).annotate({ description: "Lets the model ask people in the direct mode; the job waits as `input_required`." })
+export type AskPerson = typeof AskPerson.Type
 
 const AnswerSchema = InputSchema.annotate({ description: "JSON Schema of the answer, an object." }).check(
   Schema.makeFilter(jsonSchemaMistake),

@@ -1,15 +1,15 @@
 /** Tool calls of a mode: each is one durable step, and its output reaches models as quoted data. */
-import { DateTime, Effect, Option, Result, Schema } from "effect"
+import { DateTime, Effect, Option, Schema } from "effect"
 import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
 import { ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
-import { ASK_PERSON, DEFAULT_INPUT_TIMEOUT_SECONDS, Question } from "../../../../domain/jobs/question.ts"
+import { ASK_PERSON } from "../../../../domain/jobs/question.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
-import { schemaIssues } from "../../../../domain/json/schemaIssues.ts"
-import { boundedText, failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
+import { failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
 import type { Tools } from "../../../tools/Tools.ts"
 import type { LiveSteps } from "../../LiveSteps.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import { ASKING, askPerson } from "./askPerson.ts"
 import { toolsUnavailable } from "./jobFailures.ts"
 import { quotedOutput } from "./quoted.ts"
 
@@ -56,26 +56,8 @@ export const makeToolUse = (context: JobContext, service: Tools, live: LiveSteps
     return all
   })
 
-  /** Waits for a person: the step has its outcome when the job resumes. */
-  const ask = (step: Step, text: string): Effect.Effect<ToolOutput> => {
-    const { timeout_seconds = DEFAULT_INPUT_TIMEOUT_SECONDS } = ask_person ?? {}
-    return Result.match(decodeQuestion(text), {
-      onFailure: ({ issue }) => {
-        const mistakes = schemaIssues(issue).map(({ message, path }) => `${path}: ${message}`)
-        return Effect.succeed(failedOutput(boundedText(`Nobody was asked. Correct the input.\n${mistakes.join("\n")}`)))
-      },
-      onSuccess: ({ answer_schema, question }) =>
-        context.ask({
-          asking: step,
-          question: question.toWellFormed(),
-          answer_schema,
-          timeoutSeconds: timeout_seconds,
-        }),
-    })
-  }
-
   const run = (step: Step, { arguments: text, name }: ToolCall["function"]): Effect.Effect<ToolOutput> => {
-    if (name === ASK_PERSON && ask_person !== undefined) return ask(step, text)
+    if (name === ASK_PERSON && ask_person !== undefined) return askPerson(context, ask_person, step, text)
     const called = known.get(name)
     if (called === undefined) return Effect.succeed(failedOutput("There is no tool of this name."))
     const input = decodeInput(text.trim() === "" ? "{}" : text)
@@ -122,28 +104,5 @@ const definitionOf = ({
   type: "function",
   function: { name, description, parameters: input_schema },
 })
-
-/** The built-in tool. */
-const ASKING: Tool = {
-  type: "function",
-  function: {
-    name: ASK_PERSON,
-    description: "Asks a person and waits for the answer, for hours or longer. Use it if you cannot go on without one.",
-    parameters: {
-      type: "object",
-      properties: {
-        question: { type: "string", description: "What the person must know to answer." },
-        answer_schema: {
-          type: "object",
-          description:
-            'JSON Schema of the answer, with "type": "object"; keywords: type, enum, const, properties, required, additionalProperties, items, and bounds.',
-        },
-      },
-      required: ["question", "answer_schema"],
-    },
-  },
-}
-
-const decodeQuestion = Schema.decodeUnknownResult(Schema.fromJsonString(Question), { errors: "all" })
 
 const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
