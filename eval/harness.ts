@@ -125,5 +125,6 @@ export const jobContext = (
   labels: {},
   budgeted: [],
   traceId: "0".repeat(32),
+  ask: () => Effect.die(new Error("The evaluated agent asks no people.")),
   step: (_, __, effect) => Effect.map(effect, ({ value }) => value),
 })

@@ -13,6 +13,8 @@ import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
+import { WebhooksHandlers } from "../http/gateway/WebhooksHandlers.ts"
+import { McpHandlers } from "../http/gateway/mcp/McpHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { SecretsHandlers } from "../http/gateway/SecretsHandlers.ts"
@@ -45,6 +47,8 @@ import { RoutingStats } from "../services/routing/RoutingStats.ts"
 import { Spend } from "../services/routing/Spend.ts"
 import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
 import { layerTools } from "../services/tools/Tools.ts"
+import { layerWebhookDelivery } from "../services/webhooks/layerWebhookDelivery.ts"
+import { Webhooks } from "../services/webhooks/Webhooks.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
@@ -65,10 +69,15 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
 
 /** The services behind HTTP. Closing them requeues jobs in flight, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
-  Layer.mergeAll(layerJobRunner, layerJobRetention, layerLedgerRetention(settings.ledgerRetention)).pipe(
+  Layer.mergeAll(
+    layerJobRunner,
+    layerJobRetention,
+    layerWebhookDelivery,
+    layerLedgerRetention(settings.ledgerRetention),
+  ).pipe(
     Layer.provide(Layer.provide(Modes.layer, layerRevealSecret)),
     Layer.provideMerge(Router.layer),
-    Layer.provide(Layer.provide(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
+    Layer.provide(Layer.provideMerge(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),
@@ -86,6 +95,7 @@ const layerServices = (settings: GatewaySettings) =>
         Ledger.layer,
         GatewayKeys.layer,
         Audit.layer,
+        Webhooks.layer,
         Secrets.layer(settings.secretsKey),
       ),
     ),
@@ -137,6 +147,8 @@ const layerRoutes = (settings: GatewaySettings) => {
       LedgerHandlers,
       BudgetsHandlers,
       AuditHandlers,
+      WebhooksHandlers,
+      McpHandlers,
       Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
       layerSystem(GatewayApi),
     ]),

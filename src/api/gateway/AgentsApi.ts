@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AgentNotFound, AgentStale, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import { ExecuteRequest, IdempotencyInFlight, IdempotencyKey, IdempotencyMismatch } from "../../domain/jobs/job.ts"
+import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, RateClass } from "./Authorization.ts"
@@ -27,7 +28,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: HttpApiSchema.WithHeaders(Agent, { location: Schema.String, etag: Schema.String }).pipe(
         HttpApiSchema.status(201),
       ),
-      error: [...BODY_PROBLEMS, StorageUnavailable],
+      error: [WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Create an agent",
@@ -49,7 +50,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       headers: ifMatch,
       payload: UpdateAgent,
       success: AgentWithTag,
-      error: [AgentNotFound, AgentStale, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [AgentNotFound, AgentStale, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change an agent",
@@ -70,7 +71,14 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: HttpApiSchema.WithHeaders(Job, { location: Schema.String, "retry-after": Schema.Int }).pipe(
         HttpApiSchema.status(202),
       ),
-      error: [AgentNotFound, IdempotencyInFlight, IdempotencyMismatch, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [
+        AgentNotFound,
+        IdempotencyInFlight,
+        IdempotencyMismatch,
+        WebhookSecretMissing,
+        ...BODY_PROBLEMS,
+        StorageUnavailable,
+      ],
     })
       .annotate(RateClass, "execute")
       .annotateMerge(

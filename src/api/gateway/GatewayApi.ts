@@ -7,8 +7,10 @@ import { CallsApi } from "./CallsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { LedgerApi } from "./LedgerApi.ts"
+import { McpApi } from "./McpApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
 import { SecretsApi } from "./SecretsApi.ts"
+import { WebhooksApi } from "./WebhooksApi.ts"
 
 /** All endpoints of the agent gateway. */
 export class GatewayApi extends HttpApi.make("sealgate-gateway")
@@ -19,8 +21,10 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(KeysApi)
   .add(SecretsApi)
   .add(BudgetsApi)
+  .add(WebhooksApi)
   .add(AuditApi)
   .add(CallsApi)
+  .add(McpApi)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

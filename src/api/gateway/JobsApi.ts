@@ -2,10 +2,11 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep } from "../../domain/jobs/job.ts"
 import { JobDelta, JobEventId, JobStepBegun, JobToolCall, JobToolResult } from "../../domain/jobs/jobEvents.ts"
+import { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
-import { Refusals } from "../problems.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery, time } from "./lists.ts"
 import { Job, JobSummary } from "./resources.ts"
@@ -31,6 +32,7 @@ export const JobEventOnWire = Schema.Union([
   event("tool_call", JobToolCall, "A call of a tool begins."),
   event("tool_result", JobToolResult, "A call of a tool returned."),
   event("step", JobStep, "A step finished."),
+  event("input_required", Job, "The job waits for a person; its `question` says for what."),
   event("ended", Job, "The job ended; nothing follows."),
   Schema.Struct({
     id: NoId,
@@ -125,6 +127,19 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         OpenApi.annotations({
           summary: "Cancel a job",
           description: "Interrupts a call in flight. An ended job stays as it is.",
+        }),
+      ),
+    HttpApiEndpoint.post("input", "/:id/input", {
+      params,
+      payload: JobInput,
+      success: Job.pipe(HttpApiSchema.status(202)),
+      error: [JobNotFound, InputInvalid, InputNotRequired, ...BODY_PROBLEMS, StorageUnavailable],
+    })
+      .annotate(NeededRole, "run")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Answer the question of a job",
+          description: "The job goes on with the answer, which must fit the question's `answer_schema`.",
         }),
       ),
     HttpApiEndpoint.post("resume", "/:id/resume", {

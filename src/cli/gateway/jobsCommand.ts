@@ -1,12 +1,13 @@
-import { Clock, Console, Effect, Option } from "effect"
+import { text } from "node:stream/consumers"
+import { Clock, Console, Effect, Option, Schema } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
 import { Argument, Command, Flag } from "effect/cli"
 import { JobStatus } from "../../domain/jobs/job.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
-import { givenOf } from "../flags.ts"
+import { givenOf, optionalFlag } from "../flags.ts"
 import { json, limitFlag } from "./listFlags.ts"
 import { goesOn, showProgress, showsText, tell } from "./progress.ts"
 import { age, ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
@@ -114,6 +115,48 @@ const resumeCommand = Command.make(
   }),
 )
 
+const inputCommand = Command.make(
+  "input",
+  {
+    ...ofOne,
+    answer: optionalFlag("answer", "json", "The answer as JSON (default: standard input)", Schema.String),
+  },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const asked = yield* ask((signal) => gateway.jobs.get(input.id, { signal }))
+    const { question } = asked
+    if (question === undefined) {
+      return yield* new CommandFailed({ message: `The job waits for no answer: it is ${asked.status}.`, exitCode: 1 })
+    }
+    const isAtTerminal = Option.isNone(input.answer) && process.stdin.isTTY
+    tell(`The agent asks: ${question.question}`)
+    tell(`Schema of the answer: ${JSON.stringify(question.answer_schema)}`)
+    if (isAtTerminal) return yield* unusable(`Answer with: sealgate jobs input ${input.id} --answer '{…}'`)
+    const given = Option.isSome(input.answer) ? input.answer.value : yield* Effect.promise(() => text(process.stdin))
+    const answer = yield* Effect.mapError(decodeAnswer(given), () => unusable("The answer is not JSON."))
+    const job = yield* ask((signal) => gateway.jobs.input(input.id, answer, { signal, step: question.step }))
+    yield* Console.log(input.json ? printableJson(job) : report(job))
+  }),
+).pipe(
+  withHelp({
+    summary: "Answer the question of a job",
+    description: "Shows the question that a job waits for, and sends the answer. The job goes on.",
+    examples: [
+      ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Shows the question, at a terminal"],
+      ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694 < answer.json", "Answers with JSON"],
+    ],
+    environment: ENVIRONMENT,
+    exits: {
+      ...EXITS,
+      0: "the answer was taken",
+      1: "the job waits for no answer, the answer does not fit, or the gateway cannot be reached",
+    },
+    next: "`sealgate jobs follow <id>` waits until it ends.",
+  }),
+)
+
+const decodeAnswer = Schema.decodeEffect(Schema.fromJsonString(Schema.Unknown))
+
 /** Longest task in a list, in characters. */
 const MAX_TASK = 60
 
@@ -163,7 +206,7 @@ export const jobsCommand = Command.make(
   }),
 ).pipe(
   withHelp({
-    summary: "List, show, follow, cancel and resume jobs of a gateway",
+    summary: "List, show, follow, cancel, resume and answer jobs of a gateway",
     description: "Lists your tenant's jobs on a gateway, newest first. Your token names the tenant.",
     examples: [
       ["sealgate jobs", "The newest 20 on a gateway on this machine"],
@@ -174,5 +217,5 @@ export const jobsCommand = Command.make(
     exits: EXITS,
     next: '`sealgate run "…"` starts a job.',
   }),
-  Command.withSubcommands([showCommand, followCommand, cancelCommand, resumeCommand]),
+  Command.withSubcommands([showCommand, followCommand, cancelCommand, resumeCommand, inputCommand]),
 )

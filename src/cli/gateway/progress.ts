@@ -112,6 +112,11 @@ export const showProgress = async (
   try {
     for await (const event of events) {
       if (event.type === "ended") return { job: event.job, text: live.text }
+      if (event.type === "input_required") {
+        status.hide()
+        tell(`The agent asks: ${event.job.question?.question ?? ""}`)
+        tell(`To answer: sealgate jobs input ${event.job.id}`)
+      }
       if (event.type === "begun") begin(event.step, event.step.model)
       if (event.type === "tool_call") begin(event.call, event.call.tool)
       if (event.type === "delta" && writes) {

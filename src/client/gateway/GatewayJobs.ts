@@ -26,6 +26,7 @@ export type JobEvent =
   | { readonly type: "tool_call"; readonly call: ToolCallBegun }
   | { readonly type: "tool_result"; readonly result: JobToolResult }
   | { readonly type: "step"; readonly step: Step }
+  | { readonly type: "input_required"; readonly job: Job }
   | { readonly type: "ended"; readonly job: Job }
 
 /** How long one poll waits. Below the 30 s after which many reverse proxies give up. */
@@ -108,6 +109,19 @@ export class JobsClient {
     return encodeJob(await run(this.connection.repeatable.jobs.cancel({ params: { id } }), options))
   }
 
+  /**
+   * Answers the question of a job that is `input_required`. `step`, from the question, makes sure that it is the answered
+   * one. Rejects with `input-invalid` if the answer does not fit its schema.
+   */
+  async input(
+    id: string,
+    answer: unknown,
+    { step, ...options }: CallOptions & { readonly step?: string } = {},
+  ): Promise<Job> {
+    const payload = { answer, ...withoutUndefined({ step }) }
+    return encodeJob(await run(this.connection.api.jobs.input({ params: { id }, payload }), options))
+  }
+
   /** Takes up a job that failed or timed out after its finished steps. */
   async resume(id: string, options?: CallOptions): Promise<Job> {
     return encodeJob(await run(this.connection.api.jobs.resume({ params: { id } }), options))
@@ -160,6 +174,8 @@ const toEvent = (
       return { type: "tool_result", result: event.data }
     case "step":
       return { type: "step", step: encodeStep(event.data) }
+    case "input_required":
+      return { type: "input_required", job: encodeJob(event.data) }
   }
 }
 

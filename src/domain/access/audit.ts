@@ -12,10 +12,12 @@ export const AuditAction = Schema.Literals([
   "job.cancel",
   "job.remove",
   "job.resume",
+  "job.input",
   "routing.put",
   "budgets.put",
   "secret.put",
   "secret.remove",
+  "webhooks.secret",
 ])
 export type AuditAction = typeof AuditAction.Type
 
@@ -28,7 +30,7 @@ export const AuditEntry = Schema.Struct({
   action: AuditAction.annotate({ description: "The change that was made." }),
   target: Schema.String.annotate({
     description:
-      "Id of the changed key, agent or job; version of the routing; tenant of the budgets; name of the secret.",
+      "Id of the changed key, agent or job; version of the routing; tenant of budgets or webhooks; name of the secret.",
   }),
 })
 export type AuditEntry = typeof AuditEntry.Type

@@ -5,7 +5,9 @@ import { Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
 import { Turns } from "./modes/direct.ts"
 import { Effort } from "./modes/description.ts"
+import { AskPerson } from "./question.ts"
 import { HttpTools, McpServers } from "./tool.ts"
+import { WebhookUrl } from "./webhook.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { TargetFilter } from "../upstream/targets.ts"
 
@@ -115,6 +117,8 @@ export const Agent = Schema.Struct({
   model_policy: TargetFilter,
   tools: Schema.optionalKey(HttpTools),
   mcp_servers: Schema.optionalKey(McpServers),
+  ask_person: Schema.optionalKey(AskPerson),
+  webhook_url: Schema.optionalKey(WebhookUrl),
   limits: AgentLimits,
   budgets: Schema.optionalKey(Budgets),
   metadata: Metadata,
@@ -134,6 +138,8 @@ export const CreateAgent = Schema.Struct({
   model_policy: Schema.optionalKey(TargetFilter),
   tools: Schema.optionalKey(HttpTools),
   mcp_servers: Schema.optionalKey(McpServers),
+  ask_person: Schema.optionalKey(AskPerson),
+  webhook_url: Schema.optionalKey(WebhookUrl),
   limits: Schema.optionalKey(PartialLimits),
   budgets: Schema.optionalKey(Budgets),
   metadata: Schema.optionalKey(Metadata),
@@ -150,6 +156,8 @@ export const UpdateAgent = Schema.Struct({
   model_policy: Schema.optionalKey(TargetFilter),
   tools: Schema.optionalKey(HttpTools),
   mcp_servers: Schema.optionalKey(McpServers),
+  ask_person: Schema.optionalKey(Schema.NullOr(AskPerson)),
+  webhook_url: Schema.optionalKey(Schema.NullOr(WebhookUrl)),
   limits: Schema.optionalKey(ChangedLimits),
   budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
   metadata: Schema.optionalKey(Metadata),

@@ -6,23 +6,34 @@ import { KeptReceipt } from "../protocol/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
+import { JobQuestion } from "./question.ts"
 import { Step } from "./step.ts"
 import { ToolUse } from "./tool.ts"
+import { WebhookUrl } from "./webhook.ts"
 
 /** UUIDv7, so ids sort by creation. */
 export const JobId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("JobId"))
 export type JobId = typeof JobId.Type
 
-export const JobStatus = Schema.Literals(["queued", "running", "completed", "failed", "cancelled", "timed_out"])
+export const JobStatus = Schema.Literals([
+  "queued",
+  "running",
+  "input_required",
+  "completed",
+  "failed",
+  "cancelled",
+  "timed_out",
+])
 export type JobStatus = typeof JobStatus.Type
 
 /**
- * The state machine. `running → queued` happens when a worker dies, a server shuts down, or a failure may be retried.
+ * The state machine. A job is `input_required` while it waits for a person. `running → queued` happens when a worker dies, a server shuts down, or a failure may be retried.
  * Its owner can resume a job that failed or ran out of time; other ended states have no transitions.
  */
 export const TRANSITIONS: Readonly<Record<JobStatus, ReadonlyArray<JobStatus>>> = {
   queued: ["running", "cancelled"],
-  running: ["queued", "completed", "failed", "cancelled", "timed_out"],
+  running: ["queued", "input_required", "completed", "failed", "cancelled", "timed_out"],
+  input_required: ["queued", "cancelled"],
   completed: [],
   failed: ["queued"],
   cancelled: [],
@@ -47,6 +58,7 @@ const execute = {
   mode: Schema.optionalKey(ModeName),
   options: Schema.optionalKey(JobOptions),
   metadata: Schema.optionalKey(Metadata),
+  webhook_url: Schema.optionalKey(WebhookUrl),
 }
 
 /** Body of an execution: either `task` or `messages`. */
@@ -145,6 +157,9 @@ export const Job = Schema.Struct({
     JobResult.annotate({ description: "The answer with its verdict; its members depend on `mode`." }),
   ),
   problem: Schema.optionalKey(Problem),
+  question: Schema.optionalKey(
+    JobQuestion.annotate({ description: "While the job is `input_required`: what it waits for." }),
+  ),
   usage: JobUsage.annotate({ description: "Sums over all calls, failed and repeated ones included." }),
   cost_micro_usd: CostOrNull,
   at_most: Schema.optionalKey(AtMost),

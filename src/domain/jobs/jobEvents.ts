@@ -62,6 +62,7 @@ export type JobEvent = { readonly id: string } & (
   | { readonly _tag: "ToolCall"; readonly call: JobToolCall }
   | { readonly _tag: "ToolResult"; readonly result: JobToolResult }
   | { readonly _tag: "Step"; readonly step: JobStep }
+  | { readonly _tag: "InputRequired"; readonly job: Job }
   | { readonly _tag: "Ended"; readonly job: Job }
 )
 

@@ -11,6 +11,7 @@ export const JobSummary = Schema.Struct({
   from: Schema.DateTimeUtcFromString,
   running: Count.annotate({ description: "Jobs that a worker has." }),
   queued: Count.annotate({ description: "Jobs that wait for a worker or a retry." }),
+  input_required: Count.annotate({ description: "Jobs that wait for a person." }),
   retrying: Count.annotate({ description: "The part of `queued` that waits for a retry after a failure." }),
   completed: SinceFrom,
   failed: SinceFrom,

@@ -6,6 +6,7 @@ import { type Agent, AgentNotFound, agentETag } from "../../domain/jobs/agent.ts
 import { Audit } from "../../services/access/Audit.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
+import { Webhooks } from "../../services/webhooks/Webhooks.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
@@ -33,10 +34,12 @@ export const AgentsHandlers = layerHandlers(
     const agents = yield* Agents
     const jobs = yield* Jobs
     const audit = yield* Audit
+    const webhooks = yield* Webhooks
 
     const create = Effect.fnUntraced(function* (payload: Parameters<typeof agents.create>[1]) {
       const user = yield* CurrentUser
       yield* checkBudgets(payload)
+      yield* webhooks.check(user.tenant, payload.webhook_url)
       const agent = yield* agents.create(user.tenant, payload)
       yield* audit.note(user, "agent.create", agent.id)
       return HttpApiSchema.withHeaders({
@@ -51,6 +54,7 @@ export const AgentsHandlers = layerHandlers(
       key: Parameters<typeof jobs.enqueue>[3],
     ) {
       const user = yield* userOf(id)
+      yield* webhooks.check(user.tenant, payload.webhook_url)
       const job = yield* jobs.enqueue(user.tenant, id, payload, key, user.key)
       return HttpApiSchema.withHeaders({
         body: job,
@@ -74,6 +78,7 @@ export const AgentsHandlers = layerHandlers(
       update: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const user = yield* userOf(params.id)
         yield* checkBudgets(payload)
+        yield* webhooks.check(user.tenant, payload.webhook_url)
         const agent = yield* agents.update(user.tenant, params.id, payload, headers["if-match"])
         yield* audit.note(user, "agent.update", agent.id)
         return withTag(agent)

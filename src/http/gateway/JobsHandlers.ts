@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect, Schema, Stream } from "effect"
 import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
-import { Job, JobNotFound, JobStep } from "../../domain/jobs/job.ts"
+import { Job, JobStep } from "../../domain/jobs/job.ts"
 import {
   JobDelta,
   type JobEvent,
@@ -12,14 +12,13 @@ import {
   START,
 } from "../../domain/jobs/jobEvents.ts"
 import { Audit } from "../../services/access/Audit.ts"
-import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
-import { tooMany } from "../shared/ClientLimits.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
-import { GatewayLimits } from "./GatewayLimits.ts"
+import { makeJobUser } from "./jobUser.ts"
+import { makeWaitingPlace } from "./waitingPlace.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** Makes the server send the headers at once, so callers know that they are connected. */
@@ -44,6 +43,8 @@ const render = (event: JobEvent): string => {
       return renderEvent("tool_result", encodeToolResult(event.result), event.id)
     case "Step":
       return renderEvent("step", encodeStep(event.step), event.id)
+    case "InputRequired":
+      return renderEvent("input_required", encodeJob(event.job), event.id)
     case "Ended":
       return renderEvent("ended", encodeJob(event.job), event.id)
   }
@@ -58,23 +59,11 @@ export const JobsHandlers = layerHandlers(
     const jobs = yield* Jobs
     const audit = yield* Audit
 
-    /** The caller, if its key permits the job's agent: other jobs are answered like missing ones. */
-    const userOf = Effect.fnUntraced(function* (id: string) {
-      const user = yield* CurrentUser
-      if (user.key?.agents === undefined) return user
-      const { agent_id } = yield* jobs.get(user.tenant, id)
-      return permitsAgent(user, agent_id) ? user : yield* new JobNotFound()
-    })
+    const userOf = makeJobUser(jobs)
 
     const drain = yield* Drain
-    const concurrency = yield* ConcurrencyLimits
-    const limits = yield* GatewayLimits
 
-    /** Counts a waiting request against its tenant's limit. */
-    const place = (tenant: string) =>
-      Effect.mapError(concurrency.enter(`waiting:${tenant}`, limits.waiting), (error) =>
-        tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
-      )
+    const place = yield* makeWaitingPlace
 
     const get = Effect.fnUntraced(function* (id: string, seconds: number) {
       const { tenant } = yield* userOf(id)
@@ -119,6 +108,12 @@ export const JobsHandlers = layerHandlers(
         const user = yield* userOf(params.id)
         const job = yield* jobs.cancel(user.tenant, params.id)
         yield* audit.note(user, "job.cancel", job.id)
+        return job
+      }),
+      input: Effect.fnUntraced(function* ({ params, payload }) {
+        const user = yield* userOf(params.id)
+        const job = yield* jobs.input(user.tenant, params.id, payload)
+        yield* audit.note(user, "job.input", job.id)
         return job
       }),
       resume: Effect.fnUntraced(function* ({ params }) {

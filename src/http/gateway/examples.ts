@@ -139,6 +139,7 @@ const summary = {
   failed: 1,
   cancelled: 0,
   timed_out: 0,
+  input_required: 0,
   typical_costs: [{ mode: "verified", effort: "medium", cost_micro_usd: 312, jobs: 40 }],
 } satisfies typeof JobSummary.Encoded
 
@@ -344,6 +345,31 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
   "jobs.events": { parameters: jobId, stream: { id: "1", event: "step", data: JSON.stringify(step) } },
   "jobs.receipts": { parameters: jobId, answer: { items: [receipt] } },
   "jobs.cancel": { parameters: jobId, answer: { ...queued, status: "cancelled", finished_at: LATER } },
+  "webhooks.deliveries": {
+    parameters: jobId,
+    answer: {
+      items: [
+        {
+          id: `${JOB_ID}_4`,
+          event: "job.ended",
+          url: "https://example.com/hook",
+          status: "delivered",
+          attempts: 1,
+          created_at: LATER,
+        },
+      ],
+    },
+  },
+  "webhooks.replaceSecret": { answer: { secret: "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfGihi4ZQg=" } },
+  "mcp.call": {
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "get_job", arguments: { job_id: JOB_ID } } },
+    answer: { jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: "{}" }] } },
+  },
+  "jobs.input": {
+    parameters: jobId,
+    body: { answer: { approved: true }, step: "tool-1-1" },
+    answer: { ...queued, mode: "direct" },
+  },
   "jobs.resume": { parameters: jobId, answer: { ...queued, attempt: 2 } },
   "jobs.remove": { parameters: jobId },
   "routing.stats": { parameters: { interval: "hour" }, answer: stats },

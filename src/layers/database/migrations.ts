@@ -9,6 +9,7 @@ import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { budgets } from "./migrations/budgets.ts"
 import { gatewayKeys } from "./migrations/gatewayKeys.ts"
+import { jobQuestions } from "./migrations/jobQuestions.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
@@ -18,6 +19,7 @@ import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { secrets } from "./migrations/secrets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
 import { stepTools } from "./migrations/stepTools.ts"
+import { webhooks } from "./migrations/webhooks.ts"
 
 /** A version with a different schema made the database. */
 export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
@@ -48,6 +50,8 @@ const STEPS = [
   ["step_tools", stepTools],
   ["ledger_spend", ledgerSpend],
   ["secrets", secrets],
+  ["webhooks", webhooks],
+  ["job_questions", jobQuestions],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

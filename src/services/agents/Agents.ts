@@ -217,9 +217,18 @@ const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {
 
 /** Replaces what the change gives, removes what it sets to `null`, and merges the limits. */
 const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent => {
-  const { budgets, instructions, limits: newLimits, role, ...rest } = change
-  const { budgets: _budgets, instructions: _instructions, role: _role, ...kept } = agent
+  const { ask_person, budgets, instructions, limits: newLimits, role, webhook_url, ...rest } = change
+  const {
+    ask_person: _ask,
+    budgets: _budgets,
+    instructions: _instructions,
+    role: _role,
+    webhook_url: _webhook,
+    ...kept
+  } = agent
   const newRole = role === undefined ? agent.role : role
+  const newAsk = ask_person === undefined ? agent.ask_person : ask_person
+  const newWebhook = webhook_url === undefined ? agent.webhook_url : webhook_url
   const newBudgets = budgets === undefined ? agent.budgets : budgets
   const newInstructions = instructions === undefined ? agent.instructions : instructions
   const { max_calls, max_cost_micro_usd, max_tokens, max_turns, ...limits } = { ...agent.limits, ...newLimits }
@@ -227,6 +236,8 @@ const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent =>
     ...kept,
     ...rest,
     ...(newRole == null ? {} : { role: newRole }),
+    ...(newAsk == null ? {} : { ask_person: newAsk }),
+    ...(newWebhook == null ? {} : { webhook_url: newWebhook }),
     ...(newBudgets == null ? {} : { budgets: newBudgets }),
     ...(newInstructions == null ? {} : { instructions: newInstructions }),
     limits: {

@@ -76,6 +76,12 @@ export class Follower {
     return [...missing, this.numbered({ _tag: "Step", step })]
   }
 
+  inputRequired(id: number, job: Job): ReadonlyArray<JobEvent> {
+    if (id <= this.event) return []
+    this.event = id
+    return [this.numbered({ _tag: "InputRequired", job })]
+  }
+
   ended(id: number, job: Job): ReadonlyArray<JobEvent> {
     this.open.clear()
     this.event = id

@@ -13,6 +13,7 @@ import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter } from "../../domain/upstream/targets.ts"
 import type { Step } from "../../domain/jobs/step.ts"
 import type { ToolUse } from "../../domain/jobs/tool.ts"
+import type { AskedQuestion } from "./storedQuestion.ts"
 
 /**
  * A program's failure. `problem.retryable` decides whether the job is retried (bounded, with back-off) or fails with
@@ -73,6 +74,11 @@ export interface JobContext {
     schema: Schema.Codec<A, I>,
     effect: Effect.Effect<StepOutcome<A>, E, R>,
   ) => Effect.Effect<A, E, R>
+  /**
+   * Asks a person. The job leaves its worker, and the program is interrupted; when it resumes, the step that asked has its
+   * outcome, a `ToolOutput`.
+   */
+  readonly ask: (question: AskedQuestion) => Effect.Effect<never>
 }
 
 /** The program of jobs. The modes provide it; the runner calls it. */

@@ -13,6 +13,7 @@ import { Step } from "../../domain/jobs/step.ts"
 import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
+import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 
@@ -45,6 +46,7 @@ const ShownRow = Schema.Struct({
   metadata: storedJson(Metadata),
   result: Schema.NullOr(storedJson(JobResult)),
   problem: Schema.NullOr(storedJson(Problem)),
+  question: Schema.NullOr(StoredQuestion),
   /** `null` if the bound is unknown. */
   at_most: Schema.NullOr(storedJson(AtMost)),
   /** Trace context of the request that enqueued the job, as `storeTrace` writes it. */
@@ -62,6 +64,7 @@ export const SHOWN_BYTES = [
   "octet_length(metadata)",
   "COALESCE(octet_length(result), 0)",
   "COALESCE(octet_length(problem), 0)",
+  "COALESCE(octet_length(question), 0)",
 ].join(" + ")
 
 /** The part of a job that its worker needs. */
@@ -77,6 +80,7 @@ const WorkRow = Schema.Struct({
   metadata: storedJson(Metadata),
   key_id: Schema.NullOr(Schema.String),
   key_budgets: Schema.NullOr(storedJson(Budgets)),
+  webhook: Schema.NullOr(Schema.String),
   /** The targets that the key of its caller permits. */
   key_models: Schema.NullOr(storedJson(TargetFilter)),
   traceparent: Schema.String,
@@ -110,6 +114,8 @@ export type NewJob = Pick<
 > & {
   /** The key that the job was enqueued with. */
   readonly key: KeyLimits | undefined
+  /** Where its events are announced. */
+  readonly webhook: string | undefined
 }
 
 /** A new job's own columns, except its agent. */
@@ -127,6 +133,7 @@ export const newJobColumns = (job: NewJob) => ({
   key_id: job.key?.id ?? null,
   key_models: job.key?.models === undefined ? null : JSON.stringify(job.key.models),
   key_budgets: job.key?.budgets === undefined ? null : JSON.stringify(job.key.budgets),
+  webhook: job.webhook ?? null,
   created_at: job.created_at.epochMilliseconds,
   expires_at: job.expires_at.epochMilliseconds,
 })
@@ -147,6 +154,7 @@ export const NEW_JOB_COLUMNS = {
   key_id: "TEXT",
   key_models: "TEXT",
   key_budgets: "TEXT",
+  webhook: "TEXT",
   created_at: "BIGINT",
   expires_at: "BIGINT",
 } as const
@@ -161,6 +169,7 @@ export const toNewJob = (job: NewJob): Job =>
       last_event: 0,
       result: null,
       problem: null,
+      question: null,
       started_at: null,
       finished_at: null,
     },
@@ -233,6 +242,7 @@ export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent
     options: row.options,
     ...(row.result === null ? {} : { result: row.result }),
     ...(row.problem === null ? {} : { problem: { ...row.problem, trace_id: traceId } }),
+    ...(row.question === null ? {} : { question: shownQuestion(row.question) }),
     usage: {
       input_tokens: spent.input_tokens,
       output_tokens: spent.output_tokens,

@@ -8,6 +8,7 @@
 import { Cause, Duration, Effect, Exit, Layer, Schedule, Scope, Semaphore } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Drain } from "../lifecycle/Drain.ts"
+import { makeAnswering } from "./answering.ts"
 import { makeAttempt } from "./attempt.ts"
 import { logFault } from "./attemptFailures.ts"
 import { JobQueue } from "./JobQueue.ts"
@@ -41,7 +42,8 @@ export const layerJobRunner = Layer.effectDiscard(
       Effect.forever,
     )
     const takeBack = oneAtATime(Effect.suspend(() => queue.takeBack(running.ids())))
-    const poll = Effect.andThen(Effect.ignore(takeBack), queue.wake)
+    const { expire } = yield* makeAnswering
+    const poll = Effect.ignore(takeBack).pipe(Effect.andThen(Effect.ignore(expire)), Effect.andThen(queue.wake))
     // Retries soon: a database that is back must hear of a living worker before its lease runs out.
     const renew = Effect.repeat(running.checkAll, {
       until: (hasAnswered) => hasAnswered,

@@ -9,9 +9,10 @@ import { stepFinished, stepReplayed } from "./JobMetrics.ts"
 import { type JobContext, JobFailure, type StepOutcome } from "./JobProgram.ts"
 import type { Lease } from "./Lease.ts"
 import type { FinishedStep } from "./stepWrites.ts"
+import type { AskedQuestion } from "./storedQuestion.ts"
 
-/** `gone`: the job is no longer this worker's. `parked`: no step may begin any more, and none is running. */
-export type Left = "gone" | "parked"
+/** `gone`: the job is no longer this worker's. `parked`: no step may begin any more, and none is running. A question: the job waits for a person. */
+export type Left = "gone" | "parked" | AskedQuestion
 
 export interface StepsOptions {
   readonly lease: Lease

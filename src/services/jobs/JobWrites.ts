@@ -9,6 +9,7 @@ import type { Problem } from "../../domain/problems/problem.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { JobResult } from "../../domain/jobs/modes.ts"
 import { makeBatched } from "../batched.ts"
+import { makeOutbox } from "../webhooks/outbox.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
 import { databaseTime } from "../databaseTime.ts"
@@ -16,9 +17,10 @@ import { afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { ended, JobSignals } from "./JobSignals.ts"
+import { changed, ended, JobSignals } from "./JobSignals.ts"
 import { HELD_BY_GIVEN, heldBy, type Lease, ranMs } from "./Lease.ts"
 import { type FinishedStep, makeRecordStep } from "./stepWrites.ts"
+import { type AskedQuestion, encodeQuestion, makeQuestion } from "./storedQuestion.ts"
 
 /** How a worker ends a job. */
 type Ending =
@@ -47,6 +49,8 @@ export class JobWrites extends Context.Service<
     readonly end: (lease: Lease, ending: Ending) => Fenced
     /** Queues the job for a delayed retry, or ends it if a retry cannot help or it has been failing for too long. */
     readonly fail: (lease: Lease, failure: Failure) => Fenced
+    /** Lets the job wait for a person. This uses no attempt. */
+    readonly ask: (lease: Lease, question: AskedQuestion) => Fenced
     /** Puts the job back unchanged, due at once or after a wait. This uses no attempt. */
     readonly release: (lease: Lease, wait?: Duration.Duration) => Fenced
   }
@@ -96,6 +100,8 @@ export class JobWrites extends Context.Service<
           return true
         }, unavailable),
 
+        ask: yield* makeAsk,
+
         release: Effect.fn("JobWrites.release")(function* (lease, wait = Duration.zero) {
           const rows = yield* sql`
             UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${now} + ${Duration.toMillis(wait)}, ran_ms = ${yield* ranMs(lease)}
@@ -123,13 +129,29 @@ const makeEnd = Effect.gen(function* () {
     finished_at: "BIGINT",
     expires_at: "BIGINT",
   })
-  const writeEndings = yield* makeBatched<Parameters<typeof endings>[0][number], boolean>({
-    keyOf: ({ job_id }) => job_id,
-    run: Effect.fnUntraced(function* (rows) {
-      const written = yield* sql<{ id: JobId }>`UPDATE jobs SET status = given.status, result = given.result,
+  const outbox = makeOutbox(sql)
+  type Row = Parameters<typeof endings>[0][number]
+  const writeRows = (rows: ReadonlyArray<Row>) => sql<{
+    id: JobId
+  }>`UPDATE jobs SET status = given.status, result = given.result,
           problem = given.problem, lease = NULL, ran_ms = given.ran_ms, finished_at = given.finished_at,
           expires_at = given.expires_at
         FROM ${endings(rows)} WHERE ${sql.literal(HELD_BY_GIVEN)} RETURNING jobs.id`
+  const writeAnnounced = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
+    const written = yield* writeRows(rows)
+    if (written.length > 0)
+      yield* outbox(
+        "job.ended",
+        written.map(({ id }) => id),
+        yield* Clock.currentTimeMillis,
+      )
+    return written
+  }, sql.withTransaction)
+  const writeEndings = yield* makeBatched<{ readonly row: Row; readonly isAnnounced: boolean }, boolean>({
+    keyOf: ({ row }) => row.job_id,
+    run: Effect.fnUntraced(function* (items) {
+      const rows = items.map(({ row }) => row)
+      const written = yield* items.some(({ isAnnounced }) => isAnnounced) ? writeAnnounced(rows) : writeRows(rows)
       const ids = new Set(written.map(({ id }) => id))
       yield* Effect.forEach(ids, (id) => signals.publish(ended(id)), { discard: true })
       return rows.map(({ job_id }) => ids.has(job_id as JobId))
@@ -139,7 +161,7 @@ const makeEnd = Effect.gen(function* () {
   return Effect.fnUntraced(function* (lease: Lease, ending: Ending) {
     const { job, token } = lease
     const now = yield* Clock.currentTimeMillis
-    const isEnded = yield* writeEndings({
+    const row: Row = {
       job_id: job.id,
       lease: token,
       status: ending.status,
@@ -148,10 +170,32 @@ const makeEnd = Effect.gen(function* () {
       ran_ms: yield* ranMs(lease),
       finished_at: now,
       expires_at: now + Duration.toMillis(retention),
-    })
+    }
+    const isEnded = yield* writeEndings({ row, isAnnounced: job.webhook !== null })
     if (isEnded) yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
     return isEnded
   })
+})
+
+/** Returns `JobWrites.ask`. */
+const makeAsk = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const signals = yield* JobSignals
+  const outbox = makeOutbox(sql)
+  const write = Effect.fnUntraced(function* (lease: Lease, asked: AskedQuestion) {
+    const question = yield* makeQuestion(asked)
+    // The event has an id, so that a stream that is resumed does not repeat it.
+    const rows = yield* sql<{ id: JobId }>`
+      UPDATE jobs SET status = 'input_required', lease = NULL, crashes = 0, failing_since = NULL,
+        ran_ms = ${yield* ranMs(lease)}, question = ${yield* encodeQuestion(question)},
+        input_due_at = ${question.deadline.epochMilliseconds}, last_event = last_event + 1
+      WHERE ${heldBy(sql, lease)} RETURNING id`
+    if (rows.length === 0) return false
+    yield* outbox("job.input_required", [lease.job.id], question.asked_at.epochMilliseconds)
+    yield* signals.publish(changed(lease.job.id))
+    return true
+  }, sql.withTransaction)
+  return Effect.fn("JobWrites.ask")(write, unavailable)
 })
 
 /** Returns `JobWrites.renew`. */

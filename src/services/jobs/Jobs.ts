@@ -10,22 +10,26 @@ import {
   type IdempotencyKey,
   type IdempotencyMismatch,
   type Job,
+  type JobId,
   JobNotFound,
   JobNotResumable,
   type JobReceipt,
   type JobStatus,
 } from "../../domain/jobs/job.ts"
 import type { JobEvent, JobPosition } from "../../domain/jobs/jobEvents.ts"
+import type { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Ledger } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { spanned } from "../spans.ts"
 import { unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { makeOutbox } from "../webhooks/outbox.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
+import { makeAnswering } from "./answering.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { ended, JobSignals, stopped } from "./JobSignals.ts"
@@ -87,6 +91,12 @@ export class Jobs extends Context.Service<
     ) => Effect.Effect<Job, JobNotFound | JobNotResumable | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
+    /** Answers the question that the job waits for. It goes on with the answer. */
+    readonly input: (
+      tenant: TenantId,
+      id: string,
+      input: JobInput,
+    ) => Effect.Effect<Job, JobNotFound | InputInvalid | InputNotRequired | StorageUnavailable>
     /** All tenants' open jobs, for readiness and metrics. */
     readonly queueState: Effect.Effect<QueueState, StorageUnavailable>
   }
@@ -101,6 +111,17 @@ export class Jobs extends Context.Service<
       const queue = yield* JobQueue
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
+      const outbox = makeOutbox(sql)
+      const { input } = yield* makeAnswering
+
+      const endCancelled = Effect.fnUntraced(function* (job: JobId, now: number) {
+        const rows = yield* sql`
+          UPDATE jobs SET status = 'cancelled', lease = NULL, question = NULL, input_due_at = NULL, finished_at = ${now},
+            expires_at = ${now + Duration.toMillis(retention)}
+          WHERE id = ${job} AND finished_at IS NULL RETURNING id`
+        if (rows.length > 0) yield* outbox("job.ended", [job], now)
+        return rows.length > 0
+      }, sql.withTransaction)
 
       return Jobs.of({
         enqueue: yield* makeEnqueue(reads),
@@ -117,11 +138,7 @@ export class Jobs extends Context.Service<
         cancel: Effect.fn("Jobs.cancel")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)
           const now = yield* Clock.currentTimeMillis
-          const rows = yield* sql`
-              UPDATE jobs SET status = 'cancelled', lease = NULL, finished_at = ${now},
-                expires_at = ${now + Duration.toMillis(retention)}
-              WHERE id = ${job} AND finished_at IS NULL RETURNING id`
-          if (rows.length > 0) {
+          if (yield* endCancelled(job, now)) {
             yield* signals.publish(stopped(job))
             yield* signals.publish(ended(job))
             yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
@@ -143,6 +160,12 @@ export class Jobs extends Context.Service<
           return yield* read(tenant, id)
         }, unavailable),
 
+        input: Effect.fnUntraced(function* (tenant, id, given) {
+          const { id: job } = yield* unavailable(state(tenant, id))
+          yield* input(tenant, job, given)
+          return yield* unavailable(read(tenant, id))
+        }),
+
         remove: Effect.fn("Jobs.remove")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)
           const rows = yield* sql<{ finished_at: number | null }>`
@@ -156,22 +179,25 @@ export class Jobs extends Context.Service<
           yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
         }, unavailable),
 
-        queueState: Effect.gen(function* () {
-          // A job that waits for a retry, or for the renewal of a budget, is no sign of too few workers.
-          const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
-            SELECT status, COUNT(*) AS jobs, MIN(
-                CASE WHEN failing_since IS NULL AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest
-            FROM jobs WHERE finished_at IS NULL GROUP BY status`
-          const now = yield* Clock.currentTimeMillis
-          const queued = rows.find((row) => row.status === "queued")
-          const running = rows.find((row) => row.status === "running")
-          return {
-            queued: queued?.jobs ?? 0,
-            running: running?.jobs ?? 0,
-            oldestQueuedMs: Math.max(0, now - (queued?.oldest ?? now)),
-          }
-        }).pipe(unavailable),
+        queueState: queueStateOf(sql),
       })
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
+
+const queueStateOf = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    // A job that waits for a retry, or for the renewal of a budget, is no sign of too few workers.
+    const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
+            SELECT status, COUNT(*) AS jobs, MIN(
+                CASE WHEN failing_since IS NULL AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest
+            FROM jobs WHERE finished_at IS NULL GROUP BY status`
+    const now = yield* Clock.currentTimeMillis
+    const queued = rows.find((row) => row.status === "queued")
+    const running = rows.find((row) => row.status === "running")
+    return {
+      queued: queued?.jobs ?? 0,
+      running: running?.jobs ?? 0,
+      oldestQueuedMs: Math.max(0, now - (queued?.oldest ?? now)),
+    }
+  }).pipe(unavailable)

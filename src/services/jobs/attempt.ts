@@ -16,6 +16,7 @@ import { JobWrites } from "./JobWrites.ts"
 import type { Lease } from "./Lease.ts"
 import type { RunningJob } from "./RunningJobs.ts"
 import type { FinishedStep } from "./stepWrites.ts"
+import type { AskedQuestion } from "./storedQuestion.ts"
 
 type Outcome = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
@@ -40,7 +41,12 @@ export const makeAttempt = Effect.gen(function* () {
     if (remaining <= 0) return "timed-out"
     const record = (step: FinishedStep) => persistently(writes.recordStep(lease, step))
     const step = makeStep({ lease, draining: drain.draining, leave, record, clock })
-    const ran = program.run({ ...jobFacts(job), step }).pipe(
+    const ask = (question: AskedQuestion) =>
+      Effect.andThen(
+        Effect.sync(() => leave(Exit.succeed(question))),
+        Effect.never,
+      )
+    const ran = program.run({ ...jobFacts(job), step, ask }).pipe(
       Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
       Effect.exit,
     )
@@ -57,6 +63,7 @@ export const makeAttempt = Effect.gen(function* () {
       yield* logFailure(problem)
       return yield* persistently(writes.end(lease, { status: "timed_out", problem }))
     }
+    if ("asking" in outcome) return yield* persistently(writes.ask(lease, outcome))
     if (Exit.isSuccess(outcome)) {
       return yield* persistently(writes.end(lease, { status: "completed", result: outcome.value }))
     }
@@ -86,7 +93,7 @@ export const makeAttempt = Effect.gen(function* () {
 })
 
 /** The facts of a job for its program. */
-const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step"> => ({
+const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step" | "ask"> => ({
   jobId: job.id,
   tenant: job.tenant,
   agent: job.agent,
@@ -140,4 +147,10 @@ const withJobSpan =
     )
 
 const nameOf = (outcome: Outcome): string =>
-  typeof outcome === "string" ? outcome : Exit.isSuccess(outcome) ? "completed" : "failed"
+  typeof outcome === "string"
+    ? outcome
+    : "asking" in outcome
+      ? "asked"
+      : Exit.isSuccess(outcome)
+        ? "completed"
+        : "failed"

@@ -109,6 +109,7 @@ const makePrepare = Effect.gen(function* () {
       created_at,
       expires_at: DateTime.addDuration(created_at, retention),
       key: by,
+      webhook: request.webhook_url ?? agent.webhook_url,
     }
     return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent) }, span }
   })

@@ -52,7 +52,12 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
         const { last_event, status } = yield* state(tenant, id)
         const rows = yield* steps([id], after)
         const events = rows.map((row): StoredEvent => ({ _tag: "Step", id: row.event, step: toStep(row) }))
-        if (!isEnded(status)) return { events, isLast: false }
+        if (!isEnded(status)) {
+          const isAsking = status === "input_required" && last_event > (events.at(-1)?.id ?? after)
+          if (!isAsking) return { events, isLast: false }
+          const asked: StoredEvent = { _tag: "InputRequired", id: last_event, job: yield* read(tenant, id) }
+          return { events: [...events, asked], isLast: false }
+        }
         const end = last_event + 1
         if (after >= end) return { events, isLast: true }
         const last: StoredEvent = { _tag: "Ended", id: end, job: yield* read(tenant, id) }
@@ -86,6 +91,7 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
 /** An event as it is stored. */
 type StoredEvent =
   | { readonly _tag: "Step"; readonly id: number; readonly step: JobStep }
+  | { readonly _tag: "InputRequired"; readonly id: number; readonly job: Job }
   | { readonly _tag: "Ended"; readonly id: number; readonly job: Job }
 
 interface Hearing {
@@ -111,6 +117,8 @@ const makeHear = ({ follower, job, liveSteps, mode, textOf }: Hearing) => {
     switch (heard._tag) {
       case "Ended":
         return follower.ended(heard.id, heard.job)
+      case "InputRequired":
+        return follower.inputRequired(heard.id, heard.job)
       case "Step":
         return yield* finished(heard)
       case "Begun": {

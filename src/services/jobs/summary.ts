@@ -57,7 +57,7 @@ export const makeSummary = (sql: SqlClient.SqlClient, ledger: Ledger["Service"])
     // The time of an id is not before that of its job, so the index finds the jobs.
     const rows = yield* sql`
       SELECT status, COUNT(*) AS jobs, COUNT(failing_since) AS retrying FROM jobs
-      WHERE tenant = ${tenant} AND status IN ('queued', 'running') AND finished_at IS NULL GROUP BY status
+      WHERE tenant = ${tenant} AND status IN ('queued', 'running', 'input_required') AND finished_at IS NULL GROUP BY status
       UNION ALL SELECT status, COUNT(*) AS jobs, 0 AS retrying FROM jobs
       WHERE tenant = ${tenant} AND status IN ('completed', 'failed', 'cancelled', 'timed_out')
         AND id >= ${firstIdAt(DateTime.toEpochMillis(from))} GROUP BY status`
@@ -67,6 +67,7 @@ export const makeSummary = (sql: SqlClient.SqlClient, ledger: Ledger["Service"])
       from,
       running: count("running"),
       queued: count("queued"),
+      input_required: count("input_required"),
       retrying: counts.get("queued")?.retrying ?? 0,
       completed: count("completed"),
       failed: count("failed"),

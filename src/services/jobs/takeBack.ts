@@ -7,6 +7,7 @@ import { storedSpan } from "../../domain/operations/traceContext.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
 import { givenRows, unavailable } from "../storedRows.ts"
 import { databaseTime } from "../databaseTime.ts"
+import { makeOutbox } from "../webhooks/outbox.ts"
 import { afterCrash } from "./delays.ts"
 import { jobEnded, jobTakenOver } from "./JobMetrics.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -21,6 +22,7 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
   const signals = yield* JobSignals
   const settings = yield* JobSettings
   const now = databaseTime(sql)
+  const outbox = makeOutbox(sql)
   const owned = givenRows(sql, { job_id: "TEXT" })
   // Processes that look at the same time skip each other's rows.
   const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
@@ -40,6 +42,7 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
     const at = yield* Clock.currentTimeMillis
     yield* sql`UPDATE jobs SET status = 'failed', problem = ${JSON.stringify(crashed(crashes))}, finished_at = ${at},
       expires_at = ${at + Duration.toMillis(settings.retention)} WHERE id = ${id}`
+    yield* outbox("job.ended", [id], at)
     yield* signals.publish(ended(id))
     yield* sql.afterCommit(jobEnded(mode, "failed", Duration.millis(at - createdAt)))
   })

@@ -11,14 +11,13 @@ import { jsonFault } from "../../../domain/json/iJson.ts"
 import type { Labels } from "../../../domain/routing/labels.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
 import { CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
-import { ConcurrencyLimits } from "../../../services/access/ConcurrencyLimits.ts"
 import { Agents } from "../../../services/agents/Agents.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import type { Question } from "../../../services/sealing/apiRequest.ts"
 import { Draining } from "../../../api/problems.ts"
-import { tooMany } from "../../shared/ClientLimits.ts"
-import { GATEWAY_JSON_LIMITS, GatewayLimits } from "../GatewayLimits.ts"
+import { GATEWAY_JSON_LIMITS } from "../GatewayLimits.ts"
+import { makeWaitingPlace } from "../waitingPlace.ts"
 import { labelsIn } from "./callLabels.ts"
 import { streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
 import { JobFailed } from "./vendorErrors.ts"
@@ -102,8 +101,7 @@ export const makeAgentCall = Effect.gen(function* () {
   const agents = yield* Agents
   const jobs = yield* Jobs
   const drain = yield* Drain
-  const concurrency = yield* ConcurrencyLimits
-  const { waiting } = yield* GatewayLimits
+  const place = yield* makeWaitingPlace
 
   const enqueue = Effect.fnUntraced(function* (
     user: Identity,
@@ -115,9 +113,7 @@ export const makeAgentCall = Effect.gen(function* () {
     const agent = yield* agents.named(user.tenant, name)
     if (!permitsAgent(user, agent.id)) return yield* new AgentNotFound()
     const key = yield* idempotencyKeyOf(request)
-    yield* Effect.mapError(concurrency.enter(`waiting:${user.tenant}`, waiting), (error) =>
-      tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
-    )
+    yield* place(user.tenant)
     return yield* jobs.enqueue(
       user.tenant,
       agent.id,

@@ -24,6 +24,8 @@ const WORDS = {
   "job.cancel": "cancelled the job",
   "job.remove": "deleted the job",
   "job.resume": "resumed the job",
+  "job.input": "answered the question of the job",
+  "webhooks.secret": "replaced the secret of webhooks of the tenant",
   "budgets.put": "changed the budgets of the tenant",
   "secret.put": "set the secret",
   "secret.remove": "removed the secret",

@@ -12,6 +12,7 @@ import { DebateRounds } from "./adversarial/DebateRounds.tsx"
 import { JobFacts } from "./JobFacts.tsx"
 import { stepsOf, taskText, underWay } from "./jobState.ts"
 import { Badge, STATUS, verdictBadge } from "./badges.tsx"
+import { Question } from "./Question.tsx"
 import { Receipts } from "./Receipts.tsx"
 import { endOf } from "./steps.ts"
 import { StepTable } from "./StepTable.tsx"
@@ -147,6 +148,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
       {!ended && last !== undefined && <LastFailure job={job} step={last} />}
       <div class="with-aside">
         <div class="stack">
+          <Question job={job} hear={hear} />
           {job.result !== undefined && <Answer result={job.result} />}
           <Course job={job} steps={steps} ended={ended} />
           <StepTable mode={job.mode} steps={steps} begun={underWay(state)} texts={state.texts} status={job.status} />

@@ -43,6 +43,7 @@ export const applyUpdate = (state: JobState | undefined, update: JobUpdate): Job
       texts.delete(update.step.name)
       return { ...state, streamed: [...state.streamed, update.step], texts }
     }
+    case "input_required":
     case "read":
       if (state === undefined) return { job: update.job, streamed: [], begun: [], texts: new Map() }
       return isEnded(state.job.status) ? state : { ...state, job: update.job }

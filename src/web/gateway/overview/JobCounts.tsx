@@ -4,7 +4,15 @@ import { count } from "../../shared/format.ts"
 import { Badge, STATUS } from "../jobs/badges.tsx"
 import { hrefOf } from "../route.ts"
 
-const SHOWN: ReadonlyArray<JobStatus> = ["running", "queued", "completed", "failed", "timed_out", "cancelled"]
+const SHOWN: ReadonlyArray<JobStatus> = [
+  "running",
+  "queued",
+  "input_required",
+  "completed",
+  "failed",
+  "timed_out",
+  "cancelled",
+]
 
 /** How many jobs there are in each status, with links to them. */
 export const JobCounts = ({ label, summary }: { readonly summary: JobSummary; readonly label: string }) => (
@@ -21,7 +29,7 @@ export const JobCounts = ({ label, summary }: { readonly summary: JobSummary; re
     </ul>
     <p class="small muted">
       {summary.retrying > 0 && `${count(summary.retrying)} of the queued wait for a retry. `}
-      Of your tenant: running and queued now, the others if created in the last {label}.
+      Of your tenant: running, queued and waiting now, the others if created in the last {label}.
     </p>
   </section>
 )

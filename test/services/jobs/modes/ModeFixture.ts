@@ -65,6 +65,7 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
   budgeted: [],
   traceId: "0".repeat(32),
   step: stepOver(steps),
+  ask: () => Effect.die(new Error("A program asked a person.")),
 })
 
 const stepOver = (steps: Map<string, StoredStep>): JobContext["step"] => {

@@ -17,8 +17,8 @@ const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): num
     agent.limits.max_turns ?? mode.option.maximum,
   )
 
-const hasTools = ({ mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
-  mcp_servers.length > 0 || tools.length > 0
+const hasTools = ({ ask_person, mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
+  ask_person !== undefined || mcp_servers.length > 0 || tools.length > 0
 
 /** The most calls of a job. Without tools, the first turn is the last. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({

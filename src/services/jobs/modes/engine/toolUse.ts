@@ -3,6 +3,7 @@ import { DateTime, Effect, Option, Schema } from "effect"
 import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
 import { ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
+import { ASK_PERSON } from "../../../../domain/jobs/question.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import type { StorageUnavailable } from "../../../../domain/operations/storage.ts"
 import type { Reveal, SecretWithheld } from "../../../access/Secrets.ts"
@@ -11,6 +12,7 @@ import type { Bearer } from "../../../tools/withoutSecret.ts"
 import type { Tools } from "../../../tools/Tools.ts"
 import type { LiveSteps } from "../../LiveSteps.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import { ASKING, askPerson } from "./askPerson.ts"
 import { toolsUnavailable } from "./jobFailures.ts"
 import { quotedOutput } from "./quoted.ts"
 
@@ -33,7 +35,8 @@ interface Services {
 }
 
 export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): ToolUse => {
-  const { mcp_servers = [], tools: ofAgent = [] } = context.agent
+  const { ask_person, mcp_servers = [], tools: http = [] } = context.agent
+  const ofAgent = http.filter(({ name }) => ask_person === undefined || name !== ASK_PERSON)
   const { bearerOf, withBearer } = makeBearers(context, reveal)
   const known = new Map<string, Run>()
   for (const tool of ofAgent) {
@@ -61,7 +64,7 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
   }
 
   const offered = Effect.gen(function* () {
-    const all = ofAgent.map(definitionOf)
+    const all = [...(ask_person === undefined ? [] : [ASKING]), ...ofAgent.map(definitionOf)]
     for (const [index, server] of mcp_servers.entries()) {
       for (const tool of yield* listed(server, index)) {
         known.set(tool.name, (input, key) =>
@@ -74,6 +77,7 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
   })
 
   const run = (step: Step, { arguments: text, name }: ToolCall["function"]): Effect.Effect<ToolOutput> => {
+    if (name === ASK_PERSON && ask_person !== undefined) return askPerson(context, ask_person, step, text)
     const called = known.get(name)
     if (called === undefined) return Effect.succeed(failedOutput("There is no tool of this name."))
     const input = decodeInput(text.trim() === "" ? "{}" : text)

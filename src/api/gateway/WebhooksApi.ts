@@ -1,0 +1,34 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { JobNotFound } from "../../domain/jobs/job.ts"
+import { WebhookDelivery, WebhookSecret } from "../../domain/jobs/webhook.ts"
+import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { Refusals } from "../problems.ts"
+import { Authorization } from "./Authorization.ts"
+
+export class WebhooksApi extends HttpApiGroup.make("webhooks")
+  .add(
+    HttpApiEndpoint.post("replaceSecret", "/webhooks/secret", {
+      success: WebhookSecret.pipe(HttpApiSchema.status(201)),
+      error: StorageUnavailable,
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Create or replace the secret that signs webhooks",
+        description: "The answer shows it, once. For a day, webhooks are signed with the previous secret too.",
+      }),
+    ),
+    HttpApiEndpoint.get("deliveries", "/jobs/:id/deliveries", {
+      params: { id: Schema.String.annotate({ description: "The job's id." }) },
+      success: Schema.Struct({ items: Schema.Array(WebhookDelivery) }),
+      error: [JobNotFound, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List the webhooks of a job",
+        description: "What was sent to the job's `webhook_url`, and whether it arrived.",
+      }),
+    ),
+  )
+  .middleware(Authorization)
+  .middleware(Refusals)
+  .prefix("/api/v1")
+  .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Signed notices of jobs." })) {}

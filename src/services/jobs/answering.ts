@@ -1,0 +1,84 @@
+/** Answers to questions of jobs, from people or at the deadline. An answer is the outcome of the step that asked. */
+import { Clock, Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { TenantId } from "../../domain/jobs/agent.ts"
+import { type JobId, JobNotFound } from "../../domain/jobs/job.ts"
+import { ASK_PERSON, InputInvalid, InputNotRequired, type JobInput } from "../../domain/jobs/question.ts"
+import { shownText } from "../../domain/jobs/tool.ts"
+import { misfits } from "../../domain/json/jsonSchema.ts"
+import { databaseTime } from "../databaseTime.ts"
+import { decodeRows, unavailable } from "../storedRows.ts"
+import { failedOutput, type ToolOutput } from "../tools/ToolOutput.ts"
+import { JobQueue } from "./JobQueue.ts"
+import { changed, JobSignals } from "./JobSignals.ts"
+import { StoredQuestion } from "./storedQuestion.ts"
+
+const decode = decodeRows("jobs", Schema.Struct({ question: StoredQuestion }))
+
+/** Expired questions per round. */
+const BATCH = 100
+
+/** Returns `Jobs.input`, and a function that answers the questions whose deadline is over. */
+export const makeAnswering = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const queue = yield* JobQueue
+  const signals = yield* JobSignals
+
+  /** Stores the answer and queues the job. `false` if it no longer waits for this answer. `stored` is the column's text. */
+  const answer = Effect.fnUntraced(function* (id: JobId, stored: string, given: ToolOutput) {
+    const [row] = yield* decode([{ question: stored }])
+    if (row === undefined) return false
+    const { answer_schema, asked_at, asking, question, step } = row.question
+    const jobs = yield* sql<{ last_event: number }>`
+      UPDATE jobs SET status = 'queued', due_at = ${databaseTime(sql)}, question = NULL, input_due_at = NULL,
+        last_event = last_event + 1
+      WHERE id = ${id} AND status = 'input_required' AND question = ${stored} RETURNING last_event`
+    const [job] = jobs
+    if (job === undefined) return false
+    const tool = {
+      name: ASK_PERSON,
+      input: shownText(JSON.stringify({ question, answer_schema })),
+      output: shownText(given.text),
+      is_error: given.is_error,
+    }
+    yield* sql`INSERT INTO job_steps ${sql.insert({
+      job_id: id,
+      event: job.last_event,
+      name: step,
+      step: JSON.stringify(asking),
+      status: "completed",
+      outcome: JSON.stringify(given),
+      tool: JSON.stringify(tool),
+      started_at: asked_at.epochMilliseconds,
+      finished_at: yield* Clock.currentTimeMillis,
+    })}`
+    yield* signals.publish(changed(id))
+    yield* queue.wake
+    return true
+  }, sql.withTransaction)
+
+  const input = Effect.fn("Jobs.input")(function* (tenant: TenantId, id: JobId, { answer: value, step }: JobInput) {
+    const rows = yield* sql<{ question: string | null }>`
+      SELECT question FROM jobs WHERE tenant = ${tenant} AND id = ${id}`
+    const [job] = rows
+    if (job === undefined) return yield* new JobNotFound()
+    const [row] = yield* decode(job.question === null ? [] : [{ question: job.question }])
+    if (job.question === null || row === undefined) return yield* new InputNotRequired()
+    if (step !== undefined && step !== row.question.step) return yield* new InputNotRequired()
+    const errors = misfits(row.question.answer_schema, value, "payload.answer")
+    if (errors.length > 0) return yield* new InputInvalid({ errors })
+    const isTaken = yield* answer(id, job.question, { text: JSON.stringify(value), is_error: false })
+    if (!isTaken) return yield* new InputNotRequired()
+  }, unavailable)
+
+  const expire = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const rows = yield* sql<{ id: JobId; question: string }>`
+      SELECT id, question FROM jobs WHERE input_due_at <= ${now} ORDER BY input_due_at LIMIT ${BATCH}`
+    for (const { id, question } of rows) yield* answer(id, question, NOBODY_ANSWERED)
+  }).pipe(unavailable)
+
+  return { input, expire }
+})
+
+const NOBODY_ANSWERED = failedOutput("Nobody answered in time. Go on without the answer, or say what you could not do.")

@@ -1,0 +1,179 @@
+/**
+ * Delivers webhooks: at least once, by one gateway at a time, with growing delays for a day. A tenant's receivers get few
+ * at once, so a slow one delays only its tenant's own.
+ */
+import { Clock, Duration, Effect, Layer, Random, Schedule, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { TenantId } from "../../domain/jobs/agent.ts"
+import { databaseTime } from "../databaseTime.ts"
+import { JobSettings } from "../jobs/JobSettings.ts"
+import { Drain } from "../lifecycle/Drain.ts"
+import { decodeRows, givenRows, unavailable } from "../storedRows.ts"
+import { isRefused } from "../tools/repeated.ts"
+import { ToolNetwork } from "../tools/ToolNetwork.ts"
+import { signatureOf } from "./signature.ts"
+import { secretsOf } from "./Webhooks.ts"
+
+/** Deliveries of this process at once, and those of one tenant among them. */
+const MOST = 16
+const PER_TENANT = 4
+/** Due deliveries that a claim looks at. */
+const LOOKED_AT = 200
+/** How long a receiver may take to answer. */
+const PATIENCE = Duration.seconds(10)
+/** After this a gateway that claimed a delivery counts as dead. */
+const LEASE = Duration.minutes(1)
+const FIRST_DELAY = Duration.seconds(5)
+const LONGEST_DELAY = Duration.hours(1)
+/** How long delivery is attempted. */
+const RETRY_FOR = Duration.days(1)
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  tenant: TenantId,
+  job_id: Schema.String,
+  agent_id: Schema.String,
+  url: Schema.String,
+  event: Schema.String,
+  job_status: Schema.String,
+  created_at: Schema.Int,
+  attempts: Schema.Int,
+})
+type Claimed = typeof Row.Type
+const decode = decodeRows("webhook_deliveries", Row)
+const COLUMNS = Object.keys(Row.fields).join(", ")
+
+const REFUSED =
+  "The receiver's address is in a private network, or its URL is not https. The operator can allow a network (TOOL_PRIVATE_NETWORKS)."
+
+/** The result of an attempt. `failure` says why it failed, and `again` whether another may succeed. */
+type Attempted = { readonly failure?: undefined } | { readonly failure: string; readonly again: boolean }
+
+/** Delivers webhooks until a shutdown begins; not in a process without workers. */
+export const layerWebhookDelivery = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const drain = yield* Drain
+    const { poll, workers } = yield* JobSettings
+    if (workers === 0) return
+    const sql = yield* SqlClient.SqlClient
+    const attempt = makeAttempt(sql, yield* ToolNetwork)
+    const claim = makeClaim(sql)
+    /** How many deliveries of each tenant are under way. */
+    const underWay = new Map<TenantId, number>()
+    let count = 0
+    const change = (tenant: TenantId, by: number) =>
+      Effect.sync(() => {
+        count += by
+        const left = (underWay.get(tenant) ?? 0) + by
+        if (left === 0) underWay.delete(tenant)
+        else underWay.set(tenant, left)
+      })
+    const deliver = (row: Claimed) =>
+      attempt(row).pipe(
+        Effect.flatMap((result) => settle(sql, row, result)),
+        // A delivery whose outcome could not be stored is repeated after its lease.
+        unavailable,
+        Effect.ignore,
+        Effect.ensuring(change(row.tenant, -1)),
+      )
+    const round = Effect.gen(function* () {
+      if (count >= MOST) return
+      for (const row of yield* claim(MOST - count, [...underWay.keys()])) {
+        yield* change(row.tenant, 1)
+        yield* Effect.forkScoped(deliver(row))
+      }
+    }).pipe(unavailable, Effect.ignore)
+    yield* Effect.forkScoped(Effect.raceFirst(Effect.repeat(round, Schedule.spaced(poll)), drain.begun))
+  }),
+)
+
+/** Returns a function that claims due deliveries of tenants that are not `busy`. */
+const makeClaim = (sql: SqlClient.SqlClient) => {
+  const now = databaseTime(sql)
+  const given = givenRows(sql, { busy: "TEXT" })
+  return Effect.fnUntraced(function* (most: number, busy: ReadonlyArray<TenantId>) {
+    const isDue = sql`outcome IS NULL AND due_at <= ${yield* Clock.currentTimeMillis} AND leased_until <= (SELECT ${now})`
+    const first = sql`SELECT id, tenant, due_at FROM webhook_deliveries
+      WHERE ${isDue} AND tenant NOT IN (SELECT busy FROM ${given(busy.map((tenant) => ({ busy: tenant })))})
+      ORDER BY due_at LIMIT ${LOOKED_AT}`
+    const placed = sql`SELECT id, due_at, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY due_at, id) AS place
+      FROM (${first}) AS first`
+    const chosen = sql`SELECT id FROM (${placed}) AS placed WHERE place <= ${PER_TENANT} ORDER BY due_at LIMIT ${most}`
+    const taken = sql`SET attempts = attempts + 1, leased_until = ${now} + ${Duration.toMillis(LEASE)}`
+    const columns = sql.literal(COLUMNS)
+    const rows = yield* sql.onDialectOrElse({
+      pg: () => sql`UPDATE webhook_deliveries ${taken} WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
+        WHERE id = ANY (ARRAY(${chosen})) AND ${isDue} FOR UPDATE SKIP LOCKED)) RETURNING ${columns}`,
+      orElse: () => sql`UPDATE webhook_deliveries ${taken} WHERE id IN (${chosen}) RETURNING ${columns}`,
+    })
+    return yield* decode(rows)
+  })
+}
+
+/** Returns a function that makes one attempt. */
+const makeAttempt = (sql: SqlClient.SqlClient, network: HttpClient.HttpClient) => {
+  const client = HttpClient.withScope(network)
+  return Effect.fnUntraced(function* (row: Claimed) {
+    const secrets = yield* secretsOf(sql, row.tenant)
+    const body = bodyOf(row)
+    const timestamp = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const request = HttpClientRequest.post(row.url, {
+      headers: {
+        "user-agent": "sealgate",
+        "webhook-id": row.id,
+        "webhook-timestamp": String(timestamp),
+        "webhook-signature": signatureOf(secrets, { id: row.id, timestamp, body }),
+      },
+    }).pipe(HttpClientRequest.bodyText(body, "application/json"))
+    return yield* client.execute(request).pipe(
+      Effect.map(({ status }) => resultOf(status)),
+      // The answer's body is not read.
+      Effect.scoped,
+      Effect.catch(({ reason }): Effect.Effect<Attempted> =>
+        Effect.succeed(
+          isRefused(reason.cause)
+            ? { failure: REFUSED, again: false }
+            : { failure: "The receiver could not be reached.", again: true },
+        ),
+      ),
+      Effect.timeoutOrElse({
+        duration: PATIENCE,
+        orElse: () =>
+          Effect.succeed<Attempted>({
+            failure: `The receiver did not answer within ${Duration.toSeconds(PATIENCE)} s.`,
+            again: true,
+          }),
+      }),
+    )
+  })
+}
+
+/** Ids and states only: the receiver reads the rest with its own key. */
+const bodyOf = ({ agent_id, created_at, event, job_id, job_status }: Claimed): string =>
+  JSON.stringify({
+    type: event,
+    timestamp: new Date(created_at).toISOString(),
+    data: { job_id, agent_id, status: job_status },
+  })
+
+/** 410 ends the delivery, as Standard Webhooks has it. */
+const resultOf = (status: number): Attempted => {
+  if (status >= 200 && status < 300) return {}
+  return { failure: `The receiver answered with HTTP ${status}.`, again: status !== 410 }
+}
+
+/** Stores the result of an attempt, unless the delivery was claimed again meanwhile. */
+const settle = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, row: Claimed, result: Attempted) {
+  const now = yield* Clock.currentTimeMillis
+  const delay = Duration.times(
+    Duration.min(Duration.times(FIRST_DELAY, 2 ** Math.min(row.attempts - 1, 20)), LONGEST_DELAY),
+    // Random, so that deliveries that failed together are not repeated together.
+    yield* Random.nextBetween(0.5, 1),
+  )
+  const due_at = now + Math.ceil(Duration.toMillis(delay))
+  const isOver = due_at > row.created_at + Duration.toMillis(RETRY_FOR)
+  const outcome = result.failure === undefined ? "delivered" : isOver || !result.again ? "failed" : null
+  yield* sql`UPDATE webhook_deliveries SET ${sql.update({ outcome, due_at, leased_until: 0, failure: result.failure ?? null })}
+    WHERE id = ${row.id} AND attempts = ${row.attempts} AND outcome IS NULL`
+})

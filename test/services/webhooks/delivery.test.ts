@@ -1,0 +1,162 @@
+/** Webhooks of jobs while their receiver is away, slow, or gone, with a clock that is set forward. */
+import { assert, it } from "@effect/vitest"
+import { Clock, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+import { IpNetwork } from "effect/net"
+import { SqlClient } from "effect/sql"
+import type { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { Drain } from "../../../src/services/lifecycle/Drain.ts"
+import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
+import { layerWebhookDelivery } from "../../../src/services/webhooks/layerWebhookDelivery.ts"
+import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
+import type { DatabaseLayer } from "../../../src/layers/database/Database.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { makeAgent, services, start, use } from "../../support/jobs.ts"
+import { settableClock } from "../../support/settableClock.ts"
+import { toolServer } from "../../support/toolServer.ts"
+
+const delivering = (database: DatabaseLayer, allowed = ["127.0.0.1/32"]) =>
+  layerWebhookDelivery.pipe(
+    Layer.provide(ToolNetwork.layer({ allowed: allowed.map((text) => IpNetwork.fromStringUnsafe(text)) })),
+    Layer.provideMerge(Webhooks.layer),
+    Layer.provideMerge(services(database, { poll: Duration.millis(10) })),
+    Layer.provideMerge(Drain.layer({ grace: Duration.seconds(1) })),
+  )
+
+/** Cancels a new job with a webhook. */
+const endOne = Effect.fnUntraced(function* (url: string) {
+  const { agent, tenant } = yield* makeAgent()
+  const jobs = yield* Jobs
+  yield* (yield* Webhooks).replaceSecret(tenant)
+  const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "a secret task", webhook_url: url })
+  yield* jobs.cancel(tenant, id)
+  return { tenant, id }
+})
+
+const deliveryOf = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+  const [delivery] = yield* (yield* Webhooks).deliveries(tenant, id)
+  if (delivery === undefined) throw new Error("The job has no delivery.")
+  return delivery
+})
+
+type Forward = Effect.Success<typeof settableClock>["set"]
+
+/** Sets the clock to the next attempt, and waits until its outcome is stored. */
+const nextAttempt = Effect.fnUntraced(function* (set: Forward, tenant: TenantId, id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const settled = Effect.repeat(sql`SELECT id FROM webhook_deliveries WHERE leased_until > 0`, {
+    while: (leased) => leased.length > 0,
+    schedule: Schedule.spaced("5 millis"),
+  })
+  yield* settled
+  const before = yield* deliveryOf(tenant, id)
+  if (before.status !== "pending") return before
+  const now = yield* DateTime.now
+  set.forward += Math.max(0, (before.next_attempt_at ?? now).epochMilliseconds - now.epochMilliseconds)
+  for (let looks = 0; looks < 2000; looks++) {
+    if ((yield* deliveryOf(tenant, id)).attempts > before.attempts) {
+      yield* settled
+      return yield* deliveryOf(tenant, id)
+    }
+    yield* Effect.sleep("5 millis")
+  }
+  throw new Error("There was no attempt.")
+})
+
+/** Runs a test with a clock that it can set forward. */
+const timed = <A, E>(test: (set: Forward) => Effect.Effect<A, E, Scope.Scope>) =>
+  Effect.flatMap(settableClock, ({ clock, set }) => Effect.provideService(Effect.scoped(test(set)), Clock.Clock, clock))
+
+describeDatabases("a webhook", (database) => {
+  it.live("reaches a receiver that was down for an hour, over a restart of the gateway", () =>
+    timed(
+      Effect.fnUntraced(function* (set) {
+        const created = yield* database.create
+        let isDown = true
+        const receiver = yield* toolServer((_, response) => void response.writeHead(isDown ? 503 : 204).end())
+        const first = yield* start(delivering(created))
+        const { id, tenant } = yield* use(first.context, endOne(receiver.url))
+        const begun = (yield* DateTime.now).epochMilliseconds
+        const passed = Effect.map(DateTime.now, (now) => now.epochMilliseconds - begun)
+        for (let attempts = 0; attempts < 4; attempts++) yield* use(first.context, nextAttempt(set, tenant, id))
+        yield* first.stop
+        const second = yield* start(delivering(created))
+        const outage = Effect.gen(function* () {
+          let delivery = yield* deliveryOf(tenant, id)
+          while ((yield* passed) < 3_600_000) delivery = yield* nextAttempt(set, tenant, id)
+          assert.deepInclude(delivery, { status: "pending", last_failure: "The receiver answered with HTTP 503." })
+          assert.isBelow(delivery.attempts, 25)
+          isDown = false
+          return yield* nextAttempt(set, tenant, id)
+        })
+        const delivery = yield* use(second.context, outage)
+        assert.deepInclude(delivery, { status: "delivered" })
+        assert.notProperty(delivery, "last_failure")
+        assert.isBelow(yield* passed, 3 * 3_600_000)
+        const ids = new Set(receiver.requests.map(({ headers }) => headers["webhook-id"]))
+        assert.deepStrictEqual([...ids], [delivery.id])
+        assert.strictEqual(receiver.requests.length, delivery.attempts)
+        const [request] = receiver.requests
+        assert.deepInclude(JSON.parse(request?.body ?? "").data, { job_id: id, status: "cancelled" })
+        assert.notInclude(request?.body, "secret task")
+      }),
+    ),
+  )
+
+  it.live("is given up after a day", () =>
+    timed(
+      Effect.fnUntraced(function* (set) {
+        const receiver = yield* toolServer((_, response) => void response.writeHead(500).end())
+        const { context } = yield* start(delivering(yield* database.create))
+        const outage = Effect.gen(function* () {
+          const { id, tenant } = yield* endOne(receiver.url)
+          let delivery = yield* nextAttempt(set, tenant, id)
+          while (delivery.status === "pending") delivery = yield* nextAttempt(set, tenant, id)
+          return delivery
+        })
+        const delivery = yield* use(context, outage)
+        assert.deepInclude(delivery, { status: "failed" })
+        const now = yield* DateTime.now
+        assert.isAbove(now.epochMilliseconds - delivery.created_at.epochMilliseconds, 22 * 3_600_000)
+        assert.isBelow(now.epochMilliseconds - delivery.created_at.epochMilliseconds, 25 * 3_600_000)
+      }),
+    ),
+  )
+
+  it.live("is sent once by two gateways, and not again after the receiver answered 410", () =>
+    timed(
+      Effect.fnUntraced(function* () {
+        const receiver = yield* toolServer((_, response) => void response.writeHead(410).end())
+        const created = yield* database.create
+        const first = yield* start(delivering(created))
+        const other = database.kind === "sqlite" ? first : yield* start(delivering(created))
+        const jobs = yield* use(
+          first.context,
+          Effect.forEach(Array.from({ length: 8 }), () => endOne(receiver.url)),
+        )
+        for (const { id, tenant } of jobs) {
+          const delivery = yield* use(other.context, deliveryOf(tenant, id)).pipe(
+            Effect.tap(Effect.sleep("5 millis")),
+            Effect.repeat({ while: ({ status }) => status === "pending", times: 1000 }),
+          )
+          assert.deepInclude(delivery, { status: "failed", attempts: 1 })
+        }
+        assert.strictEqual(receiver.requests.length, 8)
+      }),
+    ),
+  )
+
+  it.live("reaches no private address", () =>
+    timed(
+      Effect.fnUntraced(function* (set) {
+        const receiver = yield* toolServer((_, response) => void response.end())
+        const { context } = yield* start(delivering(yield* database.create, []))
+        const refused = Effect.flatMap(endOne(receiver.url), ({ id, tenant }) => nextAttempt(set, tenant, id))
+        const delivery = yield* use(context, refused)
+        assert.deepInclude(delivery, { status: "failed", attempts: 1 })
+        assert.include(delivery.last_failure, "private network")
+        assert.strictEqual(receiver.requests.length, 0)
+      }),
+    ),
+  )
+})
