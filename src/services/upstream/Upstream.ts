@@ -31,6 +31,10 @@ interface UpstreamOptions {
   /** In the order in which they are asked if a request names none. */
   readonly providers: ReadonlyArray<Provider>
   readonly settings?: UpstreamSettings | undefined
+  /** Runs until the layer closes, and may replace the providers. */
+  readonly follow?:
+    | ((replace: (providers: ReadonlyArray<Provider>) => Effect.Effect<void>) => Effect.Effect<void>)
+    | undefined
 }
 
 export class Upstream extends Context.Service<
@@ -65,8 +69,9 @@ export class Upstream extends Context.Service<
     readonly configure: (settings: UpstreamSettings) => Effect.Effect<void>
   }
 >()("sealgate/services/upstream/Upstream") {
-  static readonly make = Effect.fnUntraced(function* ({ providers, settings }: UpstreamOptions) {
+  static readonly make = Effect.fnUntraced(function* ({ follow, providers, settings }: UpstreamOptions) {
     const policy = yield* makeFaultPolicy(providers, settings ?? defaultUpstreamSettings)
+    if (follow !== undefined) yield* Effect.forkScoped(follow(policy.replace))
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Effect.map(policy.serve(request, wholeAnswer(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
@@ -115,7 +120,7 @@ export class Upstream extends Context.Service<
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
       requestStream: (request) => streamed(request, apiQuestion(request)),
       requestStreamTo,
-      configured: Effect.succeed(new Set(providers.map(({ id }) => id))),
+      configured: Effect.map(policy.status, (all) => new Set(all.map(({ provider }) => provider))),
       status: policy.status,
       configure: policy.configure,
     })
