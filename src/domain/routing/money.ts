@@ -44,18 +44,20 @@ export interface Tokens {
 
 export const NO_TOKENS: Tokens = { input: 0, output: 0, cached: 0 }
 
+/** More than any call can have. Up to this, the cost of a call at any price is a safe integer. */
+const MAX_TOKENS = 1_000_000_000
+
 /**
- * The token counts that a provider reported, or `null` if it reported none: some servers send zeros in place of counts.
- * Caps cached tokens at the input tokens.
+ * The token counts that a provider reported. `null` if it reported none, zeros (which some servers send in place of
+ * counts), or more than {@link MAX_TOKENS}. Caps cached tokens at the input tokens.
  */
-export const tokensOf = (usage: Usage | null | undefined): Tokens | null =>
-  usage == null || usage.prompt_tokens + usage.completion_tokens === 0
-    ? null
-    : {
-        input: usage.prompt_tokens,
-        output: usage.completion_tokens,
-        cached: Math.min(usage.prompt_tokens_details?.cached_tokens ?? 0, usage.prompt_tokens),
-      }
+export const tokensOf = (usage: Usage | null | undefined): Tokens | null => {
+  if (usage == null) return null
+  const { completion_tokens: output, prompt_tokens: input, prompt_tokens_details: details } = usage
+  const all = input + output
+  if (all === 0 || all > MAX_TOKENS) return null
+  return { input, output, cached: Math.min(details?.cached_tokens ?? 0, input) }
+}
 
 const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates> => {
   const long = prices.long_context

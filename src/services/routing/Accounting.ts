@@ -1,12 +1,12 @@
 /** Turns the calls of a request into ledger rows, each with its cost and its baseline. */
 import { SecureRandom } from "effect/crypto"
-import { ruleOf } from "../../domain/upstream/failures.ts"
 import type { StepCall } from "../../domain/jobs/job.ts"
 import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/routing/money.ts"
 import type { RoutingSettings } from "../../domain/routing/routing.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
+import { isFree } from "./Allowance.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
 
@@ -26,9 +26,8 @@ export interface Account {
 /** A call, and its charge against the job's limits. */
 export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
 
-/** The tokens of a call. A call that failed before a model ran used none, unless the provider reports some. */
-const tokensUsed = ({ outcome, usage }: Attempt): Tokens | null =>
-  tokensOf(usage) ?? (ruleOf(outcome)?.billed === false ? NO_TOKENS : null)
+/** The tokens of a call. A free one used none, unless the provider reports some. */
+const tokensUsed = (attempt: Attempt): Tokens | null => tokensOf(attempt.usage) ?? (isFree(attempt) ? NO_TOKENS : null)
 
 /**
  * Returns the rows of one request, in the order of its calls. Only the call that served has a baseline: another model

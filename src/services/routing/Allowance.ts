@@ -25,6 +25,10 @@ export const longestOutput = ({ cost, tokens }: Allowance, prices: Prices | null
   return Math.min(tokens - input, paid)
 }
 
+/** Whether a call failed before a model ran: an error that comes after output had a model run. */
+export const isFree = ({ outcome, timeToFirstTokenMs }: Attempt): boolean =>
+  timeToFirstTokenMs === null && ruleOf(outcome)?.billed === false
+
 /** The longest answer of a budgeted call that sets no limit: longer ones would reserve whole budgets. */
 const BUDGETED_OUTPUT_TOKENS = 8192
 
@@ -83,11 +87,10 @@ export class Spending {
   charge(attempt: Attempt, received: number): CallRecord["charged"] {
     const { outcome, servedModel, usage } = attempt
     const reported = tokensOf(usage)
-    const isFree = ruleOf(outcome)?.billed === false
     const most = Math.min(this.expected, Math.max(leastOutput(this.size), this.outputOf(attempt)))
     const output = Math.max(received, reported?.output ?? most)
     const estimate: Tokens = { cached: 0, ...reported, input: reported?.input ?? this.size.input, output }
-    const tokens = outcome === "success" ? (reported ?? estimate) : isFree ? reported : estimate
+    const tokens = outcome === "success" ? (reported ?? estimate) : isFree(attempt) ? reported : estimate
     const prices = this.pricesOf(attempt, servedModel)
     const charged = {
       tokens: (tokens?.input ?? 0) + (tokens?.output ?? 0),

@@ -24,7 +24,7 @@ const Account = Schema.Struct({
   key: TextOrNull,
   labels: Labels,
   mode: TextOrNull,
-  role: Role,
+  role: Schema.NullOr(Role),
   extra: Schema.Boolean,
 })
 const Lost = Schema.Struct({

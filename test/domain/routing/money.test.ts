@@ -108,6 +108,15 @@ describe("tokensOf", () => {
       { input: 5, output: 2, cached: 5 },
     )
   })
+
+  it("takes no count that no call can have", () => {
+    const most = Number.MAX_SAFE_INTEGER
+    assert.isNull(tokensOf({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }))
+    assert.isNull(tokensOf({ prompt_tokens: 5, completion_tokens: most, total_tokens: most }))
+    assert.isNull(tokensOf({ prompt_tokens: 1, completion_tokens: 1_000_000_000, total_tokens: most }))
+    const largest = tokensOf({ prompt_tokens: 0, completion_tokens: 1_000_000_000, total_tokens: 1_000_000_000 })
+    assert.strictEqual(costOf(usd(100_000, 100_000, 100_000), largest), 100_000_000_000_000)
+  })
 })
 
 describe("percentOf", () => {

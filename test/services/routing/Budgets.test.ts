@@ -8,6 +8,8 @@ import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "./callRecords.ts"
 
+type Account = Planned["asked"]["account"]
+
 const ASKED: Planned["asked"] = {
   account: {
     tenant: "acme",
@@ -125,11 +127,12 @@ describeDatabases("budgets", (database) => {
       const ledger = yield* Ledger
       const start = Effect.map(Layer.build(Layer.fresh(Budgets.layer)), (context) => Context.get(context, Budgets))
       const dead = yield* start
-      const begin = Effect.fnUntraced(function* (first: Effect.Effect<unknown>) {
+      const begin = Effect.fnUntraced(function* (first: Effect.Effect<unknown>, account: Partial<Account> = {}) {
         const begun = yield* Deferred.make<void>()
         const call = first.pipe(Effect.andThen(Deferred.succeed(begun, undefined)), Effect.andThen(Effect.never))
-        const plan = planned(amount(40, 400), of("key", { per: "total", max_cost_micro_usd: 100 }))
-        const fiber = yield* Effect.forkChild(dead.within(plan, call, () => amount(1)))
+        const plan = planned(amount(40, 400), of("key", { per: "total", max_cost_micro_usd: 200 }))
+        const asked = { ...plan.asked, account: { ...plan.asked.account, ...account } }
+        const fiber = yield* Effect.forkChild(dead.within({ ...plan, asked }, call, () => amount(1)))
         yield* Deferred.await(begun)
         return fiber
       })
@@ -137,33 +140,50 @@ describeDatabases("budgets", (database) => {
       const answered = yield* begin(
         Effect.orDie(ledger.record([callRecord({ at: 1, charged: { cost: 7, tokens: 70 } })])),
       )
-      assert.strictEqual((yield* reservations).length, 2)
+      const ofNoJob = yield* begin(Effect.void, { job: null, role: null, labels: {}, key: null })
+      assert.strictEqual((yield* reservations).length, 3)
       // A process of the embedded database needs no lease: it is the only one.
       if (database.kind === "postgres") yield* sql`UPDATE budget_reservations SET until = 0`
       yield* start
       yield* Effect.repeat(reservations, { until: (rows) => rows.length === 0 })
 
-      const charged = [{ owner: "key:key", spent_cost: 47, spent_tokens: 470, reserved_cost: 0 }]
+      const charged = [{ owner: "key:key", spent_cost: 87, spent_tokens: 870, reserved_cost: 0 }]
       assert.deepStrictEqual(yield* stored, charged)
       const estimates = yield* sql`SELECT key_id, labels, job_id, charged_cost, charged_tokens, cost, outcome
-        FROM ledger_calls WHERE estimated = 1`
+        FROM ledger_calls WHERE estimated = 1 ORDER BY job_id IS NULL`
+      const charge = { charged_cost: 40, charged_tokens: 400, cost: null, outcome: "interrupted" }
       assert.deepStrictEqual(
         estimates.map((row) => ({ ...row })),
         [
-          {
-            key_id: "key",
-            labels: '{"team":"a"}',
-            job_id: "job",
-            charged_cost: 40,
-            charged_tokens: 400,
-            cost: null,
-            outcome: "interrupted",
-          },
+          { key_id: "key", labels: '{"team":"a"}', job_id: "job", ...charge },
+          { key_id: null, labels: null, job_id: null, ...charge },
         ],
       )
       // The process was alive after all: what it settles now is charged already.
-      yield* Effect.forEach([inFlight, answered], Fiber.interrupt)
+      yield* Effect.forEach([inFlight, answered, ofNoJob], Fiber.interrupt)
       assert.deepStrictEqual(yield* stored, charged)
+    }).pipe(Effect.provide(storage)),
+  )
+
+  it.effect("charge a call once if another process took its reservation over while it ran", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const start = Effect.map(Layer.build(Layer.fresh(Budgets.layer)), (context) => Context.get(context, Budgets))
+      const slow = yield* start
+      const begun = yield* Deferred.make<void>()
+      const call = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const plan = planned(amount(40, 400), of("key", { per: "total", max_cost_micro_usd: 100 }))
+      const fiber = yield* Effect.forkChild(slow.within(plan, call, () => amount(7, 70)))
+      yield* Deferred.await(begun)
+      yield* sql`UPDATE budget_reservations SET holder = 'the other process'`
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* stored, [{ owner: "key:key", spent_cost: 0, spent_tokens: 0, reserved_cost: 40 }])
+      assert.strictEqual((yield* reservations).length, 1)
+      // The other process died before it settled, so a third one does.
+      yield* sql`UPDATE budget_reservations SET until = 0`
+      yield* start
+      yield* Effect.repeat(reservations, { until: (rows) => rows.length === 0 })
+      assert.deepStrictEqual(yield* stored, [{ owner: "key:key", spent_cost: 40, spent_tokens: 400, reserved_cost: 0 }])
     }).pipe(Effect.provide(storage)),
   )
 
@@ -181,6 +201,18 @@ describeDatabases("budgets", (database) => {
       const before = (yield* until)[0]?.until ?? 0
       yield* TestClock.adjust("5 seconds")
       yield* Effect.repeat(until, { until: (rows) => (rows[0]?.until ?? 0) >= before + 14_000 })
+      // A row of another version cannot be read; it must not keep the rest from being renewed.
+      yield* sql`INSERT INTO budget_reservations (id, holder, until, at, cost, tokens, uses, asked)
+        VALUES ('odd', 'dead', 0, 0, 0, 0, '[]', '{}')`
+      yield* TestClock.adjust("5 seconds")
+      yield* Effect.repeat(sql`SELECT 1 FROM budget_reservations WHERE id = 'odd' AND until > 0`, {
+        until: (rows) => rows.length > 0,
+      })
+      yield* sql`UPDATE budget_reservations SET until = until - 14000 WHERE id <> 'odd'`
+      const own = sql<{ until: number }>`SELECT until FROM budget_reservations WHERE id <> 'odd'`
+      const late = (yield* own)[0]?.until ?? 0
+      yield* TestClock.adjust("5 seconds")
+      yield* Effect.repeat(own, { until: (rows) => (rows[0]?.until ?? 0) >= late + 14_000 })
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(yield* spent, [1])
     }).pipe(Effect.provide(Layer.provideMerge(Budgets.layer, storage))),
