@@ -6,6 +6,8 @@ import { ProviderId } from "./upstream.ts"
 
 const MAX_PROVIDERS = 100
 const MAX_MODELS = 200
+/** Every call of the gateway looks at all of them. */
+const MAX_ALL_MODELS = 500
 const MAX_HEADERS = 16
 
 /** Names of the slots and of the built-in echo. */
@@ -86,5 +88,10 @@ export const ProvidersFile = Schema.Struct({
   providers: Schema.Array(FileProvider).check(
     Schema.isMaxLength(MAX_PROVIDERS),
     isUnique(({ name }: { readonly name: string }) => name, "name"),
+    Schema.makeFilter(
+      (providers: ReadonlyArray<FileProvider>) =>
+        providers.reduce((sum, { models }) => sum + models.length, 0) <= MAX_ALL_MODELS,
+      { message: `all providers together may have ${MAX_ALL_MODELS} models` },
+    ),
   ),
 })

@@ -3,7 +3,7 @@ import { Duration } from "effect"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { ProviderStatus } from "../upstream/Upstream.ts"
 import type { UpstreamSettings } from "../upstream/UpstreamSettings.ts"
-import { contextOf, offeredPrices, priceOf } from "./Prices.ts"
+import { contextOf, type OfferedPrice, priceOf } from "./Prices.ts"
 
 /** The context assumed for unknown models: most current ones accept it. */
 const DEFAULT_CONTEXT_TOKENS = 128_000
@@ -17,6 +17,7 @@ export const defaultSettings = (
   providers: ReadonlyArray<Pick<ProviderStatus, "provider" | "model" | "offers">>,
   upstream: UpstreamSettings,
   now: number,
+  offered: ReadonlyArray<OfferedPrice> = [],
 ): RoutingSettings => {
   const targets = providers.flatMap(({ model, offers = [{ name: model }], provider }) =>
     offers.map(({ max_context_tokens, name }): Target => ({
@@ -25,7 +26,7 @@ export const defaultSettings = (
       max_context_tokens: max_context_tokens ?? contextOf({ provider, model: name }) ?? DEFAULT_CONTEXT_TOKENS,
     })),
   )
-  const pricedBy = { targets: [], version: 0, offered: offeredPrices(providers) }
+  const pricedBy = { targets: [], version: 0, offered }
   const priced = targets.filter((target) => priceOf(pricedBy, target, now) !== null)
   const baseline = priced[0] ?? targets[0] ?? { provider: "echo", model: "echo-1" }
   return {

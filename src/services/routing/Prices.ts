@@ -4,7 +4,7 @@ import { DateTime } from "effect"
 import type { Prices } from "../../domain/routing/money.ts"
 import type { EffectivePrice, RoutingSettings } from "../../domain/routing/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
-import type { ProviderStatus } from "../upstream/UpstreamStatus.ts"
+import type { Offers } from "../upstream/Upstream.ts"
 import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { LIST_PRICES, type ListPrice, PRICE_TABLE } from "./PriceTable.ts"
 
@@ -79,15 +79,20 @@ export type PricedBy = Pick<RoutingSettings, "targets" | "version"> & {
   readonly offered?: ReadonlyArray<OfferedPrice>
 }
 
-/** The prices that providers of the file offer; a version is a hash of the prices. */
-export const offeredPrices = (
-  providers: ReadonlyArray<Pick<ProviderStatus, "provider" | "offers">>,
-): ReadonlyArray<OfferedPrice> =>
-  providers.flatMap(({ offers = [], provider }) =>
-    offers.flatMap(({ name, prices }) =>
-      prices === undefined ? [] : [{ provider, model: name, prices, version: versionOf(prices) }],
-    ),
-  )
+const known = new WeakMap<ReadonlyArray<Offers>, ReadonlyArray<OfferedPrice>>()
+
+/** The prices that providers of the file offer, computed once; a version is a hash of the prices. */
+export const offeredPrices = (offering: ReadonlyArray<Offers>): ReadonlyArray<OfferedPrice> => {
+  const computed =
+    known.get(offering) ??
+    offering.flatMap(({ offers, provider }) =>
+      offers.flatMap(({ name, prices }) =>
+        prices === undefined ? [] : [{ provider, model: name, prices, version: versionOf(prices) }],
+      ),
+    )
+  known.set(offering, computed)
+  return computed
+}
 
 const versionOf = (prices: Prices): string =>
   `file-${createHash("sha256").update(JSON.stringify(prices)).digest("hex").slice(0, 12)}`

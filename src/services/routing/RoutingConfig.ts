@@ -52,10 +52,11 @@ export class RoutingConfig extends Context.Service<
       RoutingConfig,
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const { configure, status } = yield* Upstream
+        const { configure, offering, status } = yield* Upstream
         let known: RoutingSettings | undefined
-        const derive = Effect.zipWith(status, Clock.currentTimeMillis, (providers, now) =>
-          defaultSettings(providers, upstream, now),
+        const derive = Effect.map(
+          Effect.all([status, Clock.currentTimeMillis, offering]),
+          ([providers, now, offered]) => defaultSettings(providers, upstream, now, offeredPrices(offered)),
         )
 
         const { forget, newestVersion } = yield* makeVersions(sql)
@@ -76,7 +77,7 @@ export class RoutingConfig extends Context.Service<
 
         /** With the prices that providers offer now. */
         const withOffered = (settings: RoutingSettings) =>
-          Effect.map(status, (providers): RoutingSettings & PricedBy => {
+          Effect.map(offering, (providers): RoutingSettings & PricedBy => {
             const offered = offeredPrices(providers)
             return offered.length === 0 ? settings : { ...settings, offered }
           })
@@ -84,9 +85,8 @@ export class RoutingConfig extends Context.Service<
 
         const check = Effect.fnUntraced(function* (input: RoutingSettingsInput) {
           const now = yield* Clock.currentTimeMillis
-          const providers = yield* status
-          const configured = new Set(providers.map(({ provider }) => provider))
-          const pricedBy = { targets: [], version: 0, offered: offeredPrices(providers) }
+          const configured = new Set((yield* status).map(({ provider }) => provider))
+          const pricedBy = { targets: [], version: 0, offered: offeredPrices(yield* offering) }
           const errors = settingsIssues(input, {
             exists: (provider) => PROVIDER_IDS.has(provider) || configured.has(provider),
             isConfigured: (provider) => configured.has(provider),

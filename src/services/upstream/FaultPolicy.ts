@@ -91,5 +91,5 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (first: ReadonlyArray
     providers = next
   }, Effect.uninterruptible)
 
-  return { serve, status, configure, replace }
+  return { serve, status, configure, replace, providers: Effect.sync(() => providers) }
 })
