@@ -14,6 +14,8 @@ import type { RawObject } from "../json/rawObject.ts"
  * one. A name without a provider counts as not configured.
  */
 export const ProviderId = Schema.String.check(
+  // The pattern has it, too, but descriptions of the API need the length by itself.
+  Schema.isMaxLength(32),
   Schema.isPattern(/^[a-z][a-z0-9-]{0,31}$/, {
     expected: "a provider's name: 1 to 32 letters a-z, digits and dashes, the first a letter",
   }),
