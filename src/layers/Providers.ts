@@ -1,8 +1,15 @@
 /** The configured providers behind the fault policy, or the built-in echo if there are none. */
-import { Effect, Layer } from "effect"
+import { ConfigProvider, Effect, Layer } from "effect"
 import { hostName, isLoopback } from "../domain/access/hostName.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
 import { makeDispatcher, type NetworkProxies, ProviderHttp } from "../services/upstream/ProviderHttp.ts"
+import type { FileProvider } from "../domain/upstream/providersFile.ts"
+import type { ProviderId } from "../domain/upstream/upstream.ts"
+import { followFile } from "../services/followFile.ts"
+import type { Provider } from "../services/upstream/Provider.ts"
+import { ProvidersFileStatus } from "../services/upstream/ProvidersFileStatus.ts"
+import type { ProviderFormat } from "../services/upstream/providers/shared/Descriptor.ts"
+import { type KeyedProvider, type ProvidersFileUnusable, readProvidersFile } from "./ProvidersFile.ts"
 import { PROVIDERS, type Slot, SLOTS } from "../services/upstream/Slots.ts"
 import { makeHttpProvider } from "../services/upstream/providers/http/HttpProvider.ts"
 import { echo } from "../services/upstream/providers/echo/Echo.ts"
@@ -65,6 +72,76 @@ const fetchThrough = Effect.fnUntraced(function* (configured: UpstreamConfigurat
   return (url: string, init: RequestInit) => through(url, { ...init, dispatcher })
 })
 
+/** Warns of a server whose connection others can read. */
+const warnOfPlainHttp = (id: ProviderId, { host, protocol }: URL) =>
+  protocol === "http:" && !isLoopback(hostName(host))
+    ? Effect.logWarning(
+        `${id} is called over plain HTTP, so its key and every prompt are readable on the path; use https`,
+      )
+    : Effect.void
+
+const FORMATS: Readonly<Record<FileProvider["format"], ProviderFormat>> = {
+  openai: PROVIDERS.provider1.format,
+  anthropic: PROVIDERS.provider3.format,
+  gemini: PROVIDERS.provider4.format,
+}
+
+const makeKeyedProvider = Effect.fnUntraced(function* ({ apiKey, described }: KeyedProvider) {
+  const { base_url, format, headers, models, name: id, region } = described
+  const baseUrl = new URL(base_url)
+  yield* warnOfPlainHttp(id, baseUrl)
+  yield* showKeyRefusals(id)
+  const defaultModel = models[0]?.name ?? ""
+  const provider = yield* makeHttpProvider(FORMATS[format], {
+    id,
+    baseUrl: baseUrl.href,
+    defaultModel,
+    headers,
+    apiKey,
+  })
+  return { ...provider, offers: models, region, server: { address: baseUrl.hostname, port: portOf(baseUrl) } }
+})
+
+/**
+ * The providers in the operator's file: the first ones, how to follow the file, and its state. An unchanged provider stays
+ * the same object, with its places and calls.
+ */
+const openProvidersFile = Effect.fnUntraced(function* (file: string) {
+  const http = yield* ProviderHttp
+  const read = readProvidersFile(file)
+  let known = new Map<string, Provider>()
+  let problem: string | null = null
+  const make = (keyed: ReadonlyArray<KeyedProvider>) =>
+    Effect.map(
+      Effect.forEach(keyed, (each) => {
+        const before = known.get(each.digest)
+        const made = before === undefined ? makeKeyedProvider(each) : Effect.succeed(before)
+        return Effect.map(made, (provider): readonly [string, Provider] => [each.digest, provider])
+      }),
+      (made) => {
+        known = new Map(made)
+        return [...known.values()]
+      },
+    ).pipe(Effect.provideService(ProviderHttp, http))
+  const first = yield* read
+  const config = yield* ConfigProvider.ConfigProvider
+  return {
+    providers: yield* make(first.content),
+    status: Effect.sync(() => ({ providers: known.size, last_reload_error: problem })),
+    follow: (use: (providers: ReadonlyArray<Provider>) => Effect.Effect<void>) =>
+      followFile({
+        what: "providers",
+        first: first.digest,
+        read: Effect.provideService(read, ConfigProvider.ConfigProvider, config),
+        take: (keyed: ReadonlyArray<KeyedProvider>) =>
+          Effect.as(Effect.flatMap(make(keyed), use), { providers: keyed.length }),
+        note: (found) => {
+          problem = found
+        },
+      }),
+  }
+})
+
 const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: UpstreamConfiguration) {
   const apiKey = configured[`${slot}ApiKey`]
   const pins = configured[`${slot}SealedPin`]
@@ -79,11 +156,7 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
     return [{ ...sealedProvider({ ...common, apiKey, pins, traceHeaders, fetch }), server, firstToken }]
   }
   if (apiKey === undefined) return []
-  if (baseUrl.protocol === "http:" && !isLoopback(hostName(baseUrl.host))) {
-    yield* Effect.logWarning(
-      `${slot} is called over plain HTTP, so its key and every prompt are readable on the path; use https`,
-    )
-  }
+  yield* warnOfPlainHttp(slot, baseUrl)
   yield* showKeyRefusals(slot)
   return [{ ...(yield* makeHttpProvider(PROVIDERS[slot].format, { ...common, apiKey })), server, firstToken }]
 })
@@ -91,15 +164,25 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
 /** The configured providers as `Upstream`. */
 export const layerUpstream = (
   configured: UpstreamConfiguration & Pick<ServerSettings, "redisUrl">,
-): Layer.Layer<Upstream> =>
+): Layer.Layer<Upstream, ProvidersFileUnusable> =>
   Layer.unwrap(
     Effect.gen(function* () {
       const order = [...new Set([...configured.providerOrder, ...SLOTS])]
-      const providers = (yield* Effect.forEach(order, (slot) => makeProvider(slot, configured))).flat()
+      const inSlots = (yield* Effect.forEach(order, (slot) => makeProvider(slot, configured))).flat()
+      const withFile = (further: ReadonlyArray<Provider>): ReadonlyArray<Provider> => {
+        const all = [...inSlots, ...further]
+        return all.length === 0 ? [echo] : all
+      }
+      const settings = policyOf(configured)
+      if (configured.providersFile === undefined) {
+        return Upstream.layerNoDeps({ providers: withFile([]), settings })
+      }
+      const file = yield* openProvidersFile(configured.providersFile)
       return Upstream.layerNoDeps({
-        providers: providers.length === 0 ? [echo] : providers,
-        settings: policyOf(configured),
-      })
+        providers: withFile(file.providers),
+        settings,
+        follow: (replace) => file.follow((further) => replace(withFile(further))),
+      }).pipe(Layer.merge(Layer.succeed(ProvidersFileStatus, file.status)))
     }),
   ).pipe(
     Layer.provide(

@@ -289,6 +289,12 @@ describe("evidence mode refuses to start", () => {
     }),
   )
 
+  it.effect("with a file of providers that may change", () =>
+    Effect.map(reasons("tsm", MEASURED, { PROVIDERS_FILE: "/providers.json" }), (message) =>
+      assert.match(message, /PROVIDERS_FILE: can change while the proxy runs/),
+    ),
+  )
+
   it.effect("with an identity key from outside", () =>
     decodeSettings(proxySettings, { rules: proxyRules }).pipe(
       Effect.provideService(

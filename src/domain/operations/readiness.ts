@@ -51,6 +51,14 @@ export const TlsReadiness = Schema.Struct({
 })
 export type TlsReadiness = typeof TlsReadiness.Type
 
+export const ProvidersFileReadiness = Schema.Struct({
+  /** Providers of the file that are in use. */
+  providers: Schema.Int,
+  /** Why the file, as it is now, is not used. */
+  last_reload_error: Schema.NullOr(Schema.String),
+})
+export type ProvidersFileReadiness = typeof ProvidersFileReadiness.Type
+
 /** The operator's report. Members of only one of the two servers are optional. */
 export const Readiness = Schema.Struct({
   /**
@@ -60,6 +68,8 @@ export const Readiness = Schema.Struct({
   status: Schema.Literals(["ready", "degraded", "unavailable"]),
   draining: Schema.Boolean,
   providers: Schema.Array(ProviderReadiness),
+  /** Present with `PROVIDERS_FILE`. */
+  providers_file: Schema.optionalKey(ProvidersFileReadiness),
   tls: TlsReadiness,
   /** `up`: limits and circuits are shared between processes. `down`: each counts by itself until Redis is back. */
   redis: Schema.optionalKey(Schema.Literals(["up", "down", "off"])),

@@ -10,6 +10,7 @@ const Circuit = Schema.Literals(["closed", "half-open", "open"]).annotate({
 export const ProviderHealth = Schema.Struct({
   provider: Schema.String,
   model: Schema.String.annotate({ description: "Its default model." }),
+  region: Schema.optionalKey(Schema.String.annotate({ description: "Where it runs, as the operator's file says." })),
   circuit: Circuit,
   fault: Schema.NullOr(
     Schema.Struct({

@@ -10,21 +10,16 @@ import { ProviderError } from "../problems/providerError.ts"
 import type { RawObject } from "../json/rawObject.ts"
 
 /**
- * The provider in one of nine slots, or the built-in `echo`. The registry of providers assigns vendors to slots; a slot
- * without one counts as not configured.
+ * The name of a provider: of a slot (`provider1` to `provider9`), of one in the operator's file, or `echo`, the built-in
+ * one. A name without a provider counts as not configured.
  */
-export const ProviderId = Schema.Literals([
-  "provider1",
-  "provider2",
-  "provider3",
-  "provider4",
-  "provider5",
-  "provider6",
-  "provider7",
-  "provider8",
-  "provider9",
-  "echo",
-])
+export const ProviderId = Schema.String.check(
+  // The pattern has it, too, but descriptions of the API need the length by itself.
+  Schema.isMaxLength(32),
+  Schema.isPattern(/^[a-z][a-z0-9-]{0,31}$/, {
+    expected: "a provider's name: 1 to 32 letters a-z, digits and dashes, the first a letter",
+  }),
+)
 export type ProviderId = typeof ProviderId.Type
 
 /** A model of a provider. */

@@ -1,5 +1,6 @@
 import { Clock, DateTime, Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { countIntervals, type Interval, MAX_INTERVALS } from "../../domain/routing/intervals.ts"
 import type { RoutingSettings } from "../../domain/routing/routing.ts"
 import { routingETag } from "../../domain/routing/routingChecks.ts"
@@ -26,11 +27,12 @@ const withTag = (settings: RoutingSettings) =>
 /** A provider's state. Only administrators see what concerns the operator's account, or calls of other tenants. */
 const healthOf =
   (failures: ReadonlyArray<LastFailure>, isAdmin: boolean) =>
-  ({ circuit, fault, model, provider, targets }: ProviderStatus): ProviderHealth => {
+  ({ circuit, fault, model, provider, region, targets }: ProviderStatus): ProviderHealth => {
     const failure = failures.find((failure) => failure.provider === provider)
     return {
       provider,
       model,
+      ...withoutUndefined({ region }),
       circuit,
       fault:
         fault === undefined

@@ -12,12 +12,9 @@ export const ModelsHandlers = layerHandlers(
       models: () =>
         Effect.map(upstream.status, (providers) => ({
           object: "list" as const,
-          data: providers.map(({ model: id, provider: owned_by }) => ({
-            id,
-            object: "model" as const,
-            created: 0 as const,
-            owned_by,
-          })),
+          data: providers.flatMap(({ model, offers = [{ name: model }], provider: owned_by }) =>
+            offers.map(({ name: id }) => ({ id, object: "model" as const, created: 0 as const, owned_by })),
+          ),
         })),
     })
   }),

@@ -93,6 +93,11 @@ const slotSettings = Object.assign({}, ...SLOTS.map(settingsOf)) as SlotSettings
 
 const choiceSettings = {
   providerFromEnv,
+  providersFile: optionalSetting(
+    "PROVIDERS_FILE",
+    PlainText,
+    "JSON file of further providers, which follow in its order; reloaded when it changes",
+  ),
   providerOrder: setting(
     "PROVIDER_ORDER",
     OrderText,

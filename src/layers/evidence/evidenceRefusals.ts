@@ -48,9 +48,23 @@ const publishedKeys = Effect.map(findSettings(SLOTS.map((slot) => proxySettings[
   ),
 )
 
+/** The file can change where prompts go after the evidence was given. */
+const changeableProviders = Effect.map(findSettings([proxySettings.providersFile]), (found) =>
+  found.flatMap(({ from }): ReadonlyArray<Mistake> =>
+    from === undefined
+      ? []
+      : [
+          {
+            variable: from.variable,
+            problem: "can change while the proxy runs, which no evidence covers; use PROVIDERn_…",
+          },
+        ],
+  ),
+)
+
 /** Fails with all reasons not to start. */
 export const mustBeMeasured = Effect.fnUntraced(function* (mode: Mode, facts: ProcessFacts) {
   const published = mode === "confidential-space" ? yield* publishedKeys : []
-  const mistakes = [...processMistakes(facts), ...published]
+  const mistakes = [...processMistakes(facts), ...published, ...(yield* changeableProviders)]
   if (mistakes.length > 0) return yield* new ConfigurationMistakes({ mistakes })
 })

@@ -4,8 +4,9 @@
  */
 import { createHash, createHmac, randomBytes } from "node:crypto"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
-import { Duration, Effect, Redacted, Result, Schema } from "effect"
+import { Effect, Redacted, Result, Schema } from "effect"
 import { readKeys } from "../fileAccess.ts"
+import { followFile } from "../followFile.ts"
 
 const PREFIX = "sg_"
 const KEY_BYTES = 32
@@ -15,10 +16,6 @@ const LINE = /^([\w.@-]{1,64})[ \t]+sha256:([\w-]{43})$/
 /** Largest file, in bytes, and most keys in it. */
 const MAX_FILE_BYTES = 1024 * 1024
 const MAX_KEYS = 10_000
-
-/** How often the file is checked, and how soon again after a change, so that no half-written file is used. */
-const INTERVAL = Duration.seconds(5)
-const SETTLE = Duration.seconds(1)
 
 /** The name of a caller in the file. */
 export const CallerName = Schema.String.check(
@@ -89,33 +86,13 @@ export const callerKeys = Effect.fnUntraced(function* (file: string) {
   const first = yield* read(file)
   let inUse = indexed(yield* Effect.fromResult(parse(file, first.text)))
 
-  const follow = Effect.gen(function* () {
-    let taken = first.digest
-    let seen = first.digest
-    let reported: string | undefined
-    const refuse = Effect.fnUntraced(function* (id: string, { message }: CallerKeysUnusable) {
-      if (reported !== id) yield* Effect.logError(`callers' keys not reloaded, the old ones stay in use: ${message}`)
-      reported = id
-    })
-    while (true) {
-      yield* Effect.sleep(seen === taken ? INTERVAL : SETTLE)
-      const look = yield* Effect.result(read(file))
-      const id = Result.isSuccess(look) ? look.success.digest : look.failure.problem
-      const isSettled = id === seen
-      seen = id
-      if (!isSettled || id === taken) continue
-      const names = Result.flatMap(look, ({ text }) => parse(file, text))
-      if (Result.isFailure(names)) {
-        yield* refuse(id, names.failure)
-        continue
-      }
-      inUse = indexed(names.success)
-      taken = id
-      reported = undefined
-      yield* Effect.logInfo("callers' keys reloaded").pipe(Effect.annotateLogs({ keys: names.success.size }))
-    }
+  const look = Effect.map(read(file), ({ digest, text }) => ({ digest, content: text }))
+  const take = Effect.fnUntraced(function* (text: string) {
+    const names = yield* Effect.fromResult(parse(file, text))
+    inUse = indexed(names)
+    return { keys: names.size }
   })
-  yield* Effect.forkScoped(follow)
+  yield* Effect.forkScoped(followFile({ what: "callers' keys", first: first.digest, read: look, take }))
 
   return { nameOf: (key: string) => (KEY.test(key) ? inUse.get(blind(hashOf(key))) : undefined) }
 })

@@ -6,6 +6,8 @@ import {
   type ProviderReadiness,
   type Readiness,
 } from "../../domain/operations/readiness.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { ProvidersFileStatus } from "../upstream/ProvidersFileStatus.ts"
 import { SLOTS } from "../upstream/Slots.ts"
 import { type ProviderStatus, Upstream } from "../upstream/Upstream.ts"
 import { Drain } from "./Drain.ts"
@@ -33,6 +35,7 @@ export class ReadinessProbe extends Context.Service<
     const drain = yield* Drain
     const tls = yield* TlsStatus
     const redis = yield* RedisStatus
+    const providersFile = yield* ProvidersFileStatus
     const report = Effect.gen(function* () {
       const draining = yield* drain.draining
       const configured = (yield* upstream.status).map(providerReadiness)
@@ -45,7 +48,8 @@ export class ReadinessProbe extends Context.Service<
         certificate.invalid !== null
       const { members, ok } = yield* own
       const status: Readiness["status"] = draining || !ok ? "unavailable" : degraded ? "degraded" : "ready"
-      return { status, draining, providers, tls: certificate, redis: shared, ...members }
+      const file = withoutUndefined({ providers_file: yield* providersFile })
+      return { status, draining, providers, ...file, tls: certificate, redis: shared, ...members }
     })
     return ReadinessProbe.of({ report })
   })

@@ -1,8 +1,11 @@
 /** Prices of models: the operator's if set, else the shipped list price, else unknown. */
+import { createHash } from "node:crypto"
 import { DateTime } from "effect"
 import type { Prices } from "../../domain/routing/money.ts"
 import type { EffectivePrice, RoutingSettings } from "../../domain/routing/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
+import type { Offers } from "../upstream/Upstream.ts"
+import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { LIST_PRICES, type ListPrice, PRICE_TABLE } from "./PriceTable.ts"
 
 /** A price and its source; `version` goes into the ledger. */
@@ -59,16 +62,47 @@ export const contextOf = ({ model, provider }: TargetName): number | undefined =
 /** The shipped price of a target on the day of `at` (milliseconds since the epoch), `null` if there is none. */
 export const shippedPrice = (target: TargetName, at: number): PriceQuote | null => {
   if (target.provider === "echo") return ECHO_PRICE
+  // List prices are those of the vendors; a server of the operator's file may ask for anything.
+  if (!PROVIDER_IDS.has(target.provider)) return null
   const row = rowsOf(target.model).findLast(({ from }) => from === undefined || from <= dayOf(at))
   return row === undefined ? null : quoteOf(row)
 }
+
+/** Prices that the operator's file gives a model. */
+export interface OfferedPrice extends TargetName {
+  readonly prices: Prices
+  readonly version: string
+}
+
+/** What prices come from: the routing configuration, and what the file of providers offers. */
+export type PricedBy = Pick<RoutingSettings, "targets" | "version"> & {
+  readonly offered?: ReadonlyArray<OfferedPrice>
+}
+
+const known = new WeakMap<ReadonlyArray<Offers>, ReadonlyArray<OfferedPrice>>()
+
+/** The prices that providers of the file offer, computed once; a version is a hash of the prices. */
+export const offeredPrices = (offering: ReadonlyArray<Offers>): ReadonlyArray<OfferedPrice> => {
+  const computed =
+    known.get(offering) ??
+    offering.flatMap(({ offers, provider }) =>
+      offers.flatMap(({ name, prices }) =>
+        prices === undefined ? [] : [{ provider, model: name, prices, version: versionOf(prices) }],
+      ),
+    )
+  known.set(offering, computed)
+  return computed
+}
+
+const versionOf = (prices: Prices): string =>
+  `file-${createHash("sha256").update(JSON.stringify(prices)).digest("hex").slice(0, 12)}`
 
 /**
  * The price of calls to `target` at `at`. `served` is the model that answered, if any: a provider may answer with
  * another model (which has its own price) or with an unknown one (the requested model's price applies).
  */
 export const priceOf = (
-  settings: Pick<RoutingSettings, "targets" | "version">,
+  settings: PricedBy,
   target: TargetName,
   at: number,
   served: string | null = null,
@@ -77,6 +111,8 @@ export const priceOf = (
   if (own?.prices !== undefined) {
     return { prices: own.prices, version: `config-${settings.version}`, source: "routing configuration" }
   }
+  const offered = settings.offered?.find((candidate) => sameTarget(candidate, target))
+  if (offered !== undefined) return { prices: offered.prices, version: offered.version, source: "PROVIDERS_FILE" }
   return (
     (served === null ? null : shippedPrice({ provider: target.provider, model: served }, at)) ??
     shippedPrice(target, at)
@@ -85,7 +121,7 @@ export const priceOf = (
 
 /** The prices of every target and the baseline at `at`, with date and source of shipped prices. */
 export const effectivePrices = (
-  settings: Pick<RoutingSettings, "baseline" | "targets" | "version">,
+  settings: PricedBy & Pick<RoutingSettings, "baseline">,
   at: number,
 ): ReadonlyArray<EffectivePrice> => {
   const { baseline, targets } = settings

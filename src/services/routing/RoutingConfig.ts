@@ -21,7 +21,7 @@ import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/UpstreamSettings.ts"
 import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"
-import { shippedPrice } from "./Prices.ts"
+import { offeredPrices, type PricedBy, priceOf } from "./Prices.ts"
 
 interface PutOptions {
   /** The subject of the administrator's token, stored with the version. */
@@ -52,15 +52,16 @@ export class RoutingConfig extends Context.Service<
       RoutingConfig,
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const { configure, status } = yield* Upstream
+        const { configure, offering, status } = yield* Upstream
         let known: RoutingSettings | undefined
-        const derive = Effect.zipWith(status, Clock.currentTimeMillis, (providers, now) =>
-          defaultSettings(providers, upstream, now),
+        const derive = Effect.map(
+          Effect.all([status, Clock.currentTimeMillis, offering]),
+          ([providers, now, offered]) => defaultSettings(providers, upstream, now, offeredPrices(offered)),
         )
 
         const { forget, newestVersion } = yield* makeVersions(sql)
 
-        const current = Effect.gen(function* () {
+        const stored = Effect.gen(function* () {
           const version = yield* newestVersion
           if (version === 0) return yield* derive
           if (known?.version === version) return known
@@ -72,15 +73,24 @@ export class RoutingConfig extends Context.Service<
           yield* configure(faultPolicyOf(upstream, settings))
           known = settings
           return settings
-        }).pipe(spanned("RoutingConfig.current"))
+        })
+
+        /** With the prices that providers offer now. */
+        const withOffered = (settings: RoutingSettings) =>
+          Effect.map(offering, (providers): RoutingSettings & PricedBy => {
+            const offered = offeredPrices(providers)
+            return offered.length === 0 ? settings : { ...settings, offered }
+          })
+        const current = Effect.flatMap(stored, withOffered).pipe(spanned("RoutingConfig.current"))
 
         const check = Effect.fnUntraced(function* (input: RoutingSettingsInput) {
           const now = yield* Clock.currentTimeMillis
           const configured = new Set((yield* status).map(({ provider }) => provider))
+          const pricedBy = { targets: [], version: 0, offered: offeredPrices(yield* offering) }
           const errors = settingsIssues(input, {
-            exists: (provider) => PROVIDER_IDS.has(provider),
+            exists: (provider) => PROVIDER_IDS.has(provider) || configured.has(provider),
             isConfigured: (provider) => configured.has(provider),
-            hasPrice: (target) => shippedPrice(target, now) !== null,
+            hasPrice: (target) => priceOf(pricedBy, target, now) !== null,
           })
           if (errors.length > 0) return yield* new RoutingSettingsInvalid({ errors })
         })
@@ -102,10 +112,10 @@ export class RoutingConfig extends Context.Service<
           const { document } = yield* encode({ document: settings })
           const row = { version: settings.version, document, stored_by: by, stored_at: now.epochMilliseconds }
           // Versions have no gaps, so of two changes to the same version the second finds its row taken.
-          const stored = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
+          const inserted = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
             ON CONFLICT DO NOTHING RETURNING version`.pipe(Effect.ensuring(forget))
-          return stored.length > 0
-            ? settings
+          return inserted.length > 0
+            ? yield* withOffered(settings)
             : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })
         }, unavailable)
 

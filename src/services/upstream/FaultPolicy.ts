@@ -9,7 +9,7 @@ import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { ApiRequest, UpstreamError, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { makeTimer } from "../Timer.ts"
 import { makeAffinity } from "./Affinity.ts"
-import { makeBulkhead } from "./Bulkhead.ts"
+import { type Bulkhead, makeBulkhead } from "./Bulkhead.ts"
 import type { AnswerForm } from "./Calls.ts"
 import { makeCircuits } from "./Circuits.ts"
 import { makeFaults } from "./Faults.ts"
@@ -23,19 +23,20 @@ import { countRequestFailed } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 import { statusOf } from "./UpstreamStatus.ts"
 
-export const makeFaultPolicy = Effect.fnUntraced(function* (
-  providers: ReadonlyArray<Provider>,
-  initial: UpstreamSettings,
-) {
+export const makeFaultPolicy = Effect.fnUntraced(function* (first: ReadonlyArray<Provider>, initial: UpstreamSettings) {
+  let providers = first
   const registry = new TargetRegistry(providers)
   const affinity = makeAffinity()
   const faults = makeFaults()
   const firstTokenOf = makeFirstTokenLimits()
-  const bulkheads = new Map(
-    yield* Effect.forEach(providers, (provider) =>
-      Effect.map(makeBulkhead(initial.bulkhead), (bulkhead) => [provider, bulkhead] as const),
-    ),
-  )
+  // Weak, because calls of a provider that was replaced may be under way.
+  const bulkheads = new WeakMap<Provider, Bulkhead>()
+  const addBulkheads = (added: ReadonlyArray<Provider>, settings: UpstreamSettings) =>
+    Effect.forEach(
+      added.filter((provider) => !bulkheads.has(provider)),
+      (provider) => Effect.map(makeBulkhead(settings.bulkhead), (bulkhead) => bulkheads.set(provider, bulkhead)),
+    )
+  yield* addBulkheads(first, initial)
   const parts: PolicyParts = { registry, faults, bulkheads, timer: yield* makeTimer }
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const prepare = (settings: UpstreamSettings) =>
@@ -50,25 +51,28 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     request: UpstreamRequest | ApiRequest,
     form: AnswerForm<A>,
   ): Effect.Effect<ServedBy<A>, UpstreamError> =>
-    Effect.flatMap(targetsOf(providers, request), (targets) => {
-      if (request.targets !== undefined) for (const target of targets) registry.configure(target)
-      return Effect.flatMap(affinity.turn(request, targets), (turn) => {
-        const { circuits, settings } = ScopedRef.getUnsafe(current)
-        const failover = new RequestFailover(
-          parts,
-          {
-            settings,
-            circuits,
-            api: apiNameOf(request),
-            turn,
-            firstToken: firstTokenOf(request),
-            onAttempt: request.onAttempt,
-          },
-          form,
-        )
-        return Effect.tapError(failover.tryTargets(), (error) => logUnserved(error, failover.failures, registry))
-      })
-    }).pipe(Effect.tapError((error) => countRequestFailed(error.code)))
+    Effect.flatMap(
+      Effect.suspend(() => targetsOf(providers, request)),
+      (targets) => {
+        if (request.targets !== undefined) for (const target of targets) registry.configure(target)
+        return Effect.flatMap(affinity.turn(request, targets), (turn) => {
+          const { circuits, settings } = ScopedRef.getUnsafe(current)
+          const failover = new RequestFailover(
+            parts,
+            {
+              settings,
+              circuits,
+              api: apiNameOf(request),
+              turn,
+              firstToken: firstTokenOf(request),
+              onAttempt: request.onAttempt,
+            },
+            form,
+          )
+          return Effect.tapError(failover.tryTargets(), (error) => logUnserved(error, failover.failures, registry))
+        })
+      },
+    ).pipe(Effect.tapError((error) => countRequestFailed(error.code)))
 
   const status = Effect.flatMap(ScopedRef.get(current), ({ circuits }) =>
     Effect.forEach(providers, (provider) => statusOf(provider, circuits, registry, faults)),
@@ -76,8 +80,16 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 
   const configure = Effect.fnUntraced(function* (settings: UpstreamSettings) {
     yield* ScopedRef.set(current, prepare(settings))
-    yield* Effect.forEach(bulkheads.values(), (bulkhead) => bulkhead.resize(settings.bulkhead))
+    const resized = providers.flatMap((provider) => bulkheads.get(provider) ?? [])
+    yield* Effect.forEach(resized, (bulkhead) => bulkhead.resize(settings.bulkhead))
   })
 
-  return { serve, status, configure }
+  /** Serves requests that begin from now on with these providers. */
+  const replace = Effect.fnUntraced(function* (next: ReadonlyArray<Provider>) {
+    registry.provide(next)
+    yield* addBulkheads(next, ScopedRef.getUnsafe(current).settings)
+    providers = next
+  }, Effect.uninterruptible)
+
+  return { serve, status, configure, replace, providers: Effect.sync(() => providers) }
 })

@@ -11,6 +11,7 @@ import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { ProblemIssue } from "../../domain/problems/problem.ts"
 import { ProviderError } from "../../domain/problems/providerError.ts"
 import type { RawObject } from "../../domain/json/rawObject.ts"
+import type { OfferedModel } from "../../domain/upstream/providersFile.ts"
 import type { OutputLimit, ProviderId } from "../../domain/upstream/upstream.ts"
 
 /**
@@ -93,6 +94,10 @@ export interface Provider {
   readonly apiName: string
   /** The model for requests that name none. */
   readonly defaultModel: string
+  /** The models that it is known to offer, its default first; absent if only that one is known. */
+  readonly offers?: ReadonlyArray<OfferedModel> | undefined
+  /** Where it runs, as its operator says. */
+  readonly region?: string | undefined
   /** The server that is called, for spans. Absent for the built-in echo. */
   readonly server?: { readonly address: string; readonly port: number }
   /** The limit for the first output of a stream, if it differs from the common one. */

@@ -34,7 +34,7 @@ export interface PolicyParts {
   readonly registry: TargetRegistry
   readonly timer: Timer
   readonly faults: Faults
-  readonly bulkheads: ReadonlyMap<Provider, Bulkhead>
+  readonly bulkheads: Pick<WeakMap<Provider, Bulkhead>, "get">
 }
 
 interface Handled {

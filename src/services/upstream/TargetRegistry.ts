@@ -60,15 +60,22 @@ export interface KnownTarget extends CalledTarget {
 export const isUnknownTarget = (key: string): boolean => key.includes(`/${UNKNOWN}`)
 
 export class TargetRegistry {
-  private readonly configured: ReadonlyMap<ProviderId, Set<string>>
-  private readonly known: ReadonlyMap<ProviderId, Set<string>>
+  private readonly configured = new Map<ProviderId, Set<string>>()
+  private readonly known = new Map<ProviderId, Set<string>>()
   private readonly knownTargets = new Map<string, KnownTarget>()
   private readonly successes = new Map<ProviderId, number>()
 
   constructor(providers: ReadonlyArray<Provider>) {
-    const defaults = () => new Map(providers.map(({ defaultModel, id }) => [id, new Set([defaultModel])]))
-    this.configured = defaults()
-    this.known = defaults()
+    this.provide(providers)
+  }
+
+  /** Notes the models of providers. Earlier providers stay known, because calls of them may be under way. */
+  provide(providers: ReadonlyArray<Provider>): void {
+    for (const { defaultModel, id, offers = [] } of providers) {
+      for (const models of [this.configured, this.known]) {
+        models.set(id, new Set([...(models.get(id) ?? []), defaultModel, ...offers.map(({ name }) => name)]))
+      }
+    }
   }
 
   get providers(): ReadonlyArray<ProviderId> {

@@ -18,8 +18,8 @@ export interface Target {
 /**
  * - A request with `targets` gets those whose provider is configured.
  * - A request that names a provider gets that one, with its model as given, and nothing else.
- * - Any other request gets all providers in order. The one whose default is the request's model comes first. If the
- *   model is no provider's default, the first provider is asked for it. Every other provider is asked for its default,
+ * - Any other request gets all providers in order. The one whose default is the request's model, or else one that offers
+ *   it, comes first. If none does, the first provider is asked for it. Every other provider is asked for its default,
  *   because model names differ between providers. For embeddings it is asked only if that is the same model.
  */
 export const targetsOf = (
@@ -68,11 +68,16 @@ const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequ
 /** Whether another model can answer: the vectors of two models cannot be compared. */
 const hasSubstitutes = (request: UpstreamRequest | ApiRequest): boolean => apiNameOf(request) !== "embeddings"
 
+const offersModel = ({ defaultModel, offers = [] }: Provider, model: string): boolean =>
+  model === defaultModel || offers.some(({ name }) => name === model)
+
 /** A provider with the model that the caller names, if any. */
 const asked = (provider: Provider, model: string | undefined): Target =>
-  model === undefined || model === provider.defaultModel
+  model === undefined
     ? { provider, model: provider.defaultModel }
-    : { provider, model, named: true }
+    : offersModel(provider, model)
+      ? { provider, model }
+      : { provider, model, named: true }
 
 const candidates = (
   providers: ReadonlyArray<Provider>,
@@ -89,7 +94,10 @@ const candidates = (
     return providers.filter(({ id }) => id === request.provider).map((provider) => asked(provider, model))
   }
   const defaults = providers.map((provider): Target => ({ provider, model: provider.defaultModel }))
-  const home = defaults.find((target) => target.model === model) ?? defaults[0]
+  const home =
+    defaults.find((target) => target.model === model) ??
+    defaults.find(({ provider }) => model !== undefined && offersModel(provider, model)) ??
+    defaults[0]
   if (home === undefined) return []
   const first = model === home.model ? home : asked(home.provider, model)
   const others = defaults.filter(

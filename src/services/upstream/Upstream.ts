@@ -11,6 +11,7 @@ import type {
   UpstreamError,
   UpstreamRequest,
 } from "../../domain/upstream/upstream.ts"
+import type { OfferedModel } from "../../domain/upstream/providersFile.ts"
 import { streamedAnswer, wholeAnswer } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
@@ -27,10 +28,30 @@ type Finished = Extract<StreamEvent, { readonly _tag: "Finished" }>
 /** The number of events that wait for a slow reader of a stream before reading from its provider pauses. */
 const STREAM_BUFFER = 4
 
+/** The models that a provider is known to offer. */
+export interface Offers {
+  readonly provider: ProviderId
+  readonly offers: ReadonlyArray<OfferedModel>
+}
+
+const offersOf = new WeakMap<ReadonlyArray<Provider>, ReadonlyArray<Offers>>()
+
+const offersIn = (providers: ReadonlyArray<Provider>): ReadonlyArray<Offers> => {
+  const known =
+    offersOf.get(providers) ??
+    providers.flatMap(({ id, offers }) => (offers === undefined ? [] : [{ provider: id, offers }]))
+  offersOf.set(providers, known)
+  return known
+}
+
 interface UpstreamOptions {
   /** In the order in which they are asked if a request names none. */
   readonly providers: ReadonlyArray<Provider>
   readonly settings?: UpstreamSettings | undefined
+  /** Runs until the layer closes, and may replace the providers. */
+  readonly follow?:
+    | ((replace: (providers: ReadonlyArray<Provider>) => Effect.Effect<void>) => Effect.Effect<void>)
+    | undefined
 }
 
 export class Upstream extends Context.Service<
@@ -59,14 +80,17 @@ export class Upstream extends Context.Service<
     ) => Effect.Effect<Finished, UpstreamError>
     /** The configured providers. */
     readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
+    /** The models that providers are known to offer. The same array until they are replaced. */
+    readonly offering: Effect.Effect<ReadonlyArray<Offers>>
     /** The state of every configured provider, in order. Makes no call. */
     readonly status: Effect.Effect<ReadonlyArray<ProviderStatus>>
     /** Replaces the fault policy's settings, except the connect timeout, for requests that begin from now on. */
     readonly configure: (settings: UpstreamSettings) => Effect.Effect<void>
   }
 >()("sealgate/services/upstream/Upstream") {
-  static readonly make = Effect.fnUntraced(function* ({ providers, settings }: UpstreamOptions) {
+  static readonly make = Effect.fnUntraced(function* ({ follow, providers, settings }: UpstreamOptions) {
     const policy = yield* makeFaultPolicy(providers, settings ?? defaultUpstreamSettings)
+    if (follow !== undefined) yield* Effect.forkScoped(follow(policy.replace))
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Effect.map(policy.serve(request, wholeAnswer(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
@@ -115,7 +139,8 @@ export class Upstream extends Context.Service<
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
       requestStream: (request) => streamed(request, apiQuestion(request)),
       requestStreamTo,
-      configured: Effect.succeed(new Set(providers.map(({ id }) => id))),
+      configured: Effect.map(policy.providers, (all) => new Set(all.map(({ id }) => id))),
+      offering: Effect.map(policy.providers, offersIn),
       status: policy.status,
       configure: policy.configure,
     })

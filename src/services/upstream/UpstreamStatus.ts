@@ -1,5 +1,7 @@
 /** The state of every provider, known without calling it. */
 import { Effect, Option } from "effect"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import type { OfferedModel } from "../../domain/upstream/providersFile.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { Circuits, CircuitState } from "./Circuits.ts"
 import type { Fault, Faults } from "./Faults.ts"
@@ -18,6 +20,10 @@ export interface ProviderStatus {
   readonly provider: ProviderId
   /** Its default model. */
   readonly model: string
+  /** The models that it is known to offer, its default first; absent if only that one is known. */
+  readonly offers?: ReadonlyArray<OfferedModel>
+  /** Where it runs, as its operator says. */
+  readonly region?: string
   /** Open only if nothing of the provider can be called. */
   readonly circuit: CircuitState
   readonly lastSuccess: Option.Option<number>
@@ -28,7 +34,7 @@ export interface ProviderStatus {
 }
 
 export const statusOf = Effect.fnUntraced(function* (
-  { defaultModel, id }: Provider,
+  { defaultModel, id, offers, region }: Provider,
   circuits: Circuits,
   registry: TargetRegistry,
   faults: Faults,
@@ -37,6 +43,7 @@ export const statusOf = Effect.fnUntraced(function* (
   return {
     provider: id,
     model: defaultModel,
+    ...withoutUndefined({ offers, region }),
     circuit: state,
     lastSuccess: Option.fromUndefinedOr(registry.lastSuccess(id)),
     fault: faults.of(id),

@@ -175,7 +175,7 @@ describe("settingsIssues", () => {
   })
 
   it("refuses an unknown provider in any place", () => {
-    const baseline = { provider: "provider9" as const, model: "m" }
+    const baseline = { provider: "provider9", model: "m" }
     assert.deepStrictEqual(paths({ baseline, targets: [target("provider9/m")] }), [
       "targets.0.provider",
       "baseline.provider",
@@ -198,10 +198,11 @@ describe("RoutingSettingsInput", () => {
   const decode = Schema.decodeUnknownExit(RoutingSettingsInput)
   it.each([
     ["no targets", { targets: [] }],
-    ["what names no provider", { baseline: { provider: "openai", model: "m" } }],
+    ["what cannot name a provider", { baseline: { provider: "a/b", model: "m" } }],
     ["a model's name that Postgres does not keep", { baseline: { provider: "provider1", model: "m\u0000" } }],
-    ["a provider without a number", { baseline: { provider: "provider", model: "m" } }],
-    ["a provider with a number that no slot has", { baseline: { provider: "provider0", model: "m" } }],
+    ["a provider's name with a capital letter", { baseline: { provider: "OpenAI", model: "m" } }],
+    ["a provider's name that Postgres does not keep", { baseline: { provider: "a\u0000", model: "m" } }],
+    ["a provider's name that is too long", { baseline: { provider: "a".repeat(33), model: "m" } }],
     ["a negative weight", { targets: [{ ...target("provider1/a"), weight: -1 }] }],
     ["a quality above 1", { targets: [{ ...target("provider1/a"), quality: 1.1 }] }],
     [

@@ -67,6 +67,7 @@ export class ScriptedUpstream {
         requestStream: () => Stream.die("not used"),
         requestStreamTo: () => Effect.die("not used"),
         configured: Effect.sync(() => new Set(this.statuses.map(({ provider }) => provider))),
+        offering: Effect.succeed([]),
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
         stream: () => Stream.die("not used"),

@@ -91,6 +91,29 @@ describeDatabases("Spend", (database) => {
     it.live(name, () => Effect.provide(body, services))
 
   test(
+    "has every hour of a span once, within days and across them",
+    Effect.gen(function* () {
+      const spend = yield* Spend
+      const hours = Array.from({ length: 96 }, (_, hour) => callRecord({ at: BASE + hour * HOUR_MS, cost: 1 }))
+      yield* (yield* Ledger).record(hours)
+      for (const [from, to] of [
+        [0, 1],
+        [5, 23],
+        [5, 24],
+        [0, 24],
+        [23, 25],
+        [5, 53],
+        [24, 72],
+        [1, 95],
+      ] as const) {
+        const asked = span(BASE + from * HOUR_MS, BASE + to * HOUR_MS)
+        const { total } = yield* spend.report({ tenant: "acme", by: "model", limit: 1, ...asked })
+        assert.strictEqual(total.calls, to - from, `${from} to ${to}`)
+      }
+    }),
+  )
+
+  test(
     "lists the dearest up to its limit, and adds up the others",
     Effect.gen(function* () {
       const calls = [3, 9, 5, 7].map((cost) => callRecord({ key: `key-${cost}`, cost }))

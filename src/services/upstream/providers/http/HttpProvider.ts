@@ -32,6 +32,7 @@ interface Caller {
   readonly format: WireFormat
   readonly limits: Limits
   readonly defaultModel: string
+  readonly headers: Readonly<Record<string, string>>
   /** Removes the operator's key from a failure. */
   readonly clean: (failure: ProviderFailure) => ProviderFailure
 }
@@ -47,6 +48,7 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     format: providerFormat.wireFormat(options),
     limits: { ...LIMITS, ...options.limits },
     defaultModel: options.defaultModel,
+    headers: options.headers ?? {},
     clean: withoutKey(options.apiKey),
   }
   const { clean, format, limits } = caller
@@ -107,9 +109,14 @@ const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["
 })
 
 /** Sends `request` and opens the body of a successful response. */
-const execute = ({ limits, post }: Caller, request: ProviderRequest, stream: boolean, watch?: StreamWatch) => {
+const execute = (
+  { headers: own, limits, post }: Caller,
+  request: ProviderRequest,
+  stream: boolean,
+  watch?: StreamWatch,
+) => {
   const { body, url } = request
-  const headers = { ...request.headers, ...(stream ? ASKING_FOR_EVENTS : ASKING_FOR_JSON) }
+  const headers = { ...own, ...request.headers, ...(stream ? ASKING_FOR_EVENTS : ASKING_FOR_JSON) }
   return Effect.flatMap(Effect.mapError(post({ url, headers, body }), unanswered), (response) =>
     response.status > 299 ? refused(request, response, limits) : openBody(response, limits.responseBytes, watch),
   )

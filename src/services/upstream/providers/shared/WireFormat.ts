@@ -14,6 +14,8 @@ export interface ProviderOptions {
   /** With or without a trailing slash. */
   readonly baseUrl: string
   readonly defaultModel: string
+  /** Sent with every call, unless the format sets a header of the same name. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Overrides of {@link LIMITS}. */
   readonly limits?: Partial<Limits> | undefined
 }
