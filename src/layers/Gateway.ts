@@ -31,7 +31,7 @@ import { layerJobRetention } from "../services/jobs/JobRetention.ts"
 import { layerJobRunner } from "../services/jobs/JobRunner.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
-import { layerStepsBegun } from "../services/jobs/StepsBegun.ts"
+import { layerLiveSteps } from "../services/jobs/LiveSteps.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
@@ -79,7 +79,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provideMerge(Layer.merge(Budgets.layer, TenantBudgets.layer)),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer, GatewayKeys.layer, Audit.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
-    Layer.provide(layerStepsBegun),
+    Layer.provide(layerLiveSteps),
     Layer.provideMerge(layerDatabase(settings)),
     Layer.provideMerge(
       Layer.succeed(JobSettings, {

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
+import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { run } from "../support/processes.ts"
 import { startProxy } from "../support/proxy.ts"
 
@@ -40,5 +41,23 @@ describe("colour", () => {
         assert.notInclude(stdout, ESCAPE)
       }
     }),
+  )
+})
+
+describe("a task in the direct mode", () => {
+  it.live("shows its answer once, on a terminal while it is written", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      upstream.always({ text: ["One ", "seal\u001b[2J ", "swims."], delivery: { gap: 200 } })
+      const settings = { PROVIDER1_BASE_URL: upstream.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" }
+      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), settings, "configured")
+      const task = ["run", "Hello", "--mode", "direct", "--gateway", gateway.url]
+      const env = { SEALGATE_TOKEN: yield* tokenFor("alice") }
+      for (const terminal of ["stdout", "stderr"] as const) {
+        const { stdout } = yield* printed(terminal, task, env)
+        assert.strictEqual(stdout.split("One seal[2J swims.").length, 2, stdout)
+        assert.include(stdout, "Verdict: unchecked")
+      }
+    }).pipe(Effect.scoped),
   )
 })

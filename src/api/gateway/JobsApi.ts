@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep } from "../../domain/jobs/job.ts"
+import { JobDelta, JobEventId, JobStepBegun, JobToolCall, JobToolResult } from "../../domain/jobs/jobEvents.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -20,19 +21,20 @@ const NoId = Schema.optionalKey(Schema.UndefinedOr(Schema.String))
 
 const Id = Schema.String.annotate({ description: "Resumes the stream after this event." })
 
-const event = <Name extends string>(name: Name, description: string) => Schema.Literal(name).annotate({ description })
+const event = <Name extends string, Data extends Schema.Top>(name: Name, data: Data, description: string) =>
+  Schema.Struct({ id: Id, event: Schema.Literal(name).annotate({ description }), data: Schema.fromJsonString(data) })
 
-const JobEventOnWire = Schema.Union([
-  Schema.Struct({ id: Id, event: event("step", "A step finished."), data: Schema.fromJsonString(JobStep) }),
-  Schema.Struct({ id: Id, event: event("ended", "The job ended; nothing follows."), data: Schema.fromJsonString(Job) }),
+/** An event of a job's stream. */
+export const JobEventOnWire = Schema.Union([
+  event("begun", JobStepBegun, "A call of a model begins."),
+  event("delta", JobDelta, "A model writes; the pieces make up the text of its step."),
+  event("tool_call", JobToolCall, "A call of a tool begins."),
+  event("tool_result", JobToolResult, "A call of a tool returned."),
+  event("step", JobStep, "A step finished."),
+  event("ended", Job, "The job ended; nothing follows."),
   Schema.Struct({
     id: NoId,
-    event: event("begun", "A step begins. Not repeated when a stream is resumed."),
-    data: Schema.fromJsonString(JobStepBegun),
-  }),
-  Schema.Struct({
-    id: NoId,
-    event: event("error", "The stream broke off and can be resumed."),
+    event: Schema.Literal("error").annotate({ description: "The stream broke off and can be resumed." }),
     data: Schema.fromJsonString(Problem),
   }),
 ])
@@ -89,7 +91,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.get("events", "/:id/events", {
       params,
       headers: {
-        "last-event-id": Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotateKey({
+        "last-event-id": Schema.optionalKey(JobEventId).annotateKey({
           description: "The `id` of the last event received; the stream continues after it.",
         }),
       },
@@ -99,7 +101,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       OpenApi.annotations({
         summary: "Follow a job",
         description:
-          "Server-sent events: every step as it begins and as it finishes, then the ended job. `Last-Event-ID` resumes after an event.",
+          "Server-sent events: every step as it begins and as it finishes, with the text of the model as it is written, then the ended job. `Last-Event-ID` resumes after an event, at any gateway.",
       }),
     ),
     HttpApiEndpoint.get("receipts", "/:id/receipts", {

@@ -8,7 +8,7 @@ import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { givenOf } from "../flags.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { goesOn, showProgress, tell } from "./progress.ts"
+import { goesOn, showProgress, showsText, tell } from "./progress.ts"
 import { age, ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
 import { report, taskText } from "./report.ts"
 
@@ -43,17 +43,19 @@ const followCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const { mode } = yield* ask((signal) => gateway.jobs.get(input.id, { signal }))
-    const ended = yield* ask((signal) => showProgress(mode, gateway.jobs.events(input.id, { signal }))).pipe(
+    const writes = showsText(input.json)
+    const shown = yield* ask((signal) => showProgress(mode, gateway.jobs.events(input.id, { signal }), writes)).pipe(
       Effect.onInterrupt(() => Effect.sync(() => tell(goesOn(input.id)))),
     )
-    const job = ended ?? (yield* ask((signal) => gateway.jobs.get(input.id, { signal })))
-    yield* Console.log(input.json ? printableJson(job) : report(job))
+    const job = shown.job ?? (yield* ask((signal) => gateway.jobs.get(input.id, { signal })))
+    yield* Console.log(input.json ? printableJson(job) : report(job, shown.text))
     if (job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
   withHelp({
     summary: "Follow a job to its end",
-    description: "Shows a job's steps, beginning with those already done, and at the end its answer, verdict and cost.",
+    description:
+      "Shows a job's steps, beginning with those already done, in the direct mode the text as it is written, and at the end answer, verdict and cost.",
     examples: [
       ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694", "After you left `sealgate run`"],
       ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the ended job"],

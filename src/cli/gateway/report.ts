@@ -7,14 +7,15 @@ import { bold, dim } from "../terminal.ts"
 
 const ENDED: ReadonlySet<Job["status"]> = new Set(["completed", "failed", "cancelled", "timed_out"])
 
-/** Returns answer, verdict and cost, or why there are none. */
-export const report = ({ cost_micro_usd, problem, result, status, usage }: Job): string => {
+/** Returns answer, verdict and cost, or why there are none. Leaves the answer out if it is the text that was `shown`. */
+export const report = ({ cost_micro_usd, problem, result, status, usage }: Job, shown = ""): string => {
   const cost = dim(`${usage.calls} model call${usage.calls === 1 ? "" : "s"}, ${usd(cost_micro_usd)}`)
   if (result != null) {
     const sureness = result.confidence === null ? "" : `, confidence ${result.confidence.toFixed(2)}`
     const alone = result.independent ? "" : ", not independent"
     const note = result.note === undefined ? "" : `\n${printableLine(result.note)}`
-    return `${printable(result.answer)}\n\n${bold(`Verdict: ${result.verdict}`)}${sureness}${alone}\n${verdictMeaning(result).meaning}${note}\n${cost}`
+    const answer = result.answer === shown ? "" : `${printable(result.answer)}\n\n`
+    return `${answer}${bold(`Verdict: ${result.verdict}`)}${sureness}${alone}\n${verdictMeaning(result).meaning}${note}\n${cost}`
   }
   const why = problem?.detail ?? problem?.title ?? (ENDED.has(status) ? "no result" : "no result yet")
   return `${bold(status)}: ${printableLine(why)}\n${cost}`

@@ -9,7 +9,7 @@ import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { givenOf, jsonFlag, optionalFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
-import { goesOn, showProgress, tell } from "./progress.ts"
+import { goesOn, showProgress, showsText, tell } from "./progress.ts"
 import { ask, connect, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
 import { report } from "./report.ts"
 
@@ -88,17 +88,18 @@ export const runCommand = Command.make(
         ? `job ${job.id}`
         : `job ${job.id}: at most ${at_most.calls} calls and ${usd(at_most.cost_micro_usd)}`,
     )
-    yield* ask((signal) => showProgress(job.job.mode, job.events({ signal }))).pipe(
+    const writes = showsText(input.json)
+    const { text: shown } = yield* ask((signal) => showProgress(job.job.mode, job.events({ signal }), writes)).pipe(
       Effect.onInterrupt(() => Effect.sync(() => tell(goesOn(job.id)))),
     )
-    yield* Console.log(input.json ? printableJson(job.job) : report(job.job))
+    yield* Console.log(input.json ? printableJson(job.job) : report(job.job, shown))
     if (job.job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
   withHelp({
     summary: "Run a task on a gateway",
     description: `Gives a task to a gateway's agent and waits. It shows the job's id, the steps as they begin and finish, with model and
-elapsed time, then answer, verdict and cost. Ending the command does not end the job.`,
+elapsed time, then answer, verdict and cost. In the direct mode, a terminal shows the answer while it is written. Ending the command does not end the job.`,
     examples: [
       ['sealgate run "Is 391 a prime?"', "With an agent that is created for you"],
       ['sealgate run "Is 391 a prime?" --mode verified', "Several models answer, and their answers are compared"],

@@ -1,13 +1,8 @@
 /** Jobs as the gateway's client sees them: read, waited for, followed, cancelled. */
 import { Duration, Effect, Schema, Stream } from "effect"
-import {
-  isEnded,
-  Job as JobSchema,
-  type JobReceipt,
-  type JobStatus,
-  JobStep,
-  JobStepBegun,
-} from "../../domain/jobs/job.ts"
+import { isEnded, Job as JobSchema, type JobReceipt, type JobStatus, JobStep } from "../../domain/jobs/job.ts"
+import { type JobDelta, JobStepBegun, JobToolCall, type JobToolResult } from "../../domain/jobs/jobEvents.ts"
+import type { JobEventOnWire } from "../../api/gateway/JobsApi.ts"
 import type { Mode } from "../../domain/jobs/modes.ts"
 import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
@@ -18,11 +13,18 @@ export type Job = typeof JobSchema.Encoded
 export type JobSummary = typeof JobSummarySchema.Encoded
 export type Step = typeof JobStep.Encoded
 export type BegunStep = typeof JobStepBegun.Encoded
-export type { JobReceipt }
+export type ToolCallBegun = typeof JobToolCall.Encoded
+export type { JobDelta, JobReceipt, JobToolResult }
 
-/** An event of a job. `begun` is sent only to current followers; `step` and `ended` are repeated after a reconnection. */
+/**
+ * An event of a job. `delta` is a piece of the text that a model writes: `text.slice(0, delta.at) + delta.text` is the text
+ * of its step so far. `begun` comes only while the step is running.
+ */
 export type JobEvent =
   | { readonly type: "begun"; readonly step: BegunStep }
+  | { readonly type: "delta"; readonly delta: JobDelta }
+  | { readonly type: "tool_call"; readonly call: ToolCallBegun }
+  | { readonly type: "tool_result"; readonly result: JobToolResult }
   | { readonly type: "step"; readonly step: Step }
   | { readonly type: "ended"; readonly job: Job }
 
@@ -33,6 +35,7 @@ export const encodeJob = Schema.encodeSync(JobSchema)
 const encodeSummary = Schema.encodeSync(JobSummarySchema)
 const encodeStep = Schema.encodeSync(JobStep)
 const encodeBegun = Schema.encodeSync(JobStepBegun)
+const encodeToolCall = Schema.encodeSync(JobToolCall)
 
 /**
  * Polls until the job has ended. After a poll that was cut off or refused, the next one does not wait: it passes proxies that
@@ -116,14 +119,14 @@ export class JobsClient {
   }
 
   /**
-   * Streams every step as it begins and finishes, then the ended job. Resumes a cut stream after its last event. Rejects after
-   * the gateway has been away for two minutes.
+   * Streams every step as it begins and finishes, the models' texts as they are written, then the ended job. Resumes a cut
+   * stream after its last event. Rejects after the gateway has been away for two minutes.
    */
   async *events(id: string, options?: CallOptions): AsyncGenerator<JobEvent, void> {
     let last: string | undefined
     const poller = await run(makePoller, options)
     for (;;) {
-      const headers = last === undefined ? {} : { "last-event-id": Number(last) }
+      const headers = last === undefined ? {} : { "last-event-id": last }
       const stream = await run(poller.ask(this.connection.api.jobs.events({ params: { id }, headers })), options)
       if (stream === undefined) continue
       let news = false
@@ -131,18 +134,32 @@ export class JobsClient {
       const events = Stream.toAsyncIterable(Stream.catch(stream, () => Stream.empty))
       for await (const event of untilAborted(events, options?.signal)) {
         if (event.event === "error") break
-        if (event.event === "begun") {
-          yield { type: "begun", step: encodeBegun(event.data) }
-          continue
-        }
         news = true
         last = event.id
-        if (event.event === "step") yield { type: "step", step: encodeStep(event.data) }
-        else return yield { type: "ended", job: encodeJob(event.data) }
+        if (event.event === "ended") return yield { type: "ended", job: encodeJob(event.data) }
+        yield toEvent(event)
       }
       await run(poller.noteReached, options)
       if (!news) await run(poller.pause, options)
     }
+  }
+}
+
+/** An event before the end. */
+const toEvent = (
+  event: Exclude<typeof JobEventOnWire.Type, { readonly event: "error" | "ended" }>,
+): Exclude<JobEvent, { readonly type: "ended" }> => {
+  switch (event.event) {
+    case "begun":
+      return { type: "begun", step: encodeBegun(event.data) }
+    case "delta":
+      return { type: "delta", delta: event.data }
+    case "tool_call":
+      return { type: "tool_call", call: encodeToolCall(event.data) }
+    case "tool_result":
+      return { type: "tool_result", result: event.data }
+    case "step":
+      return { type: "step", step: encodeStep(event.data) }
   }
 }
 

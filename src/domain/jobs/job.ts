@@ -126,16 +126,6 @@ export const JobStep = Schema.Struct({
 }).annotate({ identifier: "JobStep" })
 export type JobStep = typeof JobStep.Type
 
-/** A step that begins, with its first target. If another takes over, the finished {@link JobStep} names that one. */
-export const JobStepBegun = Schema.Struct({
-  name: Schema.NonEmptyString.annotate({ description: "The `name` that the finished step will have." }),
-  ...Step.fields,
-  provider: Schema.String,
-  model: Schema.String,
-  started_at: Time,
-}).annotate({ identifier: "JobStepBegun" })
-export type JobStepBegun = typeof JobStepBegun.Type
-
 /**
  * A job as its owner sees it. `expires_at` is `JOB_RETENTION` after its end or, until it has ended, after its creation.
  * The record stays at least as long as its idempotency key.
@@ -174,15 +164,6 @@ export const JobReceipt = Schema.Struct({
   ...KeptReceipt.fields,
 })
 export type JobReceipt = typeof JobReceipt.Type
-
-/**
- * An event of a job's stream. `id` grows within a job and resumes the stream (`Last-Event-ID`). `Begun` events have no
- * `id` and are not repeated.
- */
-export type JobEvent =
-  | { readonly _tag: "Begun"; readonly step: JobStepBegun }
-  | { readonly _tag: "Step"; readonly id: number; readonly step: JobStep }
-  | { readonly _tag: "Ended"; readonly id: number; readonly job: Job }
 
 export const IdempotencyKey = Schema.String.check(
   Schema.isPattern(/^[\x21-\x7e]{1,255}$/, { expected: "1 to 255 visible ASCII characters" }),

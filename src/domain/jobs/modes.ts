@@ -45,6 +45,9 @@ export type JobOptions = typeof JobOptions.Type
 export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
   modeOf(mode).verdicts[verdict] ?? { tone: "warn", meaning: "" }
 
+/** Whether a step's answer is a text for readers. */
+export const isText = (mode: Mode, { kind }: Step): boolean => modeOf(mode).texts.includes(kind)
+
 /** A step's name for people; its kind if the mode has no name for it. */
 export const stepLabel = (mode: Mode, step: Step): string => {
   const label = modeOf(mode).steps[step.kind]?.(step) ?? step.kind

@@ -1,6 +1,16 @@
 import { DateTime, Duration, Effect, Schema, Stream } from "effect"
 import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
-import { Job, type JobEvent, JobNotFound, JobStep, JobStepBegun } from "../../domain/jobs/job.ts"
+import { Job, JobNotFound, JobStep } from "../../domain/jobs/job.ts"
+import {
+  JobDelta,
+  type JobEvent,
+  type JobPosition,
+  JobStepBegun,
+  JobToolCall,
+  JobToolResult,
+  positionOf,
+  START,
+} from "../../domain/jobs/jobEvents.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
@@ -16,19 +26,30 @@ import { layerHandlers } from "../shared/layerHandlers.ts"
 const OPENING = ": connected\n\n"
 
 const encodeBegun = Schema.encodeSync(Schema.fromJsonString(JobStepBegun))
+const encodeDelta = Schema.encodeSync(Schema.fromJsonString(JobDelta))
+const encodeToolCall = Schema.encodeSync(Schema.fromJsonString(JobToolCall))
+const encodeToolResult = Schema.encodeSync(Schema.fromJsonString(JobToolResult))
 const encodeStep = Schema.encodeSync(Schema.fromJsonString(JobStep))
 const encodeJob = Schema.encodeSync(Schema.fromJsonString(Job))
 
 const render = (event: JobEvent): string => {
   switch (event._tag) {
     case "Begun":
-      return renderEvent("begun", encodeBegun(event.step))
+      return renderEvent("begun", encodeBegun(event.step), event.id)
+    case "Delta":
+      return renderEvent("delta", encodeDelta(event.delta), event.id)
+    case "ToolCall":
+      return renderEvent("tool_call", encodeToolCall(event.call), event.id)
+    case "ToolResult":
+      return renderEvent("tool_result", encodeToolResult(event.result), event.id)
     case "Step":
-      return renderEvent("step", encodeStep(event.step), String(event.id))
+      return renderEvent("step", encodeStep(event.step), event.id)
     case "Ended":
-      return renderEvent("ended", encodeJob(event.job), String(event.id))
+      return renderEvent("ended", encodeJob(event.job), event.id)
   }
 }
+
+const positionAfter = (last: string | undefined): JobPosition => (last === undefined ? START : positionOf(last))
 
 export const JobsHandlers = layerHandlers(
   GatewayApi,
@@ -62,7 +83,7 @@ export const JobsHandlers = layerHandlers(
       return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.begun)
     })
 
-    const events = Effect.fnUntraced(function* (id: string, after: number) {
+    const events = Effect.fnUntraced(function* (id: string, after: JobPosition) {
       const { tenant } = yield* userOf(id)
       // Answers 404 while there is still a status to send.
       yield* jobs.get(tenant, id)
@@ -89,7 +110,7 @@ export const JobsHandlers = layerHandlers(
         return yield* jobs.summary(tenant, query.from ?? DateTime.subtract(yield* DateTime.now, { hours: 24 }))
       }),
       get: ({ params, query }) => get(params.id, query.wait ?? 0),
-      events: ({ headers, params }) => events(params.id, headers["last-event-id"] ?? 0),
+      events: ({ headers, params }) => events(params.id, positionAfter(headers["last-event-id"])),
       receipts: ({ params }) =>
         Effect.flatMap(userOf(params.id), ({ tenant }) =>
           Effect.map(jobs.receipts(tenant, params.id), (items) => ({ items })),

@@ -11,8 +11,10 @@ import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
-/** Most buffered topics. */
+/** The most topics that are sent together. */
 const TOPICS_AT_ONCE = 150
+/** The most topics that wait; the oldest are lost while the database is away, and waiters look for themselves. */
+const MAX_WAITING = 2000
 /** Postgres limits payloads to less than 8000 bytes; topics are ASCII. */
 const MAX_PAYLOAD = 7900
 
@@ -65,7 +67,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
       )
 
       /** Topics not sent yet. They are collected while a notification is being sent. */
-      const outbox = yield* Queue.unbounded<string>()
+      const outbox = yield* Queue.sliding<string>(MAX_WAITING)
       const send = Effect.gen(function* () {
         const topics = new Set(yield* Queue.takeBetween(outbox, 1, TOPICS_AT_ONCE))
         for (const payload of payloadsOf(self, topics)) yield* pg`SELECT pg_notify(${CHANNEL}, ${payload})`

@@ -15,12 +15,13 @@ import {
 } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
-import { givenRows } from "../storedRows.ts"
+import { givenRows, unavailable } from "../storedRows.ts"
 import {
   decodeReceipts,
   decodeShown,
   decodeStates,
   decodeSteps,
+  decodeTexts,
   type JobState,
   SHOWN_BYTES,
   SHOWN_COLUMNS,
@@ -141,8 +142,16 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return found
   })
 
-  return { state, steps, read, receipts, list }
+  return { state, steps, textOf: makeTextOf(sql), read, receipts, list }
 })
+
+/** Returns a function that reads the text of a finished step; `undefined` if the job is gone. */
+const makeTextOf = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (job: JobId, event: number) {
+    const rows = yield* sql`SELECT outcome FROM job_steps
+      WHERE job_id = ${job} AND event = ${event} AND outcome IS NOT NULL`
+    return (yield* decodeTexts(rows))[0]?.outcome
+  }, unavailable)
 
 /** Returns lookups by id. Those that arrive at the same time share a query. */
 const makeLookups = Effect.fnUntraced(function* (

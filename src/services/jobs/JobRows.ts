@@ -199,6 +199,13 @@ export const STEP_COLUMNS = [
 const Receipt = Schema.fromJsonString(KeptReceipt)
 export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))
 
+/** The part of a stored answer that followers get. Older ones do not say when their text began. */
+const StepText = Schema.Struct({
+  text: Schema.String,
+  since: Schema.optionalKey(Schema.Int),
+})
+export const decodeTexts = decodeRows("job_steps", Schema.Struct({ outcome: storedJson(StepText) }))
+
 export const toStep = ({ call, finished_at, name, problem, started_at, status, step, tool }: StepRow): JobStep => ({
   name,
   ...step,

@@ -10,8 +10,8 @@ import type { JobId } from "../../domain/jobs/job.ts"
 const SAFETY_POLL = Duration.seconds(5)
 
 /**
- * A job's events: a step finished (`changed`), it ended, or its worker must stop. `watched` announces a follower and
- * `begun` a step, as text without spaces and colons, to followers.
+ * A job's events: a step finished (`changed`), it ended, or its worker must stop. `watched` announces a follower, which
+ * asks for `more` of a step's text; `begun` announces a step, and `text` brings a piece of its text. None has spaces.
  */
 type Topic =
   | `changed:${JobId}`
@@ -19,11 +19,15 @@ type Topic =
   | `stopped:${JobId}`
   | `watched:${JobId}`
   | `begun:${string}:${string}`
+  | `text:${string}:${string}`
+  | `more:${string}:${string}:${number}`
 export const changed = (id: JobId): Topic => `changed:${id}`
 export const ended = (id: JobId): Topic => `ended:${id}`
 export const stopped = (id: JobId): Topic => `stopped:${id}`
 export const watched = (id: JobId): Topic => `watched:${id}`
 export const begun = (id: string, step: string): Topic => `begun:${id}:${step}`
+export const text = (id: string, piece: string): Topic => `text:${id}:${piece}`
+export const more = (id: string, name: string, at: number): Topic => `more:${id}:${name}:${at}`
 
 interface Subscription {
   /** Waits for a signal since the last wait, at most about `SAFETY_POLL`. Several signals count as one. */

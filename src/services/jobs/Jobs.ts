@@ -10,12 +10,12 @@ import {
   type IdempotencyKey,
   type IdempotencyMismatch,
   type Job,
-  type JobEvent,
   JobNotFound,
   JobNotResumable,
   type JobReceipt,
   type JobStatus,
 } from "../../domain/jobs/job.ts"
+import type { JobEvent, JobPosition } from "../../domain/jobs/jobEvents.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Ledger } from "../routing/Ledger.ts"
@@ -62,13 +62,13 @@ export class Jobs extends Context.Service<
       enough?: Effect.Effect<void>,
     ) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /**
-     * Each step with an id above `after` (default: all) as it finishes, then the ended job, then the end of the
-     * stream.
+     * What follows `after` (default: all): each step as it begins and finishes, its text as it is written, then the ended
+     * job, then the end of the stream.
      */
     readonly events: (
       tenant: TenantId,
       id: string,
-      after?: number,
+      after?: JobPosition,
     ) => Stream.Stream<JobEvent, JobNotFound | StorageUnavailable>
     /** The receipts of its steps; empty if no sealed proxy was asked. */
     readonly receipts: (

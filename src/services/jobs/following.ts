@@ -1,18 +1,21 @@
 /** Waits for jobs and follows their steps. */
-import { type Duration, Effect, Option, Stream } from "effect"
+import { Clock, type Duration, Effect, Option, Stream } from "effect"
 import type { TenantId } from "../../domain/jobs/agent.ts"
-import { isEnded, type Job, type JobEvent } from "../../domain/jobs/job.ts"
+import { isEnded, type Job, type JobId, type JobStep } from "../../domain/jobs/job.ts"
+import { type JobPosition, START } from "../../domain/jobs/jobEvents.ts"
+import { isText, type Mode } from "../../domain/jobs/modes.ts"
 import { unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
+import { Follower } from "./Follower.ts"
 import type { JobReads } from "./JobReads.ts"
 import { toStep } from "./JobRows.ts"
 import { changed, ended, JobSignals } from "./JobSignals.ts"
-import { StepsBegun } from "./StepsBegun.ts"
+import { type LiveEvent, LiveSteps } from "./LiveSteps.ts"
 
 /** Returns `Jobs.wait` and `Jobs.events`. */
-export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps }: JobReads) {
+export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, textOf }: JobReads) {
   const signals = yield* JobSignals
-  const begunSteps = yield* StepsBegun
+  const liveSteps = yield* LiveSteps
 
   const wait = Effect.fnUntraced(
     function* (tenant: TenantId, id: string, patience: Duration.Input, enough: Effect.Effect<void> = Effect.never) {
@@ -40,9 +43,9 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps }
     spanned("Jobs.wait"),
   )
 
-  const events = (tenant: TenantId, id: string, after = 0) =>
+  const events = (tenant: TenantId, id: string, after: JobPosition = START) =>
     Effect.gen(function* () {
-      const { id: job } = yield* state(tenant, id)
+      const { id: job, mode } = yield* state(tenant, id)
       const subscription = yield* signals.subscribe(changed(job), ended(job))
       const readNew = Effect.fnUntraced(function* (after: number) {
         // Reads the status first: an ended job gets no further step, so the steps read after it are complete.
@@ -61,12 +64,66 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps }
         if (events.length === 0) yield* subscription.next
         return [events, Option.some(events.at(-1)?.id ?? after)] as const
       })
-      const begun = Stream.map(begunSteps.follow(job), (step): JobEvent => ({ _tag: "Begun", step }))
-      return Stream.merge(Stream.paginate(after, next), begun, { haltStrategy: "left" })
+      const follower = new Follower(after)
+      /** A step begins after those that finished before it, which may not have been read yet. */
+      const inOrder = (heard: StoredEvent | LiveEvent) => {
+        if (heard._tag !== "Begun" || !follower.isNew(heard.step)) return Stream.succeed(heard)
+        const before = Effect.map(readNew(follower.event), ({ events }) =>
+          Stream.fromIterable(events.filter(({ _tag }) => _tag === "Step")),
+        )
+        return Stream.concat(Stream.unwrap(before), Stream.succeed(heard))
+      }
+      return Stream.merge(Stream.paginate(after.event, next), liveSteps.follow(job), { haltStrategy: "left" }).pipe(
+        Stream.flatMap(inOrder),
+        Stream.mapEffect(makeHear({ follower, job, mode, textOf, liveSteps })),
+        Stream.flattenIterable,
+      )
     }).pipe(unavailable, Stream.unwrap)
 
   return { wait, events }
 })
 
-/** An event that is stored, and so sent again to clients that follow later. */
-type StoredEvent = Exclude<JobEvent, { readonly _tag: "Begun" }>
+/** An event as it is stored. */
+type StoredEvent =
+  | { readonly _tag: "Step"; readonly id: number; readonly step: JobStep }
+  | { readonly _tag: "Ended"; readonly id: number; readonly job: Job }
+
+interface Hearing {
+  readonly follower: Follower
+  readonly job: JobId
+  readonly mode: Mode
+  readonly textOf: JobReads["textOf"]
+  readonly liveSteps: LiveSteps
+}
+
+/** Returns a function that turns what is heard of a job into the events of one follower. */
+const makeHear = ({ follower, job, liveSteps, mode, textOf }: Hearing) => {
+  const finished = Effect.fnUntraced(function* ({ id: event, step }: Extract<StoredEvent, { _tag: "Step" }>) {
+    if (event <= follower.event) return []
+    const isWritten = step.status === "completed" && isText(mode, step)
+    return follower.step(event, step, isWritten ? yield* textOf(job, event) : undefined)
+  })
+  const askFor = Effect.fnUntraced(function* (name: string, sent: number) {
+    const at = follower.lacks(name, sent, yield* Clock.currentTimeMillis)
+    if (at !== undefined) yield* liveSteps.ask(job, name, at)
+  })
+  return Effect.fnUntraced(function* (heard: StoredEvent | LiveEvent) {
+    switch (heard._tag) {
+      case "Ended":
+        return follower.ended(heard.id, heard.job)
+      case "Step":
+        return yield* finished(heard)
+      case "Begun": {
+        const events = follower.begun(heard.step)
+        // How much was written so far is unknown here.
+        if (isText(mode, heard.step)) yield* askFor(heard.step.name, Infinity)
+        return events
+      }
+      case "Piece": {
+        const events = follower.piece(heard.piece)
+        yield* askFor(heard.piece.name, heard.piece.sent)
+        return events
+      }
+    }
+  })
+}

@@ -13,21 +13,36 @@ export interface Answer {
   readonly toolCalls?: ReadonlyArray<ToolCall>
 }
 
+/** Hears an answer's text while it is written. */
+export interface TextListener {
+  readonly add: (text: string) => void
+  /** What was heard is void; the text begins again. */
+  readonly restart: () => void
+}
+
 export class AnswerDraft {
+  private readonly heard: TextListener | undefined
   private content = ""
   private refusal = ""
   private bytes = 0
   private readonly calls = new Map<number, ToolCall>()
 
+  constructor(heard?: TextListener) {
+    this.heard = heard
+    heard?.restart()
+  }
+
   readonly add = (event: StreamEvent): void => {
     if (event._tag === "Restarted") {
       this.content = this.refusal = ""
       this.calls.clear()
+      this.heard?.restart()
     }
     if (event._tag !== "Delta") return
     for (const { delta, index } of event.chunk.choices) {
       if (index !== 0) continue
       this.content += delta.content ?? ""
+      if (delta.content != null) this.heard?.add(delta.content)
       this.refusal += delta.refusal ?? ""
       this.bytes += Buffer.byteLength(delta.content ?? "") + Buffer.byteLength(delta.refusal ?? "")
       for (const piece of delta.tool_calls ?? []) this.addCall(piece)

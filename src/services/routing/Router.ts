@@ -71,12 +71,12 @@ export class Router extends Context.Service<
         )
 
       return Router.of({
-        call: ({ completion, ...request }) =>
+        call: ({ completion, heard, ...request }) =>
           Effect.flatMap(inTenant(request), (request) =>
             route(
               { ...request, api: CHAT_COMPLETIONS, size: chatSize(completion) },
               {
-                ask: (route, dialect) => callTargets(route, completion, dialect),
+                ask: (route, dialect) => callTargets(route, completion, dialect, heard),
                 hasForm: completion.response_format !== undefined,
                 addsLimit: true,
               },

@@ -7,7 +7,7 @@ import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { makeAccounted, type Route, type RoutedRequest } from "./accounted.ts"
-import { type Answer, AnswerDraft } from "./AnswerDraft.ts"
+import { type Answer, AnswerDraft, type TextListener } from "./AnswerDraft.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import type { CallFailed } from "./RoutingErrors.ts"
@@ -18,6 +18,7 @@ import type { CallFailed } from "./RoutingErrors.ts"
  */
 export interface RouterRequest extends Omit<RoutedRequest, "api" | "model" | "size"> {
   readonly completion: ChatRequest
+  readonly heard?: TextListener | undefined
 }
 
 export interface Routed extends Answer {
@@ -42,8 +43,9 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
     route: Route,
     completion: ChatRequest,
     dialect: Dialect,
+    heard?: TextListener,
   ): Effect.Effect<Routed, CallFailed | StorageUnavailable> => {
-    const draft = new AnswerDraft()
+    const draft = new AnswerDraft(heard)
     const spoken = inDialect(completion, dialect)
     const answered = accounted(route, {
       ask: (options) => upstream.streamTo({ ...options, completion: spoken }, draft.add),

@@ -3,7 +3,8 @@ import { DateTime, Duration, Effect, Fiber, Latch, Schedule, Schema, Stream } fr
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { TenantId } from "../../../src/domain/jobs/agent.ts"
-import { IdempotencyKey, Job, type JobEvent } from "../../../src/domain/jobs/job.ts"
+import { IdempotencyKey, Job } from "../../../src/domain/jobs/job.ts"
+import { type JobEvent, positionOf } from "../../../src/domain/jobs/jobEvents.ts"
 import type { Page } from "../../../src/domain/operations/storage.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
 import { prune } from "../../../src/services/jobs/JobRetention.ts"
@@ -149,7 +150,7 @@ describeDatabases("jobs", (database) => {
       assert.deepStrictEqual((yield* jobs.list(tenant)).items, [before])
       yield* sql`UPDATE jobs SET task = ${"unreadable"} WHERE id = ${job.id}`
       const first = yield* Stream.runHead(jobs.events(tenant, job.id))
-      assert.deepInclude(yield* Effect.fromOption(first), { _tag: "Step", id: 1 })
+      assert.deepInclude(yield* Effect.fromOption(first), { _tag: "Step", id: "1" })
     }),
   )
 
@@ -485,18 +486,18 @@ describeDatabases("jobs", (database) => {
     return Effect.gen(function* () {
       const jobs = yield* Jobs
       const { job, tenant } = yield* enqueueOne()
-      const follow = (after?: number) => Stream.runCollect(jobs.events(tenant, job.id, after))
+      const follow = (after = 0) => Stream.runCollect(jobs.events(tenant, job.id, positionOf(String(after))))
       const brief = (events: ReadonlyArray<JobEvent>) =>
         events.flatMap((event) => {
-          if (event._tag === "Begun") return []
-          return [[event.id, event._tag === "Step" ? event.step.name : event.job.status]]
+          if (event._tag === "Step") return [[event.id, event.step.name]]
+          return event._tag === "Ended" ? [[event.id, event.job.status]] : []
         })
 
       const waiting = yield* Effect.forkChild(ended(tenant, job))
       const following = yield* Effect.forkChild(follow())
       const first = yield* Effect.forkChild(Stream.runHead(jobs.events(tenant, job.id)))
       yield* gates[0]?.open ?? Effect.void
-      assert.deepInclude(yield* Effect.flatMap(Fiber.join(first), Effect.fromOption), { _tag: "Step", id: 1 })
+      assert.deepInclude(yield* Effect.flatMap(Fiber.join(first), Effect.fromOption), { _tag: "Step", id: "1" })
       assert.notStrictEqual((yield* jobs.wait(tenant, job.id, 0)).status, "completed")
       assert.strictEqual((yield* jobs.wait(tenant, job.id, "20 millis")).status, "running")
       const enough = yield* Latch.make()
@@ -516,10 +517,10 @@ describeDatabases("jobs", (database) => {
       )
 
       const all = [
-        [1, "step-0"],
-        [2, "step-1"],
-        [3, "step-2"],
-        [4, "completed"],
+        ["1", "step-0"],
+        ["2", "step-1"],
+        ["3", "step-2"],
+        ["4", "completed"],
       ]
       assert.strictEqual(done.status, "completed")
       assert.deepStrictEqual(brief(followed), all)

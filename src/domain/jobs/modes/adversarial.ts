@@ -82,6 +82,7 @@ export const adversarial = {
     respond: ({ round }) => `Round ${round}: response`,
     judge: ({ order }) => (order === undefined ? "Judgement" : "Judgement, the sides exchanged"),
   },
+  texts: ["propose"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
 
 export const Rounds = optionSchema(adversarial.option)

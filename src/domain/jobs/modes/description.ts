@@ -32,6 +32,8 @@ export interface ModeDescription<Verdict extends string> {
   readonly verdicts: Readonly<Record<Verdict, VerdictMeaning>>
   /** Labels of the steps, by kind. */
   readonly steps: Readonly<Record<string, (step: Step) => string>>
+  /** Kinds of steps whose answer is a text for readers, so that followers get it while it is written. */
+  readonly texts: ReadonlyArray<string>
 }
 
 export const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))

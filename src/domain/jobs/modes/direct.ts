@@ -33,6 +33,7 @@ export const direct = {
     turn: ({ turn }) => `Turn ${turn}`,
     tool: ({ call, turn }) => `Turn ${turn}: tool call ${call}`,
   },
+  texts: ["turn"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
 
 export const Turns = optionSchema(direct.option)

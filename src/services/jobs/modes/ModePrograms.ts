@@ -5,7 +5,7 @@ import { Tools } from "../../tools/Tools.ts"
 import { Router } from "../../routing/Router.ts"
 import { RoutingConfig } from "../../routing/RoutingConfig.ts"
 import { JobProgram } from "../JobProgram.ts"
-import { StepsBegun } from "../StepsBegun.ts"
+import { LiveSteps } from "../LiveSteps.ts"
 import { CostBound } from "../CostBound.ts"
 import * as adversarial from "./adversarial/run.ts"
 import * as direct from "./direct/run.ts"
@@ -22,13 +22,13 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
     const router = yield* Router
     const ledger = yield* Ledger
     const tools = yield* Tools
-    const begun = yield* StepsBegun
+    const live = yield* LiveSteps
     return JobProgram.of({
       run: (context) =>
         programs[context.mode].run(
           context,
-          makeAsking(context, { router, ledger, begun }),
-          makeToolUse(context, tools),
+          makeAsking(context, { router, ledger, live }),
+          makeToolUse(context, tools, live),
         ),
     })
   }),

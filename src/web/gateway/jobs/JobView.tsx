@@ -100,7 +100,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
   const steps = state === undefined ? [] : stepsOf(state)
   useNews(job, steps)
 
-  if (job === undefined) {
+  if (job === undefined || state === undefined) {
     return <NoJob failure={failure} onRetry={retry} />
   }
   const ended = isEnded(job.status)
@@ -149,12 +149,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
         <div class="stack">
           {job.result !== undefined && <Answer result={job.result} />}
           <Course job={job} steps={steps} ended={ended} />
-          <StepTable
-            mode={job.mode}
-            steps={steps}
-            begun={state === undefined ? [] : underWay(state)}
-            status={job.status}
-          />
+          <StepTable mode={job.mode} steps={steps} begun={underWay(state)} texts={state.texts} status={job.status} />
           {ended && <Receipts job={job} />}
         </div>
         <JobFacts job={job} task={task} />

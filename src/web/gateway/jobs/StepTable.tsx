@@ -1,4 +1,4 @@
-import type { BegunStep, Step } from "../../../client/gateway/GatewayJobs.ts"
+import type { Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded, type JobStatus } from "../../../domain/jobs/job.ts"
 import { type Mode, stepLabel } from "../../../domain/jobs/modes.ts"
 import { Columns } from "../../shared/Columns.tsx"
@@ -6,6 +6,7 @@ import { usd } from "../../../domain/routing/dollars.ts"
 import { between, count, duration, moment } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./badges.tsx"
+import type { Begun } from "./jobState.ts"
 import { timeline } from "./steps.ts"
 
 const BAR = { width: 72, height: 10 }
@@ -30,8 +31,10 @@ export const StepTable = ({
   mode,
   status,
   steps,
+  texts,
 }: {
-  readonly begun: ReadonlyArray<BegunStep>
+  readonly begun: ReadonlyArray<Begun>
+  readonly texts: ReadonlyMap<string, string>
   readonly mode: Mode
   readonly steps: ReadonlyArray<Step>
   readonly status: JobStatus
@@ -89,9 +92,13 @@ export const StepTable = ({
           </p>
         ) : (
           begun.map((step) => (
-            <p key={`${step.name} ${step.started_at}`} class="muted pulse">
-              {stepLabel(mode, step)} is running: {step.model}, since {moment(step.started_at)}
-            </p>
+            <div key={`${step.name} ${step.started_at}`}>
+              <p class="muted pulse">
+                {stepLabel(mode, step)} is running: {"model" in step ? step.model : step.tool}, since{" "}
+                {moment(step.started_at)}
+              </p>
+              {texts.has(step.name) && <p class="plain">{texts.get(step.name)}</p>}
+            </div>
           ))
         ))}
       {isEnded(status) && steps.length === 0 && <p class="muted">It ended before its first step.</p>}

@@ -1,13 +1,18 @@
 /** Merges a job that was read with the steps of its event stream. */
-import type { BegunStep, Job, JobEvent, Step } from "../../../client/gateway/GatewayJobs.ts"
+import type { BegunStep, Job, JobEvent, Step, ToolCallBegun } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded } from "../../../domain/jobs/job.ts"
 
 export interface JobState {
   readonly job: Job
   readonly streamed: ReadonlyArray<Step>
   /** Steps that the stream reported as begun; some may have finished. */
-  readonly begun: ReadonlyArray<BegunStep>
+  readonly begun: ReadonlyArray<Begun>
+  /** The texts of running steps so far, by their names. */
+  readonly texts: ReadonlyMap<string, string>
 }
+
+/** A call of a model or of a tool that began. */
+export type Begun = BegunStep | ToolCallBegun
 
 /** `following`: a new event stream begins, from the first step. */
 export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent
@@ -16,15 +21,30 @@ export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonl
 export const applyUpdate = (state: JobState | undefined, update: JobUpdate): JobState | undefined => {
   switch (update.type) {
     case "ended":
-      return { job: update.job, streamed: update.job.steps, begun: [] }
+      return { job: update.job, streamed: update.job.steps, begun: [], texts: new Map() }
     case "following":
-      return state === undefined ? undefined : { ...state, streamed: [], begun: [] }
+      return state === undefined ? undefined : { ...state, streamed: [], begun: [], texts: new Map() }
     case "begun":
       return state === undefined ? undefined : { ...state, begun: [...state.begun, update.step] }
-    case "step":
-      return state === undefined ? undefined : { ...state, streamed: [...state.streamed, update.step] }
+    case "tool_call":
+      return state === undefined ? undefined : { ...state, begun: [...state.begun, update.call] }
+    case "tool_result":
+      // The finished step, which follows, has it too.
+      return state
+    case "delta": {
+      if (state === undefined) return undefined
+      const { at, name, text } = update.delta
+      const before = state.texts.get(name)?.slice(0, at) ?? ""
+      return { ...state, texts: new Map(state.texts).set(name, before + text) }
+    }
+    case "step": {
+      if (state === undefined) return undefined
+      const texts = new Map(state.texts)
+      texts.delete(update.step.name)
+      return { ...state, streamed: [...state.streamed, update.step], texts }
+    }
     case "read":
-      if (state === undefined) return { job: update.job, streamed: [], begun: [] }
+      if (state === undefined) return { job: update.job, streamed: [], begun: [], texts: new Map() }
       return isEnded(state.job.status) ? state : { ...state, job: update.job }
   }
 }
@@ -34,7 +54,7 @@ export const stepsOf = ({ job, streamed }: JobState): ReadonlyArray<Step> =>
   streamed.length > job.steps.length ? streamed : job.steps
 
 /** Returns the running steps: begun and not finished since. */
-export const underWay = (state: JobState): ReadonlyArray<BegunStep> => {
+export const underWay = (state: JobState): ReadonlyArray<Begun> => {
   if (isEnded(state.job.status)) return []
   const finished = stepsOf(state)
   return state.begun.filter(

@@ -11,7 +11,8 @@ import {
   ToolCall,
 } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
-import type { JobStepBegun, JobTask } from "../../../../domain/jobs/job.ts"
+import type { JobTask } from "../../../../domain/jobs/job.ts"
+import { isText } from "../../../../domain/jobs/modes.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import { TargetName } from "../../../../domain/upstream/targets.ts"
@@ -19,7 +20,7 @@ import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
-import type { StepsBegun } from "../../StepsBegun.ts"
+import type { LiveStep, LiveSteps } from "../../LiveSteps.ts"
 import { emptyAnswer, refusal } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { persona, REPAIR, shape } from "./prompts.ts"
@@ -34,6 +35,8 @@ export const ModelAnswer = Schema.Struct({
   cut: Schema.Boolean,
   /** Absent if the model calls no tool. */
   toolCalls: Schema.optionalKey(Schema.Array(ToolCall)),
+  /** When its text began, in milliseconds since the epoch. */
+  since: Schema.optionalKey(Schema.Int),
   /** The configured target, and the model name in the answer. */
   target: TargetName,
   model: Schema.String,
@@ -108,10 +111,10 @@ interface Call extends Routing {
 interface Services {
   readonly router: Router["Service"]
   readonly ledger: Ledger["Service"]
-  readonly begun: StepsBegun
+  readonly live: LiveSteps
 }
 
-export const makeAsking = (context: JobContext, { begun, ledger, router }: Services): Asking => {
+export const makeAsking = (context: JobContext, { ledger, live, router }: Services): Asking => {
   const { agent, budgeted, jobId, key, labels, mode, models, tenant } = context
   const withinLimits = makeWithinLimits(context, ledger)
 
@@ -122,7 +125,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
     response_format?: ResponseFormat,
     allowance?: Allowance,
   ) => {
-    let underWay: JobStepBegun | undefined
+    let underWay: LiveStep | undefined
     const call = router.call({
       tenant,
       job: jobId,
@@ -139,23 +142,24 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
       independentOf,
       tier,
       extra,
-      onChosen: ({ model, provider }) =>
-        Effect.clockWith((clock) => {
-          const started_at = DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
-          underWay = { name: stepName(step), ...step, provider, model, started_at }
-          return begun.begin(jobId, underWay)
-        }),
+      onChosen: Effect.fnUntraced(function* ({ model, provider }) {
+        const started_at = yield* DateTime.now
+        underWay = yield* live.begin(jobId, { name: stepName(step), ...step, provider, model, started_at })
+      }),
+      ...(isText(mode, step) && {
+        heard: { add: (text) => underWay?.add(text), restart: () => underWay?.restart() },
+      }),
     })
-    const end = Effect.sync(() => {
-      if (underWay !== undefined) begun.end(jobId, underWay)
-    })
-    return Effect.ensuring(call, end)
+    return call.pipe(
+      Effect.map((answer) => ({ ...answer, since: answer.refused ? undefined : underWay?.since() })),
+      Effect.ensuring(Effect.sync(() => underWay?.end())),
+    )
   }
 
   const ask = (step: Step, asked: Call, response_format?: ResponseFormat) => {
     const answered = Effect.flatMap(
       Effect.suspend(() => withinLimits((allowance) => route(step, asked, response_format, allowance))),
-      ({ call, cut, escalateBelow, independent, receipt, refused, target, text, toolCalls }) => {
+      ({ call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls }) => {
         if (asked.optional !== true && response_format === undefined) {
           if (refused) return Effect.fail(refusal(text, call))
           if (text.trim() === "" && toolCalls === undefined) return Effect.fail(emptyAnswer(call))
@@ -168,7 +172,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
           model: call.model,
           independent,
           escalateBelow,
-          ...withoutUndefined({ toolCalls }),
+          ...withoutUndefined({ since, toolCalls }),
         }
         return Effect.succeed({ value, call, receipt })
       },

@@ -1,10 +1,12 @@
 /** Tool calls of a mode: each is one durable step, and its output reaches models as quoted data. */
-import { Effect, Option, Schema } from "effect"
+import { DateTime, Effect, Option, Schema } from "effect"
 import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
+import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
 import { ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import { failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
 import type { Tools } from "../../../tools/Tools.ts"
+import type { LiveSteps } from "../../LiveSteps.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { toolsUnavailable } from "./jobFailures.ts"
 import { quotedOutput } from "./quoted.ts"
@@ -18,7 +20,7 @@ export interface ToolUse {
 
 type Run = (input: ToolInput, key: string) => Effect.Effect<ToolOutput>
 
-export const makeToolUse = (context: JobContext, tools: Tools): ToolUse => {
+export const makeToolUse = (context: JobContext, tools: Tools, live: LiveSteps): ToolUse => {
   const { mcp_servers = [], tools: ofAgent = [] } = context.agent
   const known = new Map<string, Run>(ofAgent.map((tool) => [tool.name, (input, key) => tools.call(tool, input, key)]))
   /** The same in every run of the job, so a call that was in flight at a crash is repeated under the same key. */
@@ -60,10 +62,23 @@ export const makeToolUse = (context: JobContext, tools: Tools): ToolUse => {
       : called(input.value, keyOf(step))
   }
 
+  /** Carries out a call, and tells followers of it. */
+  const announced = Effect.fnUntraced(function* (step: Step, called: ToolCall["function"]) {
+    const begun = {
+      name: stepName(step),
+      ...step,
+      tool: shownText(called.name),
+      input: inputBegun(called.arguments),
+      started_at: yield* DateTime.now,
+    }
+    const { end } = yield* live.begin(context.jobId, begun)
+    return yield* Effect.ensuring(run(step, called), Effect.sync(end))
+  })
+
   return {
     offered,
     call: (step, { function: called }) => {
-      const used = Effect.map(run(step, called), (output) => ({
+      const used = Effect.map(announced(step, called), (output) => ({
         value: output,
         tool: {
           name: shownText(called.name),

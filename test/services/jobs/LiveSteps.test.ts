@@ -2,9 +2,10 @@
 import { assert, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Fiber, Layer, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { JobId, type JobStepBegun } from "../../../src/domain/jobs/job.ts"
+import { JobId } from "../../../src/domain/jobs/job.ts"
+import type { JobStepBegun } from "../../../src/domain/jobs/jobEvents.ts"
 import { changed, JobSignals } from "../../../src/services/jobs/JobSignals.ts"
-import { layerStepsBegun, StepsBegun } from "../../../src/services/jobs/StepsBegun.ts"
+import { layerLiveSteps, LiveSteps } from "../../../src/services/jobs/LiveSteps.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { start } from "../../support/jobs.ts"
 
@@ -20,10 +21,10 @@ const stepOf = (name: string): JobStepBegun => ({
 
 describeDatabases("steps as they begin", (database) => {
   const setup = Effect.gen(function* () {
-    const layer = Layer.provideMerge(layerStepsBegun, yield* database.create)
+    const layer = Layer.provideMerge(layerLiveSteps, yield* database.create)
     const started = Effect.map(start(layer), ({ context }) => ({
       signals: Context.get(context, JobSignals),
-      steps: Context.get(context, StepsBegun),
+      steps: Context.get(context, LiveSteps),
     }))
     const worker = yield* started
     // On the embedded database there is only one process.
@@ -49,10 +50,18 @@ describeDatabases("steps as they begin", (database) => {
     }
     return {
       begin: (job: JobId, name: string) => {
-        const step = stepOf(name)
-        return Effect.as(worker.steps.begin(job, step), () => worker.steps.end(job, step))
+        return Effect.map(worker.steps.begin(job, stepOf(name)), ({ end }) => end)
       },
-      follow: (job: JobId, count: number) => Stream.runCollect(Stream.take(other.steps.follow(job), count)),
+      /** Running steps are announced repeatedly; returns each once. */
+      follow: (job: JobId, count: number) => {
+        const seen = new Set<string>()
+        return other.steps.follow(job).pipe(
+          Stream.flatMap((event) => (event._tag === "Begun" ? Stream.succeed(event.step) : Stream.empty)),
+          Stream.filter(({ name }) => seen.size < seen.add(name).size),
+          Stream.take(count),
+          Stream.runCollect,
+        )
+      },
       topics,
       job,
       stranger,
