@@ -89,37 +89,10 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["admin", "GET", "/api/v1/audit"],
   ]
 
-/** The operations of the API's description that need a key, such as `GET /api/v1/agents/{id}`. */
-const operationsOf = Effect.fnUntraced(function* (gateway: TestGateway) {
-  const { json } = yield* call(gateway, "GET", "/openapi.json")
-  // OpenAPI defines this shape.
-  const paths = json["paths"] as Readonly<Record<string, Readonly<Record<string, { readonly security?: unknown }>>>>
-  return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, { security = [] }]) =>
-      Array.isArray(security) && security.length > 0 ? [`${method.toUpperCase()} ${path}`] : [],
-    ),
-  )
-})
-
-/** The operation of a request above. */
-const operationOf = (method: string, path: string): string =>
-  `${method} ${(path.split("?")[0] ?? "").replace(/(?<=secrets\/)s$/, "{name}").replace(/:(agent|job|key)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/, "{id}")}`
-
-/** Fails if the API has operations that are not among these. */
-const coversAll = (operations: ReadonlyArray<string>, tested: ReadonlyArray<string>) =>
-  assert.deepStrictEqual(
-    operations.filter((operation) => !tested.includes(operation)),
-    [],
-  )
-
 describeDatabases("keys of the gateway", (database) => {
   it.effect("open to each role what it includes, and nothing above it", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
-      coversAll(
-        yield* operationsOf(gateway),
-        REQUESTS.map(([, method, path]) => operationOf(method, path)),
-      )
       const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
       const config = yield* call(gateway, "GET", "/api/v1/routing/config", { token: boss })
       const { effective_prices: _, version: __, ...routing } = config.json
@@ -173,11 +146,6 @@ describeDatabases("keys of the gateway", (database) => {
         ["GET", `/api/v1/budgets?agent=${agent}`],
         ["POST", "/v1/chat/completions"],
       ] as const
-      const ofOneRow = (yield* operationsOf(gateway)).filter((operation) => /^[A-Z]+ \/api\/.*\{id\}/.test(operation))
-      coversAll(
-        ofOneRow,
-        requests.map(([method, path]) => operationOf(method, path)),
-      )
       for (const [method, path] of requests) {
         const chat = path.startsWith("/v1/") ? { model: `agent:${agent}`, messages: HI } : undefined
         const body = path.endsWith("execute") ? { task: "x" } : method === "PATCH" ? { name: "mine" } : chat
