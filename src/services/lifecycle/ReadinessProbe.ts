@@ -24,7 +24,10 @@ export class ReadinessProbe extends Context.Service<
     readonly report: Effect.Effect<Readiness>
   }
 >()("sealgate/services/lifecycle/ReadinessProbe") {
-  /** Unavailable: the server is draining, or one of its parts fails. Degraded: a provider is failing. */
+  /**
+   * Unavailable: the server is draining, or one of its parts fails. Degraded: a provider fails, Redis is away, or clients
+   * refuse the certificate, or will when it expires.
+   */
   static readonly make = Effect.fnUntraced(function* (own: Effect.Effect<OwnReadiness>) {
     const upstream = yield* Upstream
     const drain = yield* Drain
@@ -34,10 +37,15 @@ export class ReadinessProbe extends Context.Service<
       const draining = yield* drain.draining
       const configured = (yield* upstream.status).map(providerReadiness)
       const providers = [...configured, ...withoutKey(configured)]
-      const degraded = configured.some(isFailing)
+      const [certificate, shared] = [yield* tls, yield* redis]
+      const degraded =
+        configured.some(isFailing) ||
+        shared === "down" ||
+        certificate.last_reload_error !== null ||
+        certificate.invalid !== null
       const { members, ok } = yield* own
       const status: Readiness["status"] = draining || !ok ? "unavailable" : degraded ? "degraded" : "ready"
-      return { status, draining, providers, tls: yield* tls, redis: yield* redis, ...members }
+      return { status, draining, providers, tls: certificate, redis: shared, ...members }
     })
     return ReadinessProbe.of({ report })
   })
