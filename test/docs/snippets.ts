@@ -127,6 +127,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/how-to/backup.md sh 2": "needs the programs of Postgres in the server's version; the tests of back-ups run it",
   "docs/how-to/compose.md sh 1": "needs Docker",
   "docs/how-to/compose.md sh 2": "needs Docker",
+  "docs/how-to/release.md sh 1": "needs Docker",
   "docs/how-to/kubernetes.md sh 1": "needs a cluster",
   "docs/how-to/nginx.md sh 1": "changes the machine; a test runs nginx with this file",
   "docs/how-to/systemd.md sh 1": "changes the machine; a test verifies the unit",

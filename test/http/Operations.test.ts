@@ -1,7 +1,9 @@
 /** Metrics, probes and the OpenAPI document. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Metric, Schema } from "effect"
+import { Effect, Layer, Logger, Metric, Schema } from "effect"
 import { Readiness } from "../../src/domain/operations/readiness.ts"
+import { RedisStatus } from "../../src/services/lifecycle/RedisStatus.ts"
+import { TlsStatus } from "../../src/services/lifecycle/TlsStatus.ts"
 import { SLOTS } from "../../src/services/upstream/Slots.ts"
 import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { gatedUpstream } from "../support/gateway.ts"
@@ -120,6 +122,22 @@ it.live("/metrics starts the count of refused keys at 0, so the first one is an 
 )
 
 const decodeReadiness = Schema.decodeUnknownSync(Readiness)
+
+it.live("the operator's /ready is degraded without Redis, and with files of a certificate that cannot be loaded", () =>
+  Effect.gen(function* () {
+    const TLS = { mode: "tls", expires_at: null, last_reload_error: null, invalid: null } as const
+    for (const [services, status] of [
+      [Layer.succeed(RedisStatus, Effect.succeed("up" as const)), "ready"],
+      [Layer.succeed(RedisStatus, Effect.succeed("down" as const)), "degraded"],
+      [Layer.succeed(TlsStatus, Effect.succeed({ ...TLS, last_reload_error: "wrong" })), "degraded"],
+      [Layer.succeed(TlsStatus, Effect.succeed({ ...TLS, invalid: "expired" })), "degraded"],
+    ] as const) {
+      const proxy = yield* startProxy({ services: Layer.merge(services, Logger.layer([])) })
+      const answer = yield* Effect.promise(() => fetch(`${proxy.operatorUrl}/ready`))
+      assert.deepStrictEqual([answer.status, (yield* Effect.promise(() => jsonOf(answer)))["status"]], [200, status])
+    }
+  }),
+)
 
 it.live("/health and the operator's /ready report the proxy's state without calling a provider", () =>
   Effect.gen(function* () {

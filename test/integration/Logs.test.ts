@@ -56,7 +56,7 @@ describe("the log of a proxy", () => {
         assert.match(traceId ?? "", /^[0-9a-f]{32}$/)
         assert.deepStrictEqual(yield* linesOf(proxy, UNSERVED), [
           {
-            level: "INFO",
+            level: "WARN",
             message: UNSERVED,
             code: "upstream-unavailable",
             provider: "provider1",

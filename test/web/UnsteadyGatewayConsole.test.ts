@@ -51,6 +51,20 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
     }),
   )
 
+  it.live("warns while the gateway is not ready", () =>
+    scene(async ({ enter, page }) => {
+      await page.clock.install()
+      let status = 503
+      await page.route("**/ready", (route) => route.fulfill({ status, body: "{}" }))
+      await enter()
+      const warning = page.getByText("This gateway is not ready.")
+      await warning.waitFor()
+      status = 200
+      await passing(page, 10_000, () => undefined)
+      await warning.waitFor({ state: "detached" })
+    }),
+  )
+
   it.live("titles and focuses a view as soon as it appears", () =>
     scene(async ({ consoleUrl, page, token }) => {
       await page.goto(consoleUrl)

@@ -86,7 +86,9 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
     // Failed files are tried again each time, because time or access rights may fix them; the failure is logged once.
     if (problem === error && !isAsked) return
     error = problem
-    yield* Effect.logError(`TLS certificate not reloaded, the old one stays in use: ${problem}`)
+    yield* Effect.logError(`TLS certificate not reloaded, the old one stays in use: ${problem}`).pipe(
+      Effect.annotateLogs({ expires_at: DateTime.formatIso(inUse.expiresAt), certificate: files.cert, key: files.key }),
+    )
   })
 
   /** Logs when the certificate in use ceases to be valid, once. */

@@ -7,7 +7,7 @@ import type { TargetRegistry } from "./TargetRegistry.ts"
 const SKIPPED = { bulkhead: "not called, no place free", circuit: "not called, circuit open" } as const
 
 export const logUnserved = (
-  { attempts = [], code, provider }: UpstreamError,
+  { attempts = [], code, provider, retryable }: UpstreamError,
   failures: ReadonlyArray<TargetFailure>,
   registry: TargetRegistry,
 ): Effect.Effect<void> => {
@@ -21,7 +21,8 @@ export const logUnserved = (
     Map.groupBy([...called, ...passedOver], (end) => end),
     ([end, { length }]) => (length === 1 ? end : `${end} ×${length}`),
   )
-  return Effect.logInfo("no provider served a request").pipe(
+  // The others are the request's fault.
+  return Effect.logWithLevel(retryable ? "Warn" : "Info")("no provider served a request").pipe(
     Effect.annotateLogs({ code, provider, calls: attempts.length, why: why.join("; ") }),
   )
 }

@@ -8,6 +8,7 @@ import type { Failure } from "./failure.ts"
 import { JobsView } from "./jobs/JobsView.tsx"
 import { JobView } from "./jobs/JobView.tsx"
 import { Navigation } from "./Navigation.tsx"
+import { NotReady } from "./NotReady.tsx"
 import { AuditView } from "./audit/AuditView.tsx"
 import { KeysView } from "./keys/KeysView.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
@@ -98,7 +99,8 @@ export const App = () => {
           }}
         />
       </Bar>
-      <main id="main" tabIndex={-1}>
+      <main id="main" class="stack" tabIndex={-1}>
+        <NotReady />
         <ViewOf key={hrefOf(route)} route={route} />
       </main>
       <p class="visually-hidden" role="status">

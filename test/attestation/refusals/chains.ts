@@ -1,7 +1,7 @@
 /** Certificates and revocation lists that prove nothing, in a chain of AMD's kind. */
 import type { AmdCollateral } from "../../../src/attestation/collateral.ts"
 import { makeCertificate, makeCrl, USAGE } from "../support/authority.ts"
-import { NULL } from "../support/der.ts"
+import { NULL, sequence, time } from "../support/der.ts"
 import { AUTHORITY, ROOT, snp, type SnpWish, STRANGER } from "../support/snp.ts"
 import { NOW } from "../support/world.ts"
 import { refusalsOf } from "./refusal.ts"
@@ -16,6 +16,20 @@ const chain = (change: (chain: AmdCollateral["chain"]) => AmdCollateral["chain"]
   collateral: (collateral) => ({ ...collateral, chain: change(collateral.chain) }),
 })
 const crl = (bytes: Uint8Array): SnpWish => ({ collateral: (each) => ({ ...each, crl: Uint8Array.from(bytes) }) })
+const sizeOf = (length: number) => [length >> 8, length & 0xff]
+/** Writes the length of the whole list, which no signature covers, in another way. */
+const outerLength = (lengthOf: (length: number) => Buffer): SnpWish => ({
+  crl: (root) => {
+    const content = makeCrl(root).subarray(4)
+    return Uint8Array.from(Buffer.concat([Buffer.of(0x30), lengthOf(content.length), content]))
+  },
+})
+const RSA_SIGNATURE = 256
+/** Says in the BIT STRING of the signature, before its bytes, that one bit is unused. */
+const unusedBits = (list: Uint8Array<ArrayBuffer>) => {
+  list.set([1], list.length - RSA_SIGNATURE - 1)
+  return list
+}
 const longer = (bytes: Uint8Array) => Uint8Array.from([...bytes, 0])
 
 export const CHAIN_REFUSALS = refusalsOf<SnpWish>(snp, [
@@ -52,6 +66,25 @@ export const CHAIN_REFUSALS = refusalsOf<SnpWish>(snp, [
   ["a revoked root", "certificate-revoked", { crl: (root) => makeCrl(root, { revoked: [1, 99] }) }],
   ["a skipped revocation list", "crl-malformed", crl(new Uint8Array())],
   ["bytes behind a revocation list", "crl-malformed", crl(longer(makeCrl(STRANGER)))],
+  ["a revocation list without a signature", "crl-malformed", crl(sequence(sequence(), NULL))],
+  ["a revocation list whose signature has unused bits", "crl-malformed", { crl: (root) => unusedBits(makeCrl(root)) }],
+  ["a revocation list of version 1", "crl-malformed", { crl: (root) => makeCrl(root, { version: 0 }) }],
+  ["a revocation list that names two algorithms", "crl-malformed", { crl: (root) => makeCrl(root, { names: "p384" }) }],
+  [
+    "an entry without a serial number",
+    "crl-malformed",
+    { crl: (root) => makeCrl(root, { entries: [sequence(NULL, time(NOW))] }) },
+  ],
+  [
+    "a revocation list that ends early",
+    "crl-malformed",
+    outerLength((length) => Buffer.of(0x82, ...sizeOf(length + 1))),
+  ],
+  [
+    "a revocation list whose length is not in its shortest form",
+    "crl-malformed",
+    outerLength((length) => Buffer.of(0x83, 0, ...sizeOf(length))),
+  ],
   ["a certificate in place of a revocation list", "crl-malformed", crl(strangerRoot)],
   ["a revocation list of the authority", "crl-issuer", { crl: () => makeCrl(AUTHORITY) }],
   ["a revocation list that a stranger of the same name signed", "crl-signature", { crl: () => makeCrl(STRANGER) }],

@@ -106,6 +106,12 @@ export const makeCertificate = (subject: Subject, issuer: Subject, wish: Wish = 
 }
 
 export interface CrlWish {
+  /** One less than the version's name. */
+  readonly version?: number
+  /** The algorithm that the signed part names, if it is another. */
+  readonly names?: Keys["algorithm"]
+  /** Entries in DER, behind the others. */
+  readonly entries?: ReadonlyArray<Uint8Array>
   /** Serial numbers. */
   readonly revoked?: ReadonlyArray<number>
   readonly from?: number
@@ -117,16 +123,19 @@ export interface CrlWish {
 /** DER of a revocation list. */
 export const makeCrl = (issuer: Subject, wish: CrlWish = {}): Uint8Array<ArrayBuffer> => {
   const { revoked = [], from = NOW - 86_400, until = NOW + 30 * 86_400, extensions = [], entryExtensions = [] } = wish
-  const entries = revoked.map((serial) =>
-    sequence(
-      integer(serial),
-      time(from),
-      ...(entryExtensions.length === 0 ? [] : [sequence(...entryExtensions.map(extensionOf))]),
+  const entries = [
+    ...revoked.map((serial) =>
+      sequence(
+        integer(serial),
+        time(from),
+        ...(entryExtensions.length === 0 ? [] : [sequence(...entryExtensions.map(extensionOf))]),
+      ),
     ),
-  )
+    ...(wish.entries ?? []),
+  ]
   const content = sequence(
-    integer(1),
-    ALGORITHMS[issuer.keys.algorithm].identifier,
+    integer(wish.version ?? 1),
+    ALGORITHMS[wish.names ?? issuer.keys.algorithm].identifier,
     nameOf(issuer.name),
     time(from),
     time(until),

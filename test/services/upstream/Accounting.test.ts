@@ -394,7 +394,7 @@ describe("the log", () => {
         return lines.filter(([, message]) => message === "no provider served a request")
       })
       const line = (calls: number, ...why: ReadonlyArray<string>): LogLine => [
-        "INFO",
+        "WARN",
         "no provider served a request",
         { code: "upstream-unavailable", provider: "provider1", calls, why: why.join("; ") },
       ]

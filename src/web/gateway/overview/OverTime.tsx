@@ -22,7 +22,7 @@ const SUBJECTS = {
   cost: {
     label: "Cost",
     lines: false,
-    format: usd,
+    format: (value) => (Number.isInteger(value) ? usd(value) : ""),
     series: [
       ["actual", "--accent", (part) => part.actual_micro_usd],
       ["at the baseline", "--baseline", (part) => part.baseline_micro_usd],
@@ -55,7 +55,9 @@ const CHOICES = { cost: "Cost", calls: "Calls", latency: "Latency" } as const sa
 
 /** Cost, calls or latency per hour or day: a chart, and all figures as a table. */
 export const OverTime = ({ range, stats }: { readonly stats: RoutingStats; readonly range: Range }) => {
-  const [chosen, choose] = useState<keyof typeof SUBJECTS>("cost")
+  // Without a price, no cost is known, and its chart would be empty.
+  const first = stats.calls > 0 && stats.calls === stats.unpriced_calls ? "calls" : "cost"
+  const [chosen = first, choose] = useState<keyof typeof SUBJECTS>()
   const parts = stats.over_time ?? []
   const { interval, label } = RANGES[range]
   const { format, label: name, lines, series }: Subject = SUBJECTS[chosen]
