@@ -27,8 +27,8 @@ export class ReadinessProbe extends Context.Service<
   }
 >()("sealgate/services/lifecycle/ReadinessProbe") {
   /**
-   * Unavailable: the server is draining, or one of its parts fails. Degraded: a provider fails, Redis is away, or clients
-   * refuse the certificate, or will when it expires.
+   * Unavailable: the server is draining, or one of its parts fails. Degraded: a provider fails, Redis is away, the file of
+   * providers is refused, or clients refuse the certificate, or will when it expires.
    */
   static readonly make = Effect.fnUntraced(function* (own: Effect.Effect<OwnReadiness>) {
     const upstream = yield* Upstream
@@ -40,15 +40,16 @@ export class ReadinessProbe extends Context.Service<
       const draining = yield* drain.draining
       const configured = (yield* upstream.status).map(providerReadiness)
       const providers = [...configured, ...withoutKey(configured)]
-      const [certificate, shared] = [yield* tls, yield* redis]
+      const [certificate, shared, listed] = [yield* tls, yield* redis, yield* providersFile]
       const degraded =
         configured.some(isFailing) ||
         shared === "down" ||
         certificate.last_reload_error !== null ||
-        certificate.invalid !== null
+        certificate.invalid !== null ||
+        (listed !== undefined && listed.last_reload_error !== null)
       const { members, ok } = yield* own
       const status: Readiness["status"] = draining || !ok ? "unavailable" : degraded ? "degraded" : "ready"
-      const file = withoutUndefined({ providers_file: yield* providersFile })
+      const file = withoutUndefined({ providers_file: listed })
       return { status, draining, providers, ...file, tls: certificate, redis: shared, ...members }
     })
     return ReadinessProbe.of({ report })

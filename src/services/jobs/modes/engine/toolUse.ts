@@ -9,6 +9,7 @@ import type { StorageUnavailable } from "../../../../domain/operations/storage.t
 import type { Reveal, SecretWithheld } from "../../../access/Secrets.ts"
 import { failedOutput, type ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
 import type { Bearer } from "../../../tools/withoutSecret.ts"
+import type { Listing } from "../../../tools/mcpTools.ts"
 import type { Tools } from "../../../tools/Tools.ts"
 import type { LiveSteps } from "../../LiveSteps.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
@@ -50,15 +51,7 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
       Effect.mapError((error) => ({ why: withheld(error), retryable: error._tag === "StorageUnavailable" })),
       Effect.flatMap((bearer) => tools.list(server, bearer)),
       Effect.mapError(({ retryable, why }) => toolsUnavailable(server.name, why, retryable)),
-      Effect.map((listing) => {
-        const free = listing.tools.filter(({ name }) => !known.has(name))
-        const taken = listing.tools
-          .filter(({ name }) => known.has(name))
-          .map(({ name }) => `${name}: an HTTP tool has this name`)
-        const leftOut = [...listing.leftOut, ...taken].map((why) => `Left out ${why}`)
-        const output = shownText([...free.map(({ name }) => name), ...leftOut].join("\n"))
-        return { value: free, tool: { name: server.name, input: "", output, is_error: false } }
-      }),
+      Effect.map((listing) => listedStep(server, listing, known)),
     )
     return context.step({ kind: "tools", server: index + 1 }, Schema.Array(ListedTool), found)
   }
@@ -114,6 +107,17 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
       return Effect.map(context.step(step, ToolOutput, used), ({ text }) => quotedOutput(called.name, text))
     },
   }
+}
+
+/** The usable tools of a server, and the trail of their listing. */
+const listedStep = (server: McpServer, listing: Listing, known: ReadonlyMap<string, Run>) => {
+  const free = listing.tools.filter(({ name }) => !known.has(name))
+  const taken = listing.tools
+    .filter(({ name }) => known.has(name))
+    .map(({ name }) => `${name}: an HTTP tool has this name`)
+  const leftOut = [...listing.leftOut, ...taken].map((why) => `Left out ${why}`)
+  const output = shownText([...free.map(({ name }) => name), ...leftOut].join("\n"))
+  return { value: free, tool: { name: server.name, input: "", output, is_error: false } }
 }
 
 /** Returns what finds the secret that a tool or server needs. */
