@@ -54,11 +54,13 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["read", "GET", "/api/v1/routing/providers"],
     ["read", "GET", "/api/v1/budgets"],
     ["read", "GET", "/api/v1/budgets?agent=:agent"],
+    ["read", "POST", "/mcp", { jsonrpc: "2.0", id: 1, method: "ping" }],
     ["read", "GET", "/v1/models"],
     ["read", "GET", "/v1/models/echo-1"],
     ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi" }],
     ["run", "POST", "/api/v1/jobs/:job/cancel"],
     ["run", "POST", "/api/v1/jobs/:job/resume", undefined, 409],
+    ["run", "POST", "/api/v1/jobs/:job/input", { answer: {} }, 409],
     ["run", "POST", "/v1/chat/completions", { model: "echo-1", messages: HI }],
     ["run", "POST", "/v1/responses", { model: "echo-1", input: "Hi" }],
     ["run", "POST", "/v1/messages", { model: "echo-1", max_tokens: 9, messages: HI }],
@@ -89,10 +91,38 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["admin", "GET", "/api/v1/audit"],
   ]
 
+/** The operations of the API's description that need a key, such as `GET /api/v1/agents/{id}`. */
+const operationsOf = Effect.fnUntraced(function* (gateway: TestGateway) {
+  const { json } = yield* call(gateway, "GET", "/openapi.json")
+  // OpenAPI defines this shape.
+  const paths = json["paths"] as Readonly<Record<string, Readonly<Record<string, { readonly security?: unknown }>>>>
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { security = [] }]) =>
+      Array.isArray(security) && security.length > 0 ? [`${method.toUpperCase()} ${path}`] : [],
+    ),
+  )
+})
+
+const VARIABLE = /:(agent|job|key)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/
+/** The operation of a request above. */
+const operationOf = (method: string, path: string): string =>
+  `${method} ${(path.split("?")[0] ?? "").replace(/(?<=secrets\/)s$/, "{name}").replace(VARIABLE, "{id}")}`
+
+/** Fails if the API has operations that are not among these. */
+const coversAll = (operations: ReadonlyArray<string>, tested: ReadonlyArray<string>) =>
+  assert.deepStrictEqual(
+    operations.filter((operation) => !tested.includes(operation)),
+    [],
+  )
+
 describeDatabases("keys of the gateway", (database) => {
   it.effect("open to each role what it includes, and nothing above it", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      coversAll(
+        yield* operationsOf(gateway),
+        REQUESTS.map(([, method, path]) => operationOf(method, path)),
+      )
       const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
       const config = yield* call(gateway, "GET", "/api/v1/routing/config", { token: boss })
       const { effective_prices: _, version: __, ...routing } = config.json
@@ -136,6 +166,8 @@ describeDatabases("keys of the gateway", (database) => {
         ["GET", `/api/v1/jobs/${job}`],
         ["GET", `/api/v1/jobs/${job}/events`],
         ["GET", `/api/v1/jobs/${job}/receipts`],
+        ["GET", `/api/v1/jobs/${job}/deliveries`],
+        ["POST", `/api/v1/jobs/${job}/input`],
         ["POST", `/api/v1/jobs/${job}/resume`],
         ["POST", `/api/v1/jobs/${job}/cancel`],
         ["DELETE", `/api/v1/jobs/${job}`],
@@ -146,9 +178,20 @@ describeDatabases("keys of the gateway", (database) => {
         ["GET", `/api/v1/budgets?agent=${agent}`],
         ["POST", "/v1/chat/completions"],
       ] as const
+      const ofOneRow = (yield* operationsOf(gateway)).filter((operation) => /^[A-Z]+ \/api\/.*\{id\}/.test(operation))
+      coversAll(
+        ofOneRow,
+        requests.map(([method, path]) => operationOf(method, path)),
+      )
       for (const [method, path] of requests) {
         const chat = path.startsWith("/v1/") ? { model: `agent:${agent}`, messages: HI } : undefined
-        const body = path.endsWith("execute") ? { task: "x" } : method === "PATCH" ? { name: "mine" } : chat
+        const body = path.endsWith("execute")
+          ? { task: "x" }
+          : path.endsWith("input")
+            ? { answer: {} }
+            : method === "PATCH"
+              ? { name: "mine" }
+              : chat
         const answer = yield* call(gateway, method, path, { token: key, ...(body === undefined ? {} : { body }) })
         assert.strictEqual(answer.status, 404, `${method} ${path}`)
       }
