@@ -46,7 +46,8 @@ const layerServers = Layer.effect(
     const sealed = { baseUrl: proxy.url, pins: [proxy.kid] }
     const connector = yield* startConnector({ sealed })
     const providers = { PROVIDER1_BASE_URL: proxy.url, PROVIDER1_SEALED_PIN: proxy.kid, PROVIDER1_API_KEY: "none" }
-    const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
+    const secrets = { SECRETS_KEY: Buffer.alloc(32, 1).toString("base64") }
+    const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), secrets)
     const behind = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), providers, "configured")
     const token = yield* tokenFor("alice", { roles: ["admin"] })
     const made = Effect.fnUntraced(function* (url: string) {
@@ -66,6 +67,7 @@ const layerServers = Layer.effect(
       writeFileSync(join(folder, name), `#!/usr/bin/env bash\nset -e\n${script}\n`)
       chmodSync(join(folder, name), 0o755)
     }
+    writeFileSync(join(folder, "token.txt"), "a-token-of-a-tool")
     symlinkSync(resolve("node_modules"), join(folder, "node_modules"))
     const pinned = /GjmH…|<the pin the proxy printed>|<kid of the server's key>/g
     return {

@@ -130,6 +130,26 @@ describe("GatewayClient", () => {
     ),
   )
 
+  it.live("rejects a request that does not fit its schema as the gateway would, and names every mistake", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client } = yield* gated
+        const origin = "https://x.example"
+        for (const [asked, path] of [
+          [() => client.agents.create({ name: "" }), "name"],
+          [() => client.keys.create({ name: "", roles: ["run"] }), "name"],
+          [() => client.secrets.put("a", { value: "long-enough", origin: "x" }), "origin"],
+          [() => client.secrets.put("a", { value: "short", origin }), "value"],
+        ] as const) {
+          const error = yield* Effect.promise(() => rejection(asked()))
+          assert.instanceOf(error, GatewayProblem)
+          assert.deepInclude(error.problem, { code: "invalid-request", status: 400 })
+          assert.include(error.problem.errors?.map((each) => each.path).join(), path)
+        }
+      }),
+    ),
+  )
+
   it.live("gets the token before every request, so that it can be renewed", () =>
     Effect.scoped(
       Effect.gen(function* () {

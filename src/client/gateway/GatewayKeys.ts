@@ -1,5 +1,5 @@
 /** Keys of a tenant and the audit trail, as the gateway's client sees them. */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { AuditEntry as AuditEntrySchema } from "../../domain/access/audit.ts"
 import {
   CreateKey,
@@ -17,8 +17,8 @@ export type KeySettings = typeof CreateKey.Encoded
 export type KeyChange = typeof UpdateKey.Encoded
 
 const STRICT = { errors: "all", onExcessProperty: "error" } as const
-const decodeSettings = Schema.decodeSync(CreateKey, STRICT)
-const decodeChange = Schema.decodeSync(UpdateKey, STRICT)
+const decodeSettings = Schema.decodeEffect(CreateKey, STRICT)
+const decodeChange = Schema.decodeEffect(UpdateKey, STRICT)
 const encodeKey = Schema.encodeSync(GatewayKeySchema)
 const encodeNewKey = Schema.encodeSync(NewKeySchema)
 const encodeEntry = Schema.encodeSync(AuditEntrySchema)
@@ -32,9 +32,8 @@ export class KeysClient {
 
   /** Creates a key. The result has its secret in `key`; the gateway never shows it again. */
   async create(settings: KeySettings, options?: CallOptions): Promise<NewKey> {
-    const payload = decodeSettings(settings)
-    const { body } = await run(this.connection.api.keys.create({ payload }), options)
-    return encodeNewKey(body)
+    const made = Effect.flatMap(decodeSettings(settings), (payload) => this.connection.api.keys.create({ payload }))
+    return encodeNewKey((await run(made, options)).body)
   }
 
   async get(id: string, options?: CallOptions): Promise<GatewayKey> {
@@ -52,8 +51,10 @@ export class KeysClient {
 
   /** Replaces the given members; `null` removes an optional one. In force from the next request on. */
   async update(id: string, change: KeyChange, options?: CallOptions): Promise<GatewayKey> {
-    const payload = decodeChange(change)
-    return encodeKey(await run(this.connection.api.keys.update({ params: { id }, payload }), options))
+    const changed = Effect.flatMap(decodeChange(change), (payload) =>
+      this.connection.api.keys.update({ params: { id }, payload }),
+    )
+    return encodeKey(await run(changed, options))
   }
 
   /** Revokes the key: every gateway refuses it from the next request on. */

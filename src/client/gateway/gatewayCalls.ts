@@ -1,7 +1,8 @@
 /** Calls of the gateway's client: retries, errors, pages and preconditions. */
-import { Cause, Clock, DateTime, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
+import { Cause, Clock, Context, DateTime, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
 import { Headers, HttpClient, HttpClientError, type HttpClientResponse } from "effect/http"
-import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
+import { schemaIssues } from "../../domain/json/schemaIssues.ts"
+import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { problemFrom } from "../verification/decode.ts"
 import { isObject } from "../../domain/json/json.ts"
 import { Unreachable } from "../errors.ts"
@@ -48,8 +49,14 @@ const pauseOf = Effect.fnUntraced(function* ({ headers }: HttpClientResponse.Htt
 /** Every gateway has the requested paths, so a server with these codes is not one. */
 const NO_GATEWAY: ReadonlySet<string> = new Set(["not-found", "method-not-allowed"])
 
+/** Whether a call has sent a request. Until then its `SchemaError` is about the request, then about the answer. */
+const Sending = Context.Reference<{ begun: boolean }>("sealgate/client/gateway/Sending", {
+  defaultValue: () => ({ begun: false }),
+})
+const noting = HttpClient.tapRequest(() => Effect.map(Sending, (sending) => void (sending.begun = true)))
+
 /** Fails with the problem in an answer, also if its code is unknown: another version may have more codes. */
-const refusing = HttpClient.transformResponse(
+const refused = HttpClient.transformResponse(
   Effect.tap(
     Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
       if (!response.headers["content-type"]?.startsWith(PROBLEM_CONTENT_TYPE)) return
@@ -60,6 +67,8 @@ const refusing = HttpClient.transformResponse(
     }),
   ),
 )
+
+const refusing = (client: HttpClient.HttpClient) => refused(noting(client))
 
 export const connect = (options: GatewayClientOptions) => {
   const repeat = (client: HttpClient.HttpClient) =>
@@ -92,15 +101,30 @@ const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
   return new Unreachable(message, { cause: error })
 }
 
-/** Makes a call fail with `Unreachable` if there was no answer of a gateway. */
-export const withErrors = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E | Unreachable> =>
-  Effect.mapError(call, (error) => {
-    if (Schema.isSchemaError(error)) {
-      return new Unreachable("The server's answer is not that of a gateway. Is it a sealgate gateway?", {
-        cause: error,
-      })
-    }
-    return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
+/** The refusal of a request that does not fit its schema, as the gateway would give it. */
+const misshapen = ({ issue }: Schema.SchemaError): GatewayProblem => {
+  const errors = schemaIssues(issue)
+  const title = "The request does not have the expected shape."
+  return new GatewayProblem(makeProblem({ code: "invalid-request", status: 400, title, retryable: false, errors }))
+}
+
+/** Makes a call fail with `Unreachable` if there was no answer of a gateway, and with a problem if it could not be sent. */
+export const withErrors = <A, E>(call: Effect.Effect<A, E>) =>
+  Effect.suspend(() => {
+    const sending = { begun: false }
+    return call.pipe(
+      Effect.provideService(Sending, sending),
+      Effect.mapError((error) => {
+        if (Schema.isSchemaError(error)) {
+          return sending.begun
+            ? new Unreachable("The server's answer is not that of a gateway. Is it a sealgate gateway?", {
+                cause: error,
+              })
+            : misshapen(error)
+        }
+        return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
+      }),
+    )
   })
 
 /** Rejects with `GatewayProblem`, with `Unreachable`, or with the reason of an abort. */
