@@ -1,6 +1,6 @@
 /**
- * A tenant's spend by key, agent, model or label. It is read from sums of hours and days, never from calls, so a report
- * takes about as long with millions of calls as with none, and old ones stay right when calls are removed.
+ * A tenant's spend by key, agent, model or label. It is read from sums of hours and days, never from calls: a report's time
+ * grows with days and distinct values, not with calls, and old reports stay right when calls are removed.
  */
 import { Context, DateTime, Effect, Layer, Record, Schema } from "effect"
 import { SqlClient } from "effect/sql"
