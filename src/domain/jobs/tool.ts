@@ -53,7 +53,11 @@ export const InputSchema = Schema.Record(Schema.String, Schema.Unknown)
   .annotate({ description: "JSON Schema of the input, an object." })
   .check(Schema.isMaxProperties(MAX_SCHEMA_MEMBERS), Schema.makeFilter(schemaMistake))
 
+/** URLs drop some of them; Postgres stores no U+0000. */
+const CONTROL = /[\p{Cc}\p{Cs}]/u
+
 const urlMistake = (text: string): string | undefined => {
+  if (CONTROL.test(text)) return "give the URL without control characters"
   if (!URL.canParse(text)) return "give an absolute URL"
   const { hash, password, protocol, username } = new URL(text)
   if (protocol !== "https:" && protocol !== "http:") return "give an https URL"

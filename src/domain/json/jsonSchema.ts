@@ -7,13 +7,17 @@ import type { ProblemIssue } from "../problems/problemTypes.ts"
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
+/** Every item of a list is looked up among the choices. */
+const MAX_CHOICES = 256
+const MAX_LEVELS = 16
+
 const TYPES = ["object", "array", "string", "number", "integer", "boolean", "null"] as const
 type Type = (typeof TYPES)[number]
 
 /** Keywords that are checked, and what their value must be. */
 const KEYWORDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   type: (value) => typesOf(value) !== undefined,
-  enum: (value) => Array.isArray(value) && value.length > 0 && value.every(isScalar),
+  enum: (value) => Array.isArray(value) && value.length > 0 && value.length <= MAX_CHOICES && value.every(isScalar),
   const: (value) => isScalar(value),
   properties: (value) => isObject(value) && Object.values(value).every(isObject),
   required: (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
@@ -34,7 +38,10 @@ const typesOf = (value: unknown): ReadonlyArray<Type> | undefined => {
 }
 
 /** Returns what is wrong with a schema; `undefined` if values can be checked against it. */
-export const jsonSchemaMistake = (schema: JsonSchema): string | undefined => {
+export const jsonSchemaMistake = (schema: JsonSchema): string | undefined => mistakeAt(schema, 1)
+
+const mistakeAt = (schema: JsonSchema, level: number): string | undefined => {
+  if (level > MAX_LEVELS) return `nest at most ${MAX_LEVELS} levels`
   for (const [name, value] of Object.entries(schema)) {
     if (IGNORED.has(name)) continue
     const isValid = Object.hasOwn(KEYWORDS, name) ? KEYWORDS[name] : undefined
@@ -44,7 +51,7 @@ export const jsonSchemaMistake = (schema: JsonSchema): string | undefined => {
   const { items, properties } = schema
   const parts = [...(isObject(items) ? [items] : []), ...(isObject(properties) ? Object.values(properties) : [])]
   return parts
-    .map((part) => (isObject(part) ? jsonSchemaMistake(part) : undefined))
+    .map((part) => (isObject(part) ? mistakeAt(part, level + 1) : undefined))
     .find((mistake) => mistake !== undefined)
 }
 
@@ -78,11 +85,7 @@ const check = (schema: JsonSchema, value: unknown, path: string, found: Array<Pr
   if (types !== undefined && !types.some((type) => hasType(value, type))) {
     return says(true, `must be ${types.join(" or ")}`)
   }
-  const choices = Array.isArray(schema["enum"]) ? schema["enum"] : "const" in schema ? [schema["const"]] : undefined
-  says(
-    choices !== undefined && !choices.includes(value),
-    `must be ${choices?.map((each) => JSON.stringify(each)).join(" or ")}`,
-  )
+  if (!isChosen(schema, value)) found.push({ path, message: `must be ${shownChoices(schema)}` })
   if (typeof value === "number") {
     says(value < limit("minimum", -Infinity), `must be at least ${limit("minimum", 0)}`)
     says(value > limit("maximum", Infinity), `must be at most ${limit("maximum", 0)}`)
@@ -96,6 +99,20 @@ const check = (schema: JsonSchema, value: unknown, path: string, found: Array<Pr
     const { items } = schema
     if (isObject(items)) value.forEach((item, index) => check(items, item, `${path}.${index}`, found))
   } else if (isObject(value)) checkMembers(schema, value, path, found)
+}
+
+const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefined =>
+  Array.isArray(schema["enum"]) ? schema["enum"] : "const" in schema ? [schema["const"]] : undefined
+
+const isChosen = (schema: JsonSchema, value: unknown): boolean => choicesOf(schema)?.includes(value) !== false
+
+const MAX_SHOWN = 500
+const shownChoices = (schema: JsonSchema): string => {
+  const text =
+    choicesOf(schema)
+      ?.map((each) => JSON.stringify(each))
+      .join(" or ") ?? ""
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }
 
 const checkMembers = (

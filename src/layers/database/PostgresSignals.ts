@@ -70,10 +70,14 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
       const outbox = yield* Queue.sliding<string>(MAX_WAITING)
       const send = Effect.gen(function* () {
         const topics = new Set(yield* Queue.takeBetween(outbox, 1, TOPICS_AT_ONCE))
-        for (const payload of payloadsOf(self, topics)) yield* pg`SELECT pg_notify(${CHANNEL}, ${payload})`
+        // If sending fails, waiters find the change at their next look.
+        yield* Effect.forEach(
+          payloadsOf(self, topics),
+          (payload) => Effect.ignore(pg`SELECT pg_notify(${CHANNEL}, ${payload})`),
+          { discard: true },
+        )
       })
-      // If sending fails, waiters find the change at their next look.
-      yield* Effect.forkScoped(Effect.forever(Effect.ignore(send)))
+      yield* Effect.forkScoped(Effect.forever(send))
 
       return JobSignals.of({
         publish: (topic) =>

@@ -17,7 +17,18 @@ export const authorizationOf = (bearer: Bearer): Readonly<Record<string, string>
 export const withoutSecret = <A>(bearer: Bearer, value: A): A => {
   if (bearer === undefined) return value
   const secret = Redacted.value(bearer)
-  const forms = [...new Set([secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64")])]
+  const base64 = Buffer.from(secret).toString("base64")
+  const forms = [
+    ...new Set([
+      secret,
+      encodeURIComponent(secret),
+      // Some writers of JSON escape it.
+      secret.replaceAll("/", String.raw`\/`),
+      base64,
+      base64.replace(/=+$/, ""),
+      Buffer.from(secret).toString("base64url"),
+    ]),
+  ]
   const clean = (text: string): string =>
     withoutPrefix(
       secret,

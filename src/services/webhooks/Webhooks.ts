@@ -17,7 +17,7 @@ export class Webhooks extends Context.Service<
       tenant: TenantId,
       url: string | null | undefined,
     ) => Effect.Effect<void, WebhookSecretMissing | StorageUnavailable>
-    /** The notices of a job, oldest first. */
+    /** The latest 100 notices of a job, newest first. */
     readonly deliveries: (
       tenant: TenantId,
       job: string,
@@ -46,13 +46,16 @@ export class Webhooks extends Context.Service<
 
         deliveries: Effect.fnUntraced(function* (tenant, job) {
           const rows = yield* sql`SELECT id, event, url, outcome, attempts, failure, created_at, due_at
-            FROM webhook_deliveries WHERE tenant = ${tenant} AND job_id = ${job} ORDER BY created_at, id`
+            FROM webhook_deliveries WHERE tenant = ${tenant} AND job_id = ${job} ORDER BY created_at DESC, id DESC LIMIT ${SHOWN}`
           return (yield* decode(rows)).map(toDelivery)
         }, unavailable),
       })
     }),
   )
 }
+
+/** A job that is resumed again and again has many. */
+const SHOWN = 100
 
 const Row = Schema.Struct({
   id: Schema.String,

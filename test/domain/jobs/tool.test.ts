@@ -21,6 +21,7 @@ const REFUSED: ReadonlyArray<readonly [why: string, members: object, message: Re
     /begin with #/,
   ],
   ["a URL with a password", { url: "https://user:secret@tools.example.com/" }, /without user and password/],
+  ["a URL with U+0000", { url: "https://tools.example.com/\u0000x" }, /without control characters/],
   ["a URL of another scheme", { url: "file:///etc/passwd" }, /https URL/],
   ["text that is no URL", { url: "tools.example.com" }, /absolute URL/],
 ]

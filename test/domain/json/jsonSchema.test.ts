@@ -30,6 +30,14 @@ describe("misfits", () => {
     assert.deepStrictEqual(misfits(schema, { approved: true, amount: null, reason: "𝄞𝄞𝄞𝄞" }, "answer"), [])
   })
 
+  it("shows the choices of a long list once, and cut", () => {
+    const choices = Array.from({ length: 256 }, (_, i) => `choice ${i}`)
+    const [found, more] = misfits({ items: { enum: choices } }, [...choices, "none"], "answer")
+    assert.strictEqual(found?.path, "answer.256")
+    assert.isBelow(found?.message.length ?? 0, 520)
+    assert.isUndefined(more)
+  })
+
   it("accepts exactly what a whole validator accepts", () => {
     const ajv = new Ajv2020({ strict: false }).compile(schema)
     const member = fc.oneof(
@@ -77,8 +85,12 @@ describe("jsonSchemaMistake", () => {
     for (const pattern of [{ pattern: "(a+)+$" }, { $ref: "#" }, { oneOf: [] }, { constructor: 1 }]) {
       assert.include(jsonSchemaMistake({ properties: { a: pattern } }), "use only the keywords")
     }
-    for (const wrong of [{ type: "text" }, { required: "a" }, { minimum: "1" }, { items: [] }, { enum: [{}] }]) {
+    const many = { enum: Array.from({ length: 257 }, (_, i) => i) }
+    for (const wrong of [{ type: "text" }, { required: "a" }, { minimum: "1" }, { items: [] }, { enum: [{}] }, many]) {
       assert.include(jsonSchemaMistake(wrong), "correct the value of")
     }
+    let deep = {}
+    for (let level = 0; level < 20_000; level++) deep = { items: deep }
+    assert.include(jsonSchemaMistake(deep), "nest at most 16 levels")
   })
 })

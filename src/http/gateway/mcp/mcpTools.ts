@@ -72,9 +72,8 @@ export const makeMcpTools = Effect.gen(function* () {
   const place = yield* makeWaitingPlace
 
   /** The job once it has ended, or as it is after the wait. */
-  const waited = Effect.fnUntraced(function* (user: Identity, job: Pick<Job, "id">, seconds = DEFAULT_WAIT_SECONDS) {
+  const waited = Effect.fnUntraced(function* (user: Identity, job: Pick<Job, "id">, seconds: number) {
     if (seconds === 0) return shown(yield* jobs.get(user.tenant, job.id))
-    yield* place(user.tenant)
     return shown(yield* jobs.wait(user.tenant, job.id, Duration.seconds(seconds), drain.begun))
   })
 
@@ -104,12 +103,17 @@ export const makeMcpTools = Effect.gen(function* () {
       "Gives an agent a task and waits for its answer. If the status is queued or running, the job goes on: call get_job with its job_id. If it is input_required, a person must answer its question first.",
     input: RunAgent,
     read_only: false,
-    run: Effect.fnUntraced(function* (user, { agent, effort, idempotency_key, mode, task, wait_seconds }) {
+    run: Effect.fnUntraced(function* (
+      user,
+      { agent, effort, idempotency_key, mode, task, wait_seconds = DEFAULT_WAIT_SECONDS },
+    ) {
       if (!hasRole(user, "run")) return yield* AccessDenied.lacking("run")
       const { id } = yield* agents.named(user.tenant, agent)
       if (!permitsAgent(user, id)) return yield* new AgentNotFound()
       const options = effort === undefined ? undefined : { effort }
       const request = { task, ...withoutUndefined({ mode, options }) }
+      // Before the job exists: a refused caller would ask again, and pay again.
+      if (wait_seconds > 0) yield* place(user.tenant)
       const job = yield* jobs.enqueue(user.tenant, id, request, idempotency_key, user.key)
       return yield* waited(user, job, wait_seconds)
     }),
@@ -120,9 +124,10 @@ export const makeMcpTools = Effect.gen(function* () {
     description: "Reads a job, and waits for its end.",
     input: GetJob,
     read_only: true,
-    run: Effect.fnUntraced(function* (user, { job_id, wait_seconds }) {
+    run: Effect.fnUntraced(function* (user, { job_id, wait_seconds = DEFAULT_WAIT_SECONDS }) {
       const job = yield* jobs.get(user.tenant, job_id)
       if (!permitsAgent(user, job.agent_id)) return yield* new JobNotFound()
+      if (wait_seconds > 0) yield* place(user.tenant)
       return yield* waited(user, job, wait_seconds)
     }),
   }

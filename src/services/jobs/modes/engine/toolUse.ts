@@ -24,6 +24,8 @@ export interface ToolUse {
   readonly call: (step: Step, call: ToolCall) => Effect.Effect<string>
 }
 
+const MAX_NAME_SENT = 64
+
 type Run = (input: ToolInput, key: string) => Effect.Effect<ToolOutput>
 
 /** A tool or server that may need a secret. */
@@ -84,7 +86,8 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
     const begun = {
       name: stepName(step),
       ...step,
-      tool: shownText(called.name),
+      // Models may call tools by any name; followers hear of it in notifications, which are short.
+      tool: called.name.slice(0, MAX_NAME_SENT),
       input: inputBegun(called.arguments),
       started_at: yield* DateTime.now,
     }
