@@ -4,7 +4,7 @@
  */
 import { Clock, Duration, Effect, Layer, Random, Schedule, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { TenantId } from "../../domain/jobs/agent.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { JobSettings } from "../jobs/JobSettings.ts"
@@ -18,8 +18,6 @@ import { secretsOf } from "./Webhooks.ts"
 /** Deliveries of this process at once, and those of one tenant among them. */
 const MOST = 16
 const PER_TENANT = 4
-/** Due deliveries that a claim looks at. */
-const LOOKED_AT = 200
 /** How long a receiver may take to answer. */
 const PATIENCE = Duration.seconds(10)
 /** After this a gateway that claimed a delivery counts as dead. */
@@ -94,12 +92,17 @@ const makeClaim = (sql: SqlClient.SqlClient) => {
   const given = givenRows(sql, { busy: "TEXT" })
   return Effect.fnUntraced(function* (most: number, busy: ReadonlyArray<TenantId>) {
     const isDue = sql`outcome IS NULL AND due_at <= ${yield* Clock.currentTimeMillis} AND leased_until <= (SELECT ${now})`
-    const first = sql`SELECT id, tenant, due_at FROM webhook_deliveries
-      WHERE ${isDue} AND tenant NOT IN (SELECT busy FROM ${given(busy.map((tenant) => ({ busy: tenant })))})
-      ORDER BY due_at LIMIT ${LOOKED_AT}`
+    // Steps along the index from tenant to tenant, so that a long queue of one costs the others nothing.
+    const next = (after: Statement.Fragment) =>
+      sql`(SELECT MIN(tenant) FROM webhook_deliveries WHERE outcome IS NULL ${after})`
+    const tenants = sql`WITH RECURSIVE tenants (name) AS (SELECT ${next(sql``)}
+      UNION ALL SELECT ${next(sql`AND tenant > name`)} FROM tenants WHERE name IS NOT NULL)`
+    const first = sql`SELECT own.id FROM webhook_deliveries AS own
+      WHERE own.tenant = name AND ${isDue} ORDER BY own.due_at LIMIT ${PER_TENANT}`
     const placed = sql`SELECT id, due_at, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY due_at, id) AS place
-      FROM (${first}) AS first`
-    const chosen = sql`SELECT id FROM (${placed}) AS placed WHERE place <= ${PER_TENANT} ORDER BY due_at LIMIT ${most}`
+      FROM tenants JOIN webhook_deliveries ON id IN (${first})
+      WHERE name NOT IN (SELECT busy FROM ${given(busy.map((tenant) => ({ busy: tenant })))})`
+    const chosen = sql`${tenants} SELECT id FROM (${placed}) AS placed ORDER BY place, due_at LIMIT ${most}`
     const taken = sql`SET attempts = attempts + 1, leased_until = ${now} + ${Duration.toMillis(LEASE)}`
     const columns = sql.literal(COLUMNS)
     const rows = yield* sql.onDialectOrElse({

@@ -103,6 +103,45 @@ describeDatabases("a webhook", (database) => {
     ),
   )
 
+  it.live("of one tenant does not wait for another's long queue", () =>
+    Effect.gen(function* () {
+      let failures = 0
+      let before: number | undefined
+      const failing = yield* toolServer((_, response) => {
+        failures++
+        response.writeHead(500).end()
+      })
+      const receiver = yield* toolServer((_, response) => {
+        before ??= failures
+        response.writeHead(204).end()
+      })
+      const created = yield* database.create
+      // Without workers nothing is delivered yet.
+      const waiting = yield* start(Layer.provideMerge(Webhooks.layer, services(created, { workers: 0 })))
+      const { id } = yield* use(waiting.context, endOne(failing.url))
+      yield* use(
+        waiting.context,
+        SqlClient.SqlClient.use((sql) =>
+          Effect.forEach(
+            Array.from({ length: 300 }).keys(),
+            (i) =>
+              sql`INSERT INTO webhook_deliveries SELECT ${`${id}_x${i}`}, tenant, job_id, agent_id, url, event, job_status,
+              created_at, due_at, leased_until, attempts, outcome, failure FROM webhook_deliveries WHERE id = ${`${id}_1`}`,
+          ),
+        ),
+      )
+      const { tenant, id: other } = yield* use(waiting.context, endOne(receiver.url))
+      yield* waiting.stop
+      const running = yield* start(delivering(created))
+      yield* use(
+        running.context,
+        Effect.repeat(deliveryOf(tenant, other), { while: ({ status }) => status === "pending" }),
+      )
+      assert.isAtMost(before ?? Infinity, 16)
+      yield* running.stop
+    }).pipe(Effect.scoped),
+  )
+
   it.live("is given up after a day", () =>
     timed(
       Effect.fnUntraced(function* (set) {

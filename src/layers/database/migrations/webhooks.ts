@@ -26,5 +26,5 @@ export const webhooks: ReadonlyArray<string> = [
     failure TEXT
   )`,
   `CREATE INDEX webhook_deliveries_by_job ON webhook_deliveries (job_id)`,
-  `CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (due_at, tenant) WHERE outcome IS NULL`,
+  `CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (tenant, due_at) WHERE outcome IS NULL`,
 ]
