@@ -15,11 +15,11 @@ import { makeAgent, services, start, use } from "../../support/jobs.ts"
 import { settableClock } from "../../support/settableClock.ts"
 import { toolServer } from "../../support/toolServer.ts"
 
-const delivering = (database: DatabaseLayer, allowed = ["127.0.0.1/32"]) =>
+const delivering = (database: DatabaseLayer, allowed = ["127.0.0.1/32"], poll = Duration.millis(10)) =>
   layerWebhookDelivery.pipe(
     Layer.provide(ToolNetwork.layer({ allowed: allowed.map((text) => IpNetwork.fromStringUnsafe(text)) })),
     Layer.provideMerge(Webhooks.layer),
-    Layer.provideMerge(services(database, { poll: Duration.millis(10) })),
+    Layer.provideMerge(services(database, { poll })),
     Layer.provideMerge(Drain.layer({ grace: Duration.seconds(1) })),
   )
 
@@ -132,7 +132,8 @@ describeDatabases("a webhook", (database) => {
       )
       const { tenant, id: other } = yield* use(waiting.context, endOne(receiver.url))
       yield* waiting.stop
-      const running = yield* start(delivering(created))
+      // Longer than a receiver takes, so that no tenant is busy at the next claim.
+      const running = yield* start(delivering(created, undefined, Duration.millis(200)))
       yield* use(
         running.context,
         Effect.repeat(deliveryOf(tenant, other), { while: ({ status }) => status === "pending" }),
