@@ -25,7 +25,7 @@ export const withoutSecret = <A>(bearer: Bearer, value: A): A => {
       // Some writers of JSON escape it.
       secret.replaceAll("/", String.raw`\/`),
       base64,
-      base64.replace(/=+$/, ""),
+      base64.replaceAll("=", ""),
       Buffer.from(secret).toString("base64url"),
     ]),
   ]
