@@ -17,7 +17,7 @@ export class Webhooks extends Context.Service<
       tenant: TenantId,
       url: string | null | undefined,
     ) => Effect.Effect<void, WebhookSecretMissing | StorageUnavailable>
-    /** The latest 100 notices of a job, newest first. */
+    /** The latest 100 notices of a job, oldest first. */
     readonly deliveries: (
       tenant: TenantId,
       job: string,
@@ -47,7 +47,7 @@ export class Webhooks extends Context.Service<
         deliveries: Effect.fnUntraced(function* (tenant, job) {
           const rows = yield* sql`SELECT id, event, url, outcome, attempts, failure, created_at, due_at
             FROM webhook_deliveries WHERE tenant = ${tenant} AND job_id = ${job} ORDER BY created_at DESC, id DESC LIMIT ${SHOWN}`
-          return (yield* decode(rows)).map(toDelivery)
+          return (yield* decode(rows)).toReversed().map(toDelivery)
         }, unavailable),
       })
     }),
