@@ -105,7 +105,10 @@ const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
 const misshapen = ({ issue }: Schema.SchemaError): GatewayProblem => {
   const errors = schemaIssues(issue)
   const title = "The request does not have the expected shape."
-  return new GatewayProblem(makeProblem({ code: "invalid-request", status: 400, title, retryable: false, errors }))
+  const detail = errors.map(({ message, path }) => `${path}: ${message}`).join("; ")
+  return new GatewayProblem(
+    makeProblem({ code: "invalid-request", status: 400, title, detail, retryable: false, errors }),
+  )
 }
 
 /** Makes a call fail with `Unreachable` if there was no answer of a gateway, and with a problem if it could not be sent. */
