@@ -42,8 +42,8 @@ export const layerJobRunner = Layer.effectDiscard(
       Effect.forever,
     )
     const takeBack = oneAtATime(Effect.suspend(() => queue.takeBack(running.ids())))
+    const poll = Effect.andThen(Effect.ignore(takeBack), queue.wake)
     const { expire } = yield* makeAnswering
-    const poll = Effect.ignore(takeBack).pipe(Effect.andThen(Effect.ignore(expire)), Effect.andThen(queue.wake))
     // Retries soon: a database that is back must hear of a living worker before its lease runs out.
     const renew = Effect.repeat(running.checkAll, {
       until: (hasAnswered) => hasAnswered,
@@ -52,6 +52,7 @@ export const layerJobRunner = Layer.effectDiscard(
 
     yield* Effect.forkScoped(Effect.raceFirst(claimForever, drain.begun))
     yield* regularly(poll, settings.poll)
+    yield* regularly(expire, settings.poll)
     yield* regularly(renew, settings.leaseRefresh)
     yield* drain.aborted.pipe(
       Effect.catch(() => Scope.close(workers, Exit.void)),
