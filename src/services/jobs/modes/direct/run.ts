@@ -10,20 +10,22 @@ import { notesOf } from "../engine/Cascade.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
 import type { ToolUse } from "../engine/toolUse.ts"
 
-/** The most calls of the model. */
-const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
-  Math.min(
-    options.turns ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
-    agent.limits.max_turns ?? mode.option.maximum,
-  )
-
 const hasTools = ({ ask_person, mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
   ask_person !== undefined || mcp_servers.length > 0 || tools.length > 0
 
-/** The most calls of a job. Without tools, the first turn is the last. */
+/** The most calls of the model. Without tools, the first turn is the last. */
+const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
+  hasTools(agent)
+    ? Math.min(
+        options.turns ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
+        agent.limits.max_turns ?? mode.option.maximum,
+      )
+    : 1
+
+/** The most calls of a job. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
   perTier: { proposer: 0, critic: 0, judge: 0 },
-  besides: { proposer: hasTools(job.agent) ? turnsOf(job) : 1, critic: 0, judge: 0 },
+  besides: { proposer: turnsOf(job), critic: 0, judge: 0 },
 })
 
 /** Calls of one turn that are carried out. */

@@ -67,7 +67,7 @@ interface ExaminerQuestion extends Routing {
 
 /** The next turn of a conversation with tools. */
 interface Turn {
-  /** What was said since the task. */
+  /** The messages after the task. */
   readonly said: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<Tool>
   /** The answer may call no tool. */
@@ -162,7 +162,8 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
       ({ call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls }) => {
         if (asked.optional !== true && response_format === undefined) {
           if (refused) return Effect.fail(refusal(text, call))
-          if (text.trim() === "" && toolCalls === undefined) return Effect.fail(emptyAnswer(call))
+          const callsTools = toolCalls !== undefined && asked.tools?.tool_choice === "auto"
+          if (text.trim() === "" && !callsTools) return Effect.fail(emptyAnswer(call))
         }
         const value = {
           text,
@@ -183,17 +184,19 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   const valueOf = makeValueOf(ask)
   return {
     propose: (step, question) => ask(step, proposing(context, question)),
-    converse: (step, { last, said, tools }) => {
+    converse: (step, turn) => {
       const call = proposing(context, {})
-      const choice =
-        tools.length === 0 ? undefined : { tools, tool_choice: last ? ("none" as const) : ("auto" as const) }
-      return ask(step, { ...call, messages: [...call.messages, ...said], tools: choice })
+      return ask(step, { ...call, messages: [...call.messages, ...turn.said], tools: toolsOf(turn) })
     },
     respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
     examine: (step, question) => ask(step, examining(context, question)),
     decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),
   }
 }
+
+/** The members of a turn's request that offer tools. */
+const toolsOf = ({ last, tools }: Turn): Call["tools"] =>
+  tools.length === 0 ? undefined : { tools, tool_choice: last ? "none" : "auto" }
 
 type Ask = (step: Step, call: Call, format?: ResponseFormat) => Effect.Effect<ModelAnswer, JobFailure>
 
