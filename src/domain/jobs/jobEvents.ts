@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import type { Job, JobStep } from "./job.ts"
 import { Step } from "./step.ts"
+import { shownText } from "./tool.ts"
 
 const Time = Schema.DateTimeUtcFromString
 const Name = Schema.NonEmptyString.annotate({ description: "The `name` that the finished step will have." })
@@ -38,7 +39,7 @@ export const JobToolCall = Schema.Struct({
 }).annotate({ identifier: "JobToolCall" })
 export type JobToolCall = typeof JobToolCall.Type
 
-/** What a tool call returned, as far as the trail shows it. */
+/** The result of a tool call; its output is cut like the step's. */
 export const JobToolResult = Schema.Struct({
   name: Name,
   tool: Tool,
@@ -52,8 +53,7 @@ export type JobToolResult = typeof JobToolResult.Type
 /** Most characters of a call's input in its event. It reaches followers at other gateways in one notification. */
 const MAX_INPUT = 700
 
-export const inputBegun = (text: string): string =>
-  text.length > MAX_INPUT ? `${text.slice(0, MAX_INPUT)}…`.toWellFormed() : text
+export const inputBegun = (text: string): string => shownText(text, MAX_INPUT)
 
 /** An event of a job's stream. `id` is the follower's position after it, and resumes the stream (`Last-Event-ID`). */
 export type JobEvent = { readonly id: string } & (
@@ -67,7 +67,7 @@ export type JobEvent = { readonly id: string } & (
 )
 
 /**
- * What a follower has of an unfinished step: `since` is when its text, or its call, began, in milliseconds since the epoch;
+ * A follower's position in an unfinished step: `since` is when its text, or its call, began, in milliseconds since the epoch;
  * `at` counts the characters of its text, or the results of its call.
  */
 export interface OpenStep {

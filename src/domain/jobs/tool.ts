@@ -31,7 +31,7 @@ const depthOf = (value: unknown, most: number): number => {
   return 1 + Math.max(0, ...Object.values(value).map((member) => depthOf(member, most - 1)))
 }
 
-/** Whether a schema refers to another document, which nobody here would fetch. */
+/** Whether a schema refers to another document, which is never fetched. */
 const refersElsewhere = (value: unknown): boolean =>
   typeof value === "object" &&
   value !== null &&
@@ -48,7 +48,7 @@ export const schemaMistake = (schema: Readonly<Record<string, unknown>>): string
   return refersElsewhere(schema) ? "let every $ref begin with #" : undefined
 }
 
-/** A JSON Schema of an object. It is sent to models, and never evaluated here. */
+/** A JSON Schema of an object, which is sent to models. */
 export const InputSchema = Schema.Record(Schema.String, Schema.Unknown)
   .annotate({ description: "JSON Schema of the input, an object." })
   .check(Schema.isMaxProperties(MAX_SCHEMA_MEMBERS), Schema.makeFilter(schemaMistake))
@@ -157,4 +157,5 @@ export type ToolUse = typeof ToolUse.Type
 const MAX_SHOWN = 4000
 
 /** Cuts a text for the trail. */
-export const shownText = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
+export const shownText = (text: string, most = MAX_SHOWN): string =>
+  text.length > most ? `${text.slice(0, most)}…`.toWellFormed() : text

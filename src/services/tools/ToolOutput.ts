@@ -10,18 +10,18 @@ export type ToolOutput = typeof ToolOutput.Type
 export type ToolInput = Readonly<Record<string, unknown>>
 
 /** The longest output; the rest of a longer one is not read. */
-export const MAX_OUTPUT_BYTES = 64 * 1024
+const MAX_OUTPUT_BYTES = 64 * 1024
 
 export const failedOutput = (text: string): ToolOutput => ({ text, is_error: true })
 
-/** Cuts a text of a tool to the longest output, and replaces lone surrogates, which no JSON may contain. */
-export const boundedText = (text: string): string => {
-  const whole = text.length > MAX_OUTPUT_BYTES ? `${text.slice(0, MAX_OUTPUT_BYTES)}\n${CUT}` : text
-  return whole.toWellFormed()
-}
-
 /** Ends an output that was cut. */
 export const CUT = `(cut: the output is longer than ${MAX_OUTPUT_BYTES} bytes)`
+
+const bounded = (bytes: Buffer): string =>
+  bytes.length > MAX_OUTPUT_BYTES ? `${bytes.toString("utf8", 0, MAX_OUTPUT_BYTES)}\n${CUT}` : bytes.toString("utf8")
+
+/** Cuts a text of a tool to the longest output. Replaces lone surrogates, which no JSON may contain. */
+export const boundedText = (text: string): string => bounded(Buffer.from(text))
 
 const TEXTUAL =
   /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml)\b|application\/(javascript|x-www-form-urlencoded)\b)/i
@@ -32,13 +32,12 @@ const readText = Effect.fnUntraced(function* (response: HttpClientResponse.HttpC
   let bytes = 0
   yield* Stream.runForEachWhile(response.stream, (piece) =>
     Effect.sync(() => {
-      pieces.push(piece.subarray(0, MAX_OUTPUT_BYTES - bytes))
+      pieces.push(piece)
       bytes += piece.length
       return bytes <= MAX_OUTPUT_BYTES
     }),
   )
-  const text = Buffer.concat(pieces).toString("utf8")
-  return bytes > MAX_OUTPUT_BYTES ? `${text}\n${CUT}` : text
+  return bounded(Buffer.concat(pieces))
 })
 
 /** The output in a response. Redirects, encoded bodies and bodies without text are errors. */
