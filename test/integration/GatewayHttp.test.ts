@@ -286,7 +286,7 @@ describe("a refusing gateway", () => {
       Effect.gen(function* () {
         const broken = Layer.effect(
           Upstream,
-          Effect.map(Upstream, (echo) => Upstream.of({ ...echo, status: Effect.die(new Error("canary-internals")) })),
+          Effect.map(Upstream, (echo) => Upstream.of({ ...echo, offering: Effect.die(new Error("canary-internals")) })),
         ).pipe(Layer.provide(Upstream.layerEcho))
         const gateway = yield* gatewayWith({}, broken)
         const token = yield* tokenFor("root", { roles: ["admin"] })

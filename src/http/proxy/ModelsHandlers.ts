@@ -10,9 +10,9 @@ export const ModelsHandlers = layerHandlers(
     const upstream = yield* Upstream
     return handlers.handleAll({
       models: () =>
-        Effect.map(upstream.status, (providers) => ({
+        Effect.map(upstream.offering, (providers) => ({
           object: "list" as const,
-          data: providers.flatMap(({ model, offers = [{ name: model }], provider: owned_by }) =>
+          data: providers.flatMap(({ offers, provider: owned_by }) =>
             offers.map(({ name: id }) => ({ id, object: "model" as const, created: 0 as const, owned_by })),
           ),
         })),

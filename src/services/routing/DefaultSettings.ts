@@ -1,32 +1,31 @@
 /** The default routing, derived from the configured providers without calling any. */
 import { Duration } from "effect"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
-import type { ProviderStatus } from "../upstream/Upstream.ts"
+import type { Offers } from "../upstream/Upstream.ts"
 import type { UpstreamSettings } from "../upstream/UpstreamSettings.ts"
-import { contextOf, type OfferedPrice, priceOf } from "./Prices.ts"
+import { contextOf, offeredPrices, priceOf } from "./Prices.ts"
 
 /** The context assumed for unknown models: most current ones accept it. */
 const DEFAULT_CONTEXT_TOKENS = 128_000
 
 /**
- * One target per provider with its default model, or with each that it offers, in the providers' order. Prefers the cheapest if all have a price,
- * else follows the order. The baseline is the first target with a price, or else the first: without routing it would
- * have served everything.
+ * A target for each model that a provider offers, in the providers' order. Prefers the cheapest if all have a price, else
+ * follows the order. The baseline is the first target with a price, or else the first: without routing it would have served
+ * everything.
  */
 export const defaultSettings = (
-  providers: ReadonlyArray<Pick<ProviderStatus, "provider" | "model" | "offers">>,
+  offering: ReadonlyArray<Offers>,
   upstream: UpstreamSettings,
   now: number,
-  offered: ReadonlyArray<OfferedPrice> = [],
 ): RoutingSettings => {
-  const targets = providers.flatMap(({ model, offers = [{ name: model }], provider }) =>
+  const targets = offering.flatMap(({ offers, provider }) =>
     offers.map(({ max_context_tokens, name }): Target => ({
       provider,
       model: name,
       max_context_tokens: max_context_tokens ?? contextOf({ provider, model: name }) ?? DEFAULT_CONTEXT_TOKENS,
     })),
   )
-  const pricedBy = { targets: [], version: 0, offered }
+  const pricedBy = { targets: [], version: 0, offered: offeredPrices(offering) }
   const priced = targets.filter((target) => priceOf(pricedBy, target, now) !== null)
   const baseline = priced[0] ?? targets[0] ?? { provider: "echo", model: "echo-1" }
   return {

@@ -75,10 +75,11 @@ export const addSums = (a: Sums, b: Sums): Sums => Record.map(NO_SUMS, (_, name)
 export const hourlySums = (rows: ReadonlyArray<CallRecord>) => {
   const hours = new Map<string, ReturnType<typeof keyOf> & Sums>()
   for (const row of rows) {
+    const sums = sumsOf(row)
     for (const tenant of [ALL_TENANTS, row.tenant]) {
       const key = keyOf(row, tenant)
       const text = JSON.stringify(Object.values(key))
-      hours.set(text, { ...key, ...addSums(hours.get(text) ?? NO_SUMS, sumsOf(row)) })
+      hours.set(text, { ...key, ...addSums(hours.get(text) ?? NO_SUMS, sums) })
     }
   }
   return [...hours].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)

@@ -68,26 +68,27 @@ export const shippedPrice = (target: TargetName, at: number): PriceQuote | null 
   return row === undefined ? null : quoteOf(row)
 }
 
-/** Prices that the operator's file gives a model. */
-export interface OfferedPrice extends TargetName {
-  readonly prices: Prices
-  readonly version: string
-}
+/** The prices that the file of providers gives models, by {@link keyOf}. */
+type OfferedPrices = ReadonlyMap<string, Pick<PriceQuote, "prices" | "version">>
 
-/** What prices come from: the routing configuration, and what the file of providers offers. */
+const keyOf = ({ model, provider }: TargetName): string => `${provider}/${model}`
+
+/** The sources of prices: the routing configuration and the file of providers. */
 export type PricedBy = Pick<RoutingSettings, "targets" | "version"> & {
-  readonly offered?: ReadonlyArray<OfferedPrice>
+  readonly offered?: OfferedPrices
 }
 
-const known = new WeakMap<ReadonlyArray<Offers>, ReadonlyArray<OfferedPrice>>()
+const known = new WeakMap<ReadonlyArray<Offers>, OfferedPrices>()
 
 /** The prices that providers of the file offer, computed once; a version is a hash of the prices. */
-export const offeredPrices = (offering: ReadonlyArray<Offers>): ReadonlyArray<OfferedPrice> => {
+export const offeredPrices = (offering: ReadonlyArray<Offers>): OfferedPrices => {
   const computed =
     known.get(offering) ??
-    offering.flatMap(({ offers, provider }) =>
-      offers.flatMap(({ name, prices }) =>
-        prices === undefined ? [] : [{ provider, model: name, prices, version: versionOf(prices) }],
+    new Map(
+      offering.flatMap(({ offers, provider }) =>
+        offers.flatMap(({ name: model, prices }) =>
+          prices === undefined ? [] : [[keyOf({ provider, model }), { prices, version: versionOf(prices) }] as const],
+        ),
       ),
     )
   known.set(offering, computed)
@@ -111,8 +112,8 @@ export const priceOf = (
   if (own?.prices !== undefined) {
     return { prices: own.prices, version: `config-${settings.version}`, source: "routing configuration" }
   }
-  const offered = settings.offered?.find((candidate) => sameTarget(candidate, target))
-  if (offered !== undefined) return { prices: offered.prices, version: offered.version, source: "PROVIDERS_FILE" }
+  const offered = settings.offered?.get(keyOf(target))
+  if (offered !== undefined) return { ...offered, source: "PROVIDERS_FILE" }
   return (
     (served === null ? null : shippedPrice({ provider: target.provider, model: served }, at)) ??
     shippedPrice(target, at)

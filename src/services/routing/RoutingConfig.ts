@@ -52,11 +52,10 @@ export class RoutingConfig extends Context.Service<
       RoutingConfig,
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const { configure, offering, status } = yield* Upstream
+        const { configure, configured: providers, offering } = yield* Upstream
         let known: RoutingSettings | undefined
-        const derive = Effect.map(
-          Effect.all([status, Clock.currentTimeMillis, offering]),
-          ([providers, now, offered]) => defaultSettings(providers, upstream, now, offeredPrices(offered)),
+        const derive = Effect.zipWith(offering, Clock.currentTimeMillis, (offers, now) =>
+          defaultSettings(offers, upstream, now),
         )
 
         const { forget, newestVersion } = yield* makeVersions(sql)
@@ -79,13 +78,13 @@ export class RoutingConfig extends Context.Service<
         const withOffered = (settings: RoutingSettings) =>
           Effect.map(offering, (providers): RoutingSettings & PricedBy => {
             const offered = offeredPrices(providers)
-            return offered.length === 0 ? settings : { ...settings, offered }
+            return offered.size === 0 ? settings : { ...settings, offered }
           })
         const current = Effect.flatMap(stored, withOffered).pipe(spanned("RoutingConfig.current"))
 
         const check = Effect.fnUntraced(function* (input: RoutingSettingsInput) {
           const now = yield* Clock.currentTimeMillis
-          const configured = new Set((yield* status).map(({ provider }) => provider))
+          const configured = yield* providers
           const pricedBy = { targets: [], version: 0, offered: offeredPrices(yield* offering) }
           const errors = settingsIssues(input, {
             exists: (provider) => PROVIDER_IDS.has(provider) || configured.has(provider),

@@ -28,7 +28,7 @@ type Finished = Extract<StreamEvent, { readonly _tag: "Finished" }>
 /** The number of events that wait for a slow reader of a stream before reading from its provider pauses. */
 const STREAM_BUFFER = 4
 
-/** The models that a provider is known to offer. */
+/** The models that a provider is known to offer, its default first. */
 export interface Offers {
   readonly provider: ProviderId
   readonly offers: ReadonlyArray<OfferedModel>
@@ -39,7 +39,7 @@ const offersOf = new WeakMap<ReadonlyArray<Provider>, ReadonlyArray<Offers>>()
 const offersIn = (providers: ReadonlyArray<Provider>): ReadonlyArray<Offers> => {
   const known =
     offersOf.get(providers) ??
-    providers.flatMap(({ id, offers }) => (offers === undefined ? [] : [{ provider: id, offers }]))
+    providers.map(({ defaultModel, id, offers = [{ name: defaultModel }] }) => ({ provider: id, offers }))
   offersOf.set(providers, known)
   return known
 }
@@ -80,7 +80,7 @@ export class Upstream extends Context.Service<
     ) => Effect.Effect<Finished, UpstreamError>
     /** The configured providers. */
     readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
-    /** The models that providers are known to offer. The same array until they are replaced. */
+    /** The models that the configured providers offer, in order. The same array until they are replaced. */
     readonly offering: Effect.Effect<ReadonlyArray<Offers>>
     /** The state of every configured provider, in order. Makes no call. */
     readonly status: Effect.Effect<ReadonlyArray<ProviderStatus>>

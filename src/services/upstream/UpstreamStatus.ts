@@ -1,7 +1,6 @@
 /** The state of every provider, known without calling it. */
 import { Effect, Option } from "effect"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
-import type { OfferedModel } from "../../domain/upstream/providersFile.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { Circuits, CircuitState } from "./Circuits.ts"
 import type { Fault, Faults } from "./Faults.ts"
@@ -20,8 +19,6 @@ export interface ProviderStatus {
   readonly provider: ProviderId
   /** Its default model. */
   readonly model: string
-  /** The models that it is known to offer, its default first; absent if only that one is known. */
-  readonly offers?: ReadonlyArray<OfferedModel>
   /** Where it runs, as its operator says. */
   readonly region?: string
   /** Open only if nothing of the provider can be called. */
@@ -34,7 +31,7 @@ export interface ProviderStatus {
 }
 
 export const statusOf = Effect.fnUntraced(function* (
-  { defaultModel, id, offers, region }: Provider,
+  { defaultModel, id, region }: Provider,
   circuits: Circuits,
   registry: TargetRegistry,
   faults: Faults,
@@ -43,7 +40,7 @@ export const statusOf = Effect.fnUntraced(function* (
   return {
     provider: id,
     model: defaultModel,
-    ...withoutUndefined({ offers, region }),
+    ...withoutUndefined({ region }),
     circuit: state,
     lastSuccess: Option.fromUndefinedOr(registry.lastSuccess(id)),
     fault: faults.of(id),

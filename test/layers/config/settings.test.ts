@@ -262,7 +262,11 @@ describe("settings", () => {
           const decoded = yield* Effect.option(inEnvironment({ [variable]: text })(decodeSettings(settings)))
           if (Option.isNone(decoded)) continue
           ;(taken[variable] ??= []).push(text)
-          const routing = defaultSettings([{ provider: "provider1", model: "m" }], policyOf(decoded.value), 0)
+          const routing = defaultSettings(
+            [{ provider: "provider1", offers: [{ name: "m" }] }],
+            policyOf(decoded.value),
+            0,
+          )
           yield* Effect.orDie(Schema.encodeEffect(RoutingSettings)(routing))
         }
       }

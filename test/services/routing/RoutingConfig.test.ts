@@ -223,11 +223,15 @@ describe("RoutingSettingsInput", () => {
 
 describe("defaultSettings", () => {
   const at = Date.UTC(2026, 10, 21)
-  const derive = (...statuses: ReadonlyArray<ReturnType<typeof status>>) =>
-    defaultSettings(statuses, defaultUpstreamSettings, at)
+  const derive = (...offering: ReadonlyArray<readonly [provider: string, model: string]>) =>
+    defaultSettings(
+      offering.map(([provider, name]) => ({ provider, offers: [{ name }] })),
+      defaultUpstreamSettings,
+      at,
+    )
 
   it("follows the order when a price is missing, and compares with the first that has one", () => {
-    const derived = derive(status("provider2", "local-model"), status("provider1", "gpt-5"))
+    const derived = derive(["provider2", "local-model"], ["provider1", "gpt-5"])
     assert.strictEqual(derived.strategy, "fallback")
     assert.deepStrictEqual(derived.baseline, { provider: "provider1", model: "gpt-5" })
     assert.deepStrictEqual(
@@ -240,7 +244,7 @@ describe("defaultSettings", () => {
   })
 
   it("works with echo alone", () => {
-    const derived = derive(status("echo", "echo-1"))
+    const derived = derive(["echo", "echo-1"])
     assert.deepStrictEqual(derived.baseline, { provider: "echo", model: "echo-1" })
     assert.deepStrictEqual(
       settingsIssues(derived, { exists: () => true, isConfigured: () => true, hasPrice: () => true }),

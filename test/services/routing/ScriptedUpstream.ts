@@ -67,7 +67,9 @@ export class ScriptedUpstream {
         requestStream: () => Stream.die("not used"),
         requestStreamTo: () => Effect.die("not used"),
         configured: Effect.sync(() => new Set(this.statuses.map(({ provider }) => provider))),
-        offering: Effect.succeed([]),
+        offering: Effect.sync(() =>
+          this.statuses.map(({ model, provider }) => ({ provider, offers: [{ name: model }] })),
+        ),
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
         stream: () => Stream.die("not used"),
