@@ -110,7 +110,7 @@ describeDatabases("an agent with tools", (database) => {
         const refused = [{ name: "calc", url: "http://10.0.0.1/mcp" }]
         const failed = yield* work({ mcp_servers: refused }, { task: "x", mode: "direct" })
         assert.deepInclude(failed.problem, { code: "tools-unavailable", retryable: false })
-        assert.include(failed.problem?.detail, "calc: The tool was not called")
+        assert.include(failed.problem?.detail, "calc: It was not asked")
       }),
     ),
   )
@@ -134,7 +134,7 @@ describeDatabases("an agent with tools", (database) => {
         assert.deepInclude(job.result, { answer: "three", turns: 2, tool_calls: 1 })
         assert.notProperty(job, "problem")
         assert.strictEqual(server.requests.length, 1)
-        // Who saw the job fail gets only what came after.
+        // A follower that saw the failure gets only later events.
         const events = yield* call(gateway, "GET", `${path}/events`, { token, headers: { "last-event-id": `${seen}` } })
         assert.deepStrictEqual(
           [...events.text.matchAll(/^event: (step|ended)$/gm)].map(([, name]) => name),
@@ -158,10 +158,18 @@ describeDatabases("an agent with tools", (database) => {
           input_schema: { type: "object" },
           url: "https://example.com/",
         }
-        const body = { name: "a", tools: [tool, { ...tool, url: "ftp://example.com/" }] }
+        const body = {
+          name: "a",
+          tools: [
+            { ...tool, name: "no name" },
+            { ...tool, url: "ftp://example.com/" },
+          ],
+        }
         const problem = problemIn(yield* call(gateway, "POST", "/api/v1/agents", { token, body }))
         assert.deepInclude(problem, { status: 400, code: "invalid-request" })
-        assert.include(JSON.stringify(problem.errors), "give an https URL")
+        const errors = JSON.stringify(problem.errors)
+        assert.include(errors, "letters, digits, underscores or hyphens")
+        assert.include(errors, "give an https URL")
       }),
     ),
   )

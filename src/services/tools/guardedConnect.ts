@@ -7,9 +7,20 @@ import { isIP, type LookupFunction } from "node:net"
 import type { buildConnector } from "undici"
 
 /** The name resolves to an address that requests may not reach. */
-export class AddressRefused extends Error {
+class AddressRefused extends Error {
   override readonly name = "AddressRefused"
 }
+
+/** Why a connection was refused, after what was not done. */
+export const REFUSED =
+  "its address is in a private network, or its URL is not https. The operator can allow a network (TOOL_PRIVATE_NETWORKS)."
+
+/** Whether a connection was refused here. Connections to several addresses fail with several errors. */
+export const isRefused = (cause: unknown): boolean =>
+  cause instanceof AddressRefused ||
+  (cause instanceof AggregateError && cause.errors.some(isRefused)) ||
+  (cause instanceof Error && "reason" in cause && isRefused(cause.reason)) ||
+  (cause instanceof Error && cause.cause !== undefined && isRefused(cause.cause))
 
 /** Resolves a name to all of its addresses. */
 export type Lookup = (

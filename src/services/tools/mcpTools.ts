@@ -10,7 +10,8 @@ import {
   toolNameMistake,
 } from "../../domain/jobs/tool.ts"
 import { isRetryable } from "../../domain/problems/problem.ts"
-import { type Attempt, broken, isRefused, late, REFUSED } from "./repeated.ts"
+import { isRefused, REFUSED } from "./guardedConnect.ts"
+import { type Attempt, broken, late } from "./repeated.ts"
 import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
 import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 
@@ -150,7 +151,7 @@ const reasonOf = ({ reason }: McpClientError.McpClientError): string => {
 }
 
 const listingFailed = (error: McpClientError.McpClientError): ListingFailed => {
-  if (isRefused(error)) return { why: REFUSED, retryable: false }
+  if (isRefused(error)) return { why: `It was not asked: ${REFUSED}`, retryable: false }
   const { reason } = error
   const retryable = reason._tag === "HttpError" ? isRetryable(reason.status) : reason._tag === "TransportError"
   return { why: reasonOf(error), retryable }

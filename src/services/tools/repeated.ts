@@ -1,6 +1,6 @@
 /** Attempts at a tool call, and what their failures mean. */
 import { Duration, Effect } from "effect"
-import { AddressRefused } from "./guardedConnect.ts"
+import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { failedOutput, type ToolOutput } from "./ToolOutput.ts"
 
 /** One attempt; `again` tells whether another may succeed. */
@@ -10,7 +10,7 @@ export interface Attempt {
 }
 
 /** A tool as the policy of its calls sees it. */
-export interface Repeatable {
+interface Repeatable {
   readonly read_only?: boolean | undefined
   readonly idempotent?: boolean | undefined
 }
@@ -32,7 +32,7 @@ export const repeated = Effect.fnUntraced(function* (tool: Repeatable, attempt: 
 })
 
 /** A call that was sent, and whose answer did not come. */
-export const unanswered = (tool: Repeatable, what: string): Attempt => ({
+const unanswered = (tool: Repeatable, what: string): Attempt => ({
   output: failedOutput(mayRepeat(tool) ? what : `${what} The call may have been carried out.`),
   again: true,
 })
@@ -40,18 +40,8 @@ export const unanswered = (tool: Repeatable, what: string): Attempt => ({
 /** A call that could not be sent to a permitted address, or whose answer broke off. */
 export const broken = (tool: Repeatable, cause: unknown): Attempt =>
   isRefused(cause)
-    ? { output: failedOutput(REFUSED), again: false }
+    ? { output: failedOutput(`The tool was not called: ${REFUSED}`), again: false }
     : unanswered(tool, "The tool could not be reached, or its answer broke off.")
 
 export const late = (tool: Repeatable, seconds: number): Attempt =>
   unanswered(tool, `The tool gave no whole answer within ${seconds} s.`)
-
-export const REFUSED =
-  "The tool was not called: its address is in a private network, or its URL is not https. The operator can allow a network (TOOL_PRIVATE_NETWORKS)."
-
-/** Whether a connection was refused by us. Connections to several addresses fail with several errors. */
-export const isRefused = (cause: unknown): boolean =>
-  cause instanceof AddressRefused ||
-  (cause instanceof AggregateError && cause.errors.some(isRefused)) ||
-  (cause instanceof Error && "reason" in cause && isRefused(cause.reason)) ||
-  (cause instanceof Error && cause.cause !== undefined && isRefused(cause.cause))

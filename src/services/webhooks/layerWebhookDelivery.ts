@@ -10,7 +10,7 @@ import { databaseTime } from "../databaseTime.ts"
 import { JobSettings } from "../jobs/JobSettings.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { decodeRows, givenRows, unavailable } from "../storedRows.ts"
-import { isRefused } from "../tools/repeated.ts"
+import { isRefused, REFUSED } from "../tools/guardedConnect.ts"
 import { ToolNetwork } from "../tools/ToolNetwork.ts"
 import { signatureOf } from "./signature.ts"
 import { secretsOf } from "./Webhooks.ts"
@@ -42,9 +42,6 @@ type Claimed = typeof Row.Type
 const decode = decodeRows("webhook_deliveries", Row)
 const COLUMNS = Object.keys(Row.fields).join(", ")
 
-const REFUSED =
-  "The receiver's address is in a private network, or its URL is not https. The operator can allow a network (TOOL_PRIVATE_NETWORKS)."
-
 /** The result of an attempt. `failure` says why it failed, and `again` whether another may succeed. */
 type Attempted = { readonly failure?: undefined } | { readonly failure: string; readonly again: boolean }
 
@@ -57,28 +54,19 @@ export const layerWebhookDelivery = Layer.effectDiscard(
     const sql = yield* SqlClient.SqlClient
     const attempt = makeAttempt(sql, yield* ToolNetwork)
     const claim = makeClaim(sql)
-    /** How many deliveries of each tenant are under way. */
-    const underWay = new Map<TenantId, number>()
-    let count = 0
-    const change = (tenant: TenantId, by: number) =>
-      Effect.sync(() => {
-        count += by
-        const left = (underWay.get(tenant) ?? 0) + by
-        if (left === 0) underWay.delete(tenant)
-        else underWay.set(tenant, left)
-      })
+    const underWay = new Set<Claimed>()
     const deliver = (row: Claimed) =>
       attempt(row).pipe(
         Effect.flatMap((result) => settle(sql, row, result)),
         // A delivery whose outcome could not be stored is repeated after its lease.
         unavailable,
         Effect.ignore,
-        Effect.ensuring(change(row.tenant, -1)),
+        Effect.ensuring(Effect.sync(() => underWay.delete(row))),
       )
     const round = Effect.gen(function* () {
-      if (count >= MOST) return
-      for (const row of yield* claim(MOST - count, [...underWay.keys()])) {
-        yield* change(row.tenant, 1)
+      if (underWay.size >= MOST) return
+      for (const row of yield* claim(MOST - underWay.size, [...new Set([...underWay].map(({ tenant }) => tenant))])) {
+        underWay.add(row)
         yield* Effect.forkScoped(deliver(row))
       }
     }).pipe(unavailable, Effect.ignore)
@@ -136,7 +124,7 @@ const makeAttempt = (sql: SqlClient.SqlClient, network: HttpClient.HttpClient) =
       Effect.catch(({ reason }): Effect.Effect<Attempted> =>
         Effect.succeed(
           isRefused(reason.cause)
-            ? { failure: REFUSED, again: false }
+            ? { failure: `Nothing was sent: ${REFUSED}`, again: false }
             : { failure: "The receiver could not be reached.", again: true },
         ),
       ),

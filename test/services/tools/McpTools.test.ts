@@ -155,7 +155,7 @@ describe("a hostile MCP server", () => {
       )
       assert.deepStrictEqual(output, { text: "The MCP server answered with HTTP 307.", is_error: true })
       const error = yield* Effect.flip(withTools(({ list }) => list({ name: "evil", url: secret.url }), []))
-      assert.match(error.why, /^The tool was not called: its address is in a private network/)
+      assert.match(error.why, /^It was not asked: its address is in a private network/)
       assert.isFalse(error.retryable)
       assert.deepStrictEqual(secret.requests, [])
     }),
