@@ -152,7 +152,12 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
   )
 
   it.live("leaves a late or silent answer in time after one request, and goes to the next target", () => {
-    const silences: ReadonlyArray<{ readonly reply: Reply; readonly limit: number; readonly restarts?: number }> = [
+    const silences: ReadonlyArray<{
+      readonly reply: Reply
+      readonly limit: number
+      readonly restarts?: number
+      readonly settings?: typeof SHORT | { readonly timeouts: { readonly idle: Duration.Duration } }
+    }> = [
       { reply: fault.silence, limit: SHORT_MS },
       { reply: { text: "late", delivery: { headersAfter: 30_000 } }, limit: SHORT_MS },
       { reply: { text: "late", delivery: { firstChunkAfter: 30_000, pings: 200 } }, limit: SHORT_MS },
@@ -161,11 +166,13 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
         reply: { text: "a b c d", delivery: { breaks: { after: 2, how: "silence" } } },
         limit: 2 * SHORT_MS,
         restarts: 1,
+        // A first token that a busy machine delays would be another fault.
+        settings: { timeouts: { idle: Duration.millis(SHORT_MS) } },
       },
     ]
-    return every(silences, ({ limit, reply, restarts = 0 }) =>
+    return every(silences, ({ limit, reply, restarts = 0, settings = SHORT }) =>
       Effect.gen(function* () {
-        const all = yield* setUp(SHORT)
+        const all = yield* setUp(settings)
         all.target.always(reply)
         const { ms, value } = yield* taken(hear(all.upstream, ask()))
         assert.strictEqual(value.finished?.served.provider, BACKUP)
@@ -384,11 +391,11 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
 
   it.live("cuts off endless chunks after the total, and closes the connection", () =>
     Effect.gen(function* () {
-      const all = yield* setUp({ alone: true, timeouts: { total: Duration.seconds(1) } })
+      const all = yield* setUp({ alone: true, timeouts: { total: Duration.seconds(3) } })
       all.target.always({ text: Array.from({ length: 10_000 }, () => "x "), delivery: { gap: 10 } })
       const { ms, value } = yield* taken(Effect.flip(hear(all.upstream, ask())))
       assert.strictEqual(value.code, "upstream-timeout")
-      assert.isBelow(ms, 1_000 + SLACK_MS)
+      assert.isBelow(ms, 3_000 + SLACK_MS)
       const [first] = all.target.requests
       assert.strictEqual(yield* Effect.promise(() => first?.ended ?? assert.fail()), "hung-up")
       assert.strictEqual(all.target.requests.length, 1)
