@@ -29,7 +29,7 @@ const announce = (settings: ConnectorSettings) =>
   })
 
 const warned = (proxy: URL, what: string, why: string) =>
-  Effect.logWarning(`${what} of ${proxy.href}; requests fail until that works: ${printableLine(why)}`)
+  Effect.logWarning(`${what} ${proxy.href}; requests fail until that works: ${printableLine(why)}`)
 
 /** Says why no session can begin. Fails if the key is not pinned. */
 const examineKey = Effect.fnUntraced(function* (proxy: URL, { pins = [] }: ConnectorSettings["sealed"]) {
@@ -60,9 +60,9 @@ const examineCode = Effect.fnUntraced(function* (proxy: URL, { policy }: Connect
 const examineProxy = Effect.fnUntraced(function* ({ sealed }: ConnectorSettings) {
   const proxy = asBase(new URL(sealed.baseUrl))
   const session = yield* examineKey(proxy, sealed)
-  if (session !== undefined) return yield* warned(proxy, "no session", session)
+  if (session !== undefined) return yield* warned(proxy, "no session with", session)
   const code = yield* examineCode(proxy, sealed)
-  if (code !== undefined) yield* warned(proxy, "no evidence", code)
+  if (code !== undefined) yield* warned(proxy, "no evidence from", code)
 })
 
 export const serveConnector = (settings: ConnectorSettings, logging: LoggingSettings) =>

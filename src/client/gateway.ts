@@ -10,7 +10,8 @@ export {
   type Spend,
 } from "./gateway/GatewayClient.ts"
 export type { Page } from "./gateway/gatewayCalls.ts"
-export type { Job, JobEvent, JobHandle, Step } from "./gateway/GatewayJobs.ts"
+export type { Job, JobDelta, JobEvent, JobHandle, Step } from "./gateway/GatewayJobs.ts"
 export type { BudgetUse } from "./gateway/GatewayBudgets.ts"
+export type { Secret } from "./gateway/GatewaySecrets.ts"
 export type { AuditEntry, GatewayKey, KeyChange, KeySettings, NewKey } from "./gateway/GatewayKeys.ts"
 export type { GatewayClientOptions } from "./gateway/GatewayClientService.ts"

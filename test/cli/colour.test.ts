@@ -56,6 +56,7 @@ describe("a task in the direct mode", () => {
       for (const terminal of ["stdout", "stderr"] as const) {
         const { stdout } = yield* printed(terminal, task, env)
         assert.strictEqual(stdout.split("One seal[2J swims.").length, 2, stdout)
+        assert.strictEqual(stdout.includes("swims.\n\n"), terminal === "stderr", stdout)
         assert.include(stdout, "Verdict: unchecked")
       }
     }).pipe(Effect.scoped),

@@ -38,7 +38,7 @@ describe("sealgate connect", () => {
       assert.include(wrong.stderr.join("\n"), `identifies itself as ${kid}, which is not pinned`)
       const early = yield* runProcess(args("http://127.0.0.1:9"))
       const warning = yield* Effect.promise(() =>
-        early.line((line) => (line.includes("no session of") ? line : undefined)),
+        early.line((line) => (line.includes("no session with") ? line : undefined)),
       )
       assert.include(warning, "nothing listens there")
       early.kill("SIGTERM")

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Metric, Schema } from "effect"
 import { Readiness } from "../../src/domain/operations/readiness.ts"
 import { RedisStatus } from "../../src/services/lifecycle/RedisStatus.ts"
+import { ProvidersFileStatus } from "../../src/services/upstream/ProvidersFileStatus.ts"
 import { TlsStatus } from "../../src/services/lifecycle/TlsStatus.ts"
 import { SLOTS } from "../../src/services/upstream/Slots.ts"
 import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
@@ -123,20 +124,23 @@ it.live("/metrics starts the count of refused keys at 0, so the first one is an 
 
 const decodeReadiness = Schema.decodeUnknownSync(Readiness)
 
-it.live("the operator's /ready is degraded without Redis, and with files of a certificate that cannot be loaded", () =>
-  Effect.gen(function* () {
-    const TLS = { mode: "tls", expires_at: null, last_reload_error: null, invalid: null } as const
-    for (const [services, status] of [
-      [Layer.succeed(RedisStatus, Effect.succeed("up" as const)), "ready"],
-      [Layer.succeed(RedisStatus, Effect.succeed("down" as const)), "degraded"],
-      [Layer.succeed(TlsStatus, Effect.succeed({ ...TLS, last_reload_error: "wrong" })), "degraded"],
-      [Layer.succeed(TlsStatus, Effect.succeed({ ...TLS, invalid: "expired" })), "degraded"],
-    ] as const) {
-      const proxy = yield* startProxy({ services: Layer.merge(services, Logger.layer([])) })
-      const answer = yield* Effect.promise(() => fetch(`${proxy.operatorUrl}/ready`))
-      assert.deepStrictEqual([answer.status, (yield* Effect.promise(() => jsonOf(answer)))["status"]], [200, status])
-    }
-  }),
+it.live(
+  "the operator's /ready is degraded without Redis, and with a certificate or a file of providers that cannot be used",
+  () =>
+    Effect.gen(function* () {
+      const TLS = { mode: "tls", expires_at: null, last_reload_error: null, invalid: null } as const
+      for (const [services, status] of [
+        [Layer.succeed(RedisStatus, Effect.succeed("up" as const)), "ready"],
+        [Layer.succeed(RedisStatus, Effect.succeed("down" as const)), "degraded"],
+        [Layer.succeed(TlsStatus, Effect.succeed({ ...TLS, last_reload_error: "wrong" })), "degraded"],
+        [Layer.succeed(TlsStatus, Effect.succeed({ ...TLS, invalid: "expired" })), "degraded"],
+        [Layer.succeed(ProvidersFileStatus, Effect.succeed({ providers: 1, last_reload_error: "wrong" })), "degraded"],
+      ] as const) {
+        const proxy = yield* startProxy({ services: Layer.merge(services, Logger.layer([])) })
+        const answer = yield* Effect.promise(() => fetch(`${proxy.operatorUrl}/ready`))
+        assert.deepStrictEqual([answer.status, (yield* Effect.promise(() => jsonOf(answer)))["status"]], [200, status])
+      }
+    }),
 )
 
 it.live("/health and the operator's /ready report the proxy's state without calling a provider", () =>

@@ -41,7 +41,7 @@ const broken = (how: "cut" | "end" | "error" | "garbage" | "reset" | "silence", 
   delivery: { breaks: { after, how } },
 })
 
-/** What a provider does, how it is called, and whether its calls are charged as reserved. */
+/** Behaviours of a provider, the kind of call, and whether the reservation is charged. */
 const KINDS: ReadonlyArray<readonly [name: string, reply: Reply, how: How, isCharged: boolean]> = [
   ["reports no usage", { text: "ok", usage: null }, whole, true],
   ["reports no usage at the end of a stream", { text: "ok", usage: null }, streamed, true],

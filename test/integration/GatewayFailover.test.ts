@@ -28,7 +28,7 @@ const filtered = fault.status(400, { body: { error: { message: "No.", code: "con
 type End = string
 const INTERRUPTED: End = "upstream-interrupted"
 
-/** What the first model does, how whole and streamed answers end, and the most requests that it gets. */
+/** A behaviour of the first model, the ends of whole and streamed answers, and the most requests that it gets. */
 interface Kind {
   /** One reply, after which it is well. */
   readonly once?: Reply

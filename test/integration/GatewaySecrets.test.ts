@@ -30,7 +30,7 @@ describeDatabases("a secret of a tool", (database) => {
         "configured",
       )
     const token = yield* tokenFor("alice")
-    /** What a tool with `secret` returned to the model, in a job that calls it once. */
+    /** Runs a job that calls the tool once, and returns the output that the model got. */
     const use = Effect.fnUntraced(function* (gateway: { readonly url: string }, agent: object, name: string) {
       upstream.script({ toolCalls: [{ name, arguments: {} }] }, { text: "done" })
       const { json: made } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a", ...agent } })
@@ -54,7 +54,13 @@ describeDatabases("a secret of a tool", (database) => {
         const gateway = yield* started(key())
         const echo = yield* toolServer((request, response) => {
           const { authorization = "" } = request.headers
-          response.end(`${authorization} ${encodeURIComponent(authorization)} ${authorization.slice(0, -3)}`)
+          const secret = authorization.slice("Bearer ".length)
+          const forms = [
+            encodeURIComponent(secret),
+            Buffer.from(secret).toString("base64"),
+            secret.replaceAll("/", "\\/"),
+          ]
+          response.end([authorization, ...forms, authorization.slice(0, -3)].join(" "))
         })
         const other = yield* toolServer((_, response) => void response.end("x"))
         const tools = [echo, other].map(({ url }, i) => ({
@@ -73,7 +79,7 @@ describeDatabases("a secret of a tool", (database) => {
         assert.notInclude(set.text, VALUE)
         const used = yield* use(gateway, { tools }, "tool0")
         assert.strictEqual(echo.requests[0]?.headers["authorization"], `Bearer ${VALUE}`)
-        assert.strictEqual(used.steps[1]?.tool?.output, "Bearer [secret] Bearer%20[secret] Bearer [secret]")
+        assert.strictEqual(used.steps[1]?.tool?.output, "Bearer [secret] [secret] [secret] [secret] Bearer [secret]")
         const misdirected = yield* use(gateway, { tools }, "tool1")
         assert.include(misdirected.steps[1]?.tool?.output, `The secret github is for ${echo.url} only.`)
         assert.strictEqual(other.requests.length, 0)

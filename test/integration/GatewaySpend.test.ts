@@ -1,4 +1,4 @@
-/** Who spent what: the gateway's report by key, agent, model and label, and its command. */
+/** The gateway's report of spend by key, agent, model and label, and its command. */
 import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"

@@ -100,7 +100,7 @@ describe("PROVIDERS_FILE", () => {
         boss.keys.create({ name: "k", roles: ["run"], budgets: [...budgets] }),
       )
       assert.strictEqual((yield* ask("llama", key)).status, 200)
-      assert.notStrictEqual((yield* ask("gpt-6-sol", key)).status, 200)
+      assert.strictEqual((yield* ask("gpt-6-sol", key)).status, 422)
       // The routing may name it, and no other.
       const elsewhere = { ...config, baseline: { provider: "grok", model: "llama" } }
       const refusal = yield* Effect.promise(() =>
@@ -187,13 +187,13 @@ describe("PROVIDERS_FILE", () => {
       chmodSync(secret, 0o644)
       const cases: ReadonlyArray<readonly [content: unknown, says: string]> = [
         ["{", "JSON"],
-        [{ providers: [entry(url, { name: "provider1" })] }, "names of others"],
+        [{ providers: [entry(url, { name: "provider1" })] }, "are reserved"],
         [{ providers: [entry(url, { name: "Groq" })] }, "letters a-z"],
-        [{ providers: [entry(url), entry(url)] }, "once"],
+        [{ providers: [entry(url), entry(url)] }, "the same name"],
         [{ providers: [entry(url, { models: [] })] }, "models"],
         [{ providers: [entry(url, { key_env: "NO_SUCH_KEY" })] }, "NO_SUCH_KEY is not set"],
         [{ providers: [entry(url, { key_env: undefined })] }, "key_env"],
-        [{ providers: [entry(url, { key_file: secret })] }, "one of them"],
+        [{ providers: [entry(url, { key_file: secret })] }, "exactly one of key_env and key_file"],
         [{ providers: [entry(url, { key_env: undefined, key_file: secret })] }, "chmod 600"],
         [{ providers: [entry("https://user:pass@models.example.com")] }, "without user"],
         [{ providers: [entry("file:///etc/passwd")] }, "http or https"],

@@ -24,7 +24,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List the webhooks of a job",
-        description: "What was sent to the job's `webhook_url`, and whether it arrived.",
+        description: "The latest deliveries to the job's `webhook_url`, with their status.",
       }),
     ),
   )

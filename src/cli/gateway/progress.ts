@@ -1,6 +1,6 @@
 /** Shows a job's progress to people, on standard error. */
 import { performance } from "node:perf_hooks"
-import type { Job, JobDelta, JobEvent } from "../../client/gateway/GatewayJobs.ts"
+import type { Begun, Job, JobDelta, JobEvent } from "../../client/gateway/GatewayJobs.ts"
 import { stepLabel } from "../../domain/jobs/modes.ts"
 import { DEFAULT_WIDTH } from "../help/layout.ts"
 import { printable, printableLine } from "../printable.ts"
@@ -78,7 +78,7 @@ class LiveText {
   }
 }
 
-/** What was shown of a job. */
+/** The result of `showProgress`. */
 interface Shown {
   /** The ended job; `undefined` if the events stopped earlier. */
   readonly job: Job | undefined
@@ -139,10 +139,6 @@ export const showProgress = async (
     status.stop()
   }
 }
-
-type Begun =
-  | Extract<JobEvent, { readonly type: "begun" }>["step"]
-  | Extract<JobEvent, { readonly type: "tool_call" }>["call"]
 
 /** Whether a model's text is written while it comes: to a person, who did not ask for JSON. */
 export const showsText = (json: boolean): boolean => !json && process.stdout.isTTY

@@ -1,11 +1,10 @@
 /** Formats a job for people. */
 import type { Job } from "../../client/gateway/GatewayJobs.ts"
 import { usd } from "../../domain/routing/dollars.ts"
+import { isEnded } from "../../domain/jobs/job.ts"
 import { verdictMeaning } from "../../domain/jobs/modes.ts"
 import { printable, printableLine } from "../printable.ts"
 import { bold, dim } from "../terminal.ts"
-
-const ENDED: ReadonlySet<Job["status"]> = new Set(["completed", "failed", "cancelled", "timed_out"])
 
 /** Returns answer, verdict and cost, or why there are none. Leaves the answer out if it is the text that was `shown`. */
 export const report = ({ cost_micro_usd, problem, result, status, usage }: Job, shown = ""): string => {
@@ -17,7 +16,7 @@ export const report = ({ cost_micro_usd, problem, result, status, usage }: Job, 
     const answer = result.answer === shown ? "" : `${printable(result.answer)}\n\n`
     return `${answer}${bold(`Verdict: ${result.verdict}`)}${sureness}${alone}\n${verdictMeaning(result).meaning}${note}\n${cost}`
   }
-  const why = problem?.detail ?? problem?.title ?? (ENDED.has(status) ? "no result" : "no result yet")
+  const why = problem?.detail ?? problem?.title ?? (isEnded(status) ? "no result" : "no result yet")
   return `${bold(status)}: ${printableLine(why)}\n${cost}`
 }
 

@@ -84,7 +84,8 @@ export const secretsCommand = Command.make(
     const gateway = yield* connect(input.gateway)
     const items = yield* ask((signal) => gateway.secrets.list({ signal }))
     if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0) return yield* Console.log("No secrets yet: `sealgate secrets set NAME` sets one.")
+    if (items.length === 0)
+      return yield* Console.log("No secrets yet: `sealgate secrets set NAME --origin URL < FILE` sets one.")
     yield* Console.log(
       table([["NAME", "ORIGIN", "SET"], ...items.map(({ name, origin, updated_at }) => [name, origin, updated_at])]),
     )

@@ -14,6 +14,8 @@ export type JobSummary = typeof JobSummarySchema.Encoded
 export type Step = typeof JobStep.Encoded
 export type BegunStep = typeof JobStepBegun.Encoded
 export type ToolCallBegun = typeof JobToolCall.Encoded
+/** A call of a model or of a tool that began. */
+export type Begun = BegunStep | ToolCallBegun
 export type { JobDelta, JobReceipt, JobToolResult }
 
 /**

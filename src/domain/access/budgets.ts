@@ -115,9 +115,9 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
   }
 }
 
-/** A request has members whose cost is unknown beforehand, and its key has budgets. */
+/** A request has members whose cost is unknown beforehand, and budgets apply to it. */
 export class RequestUnbounded extends Refusal<RequestUnbounded>()("RequestUnbounded", {
   code: "request-unbounded",
   status: 422,
-  title: "The key has a budget, and the request has members whose cost is unknown beforehand.",
+  title: "A budget applies, and the request has members whose cost is unknown beforehand.",
 }) {}

@@ -54,7 +54,7 @@ export class SecretNotFound extends Refusal<SecretNotFound>()("SecretNotFound", 
 export class SecretsOff extends Refusal<SecretsOff>()("SecretsOff", {
   code: "secrets-off",
   status: 409,
-  title: "This gateway keeps no secrets, because its operator has set no SECRETS_KEY.",
+  title: "This gateway keeps no secrets, because its operator has set no SECRETS_KEY. Ask the operator to set it.",
 }) {}
 
 /** The tenant has the most secrets it may have. */

@@ -63,7 +63,7 @@ export type ProvidersFileReadiness = typeof ProvidersFileReadiness.Type
 export const Readiness = Schema.Struct({
   /**
    * `unavailable`: send requests elsewhere; the server is shutting down or a dependency such as the database fails.
-   * `degraded`: a provider fails, Redis is away, or the certificate needs its operator; requests are served.
+   * `degraded`: a provider fails, Redis is away, or a certificate or the file of providers needs its operator; requests are served.
    */
   status: Schema.Literals(["ready", "degraded", "unavailable"]),
   draining: Schema.Boolean,

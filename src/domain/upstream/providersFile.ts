@@ -47,10 +47,10 @@ const Headers = Schema.Record(
   }),
 )
 
-const isUnique = <A>(nameOf: (item: A) => string, what: string) =>
-  Schema.makeFilter((items: ReadonlyArray<A>) => new Set(items.map(nameOf)).size === items.length, {
-    message: `each ${what} may be there once`,
-  })
+const uniqueNames = Schema.makeFilter(
+  (items: ReadonlyArray<{ readonly name: string }>) => new Set(items.map(({ name }) => name)).size === items.length,
+  { message: "two entries have the same name" },
+)
 
 /** A model that a provider of the file offers. Without prices its calls are unpriced. */
 export const OfferedModel = Schema.Struct({
@@ -63,23 +63,19 @@ export type OfferedModel = typeof OfferedModel.Type
 export const FileProvider = Schema.Struct({
   name: ProviderId.check(
     Schema.makeFilter((name: string) => !RESERVED.test(name), {
-      message: "provider1 to provider9 and echo are the names of others",
+      message: "provider1 to provider9 and echo are reserved; choose another name",
     }),
   ),
   format: Schema.Literals(["openai", "anthropic", "gemini"]),
   base_url: BaseUrl,
   key_env: Schema.optionalKey(expected(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "the name of an environment variable")),
   key_file: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 4096))),
-  models: Schema.Array(OfferedModel).check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(MAX_MODELS),
-    isUnique(({ name }: OfferedModel) => name, "model"),
-  ),
+  models: Schema.Array(OfferedModel).check(Schema.isMinLength(1), Schema.isMaxLength(MAX_MODELS), uniqueNames),
   headers: Schema.optionalKey(Headers),
   region: Schema.optionalKey(expected(/^[a-z0-9-]{1,32}$/, "1 to 32 letters a-z, digits and dashes")),
 }).check(
   Schema.makeFilter(({ key_env, key_file }) => (key_env === undefined) !== (key_file === undefined), {
-    message: "give the key's variable in key_env or its file in key_file, one of them",
+    message: "set exactly one of key_env and key_file",
   }),
 )
 export type FileProvider = typeof FileProvider.Type
@@ -87,7 +83,7 @@ export type FileProvider = typeof FileProvider.Type
 export const ProvidersFile = Schema.Struct({
   providers: Schema.Array(FileProvider).check(
     Schema.isMaxLength(MAX_PROVIDERS),
-    isUnique(({ name }: { readonly name: string }) => name, "name"),
+    uniqueNames,
     Schema.makeFilter(
       (providers: ReadonlyArray<FileProvider>) =>
         providers.reduce((sum, { models }) => sum + models.length, 0) <= MAX_ALL_MODELS,

@@ -50,8 +50,6 @@ const render = (event: JobEvent): string => {
   }
 }
 
-const positionAfter = (last: string | undefined): JobPosition => (last === undefined ? START : positionOf(last))
-
 export const JobsHandlers = layerHandlers(
   GatewayApi,
   "jobs",
@@ -99,7 +97,8 @@ export const JobsHandlers = layerHandlers(
         return yield* jobs.summary(tenant, query.from ?? DateTime.subtract(yield* DateTime.now, { hours: 24 }))
       }),
       get: ({ params, query }) => get(params.id, query.wait ?? 0),
-      events: ({ headers, params }) => events(params.id, positionAfter(headers["last-event-id"])),
+      events: ({ headers: { "last-event-id": last }, params }) =>
+        events(params.id, last === undefined ? START : positionOf(last)),
       receipts: ({ params }) =>
         Effect.flatMap(userOf(params.id), ({ tenant }) =>
           Effect.map(jobs.receipts(tenant, params.id), (items) => ({ items })),

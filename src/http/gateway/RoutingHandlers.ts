@@ -14,7 +14,7 @@ import type { ProviderHealth } from "../../domain/routing/health.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentAdmin, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
-import { ownTenant, tenantIn } from "./scopes.ts"
+import { unlimitedUser, tenantIn } from "./scopes.ts"
 
 const withTag = (settings: RoutingSettings) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
@@ -104,7 +104,7 @@ export const RoutingHandlers = layerHandlers(
     return handlers.handleAll({
       stats: ({ query }) => report(query),
       spend: Effect.fnUntraced(function* ({ query: { by, limit = SPEND_ITEMS, ...span } }) {
-        const { tenant } = yield* ownTenant
+        const { tenant } = yield* unlimitedUser
         return yield* spend.report({ by, limit, tenant, ...(yield* spanOf(span)) })
       }),
       providers: ({ query }) => providers(query.scope),

@@ -1,15 +1,9 @@
 import { Effect } from "effect"
-import { AccessDenied } from "../../domain/access/identity.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
-import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { Secrets } from "../../services/access/Secrets.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
-
-/** The caller. Keys limited to some agents handle nothing that others use. */
-const manager = Effect.flatMap(CurrentUser, (user) =>
-  user.key?.agents === undefined ? Effect.succeed(user) : Effect.fail(AccessDenied.limited()),
-)
+import { unlimitedUser } from "./scopes.ts"
 
 export const SecretsHandlers = layerHandlers(
   GatewayApi,
@@ -19,15 +13,16 @@ export const SecretsHandlers = layerHandlers(
     const audit = yield* Audit
 
     return handlers.handleAll({
-      list: () => Effect.flatMap(manager, ({ tenant }) => Effect.map(secrets.list(tenant), (items) => ({ items }))),
+      list: () =>
+        Effect.flatMap(unlimitedUser, ({ tenant }) => Effect.map(secrets.list(tenant), (items) => ({ items }))),
       put: Effect.fnUntraced(function* ({ params: { name }, payload }) {
-        const user = yield* manager
+        const user = yield* unlimitedUser
         const info = yield* secrets.put(user.tenant, name, payload)
         yield* audit.note(user, "secret.put", name)
         return info
       }),
       remove: Effect.fnUntraced(function* ({ params: { name } }) {
-        const user = yield* manager
+        const user = yield* unlimitedUser
         yield* secrets.remove(user.tenant, name)
         yield* audit.note(user, "secret.remove", name)
       }),

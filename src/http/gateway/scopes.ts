@@ -3,14 +3,14 @@ import { AccessDenied } from "../../domain/access/identity.ts"
 import { ADMIN_ROLE } from "../../domain/access/roles.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 
-/** The caller, whose tenant's calls are asked for. Refuses keys of some agents. */
-export const ownTenant = Effect.flatMap(CurrentUser, (user) =>
+/** The caller. Refuses keys that are limited to some agents. */
+export const unlimitedUser = Effect.flatMap(CurrentUser, (user) =>
   user.key?.agents === undefined ? Effect.succeed(user) : Effect.fail(AccessDenied.limited()),
 )
 
-/** The tenant whose calls are asked for; `undefined` for all tenants. Refuses keys of some agents. */
+/** The tenant whose calls are asked for; `undefined` for all tenants. Refuses keys that are limited to some agents. */
 export const tenantIn = Effect.fnUntraced(function* (scope: "tenant" | "all" = "tenant") {
-  const { roles, tenant } = yield* ownTenant
+  const { roles, tenant } = yield* unlimitedUser
   const isAdmin = roles.includes(ADMIN_ROLE)
   if (scope === "all" && !isAdmin) return yield* AccessDenied.lacking(ADMIN_ROLE)
   return { isAdmin, tenant: scope === "all" ? undefined : tenant }

@@ -50,7 +50,7 @@ export const mintSettings = {
   ),
 }
 
-const tenantLimit = (variable: string) => `The same limit per minute and tenant, if it is not that of ${variable}`
+const tenantLimit = (variable: string) => `Limit per minute and tenant (default: that of ${variable})`
 
 const MAX_WEIGHT = 1000
 
@@ -123,7 +123,7 @@ const ownGatewaySettings = {
     "TENANT_WEIGHTS",
     WeightsText,
     ",",
-    "Tenants whose jobs get more of the workers while others wait, such as acme=3: thrice the share of a tenant without one",
+    "Tenants whose jobs get more of the workers while others wait, such as acme=3: three times the share of a tenant without a weight",
   ),
   jobRetryFor: setting(
     "JOB_RETRY_FOR",

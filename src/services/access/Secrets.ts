@@ -61,7 +61,6 @@ export class Secrets extends Context.Service<
             if (box === undefined) return yield* new SecretsOff()
             const at = yield* Clock.currentTimeMillis
             const sealed = box.seal(Redacted.value(value), boundTo(tenant, name, origin))
-            const row = { tenant, name, origin, sealed, updated_at: at }
             // Concurrent calls may exceed the limit by their number, which harms nothing.
             const written = yield* sql`INSERT INTO secrets (tenant, name, origin, sealed, updated_at)
               SELECT tenant, name, origin, sealed, updated_at FROM (${sql`SELECT ${tenant} AS tenant, ${name} AS name,
@@ -72,7 +71,7 @@ export class Secrets extends Context.Service<
                 origin = excluded.origin, sealed = excluded.sealed, updated_at = excluded.updated_at
               RETURNING name`
             if (written.length === 0) return yield* new TooManySecrets()
-            return { name: row.name, origin, updated_at: DateTime.makeUnsafe(at) }
+            return { name, origin, updated_at: DateTime.makeUnsafe(at) }
           }, unavailable),
 
           list: Effect.fn("Secrets.list")(function* (tenant) {

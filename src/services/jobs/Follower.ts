@@ -26,7 +26,7 @@ export class Follower {
   /** The last stored event that the follower got. */
   event: number
   private readonly open: Map<string, OpenStep>
-  /** When steps finished, by name: what is heard of them later is old. */
+  /** When steps finished, by name; later live events of them are stale. */
   private readonly finished = new Map<string, number>()
   private readonly asked = new Map<string, { readonly at: number; readonly moment: number }>()
 

@@ -66,8 +66,8 @@ export class Jobs extends Context.Service<
       enough?: Effect.Effect<void>,
     ) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /**
-     * What follows `after` (default: all): each step as it begins and finishes, its text as it is written, then the ended
-     * job, then the end of the stream.
+     * Streams the events after `after` (default: all): steps as they begin and finish, texts as they are written, then the
+     * ended job.
      */
     readonly events: (
       tenant: TenantId,

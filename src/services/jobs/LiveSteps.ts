@@ -4,11 +4,12 @@
  * another process may take the job over.
  *
  * A worker sends what is new of a text, little by little. A follower that lacks a piece asks for it, so neither a late
- * nor a slow one holds up the others or the worker. What is lost comes with the finished step.
+ * nor a slow one holds up the others or the worker. The finished step brings any text that was lost.
  */
 import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schema, Stream } from "effect"
 import type { JobId } from "../../domain/jobs/job.ts"
 import { JobStepBegun, JobToolCall } from "../../domain/jobs/jobEvents.ts"
+import { ENDS_IN_HALF } from "../../domain/json/surrogates.ts"
 import { begun, JobSignals, more, text as textTopic, watched } from "./JobSignals.ts"
 
 const ANNOUNCED_EVERY = Duration.seconds(5)
@@ -16,7 +17,7 @@ const ANNOUNCED_EVERY = Duration.seconds(5)
 const FOLLOWED_FOR = Duration.seconds(12)
 /** Buffered events for a slow follower; it loses the oldest, and asks for them. */
 const KEPT = 64
-/** How often what is new of a text is sent. */
+/** The interval at which new text is sent. */
 const SENT_EVERY = Duration.millis(100)
 /** Characters of a text in one signal, which Postgres limits to less than 8000 bytes. */
 const PIECE = 1800
@@ -35,7 +36,7 @@ export interface TextPiece {
   readonly text: string
 }
 
-/** What followers hear of a running step. */
+/** A live event of a running step. */
 export type LiveEvent =
   | { readonly _tag: "Begun"; readonly step: Begun }
   | { readonly _tag: "Piece"; readonly piece: TextPiece }
@@ -115,7 +116,7 @@ class Running {
   since: number
   text = ""
   sent = 0
-  /** Whether what is new will be sent. */
+  /** Whether a send is scheduled. */
   due = false
   private isFull = false
 
@@ -140,11 +141,9 @@ class Running {
   /** A piece of the text; empty if there is none. Surrogates stay together. */
   pieceAt(at: number): string {
     const piece = this.text.slice(at, at + PIECE)
-    return HIGH_SURROGATE_LAST.test(piece) ? piece.slice(0, -1) : piece
+    return ENDS_IN_HALF.test(piece) ? piece.slice(0, -1) : piece
   }
 }
-
-const HIGH_SURROGATE_LAST = /[\ud800-\udbff]$/
 
 /** Returns the side of a worker: it notes running steps, and sends them to followers. */
 const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) {
@@ -157,7 +156,7 @@ const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) 
   const announce = (job: string, step: Begun) =>
     Effect.flatMap(encode(step), (text) => signals.publish(begun(job, text)))
 
-  /** Sends a piece of a text, and returns its length. */
+  /** Sends a piece of a text. */
   const send = (job: string, { sent, since, step }: Running, at: number, piece: string) => {
     const fields = [step.name, since, at, Math.max(sent, at + piece.length), encodeText(piece)]
     run(signals.publish(textTopic(job, fields.join(":"))))

@@ -102,7 +102,7 @@ interface Hearing {
   readonly liveSteps: LiveSteps
 }
 
-/** Returns a function that turns what is heard of a job into the events of one follower. */
+/** Returns a function that turns the signals of a job into events of one follower. */
 const makeHear = ({ follower, job, liveSteps, mode, textOf }: Hearing) => {
   const finished = Effect.fnUntraced(function* ({ id: event, step }: Extract<StoredEvent, { _tag: "Step" }>) {
     if (event <= follower.event) return []

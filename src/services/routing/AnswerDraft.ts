@@ -13,10 +13,10 @@ export interface Answer {
   readonly toolCalls?: ReadonlyArray<ToolCall>
 }
 
-/** Hears an answer's text while it is written. */
+/** Receives an answer's text while it is written. */
 export interface TextListener {
   readonly add: (text: string) => void
-  /** What was heard is void; the text begins again. */
+  /** Discards the text so far; it begins again. */
   readonly restart: () => void
 }
 

@@ -65,7 +65,7 @@ const make = Effect.gen(function* () {
   })
   const renew = makeRenew(sql, { holder, lease, open })
   const endLost = yield* makeEndLost(holder, lease, settle)
-  // Whatever fails in one of the two, the leases of calls under way must be renewed.
+  // Each survives a failure of the other, so that the leases of running calls are always renewed.
   const upkeep = Effect.andThen(survive(renew), survive(endLost))
   yield* Effect.forkScoped(Effect.repeat(upkeep, Schedule.spaced(RENEW_EVERY)))
 

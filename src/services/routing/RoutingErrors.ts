@@ -10,7 +10,7 @@ const NO_TARGET = {
   api: "No target of this name serves this API; name another, or correct `apis` of the routing's targets.",
   configured: "None of the configured targets has a provider here; correct the routing configuration.",
   policy: "The agent's model policy, the key's models and the role's filter leave no target; widen one of them.",
-  context: "The task is longer than the context of every target that may be used.",
+  context: "The request is longer than the context of every target that may be used.",
   tokens: "The job has fewer tokens left than another call takes.",
   cost: "The job has less of its budget left than another call costs.",
   price: "A cost limit needs targets whose price is known; configure prices or lift the limit.",

@@ -100,5 +100,5 @@ export const openMembers = ({ body }: ApiRequest): ReadonlyArray<ProblemIssue> =
     ...(Array.isArray(tools) ? tools.flatMap((tool: unknown, i) => (isHosted(tool) ? [`tools.${i}`] : [])) : []),
     ...["messages", "input", "system"].flatMap((name) => filesIn(value[name], name)),
   ]
-  return paths.map((path) => ({ path, message: "its cost is unknown beforehand, and the key has a budget" }))
+  return paths.map((path) => ({ path, message: "its cost is unknown beforehand, and a budget applies; leave it out" }))
 }

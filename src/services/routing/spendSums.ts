@@ -46,7 +46,7 @@ const sumsOf = ({ cost, outcome, tokens }: CallRecord): Sums => ({
   cost: cost ?? 0,
 })
 
-/** What a call is counted under: pairs of kind and value. Every call has a model, so models add up to the total. */
+/** The groups of a call, as pairs of kind and value. Every call has a model, so models add up to the total. */
 const groupsOf = ({ agent, key, labels, model, provider }: CallRecord): ReadonlyArray<readonly [string, string]> => [
   ["model", `${provider}/${model}`],
   ...(key === null ? [] : [["key", key] as const]),

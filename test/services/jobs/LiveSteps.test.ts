@@ -68,7 +68,7 @@ describeDatabases("steps as they begin", (database) => {
     }
   })
 
-  it.live("reach later followers while they are running, once each", () =>
+  it.live("reach later followers while they are running", () =>
     Effect.gen(function* () {
       const { begin, follow, job, stranger, topics } = yield* setup
       yield* begin(stranger, "other job")

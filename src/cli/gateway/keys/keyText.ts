@@ -21,7 +21,7 @@ const modelsText = ({ models }: GatewayKey): string => {
   return parts.length === 0 ? "all" : parts.join("; ")
 }
 
-/** What is spent and left of a budget, such as `$1.20 spent, $3.80 left of $5.00 per day`. */
+/** Spent and remaining amounts of a budget, such as `$1.20 spent, $3.80 left of $5.00 per day`. */
 const useText = (use: BudgetUse): string => {
   const amounts = (cost: number | null, tokens: number | null) =>
     [

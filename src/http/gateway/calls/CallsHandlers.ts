@@ -50,11 +50,9 @@ export const CallsHandlers = layerHandlers(
       yield* Effect.mapError(concurrency.enter(`calls:${user.tenant}`, calls), (error) =>
         tooMany(error, `At most ${error.limit} calls of models of one tenant may be under way.`),
       )
-      const work = yield* drain.inFlight("request")
       const body = yield* readBody(request)
       yield* bodies.hold(user.tenant, body.length)
       const { isStream, model, question } = yield* readCall(api, request, body)
-      if (isStream) work.kind = "stream"
       const agent = agentIn(model)
       if (agent !== undefined) return yield* agentCall(user, agent, question, isStream, request)
       if (user.key?.agents !== undefined) {

@@ -31,7 +31,7 @@ export const agentIn = (model: string): string | undefined =>
 /** The header with the id of a call's job. */
 const JOB_HEADER = "sealgate-job"
 
-/** Longer than the longest job takes, retries included. */
+/** Longer than clients wait. */
 const PATIENCE = Duration.days(7)
 
 const invalid = (path: string, message: string) => new RequestInvalid({ errors: [{ path, message }] })

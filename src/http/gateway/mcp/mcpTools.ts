@@ -3,7 +3,7 @@ import { Duration, Effect, Schema, type Scope } from "effect"
 import { AccessDenied, type Identity, permitsAgent } from "../../../domain/access/identity.ts"
 import { hasRole } from "../../../domain/access/roles.ts"
 import { AgentNotFound, MAX_NAME, ModeName } from "../../../domain/jobs/agent.ts"
-import { IdempotencyKey, type Job, JobNotFound } from "../../../domain/jobs/job.ts"
+import { IdempotencyKey, isEnded, type Job, JobNotFound } from "../../../domain/jobs/job.ts"
 import { Effort } from "../../../domain/jobs/modes/description.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import type { Refusal } from "../../../domain/problems/refusal.ts"
@@ -72,8 +72,8 @@ export const makeMcpTools = Effect.gen(function* () {
   const place = yield* makeWaitingPlace
 
   /** The job once it has ended, or as it is after the wait. */
-  const waited = Effect.fnUntraced(function* (user: Identity, job: Pick<Job, "id">, seconds: number) {
-    if (seconds === 0) return shown(yield* jobs.get(user.tenant, job.id))
+  const waited = Effect.fnUntraced(function* (user: Identity, job: Job, seconds: number) {
+    if (seconds === 0 || isEnded(job.status)) return shown(job)
     return shown(yield* jobs.wait(user.tenant, job.id, Duration.seconds(seconds), drain.begun))
   })
 

@@ -1,4 +1,4 @@
-import type { Step } from "../../../client/gateway/GatewayJobs.ts"
+import type { Begun, Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded, type JobStatus } from "../../../domain/jobs/job.ts"
 import { type Mode, stepLabel } from "../../../domain/jobs/modes.ts"
 import { Columns } from "../../shared/Columns.tsx"
@@ -6,7 +6,7 @@ import { usd } from "../../../domain/routing/dollars.ts"
 import { between, count, duration, moment } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./badges.tsx"
-import type { Begun } from "./jobState.ts"
+
 import { timeline } from "./steps.ts"
 
 const BAR = { width: 72, height: 10 }

@@ -1,5 +1,5 @@
 /** Merges a job that was read with the steps of its event stream. */
-import type { BegunStep, Job, JobEvent, Step, ToolCallBegun } from "../../../client/gateway/GatewayJobs.ts"
+import type { Begun, Job, JobEvent, Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded } from "../../../domain/jobs/job.ts"
 
 export interface JobState {
@@ -10,9 +10,6 @@ export interface JobState {
   /** The texts of running steps so far, by their names. */
   readonly texts: ReadonlyMap<string, string>
 }
-
-/** A call of a model or of a tool that began. */
-export type Begun = BegunStep | ToolCallBegun
 
 /** `following`: a new event stream begins, from the first step. */
 export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent

@@ -3,8 +3,8 @@ import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 
 const PAGE = 20
-/** Spending and last uses change. */
-const EVERY_MS = 10_000
+/** Spending and last uses change. A page takes a request for each key with budgets. */
+const EVERY_MS = 30_000
 
 /** A page of keys, each with the use of its budgets. */
 export const useKeys = (cursor: string | undefined) => {

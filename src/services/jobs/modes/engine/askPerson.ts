@@ -35,7 +35,7 @@ export const ASKING: Tool = {
 
 const decodeQuestion = Schema.decodeUnknownResult(Schema.fromJsonString(Question), { errors: "all" })
 
-/** Waits for a person: the step has its outcome when the job resumes. `text` is the input. A wrong input asks nobody. */
+/** Asks a person and suspends the job; the step has its outcome when the job resumes. Wrong input in `text` fails the call. */
 export const askPerson = (
   context: Pick<JobContext, "ask">,
   { timeout_seconds = DEFAULT_INPUT_TIMEOUT_SECONDS }: AskPerson,
