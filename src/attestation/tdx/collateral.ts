@@ -1,5 +1,5 @@
 /** Intel's collateral (PCS API v4): TCB info and QE identity, signed JSON, and the shape of TCB levels. */
-import { verify } from "node:crypto"
+import { type KeyObject, verify } from "node:crypto"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import type { IntelCollateral, IntelDocument } from "../collateral.ts"
 import { must } from "../failure.ts"
@@ -47,13 +47,21 @@ export const objectsIn = (object: JsonObject, name: string): ReadonlyArray<JsonO
 
 const INTEL_TCB_SIGNER = "Intel SGX TCB Signing"
 
-/** One signed document, of the given kind and current, from Intel's TCB signer. */
-const readDocument = (
-  { text, signature, issuerChain }: IntelDocument,
-  expected: { readonly id: string; readonly version: number },
-  { rootCrl, root, now }: { readonly rootCrl: Uint8Array; readonly root: string; readonly now: number },
-): { readonly document: JsonObject; readonly until: number } => {
-  const { id, version } = expected
+interface Context {
+  readonly rootCrl: Uint8Array
+  /** SHA-256 of the pinned root. */
+  readonly root: string
+  readonly now: number
+}
+
+interface Signer {
+  readonly key: KeyObject
+  /** Earliest end of its chain and of the revocation list, in seconds. */
+  readonly until: number
+}
+
+/** Verifies the chain of a document's signer. */
+const signerOf = (issuerChain: string, { rootCrl, root, now }: Context): Signer => {
   const chain = certificatesInPem(issuerChain)
   const [signer, authority] = chain
   must(
@@ -64,8 +72,16 @@ const readDocument = (
   const chainUntil = checkChain(chain, root, now)
   must(nameOf(signer) === INTEL_TCB_SIGNER, "collateral-signer", "The collateral has another signer.")
   const crlUntil = checkRevocation(rootCrl, authority, [signer], now)
-  const key = { key: signer.publicKey, dsaEncoding: "ieee-p1363" } as const
-  const valid = verify("sha256", Buffer.from(text), key, signature)
+  return { key: signer.publicKey, until: Math.min(chainUntil, crlUntil) }
+}
+
+/** One signed document, of the given kind and current. */
+const readDocument = (
+  { text, signature }: IntelDocument,
+  signer: Signer,
+  { id, version, now }: { readonly id: string; readonly version: number; readonly now: number },
+): { readonly document: JsonObject; readonly until: number } => {
+  const valid = verify("sha256", Buffer.from(text), { key: signer.key, dsaEncoding: "ieee-p1363" }, signature)
   must(valid, "collateral-signature", `The signature of ${id} is wrong.`)
   const document = parseJson(text)
   must(isObject(document), MALFORMED, `The collateral's ${id} is not an object.`)
@@ -77,13 +93,21 @@ const readDocument = (
     "collateral-expired",
     `The collateral's ${id} is not valid at this time.`,
   )
-  return { document, until: Math.min(until, chainUntil, crlUntil) }
+  return { document, until: Math.min(until, signer.until) }
 }
 
 /** Verifies collateral against the pinned root. Throws an `EvidenceFailure`. */
-export const readCollateral = (collateral: IntelCollateral, root: string, now: number): TdxCollateral => {
-  const context = { rootCrl: collateral.rootCrl, root, now }
-  const tcb = readDocument(collateral.tcbInfo, { id: "TDX", version: 3 }, context)
-  const qe = readDocument(collateral.qeIdentity, { id: "TD_QE", version: 2 }, context)
+export const readCollateral = (
+  { tcbInfo, qeIdentity, rootCrl }: IntelCollateral,
+  root: string,
+  now: number,
+): TdxCollateral => {
+  const context = { rootCrl, root, now }
+  const tcbSigner = signerOf(tcbInfo.issuerChain, context)
+  // Intel sends both documents with the same chain.
+  const qeSigner =
+    qeIdentity.issuerChain === tcbInfo.issuerChain ? tcbSigner : signerOf(qeIdentity.issuerChain, context)
+  const tcb = readDocument(tcbInfo, tcbSigner, { id: "TDX", version: 3, now })
+  const qe = readDocument(qeIdentity, qeSigner, { id: "TD_QE", version: 2, now })
   return { tcbInfo: tcb.document, qeIdentity: qe.document, until: Math.min(tcb.until, qe.until) }
 }

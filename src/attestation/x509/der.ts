@@ -19,11 +19,12 @@ export const TAG = {
 } as const
 
 const valueAt = (bytes: Uint8Array, at: number, code: EvidenceFailureCode): DerValue => {
-  const [tag = 0, first = 0] = bytes.subarray(at, at + 2)
+  const tag = bytes[at] ?? 0
+  const first = bytes[at + 1] ?? 0
   const octets = first < 0x80 ? 0 : first & 0x7f
-  let length = octets === 0 ? first : 0
-  for (const byte of bytes.subarray(at + 2, at + 2 + octets)) length = length * 256 + byte
   const start = at + 2 + octets
+  let length = octets === 0 ? first : 0
+  for (let i = at + 2; i < start; i++) length = length * 256 + (bytes[i] ?? 0)
   must((tag & 0x1f) !== 0x1f && first !== 0x80 && octets < 4 && start + length <= bytes.length, code, "It is not DER.")
   // The shortest form of a length is the only one in DER.
   must(octets === 0 || length >= Math.max(0x80, 256 ** (octets - 1)), code, "It is not DER.")
