@@ -1,4 +1,12 @@
-/** Coding agents from npm, as their users run them: only their settings say that there is a connector. */
+/** Coding agents from npm, as their users run them: only their settings name the server. */
+
+/** The server that an agent asks instead of its vendor. */
+export interface Place {
+  readonly name: string
+  readonly url: string
+  /** The key that the agent sends. No provider may see it. */
+  readonly key: string
+}
 
 export interface Agent {
   readonly name: string
@@ -6,17 +14,16 @@ export interface Agent {
   readonly spec: string
   readonly command: string
   readonly args: (task: string) => ReadonlyArray<string>
-  /** What a user of the connector at `url` writes down, by its path in the home folder. */
-  readonly files: (url: string) => Readonly<Record<string, string>>
-  readonly env: (url: string) => Readonly<Record<string, string>>
+  /** The settings that a user writes, by path in the home folder. */
+  readonly files: (place: Place) => Readonly<Record<string, string>>
+  readonly env: (place: Place) => Readonly<Record<string, string>>
   /** The path that its turns are asked at. */
   readonly path: string
 }
 
-/** What an agent that demands a key is given. It must get nowhere. */
-export const UNUSED_KEY = "unused-key-4711"
-
-const codexSettings = (url: string): string => `model = "gpt-x"
+// The vendor's search is off, because a key with a budget may not use tools of unknown cost.
+const codexSettings = ({ url }: Place): string => `model = "gpt-x"
+web_search = "disabled"
 model_provider = "sealgate"
 
 [model_providers.sealgate]
@@ -26,14 +33,14 @@ wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 `
 
-const opencodeSettings = (url: string): string =>
+const opencodeSettings = ({ key, url }: Place): string =>
   JSON.stringify({
     model: "anthropic/claude-x",
     autoupdate: false,
     enabled_providers: ["anthropic"],
     provider: {
       anthropic: {
-        options: { baseURL: `${url}/v1`, apiKey: UNUSED_KEY },
+        options: { baseURL: `${url}/v1`, apiKey: key },
         models: { "claude-x": { name: "claude-x", tool_call: true } },
       },
     },
@@ -46,8 +53,8 @@ export const AGENTS: ReadonlyArray<Agent> = [
     command: "codex",
     // It runs in a folder of its own, in which it may do what it likes.
     args: (task) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", task],
-    files: (url) => ({ ".codex/config.toml": codexSettings(url) }),
-    env: () => ({ OPENAI_API_KEY: UNUSED_KEY }),
+    files: (place) => ({ ".codex/config.toml": codexSettings(place) }),
+    env: ({ key }) => ({ OPENAI_API_KEY: key }),
     path: "/v1/responses",
   },
   {
@@ -56,9 +63,9 @@ export const AGENTS: ReadonlyArray<Agent> = [
     command: "claude",
     args: (task) => ["-p", task, "--model", "claude-x", "--allowedTools", "Bash"],
     files: () => ({}),
-    env: (url) => ({
+    env: ({ key, url }) => ({
       ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: UNUSED_KEY,
+      ANTHROPIC_AUTH_TOKEN: key,
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     }),
     path: "/v1/messages",
@@ -68,7 +75,7 @@ export const AGENTS: ReadonlyArray<Agent> = [
     spec: "opencode-ai@1.18.33",
     command: "opencode",
     args: (task) => ["run", "--auto", task],
-    files: (url) => ({ ".config/opencode/opencode.json": opencodeSettings(url) }),
+    files: (place) => ({ ".config/opencode/opencode.json": opencodeSettings(place) }),
     env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" }),
     path: "/v1/messages",
   },

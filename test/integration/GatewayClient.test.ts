@@ -144,6 +144,7 @@ describe("GatewayClient", () => {
           const error = yield* Effect.promise(() => rejection(asked()))
           assert.instanceOf(error, GatewayProblem)
           assert.deepInclude(error.problem, { code: "invalid-request", status: 400 })
+          assert.isFalse(error.mayHaveBeenServed)
           assert.include(error.problem.errors?.map((each) => each.path).join(), path)
         }
       }),

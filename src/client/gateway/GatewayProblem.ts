@@ -5,12 +5,14 @@ import { SealgateError } from "../errors.ts"
 export class GatewayProblem extends SealgateError {
   override readonly name = "GatewayProblem"
   readonly code = "problem"
+  override readonly mayHaveBeenServed: boolean
   readonly problem: Problem
   /** Milliseconds after which to try again, if the gateway said so. */
   readonly retryAfterMs: number | undefined
-  constructor(problem: Problem, retryAfterMs?: number) {
+  constructor(problem: Problem, retryAfterMs?: number, mayHaveBeenServed = true) {
     super(problem.detail === undefined ? problem.title : `${problem.title} ${problem.detail}`)
     this.problem = problem
+    this.mayHaveBeenServed = mayHaveBeenServed
     this.retryAfterMs = retryAfterMs
   }
 }

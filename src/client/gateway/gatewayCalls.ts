@@ -108,6 +108,8 @@ const misshapen = ({ issue }: Schema.SchemaError): GatewayProblem => {
   const detail = errors.map(({ message, path }) => `${path}: ${message}`).join("; ")
   return new GatewayProblem(
     makeProblem({ code: "invalid-request", status: 400, title, detail, retryable: false, errors }),
+    undefined,
+    false,
   )
 }
 

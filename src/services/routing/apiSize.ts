@@ -85,8 +85,14 @@ const filesIn = (value: unknown, path: string): ReadonlyArray<string> => {
   )
 }
 
-const isHosted = (tool: unknown): boolean =>
-  isObject(tool) && typeof tool["type"] === "string" && HOSTED_TOOL.test(tool["type"])
+/** The type of a tool that a provider runs; `undefined` for others. */
+const hostedType = (tool: unknown): string | undefined =>
+  isObject(tool) && typeof tool["type"] === "string" ? HOSTED_TOOL.exec(tool["type"])?.[0] : undefined
+
+const unbounded = (path: string, what: string): ProblemIssue => ({
+  path,
+  message: `${what} is unknown beforehand, and a budget applies; leave it out`,
+})
 
 /** The members whose cost cannot be bounded beforehand, so that no budget can be kept. */
 export const openMembers = ({ body }: ApiRequest): ReadonlyArray<ProblemIssue> => {
@@ -97,8 +103,11 @@ export const openMembers = ({ body }: ApiRequest): ReadonlyArray<ProblemIssue> =
     ...Object.keys(value).filter((name) => OPEN_MEMBERS.has(name) && value[name] != null),
     ...(n == null || countIn(n) !== undefined ? [] : ["n"]),
     ...(tier == null || USUAL_TIERS.has(tier) ? [] : ["service_tier"]),
-    ...(Array.isArray(tools) ? tools.flatMap((tool: unknown, i) => (isHosted(tool) ? [`tools.${i}`] : [])) : []),
     ...["messages", "input", "system"].flatMap((name) => filesIn(value[name], name)),
   ]
-  return paths.map((path) => ({ path, message: "its cost is unknown beforehand, and a budget applies; leave it out" }))
+  const hosted = Array.isArray(tools) ? tools.map(hostedType) : []
+  return [
+    ...paths.map((path) => unbounded(path, "its cost")),
+    ...hosted.flatMap((type, i) => (type === undefined ? [] : [unbounded(`tools.${i}`, `the cost of ${type}`)])),
+  ]
 }
