@@ -29,6 +29,7 @@ import { layerRevealSecret, Secrets } from "../services/access/Secrets.ts"
 import { TenantBudgets } from "../services/access/TenantBudgets.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
+import { Drain } from "../services/lifecycle/Drain.ts"
 import { JobWrites } from "../services/jobs/JobWrites.ts"
 import { JobQueue } from "../services/jobs/JobQueue.ts"
 import { layerJobRetention } from "../services/jobs/JobRetention.ts"
@@ -57,6 +58,7 @@ import { forDevelopment } from "./GatewayAccess.ts"
 import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
 import { layerOperatorListener } from "./OperatorListener.ts"
+import { layerSealedPort } from "./SealedPort.ts"
 import { embeddable, serve } from "./serve.ts"
 import { policyOf } from "./Providers.ts"
 
@@ -167,18 +169,24 @@ const layerGateway = (given: GatewaySettings) =>
       // Embedders can pass settings that were never checked. Check before a database is opened.
       yield* checkRules(given, gatewayRules)
       const settings = forDevelopment(given)
+      const drain = Drain.layer({ grace: settings.shutdownGrace })
       return serve(
         settings,
         {
-          routes: layerRoutes(settings).pipe(
-            Layer.provide(Tokens.layer(tokenSettingsOf(settings, settings.jwtUsersAreTenants))),
-          ),
+          routes: layerRoutes(settings),
           shared: layerReadiness(settings).pipe(
-            Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),
+            Layer.provideMerge(
+              Layer.mergeAll(
+                layerRateLimits(settings.redisUrl),
+                ConcurrencyLimits.layer,
+                Tokens.layer(tokenSettingsOf(settings, settings.jwtUsersAreTenants)),
+              ),
+            ),
           ),
           services: layerServices(settings),
         },
-        layerOperatorListener(settings),
+        Layer.merge(layerOperatorListener(settings), layerSealedPort(settings, drain)),
+        drain,
       )
     }),
   )

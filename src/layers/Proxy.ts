@@ -16,6 +16,8 @@ import { Callers } from "../services/access/Callers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
+import type { Drain } from "../services/lifecycle/Drain.ts"
+import { Answering } from "../services/sealing/Answering.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { OpenedMemory } from "../services/sealing/OpenedMemory.ts"
 import { RequestIds } from "../services/sealing/RequestIds.ts"
@@ -80,10 +82,17 @@ const layerCallers = (settings: ProxySettings) =>
     ),
   )
 
+/** Who may use a proxy, and who answers. */
+interface Behind<E, R, R2> {
+  readonly callers: Layer.Layer<Callers, E, R>
+  readonly answering: Layer.Layer<Answering, never, R2>
+}
+
 /** The services behind HTTP. Closing them overwrites every key. */
-const layerServices = (settings: ProxySettings) => {
+const layerServices = <E, R, R2>(settings: ProxySettings, { answering, callers }: Behind<E, R, R2>) => {
   const maxRequestBytes = maxCiphertextBytes(settings.maxRequestBytes)
   return SealedCompletions.layer.pipe(
+    Layer.provide(answering),
     Layer.provideMerge(SealedExchange.layer({ maxRequestBytes })),
     Layer.provideMerge(OpenedMemory.layer({ maxBytes: settings.maxBodyMemory })),
     Layer.provideMerge(RequestIds.layer({ sessionTtl: settings.sessionTtl, max: MAX_CLAIMS })),
@@ -101,7 +110,7 @@ const layerServices = (settings: ProxySettings) => {
       ),
     ),
     Layer.provideMerge(KeyVault.layer),
-    Layer.provideMerge(layerCallers(settings)),
+    Layer.provideMerge(callers),
     Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),
   )
 }
@@ -127,20 +136,25 @@ const layerRoutes = (settings: ProxySettings) => {
   }).pipe(Layer.provide([SealedHandlers, ModelsHandlers, layerSystem(ProxyApi)]), Layer.provide(layerRefusals))
 }
 
-/**
- * The sealed proxy. On closing it drains and overwrites its keys. Requires the providers (`Upstream`); provides the bound
- * address (`HttpServer`) and the proxy's identity (`Attestation`).
- */
-const layerProxy = (settings: ProxySettings) =>
+/** A sealed proxy with its callers, and those who answer them. */
+export const layerProxyOf = <E, R, R2>(settings: ProxySettings, behind: Behind<E, R, R2>, drain?: Layer.Layer<Drain>) =>
   serve(
     settings,
     {
       routes: layerRoutes(settings),
       shared: Layer.merge(layerReadiness(settings), layerRuntimeMetrics("proxy")),
-      services: layerServices(settings),
+      services: layerServices(settings, behind),
     },
     layerOperatorListener(settings),
+    drain,
   )
+
+/**
+ * The sealed proxy. On closing it drains and overwrites its keys. Requires the providers (`Upstream`); provides the bound
+ * address (`HttpServer`) and the proxy's identity (`Attestation`).
+ */
+const layerProxy = (settings: ProxySettings) =>
+  layerProxyOf(settings, { callers: layerCallers(settings), answering: Answering.layerUpstream })
 
 /** The sealed proxy, to be embedded. Settings passed here override the environment. */
 export const SealedProxy = embeddable({

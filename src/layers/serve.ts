@@ -48,12 +48,13 @@ const layerRequestContext = (context: Context.Context<never>) =>
 
 /**
  * Listens and serves `routes` with `services`. On closing it drains, then closes the routes, `extras` and the services.
- * Provides the services and the bound address (`HttpServer`).
+ * Provides the services and the bound address (`HttpServer`). Listeners with the same `drain` drain together.
  */
 export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   settings: ListenSettings & { readonly shutdownGrace: Duration.Duration },
   { routes, services, shared }: Served<A, B, E, R, E2, R2, E3, R3>,
   extras: Layer.Layer<never, E4, R4> = Layer.empty,
+  drain = Drain.layer({ grace: settings.shutdownGrace }),
 ) =>
   Layer.unwrap(
     Effect.contextWith((context: Context.Context<never>) =>
@@ -68,7 +69,7 @@ export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
           Layer.provide(shared),
           Layer.provideMerge(layerNodeServer(settings)),
           Layer.provideMerge(services),
-          Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
+          Layer.provideMerge(drain),
         ),
       ),
     ),

@@ -40,27 +40,22 @@ export const startGateway = Effect.fnUntraced(function* (
   environment: Environment = {},
   upstream: Layer.Layer<Upstream> | "configured" = Upstream.layerEcho,
 ) {
-  const settings = yield* Gateway.settings().pipe(
-    Effect.provideService(
-      ConfigProvider.ConfigProvider,
-      ConfigProvider.fromEnv({
-        env: {
-          PORT: "0",
-          HOST: "127.0.0.1",
-          JWT_SECRET: SECRET,
-          DATABASE_URL: database,
-          DATABASE_CONNECTIONS: "5",
-          ...UNLIMITED,
-          ...environment,
-        },
-      }),
-    ),
-  )
+  const env = {
+    PORT: "0",
+    HOST: "127.0.0.1",
+    JWT_SECRET: SECRET,
+    DATABASE_URL: database,
+    DATABASE_CONNECTIONS: "5",
+    ...UNLIMITED,
+    ...environment,
+  }
+  const configured = Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
+  const settings = yield* configured(Gateway.settings())
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const layer = Gateway.layerNoDeps(settings).pipe(
     Layer.provide(upstream === "configured" ? layerUpstream(settings) : upstream),
   )
-  const context = yield* Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope)
+  const context = yield* configured(Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope))
   const { address } = Context.get(context, HttpServer.HttpServer)
   const operatorUrl = Context.get(context, OperatorListener) ?? ""
   return { url: urlOf(address, false), operatorUrl, stop: Scope.close(scope, Exit.void) } satisfies TestGateway

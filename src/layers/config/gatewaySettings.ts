@@ -9,6 +9,7 @@ import {
   NetworksText,
   parsed,
   PatienceText,
+  PortText,
   RateText,
   RetentionText,
   SecretKeysText,
@@ -141,6 +142,11 @@ const ownGatewaySettings = {
     "SECRETS_KEY",
     SecretKeysText,
     "Encrypts tools' secrets: 32 random bytes in base64 (openssl rand -base64 32). To rotate, put the new one before the old, after a comma",
+  ),
+  sealedPort: optionalSetting(
+    "SEALED_PORT",
+    PortText,
+    "Port of a sealed proxy for the gateway's keys and tokens; it takes the proxy's settings, too. Default: none",
   ),
   jobRetention: setting("JOB_RETENTION", DurationText, "30d", "How long ended jobs are kept"),
   ledgerRetention: setting(

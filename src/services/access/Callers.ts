@@ -3,7 +3,13 @@
  * configured. Requests count for their caller, refused credentials for the source address.
  */
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
-import { type TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
+import {
+  type AccessDenied,
+  type Identity,
+  type TokenKeysUnavailable,
+  TokenRefused,
+} from "../../domain/access/identity.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { bearerIn } from "./bearer.ts"
 import { callerKeys, isCallerKey } from "./CallerKeys.ts"
 import { ConcurrencyLimits, type TooManyInFlight } from "./ConcurrencyLimits.ts"
@@ -23,10 +29,15 @@ export interface CallerSettings {
   readonly refusedPerMinute: number
 }
 
-interface Caller {
+export interface Caller {
   /** The key under which requests are counted: the same for all keys of one name, and all tokens of one subject. */
   readonly id: string
+  /** At a gateway, whose calls have tenants. */
+  readonly identity?: Identity
 }
+
+/** Why a credential does not identify a caller. */
+type NotIdentified = TokenRefused | TokenKeysUnavailable | AccessDenied | StorageUnavailable
 
 /** The source of a request: the client that it counts for outside the seal. */
 export const Source = Context.Reference<string>("sealgate/services/access/Callers/Source", {
@@ -44,7 +55,7 @@ export class Callers extends Context.Service<
      * Returns the caller with `credential`, the value of an `Authorization` header; `undefined` if no credential is needed.
      * A refusal counts against the {@link Source}.
      */
-    readonly identify: (credential: string) => Effect.Effect<Caller | undefined, TokenRefused | TokenKeysUnavailable>
+    readonly identify: (credential: string) => Effect.Effect<Caller | undefined, NotIdentified>
     /** Counts a request of the caller, and as in flight until the scope closes. */
     readonly enter: (caller: Caller | undefined) => Effect.Effect<void, RateLimited | TooManyInFlight, Scope.Scope>
   }
@@ -56,15 +67,39 @@ export class Callers extends Context.Service<
     )
 
   /** Admits everybody, without limits. */
-  static readonly layerOpen = Layer.succeed(Callers, {
-    required: false,
-    mayTry: Effect.void,
-    identify: () => Effect.undefined,
-    enter: () => Effect.void,
-  })
+  static readonly layerOpen = Layer.sync(Callers, () => OPEN)
+}
+
+const OPEN: Callers["Service"] = {
+  required: false,
+  mayTry: Effect.void,
+  identify: () => Effect.undefined,
+  enter: () => Effect.void,
 }
 
 const refused = () => new TokenRefused()
+
+/** Identifies callers by bearer tokens, and counts refused ones, `perMinute` of which are accepted from one source. */
+export const makeIdentify = Effect.fnUntraced(function* (
+  perMinute: number,
+  callerOf: (token: string) => Effect.Effect<Caller, NotIdentified>,
+) {
+  const rates = yield* RateLimits
+  const refusedHere = Effect.map(Source, (source) => `refused-credentials:${source}`)
+  const callerWith = Effect.fnUntraced(function* (credential: string) {
+    if (credential === "") return yield* TokenRefused.absent()
+    const token = bearerIn(credential)
+    return yield* token === undefined ? refused() : callerOf(token)
+  })
+  return {
+    mayTry: Effect.flatMap(refusedHere, (key) => Effect.asVoid(rates.lookHere(key, perMinute))),
+    identify: (credential: string) =>
+      Effect.tapErrorTag(callerWith(credential), "TokenRefused", () =>
+        // The refusal that exceeds the limit takes effect at the next request.
+        Effect.flatMap(refusedHere, (key) => Effect.ignore(rates.takeHere(key, perMinute))),
+      ),
+  }
+})
 
 const tokenId = (tenant: string, subject: string): string =>
   `token:${encodeURIComponent(tenant)}/${encodeURIComponent(subject)}`
@@ -75,13 +110,9 @@ const make = Effect.fnUntraced(function* (settings: CallerSettings) {
   const keys = settings.keysFile === undefined ? undefined : yield* callerKeys(settings.keysFile)
   const tokens =
     settings.tokens === undefined ? undefined : Context.get(yield* Layer.build(Tokens.layer(settings.tokens)), Tokens)
-  const required = keys !== undefined || tokens !== undefined
-  const refusedHere = Effect.map(Source, (source) => `refused-credentials:${source}`)
+  if (keys === undefined && tokens === undefined) return OPEN
 
-  const callerOf = Effect.fnUntraced(function* (credential: string) {
-    if (credential === "") return yield* TokenRefused.absent()
-    const token = bearerIn(credential)
-    if (token === undefined) return yield* refused()
+  const callerOf = Effect.fnUntraced(function* (token: string) {
     if (isCallerKey(token)) {
       const name = keys?.nameOf(token)
       return name === undefined ? yield* refused() : { id: `key:${name}` }
@@ -92,17 +123,8 @@ const make = Effect.fnUntraced(function* (settings: CallerSettings) {
   })
 
   return Callers.of({
-    required,
-    mayTry: required
-      ? Effect.flatMap(refusedHere, (key) => Effect.asVoid(rates.lookHere(key, settings.refusedPerMinute)))
-      : Effect.void,
-    identify: (credential) =>
-      required
-        ? Effect.tapErrorTag(callerOf(credential), "TokenRefused", () =>
-            // The refusal that exceeds the limit takes effect at the next request.
-            Effect.flatMap(refusedHere, (key) => Effect.ignore(rates.takeHere(key, settings.refusedPerMinute))),
-          )
-        : Effect.undefined,
+    required: true,
+    ...(yield* makeIdentify(settings.refusedPerMinute, callerOf)),
     enter: (caller) =>
       caller === undefined
         ? Effect.void

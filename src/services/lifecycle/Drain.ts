@@ -38,7 +38,7 @@ export class Drain extends Context.Service<
     readonly aborted: Effect.Effect<never, Aborted>
     /** Calls back once the grace period is over. Returns a function that cancels that. Unlike a race it needs no fiber. */
     readonly onAbort: (call: () => void) => () => void
-    /** Begins the shutdown, and returns when nothing is in flight or the time is over. */
+    /** Begins the shutdown, once, and returns when nothing is in flight or the time is over. */
     readonly drain: Effect.Effect<void>
   }
 >()("sealgate/services/lifecycle/Drain") {
@@ -82,23 +82,25 @@ export class Drain extends Context.Service<
           inFlight: (kind) => holdUntilClosed(enter(kind), leave),
           aborted,
           onAbort,
-          drain: Effect.gen(function* () {
-            draining = true
-            yield* Deferred.succeed(begun, undefined)
-            if (inFlight.size === 0) return yield* Effect.logInfo("shutting down; nothing is in flight")
-            const grace = Duration.format(settings.grace)
-            yield* counted(Effect.logInfo(`shutting down; waiting up to ${grace} for what is in flight`))
-            const [waited, finished] = yield* Effect.timed(Effect.timeoutOption(Deferred.await(idle), settings.grace))
-            if (Option.isSome(finished)) {
-              return yield* Effect.logInfo(
-                `everything in flight has ended after ${Duration.format(Duration.millis(Math.round(Duration.toMillis(waited))))}`,
-              )
-            }
-            yield* counted(Effect.logWarning(`breaking off what is still in flight after ${grace}`))
-            isAborted = true
-            for (const abort of aborts) abort()
-            yield* Effect.timeoutOption(Deferred.await(idle), LAST_WORDS)
-          }),
+          drain: yield* Effect.cached(
+            Effect.gen(function* () {
+              draining = true
+              yield* Deferred.succeed(begun, undefined)
+              if (inFlight.size === 0) return yield* Effect.logInfo("shutting down; nothing is in flight")
+              const grace = Duration.format(settings.grace)
+              yield* counted(Effect.logInfo(`shutting down; waiting up to ${grace} for what is in flight`))
+              const [waited, finished] = yield* Effect.timed(Effect.timeoutOption(Deferred.await(idle), settings.grace))
+              if (Option.isSome(finished)) {
+                return yield* Effect.logInfo(
+                  `everything in flight has ended after ${Duration.format(Duration.millis(Math.round(Duration.toMillis(waited))))}`,
+                )
+              }
+              yield* counted(Effect.logWarning(`breaking off what is still in flight after ${grace}`))
+              isAborted = true
+              for (const abort of aborts) abort()
+              yield* Effect.timeoutOption(Deferred.await(idle), LAST_WORDS)
+            }),
+          ),
         })
       }),
     )

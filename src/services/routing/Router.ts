@@ -1,13 +1,12 @@
 /** Chooses the targets of a request, calls them in that order, and learns how they want to be asked. */
 import { Clock, Context, Duration, Effect, Layer, Queue, Stream } from "effect"
-import type { JsonObject } from "../../domain/json/json.ts"
 import { type Budgeted, RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
-import type { Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import type { Answered, ApiEvent, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
@@ -31,10 +30,10 @@ export class Router extends Context.Service<
   {
     /** Asks for an answer to a chat, for a step of a job. */
     readonly call: (request: RouterRequest) => Effect.Effect<Routed, RouterError>
-    /** Asks for a whole answer to a client's request: its JSON. */
-    readonly answer: (call: ApiCall) => Effect.Effect<string, RouterError | RequestUnbounded>
-    /** The same, streamed. It succeeded only if it ends without failure. */
-    readonly stream: (call: ApiCall) => Stream.Stream<JsonObject, RouterError | RequestUnbounded>
+    /** Asks for a whole answer to a client's request. */
+    readonly answer: (call: ApiCall) => Effect.Effect<Answered, RouterError | RequestUnbounded>
+    /** The same, streamed. It succeeded only if its last event is `Finished`. */
+    readonly stream: (call: ApiCall) => Stream.Stream<ApiEvent, RouterError | RequestUnbounded>
   }
 >()("sealgate/services/routing/Router") {
   static readonly layer = Layer.effect(
@@ -82,13 +81,14 @@ export class Router extends Context.Service<
               },
             ),
           ).pipe(spanned("Router.call")),
-        answer: (call) => Effect.map(ask(call), ({ json }) => json).pipe(spanned("Router.answer")),
+        answer: (call) => ask(call).pipe(spanned("Router.answer")),
         stream: (call) =>
-          Stream.callback<JsonObject, RouterError | RequestUnbounded>(
+          Stream.callback<ApiEvent, RouterError | RequestUnbounded>(
             (queue) =>
-              Effect.andThen(
-                ask(call, (pieces) => Queue.offerAll(queue, pieces)).pipe(spanned("Router.stream")),
-                Queue.end(queue),
+              ask(call, (events) => Queue.offerAll(queue, events)).pipe(
+                spanned("Router.stream"),
+                Effect.flatMap(({ attempts, served }) => Queue.offer(queue, { _tag: "Finished", attempts, served })),
+                Effect.andThen(Queue.end(queue)),
               ),
             { bufferSize: STREAM_BUFFER },
           ),
@@ -97,7 +97,7 @@ export class Router extends Context.Service<
   ).pipe(Layer.provide([Budgets.layer, TenantBudgets.layer]))
 }
 
-/** The number of pieces that wait for a slow reader of a stream before reading from its provider pauses. */
+/** The number of events that wait for a slow reader of a stream before reading from its provider pauses. */
 const STREAM_BUFFER = 4
 
 /** A request in the form in which targets are asked. */

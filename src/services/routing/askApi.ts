@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
-import type { ApiRequest, OutputLimit } from "../../domain/upstream/upstream.ts"
+import type { Answered, ApiEvent, ApiRequest, CallOptions, OutputLimit } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { makeAccounted, type Route } from "./accounted.ts"
 import type { Dialect } from "./Dialects.ts"
@@ -26,13 +26,12 @@ export interface ApiCall {
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
 }
 
-/** Receives the pieces of a streamed answer, and may make the provider wait. */
-export type Emit = (pieces: ReadonlyArray<JsonObject>) => Effect.Effect<unknown>
+/** Receives the events of a streamed answer, and may make the provider wait. */
+export type Emit = (events: ReadonlyArray<ApiEvent>) => Effect.Effect<unknown>
 
-export interface ApiAnswered {
+/** An answer; its JSON is empty for a stream. */
+export interface ApiAnswered extends Answered {
   readonly target: TargetName
-  /** Empty for a stream. */
-  readonly json: string
 }
 
 /** Whether a request sets a limit for its answer. */
@@ -58,6 +57,16 @@ const limitOf = (request: ApiRequest, dialect: Dialect, most: number | undefined
   return Object.fromEntries(tooLong.map((name) => [name, most]))
 }
 
+/** A request with the options of its route. Its sender hears of each call, too. */
+const asking = (request: ApiRequest, options: CallOptions): ApiRequest => ({
+  ...request,
+  ...options,
+  onAttempt: (attempt) => {
+    options.onAttempt?.(attempt)
+    request.onAttempt?.(attempt)
+  },
+})
+
 /** Returns functions that call the targets of a route in their order until one answers. */
 export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const upstream = yield* Upstream
@@ -73,23 +82,21 @@ export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
       emit === undefined
         ? accounted(route, {
             ...asked,
-            ask: (options) => Effect.map(upstream.request({ ...request, ...options }), ({ json }) => json),
+            ask: (options) => upstream.request(asking(request, options)),
           })
         : accounted(route, {
             ...asked,
             ask: (options) =>
-              Effect.as(
-                // Clients of these APIs cannot take back output.
-                upstream.requestStreamTo({ ...request, ...options, restart: false }, (events) => {
-                  const pieces = events.flatMap((event) => (event._tag === "Delta" ? [event.chunk] : []))
-                  for (const piece of pieces) bytes += outputBytes(request.api, piece)
-                  return emit(pieces)
+              Effect.map(
+                upstream.requestStreamTo(asking(request, options), (events) => {
+                  for (const event of events) if (event._tag === "Delta") bytes += outputBytes(request.api, event.chunk)
+                  return emit(events)
                 }),
-                "",
+                ({ attempts, served }): Answered => ({ json: "", attempts, served }),
               ),
           })
     return Effect.map(answered, ({ served, value }): ApiAnswered => ({
-      json: value,
+      ...value,
       target: { provider: served.provider, model: served.model },
     }))
   }

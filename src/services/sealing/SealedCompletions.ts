@@ -9,7 +9,7 @@ import { Callers } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { makeTimer } from "../Timer.ts"
-import { Upstream } from "../upstream/Upstream.ts"
+import { Answering } from "./Answering.ts"
 import { Attestation } from "./Attestation.ts"
 import { readRequest } from "./readRequest.ts"
 import { RequestIds } from "./RequestIds.ts"
@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
   const services = {
     attestation: yield* Attestation,
     drain: yield* Drain,
-    upstream: yield* Upstream,
+    answering: yield* Answering,
   }
   const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
 

@@ -18,6 +18,7 @@ import { type Callers, Source } from "../access/Callers.ts"
 import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
 import { inSteps } from "../inSteps.ts"
+import type { Admitted } from "./Answering.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { apiRequest, checkedMembers, valuesIn } from "./apiRequest.ts"
 import type { RequestIds } from "./RequestIds.ts"
@@ -37,7 +38,7 @@ export interface Asked {
   readonly api: unknown
   /** The caller's trace, if it can be continued. */
   readonly trace: Tracer.ExternalSpan | undefined
-  readonly request: Effect.Effect<ApiRequest, Refused | UpstreamError, Scope.Scope>
+  readonly admitted: Effect.Effect<Admitted, Refused | UpstreamError, Scope.Scope>
 }
 
 /** The services that decide whether a request is served. */
@@ -64,8 +65,8 @@ const identify = ({ callers }: Admission, { admit, request: { credential } }: Op
   Effect.tap(callers.identify(fromUtf8(credential)), (caller) => Effect.sync(() => admit(caller !== undefined)))
 
 /**
- * Admits a caller with a valid credential, requests left and an unused request id. Returns a key that identifies the
- * caller.
+ * Admits a caller with a valid credential, requests left and an unused request id. Returns the caller, and a key that
+ * identifies it.
  */
 const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened, requestId: string) {
   const { callers, requestIds } = admission
@@ -83,7 +84,7 @@ const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened,
     })
   }
   yield* Effect.mapError(callers.enter(caller), refusedLimit)
-  return caller?.id ?? source
+  return { caller, key: caller?.id ?? source }
 })
 
 interface Payload {
@@ -141,7 +142,7 @@ const askedIn = (payload: Result.Result<Payload, Refused>, opened: Opened, admis
     trace: Predicate.isString(traceparent)
       ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
       : undefined,
-    request: checkRequest(payload, opened, admission),
+    admitted: checkRequest(payload, opened, admission),
   }
 }
 
@@ -174,7 +175,7 @@ const checkRequest = Effect.fnUntraced(
     const { raw, request_id, value } = yield* Effect.tapError(checkHead(payload), () =>
       Effect.ignore(identify(admission, opened)),
     )
-    const caller = yield* admit(admission, opened, request_id)
+    const { caller, key } = yield* admit(admission, opened, request_id)
     const { api, body, headers = {}, provider, restart } = yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({
@@ -188,8 +189,8 @@ const checkRequest = Effect.fnUntraced(
     if (provider !== undefined && !isProvider(provider)) {
       return yield* new UpstreamError({ code: "provider-not-configured" })
     }
-    const request: ApiRequest = { ...question, provider, caller, restart: restart ?? apiOf(api).stream?.restart }
-    return request
+    const request: ApiRequest = { ...question, provider, caller: key, restart: restart ?? apiOf(api).stream?.restart }
+    return { caller, request } satisfies Admitted
   },
   Effect.catchTag("SchemaError", ({ issue }) =>
     Effect.fail(

@@ -5,7 +5,7 @@ import type { Problem } from "../../domain/problems/problem.ts"
 import type { RawObject } from "../../domain/json/rawObject.ts"
 import type { EndStatus } from "../../domain/protocol/transcript.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
-import type { Upstream } from "../upstream/Upstream.ts"
+import type { Answering } from "./Answering.ts"
 import type { Attestation } from "./Attestation.ts"
 import { CallLog } from "./CallLog.ts"
 import { endingNow, endRecord, type ServedBy, traced } from "./EndRecord.ts"
@@ -20,7 +20,7 @@ export type Frames = readonly [answer: Bytes, end: Bytes]
 interface CompleteServices {
   readonly attestation: Pick<Attestation["Service"], "sign">
   readonly drain: Pick<Drain["Service"], "onAbort">
-  readonly upstream: Pick<Upstream["Service"], "request">
+  readonly answering: Pick<Answering["Service"], "answer">
 }
 
 interface Outcome {
@@ -36,7 +36,7 @@ interface Outcome {
  * needed. A shutdown aborts the call, and the end record says so.
  */
 export const sealComplete = (
-  { attestation, drain, upstream }: CompleteServices,
+  { answering, attestation, drain }: CompleteServices,
   opened: Opened,
   asked: Asked,
   answered: () => void,
@@ -67,11 +67,11 @@ export const sealComplete = (
       fiber.interruptUnsafe()
     })
     let body: RawObject | undefined
-    const answering = Effect.flatMap(asked.request, (request) => {
+    const answer = Effect.flatMap(asked.admitted, ({ caller, request }) => {
       body = request.body
-      return upstream.request({ ...request, onAttempt: calls.recordAttempt })
+      return answering.answer({ caller, request: { ...request, onAttempt: calls.recordAttempt } })
     })
-    return answering.pipe(
+    return answer.pipe(
       Effect.interruptible,
       notingDefects,
       Effect.exit,

@@ -3,7 +3,7 @@ import { Context, Effect, Fiber, Latch, Metric, Scope, Stream } from "effect"
 import { UpstreamError } from "../../domain/upstream/upstream.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
 import type { Timer } from "../Timer.ts"
-import type { Upstream } from "../upstream/Upstream.ts"
+import type { Answering } from "./Answering.ts"
 import type { Attestation } from "./Attestation.ts"
 import { endingNow, endRecord, terminalProof, traced } from "./EndRecord.ts"
 import type { Asked } from "./readRequest.ts"
@@ -26,7 +26,7 @@ export interface Outlet {
 interface StreamServices {
   readonly attestation: Pick<Attestation["Service"], "sign">
   readonly drain: Pick<Drain["Service"], "aborted">
-  readonly upstream: Pick<Upstream["Service"], "requestStream">
+  readonly answering: Pick<Answering["Service"], "stream">
 }
 
 const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
@@ -74,7 +74,7 @@ export const sealStream = Effect.fnUntraced(function* (
         outlet.end()
       }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
 
-    const serving = yield* receive(services.upstream, asked, frames, room, arrived).pipe(
+    const serving = yield* receive(services.answering, asked, frames, room, arrived).pipe(
       Effect.andThen(() => {
         answered()
         return finalIsNext.await
@@ -114,20 +114,23 @@ const orFail = (outlet: Outlet, act: () => void) => (): void => {
 
 /** Calls the provider and adds its events to `frames`, no faster than `room` allows. Failures become the outcome. */
 const receive = (
-  upstream: StreamServices["upstream"],
+  answering: StreamServices["answering"],
   asked: Asked,
   frames: StreamFrames,
   room: Latch.Latch,
   arrived: () => void,
 ) =>
-  Effect.flatMap(asked.request, (request) =>
-    Stream.runForEachArray(upstream.requestStream({ ...request, onAttempt: frames.calls.recordAttempt }), (events) => {
-      for (const event of events) frames.add(event)
-      arrived()
-      if (frames.hasRoom) return Effect.void
-      room.closeUnsafe()
-      return room.await
-    }).pipe(Effect.ensuring(Effect.sync(() => request.body.overwrite()))),
+  Effect.flatMap(asked.admitted, ({ caller, request }) =>
+    Stream.runForEachArray(
+      answering.stream({ caller, request: { ...request, onAttempt: frames.calls.recordAttempt } }),
+      (events) => {
+        for (const event of events) frames.add(event)
+        arrived()
+        if (frames.hasRoom) return Effect.void
+        room.closeUnsafe()
+        return room.await
+      },
+    ).pipe(Effect.ensuring(Effect.sync(() => request.body.overwrite()))),
   ).pipe(
     // A stream without a finish is not a whole answer.
     Effect.andThen(() =>

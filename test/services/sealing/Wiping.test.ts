@@ -164,7 +164,7 @@ it.effect(
           admission,
         )
         assert.strictEqual(Buffer.from(payload).toString().replaceAll("\0", ""), text.includes(body) ? body : "")
-        const outcome = yield* Effect.exit(Effect.scoped(asked.request))
+        const outcome = yield* Effect.exit(Effect.scoped(asked.admitted))
         assert.strictEqual(Exit.isSuccess(outcome), text === good)
         assert.isTrue(payload.every((byte) => byte === 0))
       }

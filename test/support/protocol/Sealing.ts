@@ -6,6 +6,7 @@ import { parseStatement } from "../../../src/domain/protocol/statement.ts"
 import { type Suite, type SuiteId, X25519 } from "../../../src/domain/protocol/suites.ts"
 import type { Form } from "../../../src/domain/protocol/transcript.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
+import { Answering } from "../../../src/services/sealing/Answering.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
@@ -32,6 +33,7 @@ interface SealingOptions {
 /** Everything from the key vault to `SealedCompletions`. */
 export const layerSealing = (options: SealingOptions = {}) => {
   const services = SealedCompletions.layer.pipe(
+    Layer.provide(Answering.layerUpstream),
     Layer.provide(Callers.layerOpen),
     Layer.provideMerge(SealedExchange.layer({ maxRequestBytes: MAX_REQUEST_BYTES })),
     Layer.provideMerge(RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 1_000_000 })),

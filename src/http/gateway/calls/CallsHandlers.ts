@@ -3,19 +3,18 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CurrentUser } from "../../../api/gateway/Authorization.ts"
 import { ModelNotFound } from "../../../api/gateway/CallsApi.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
-import { AccessDenied, type Identity } from "../../../domain/access/identity.ts"
+import { AccessDenied } from "../../../domain/access/identity.ts"
 import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
+import type { ApiEvent } from "../../../domain/upstream/upstream.ts"
 import { ConcurrencyLimits } from "../../../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
-import type { ApiCall } from "../../../services/routing/askApi.ts"
 import { Router } from "../../../services/routing/Router.ts"
-import type { Question } from "../../../services/sealing/apiRequest.ts"
 import { tooMany } from "../../shared/ClientLimits.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
 import { GatewayLimits } from "../GatewayLimits.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
-import { labelsIn } from "./callLabels.ts"
+import { callOf } from "./callOf.ts"
 import { HeldBodies } from "./HeldBodies.ts"
 import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
@@ -23,15 +22,10 @@ import { refuse, vendorOf } from "./vendorErrors.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The call of a caller, bound by the limits of its key. */
-const callOf = ({ key, subject, tenant }: Identity, question: Question): ApiCall => ({
-  tenant,
-  request: { ...question, caller: JSON.stringify([tenant, key?.id ?? subject]) },
-  keyPolicy: key?.models,
-  key: key?.id,
-  labels: labelsIn(question.body),
-  budgeted: key?.budgets === undefined ? [] : [{ owner: { kind: "key", id: key.id }, budgets: key.budgets }],
-})
+/** The pieces of a streamed answer. */
+const piecesOf = Stream.flatMap((event: ApiEvent) =>
+  event._tag === "Delta" ? Stream.succeed(event.chunk) : Stream.empty,
+)
 
 export const CallsHandlers = layerHandlers(
   GatewayApi,
@@ -60,9 +54,11 @@ export const CallsHandlers = layerHandlers(
           detail: "The key is limited to some agents; name one of them as the model: agent:NAME.",
         })
       }
-      const call = callOf(user, question)
-      if (!isStream) return wholeAnswer(yield* Effect.raceFirst(router.answer(call), drain.aborted))
-      return yield* streamedAnswer(streamFormOf(call.request), Stream.interruptWhen(router.stream(call), drain.aborted))
+      // Clients of these APIs cannot take back output.
+      const call = callOf(user, { ...question, restart: false })
+      if (!isStream) return wholeAnswer((yield* Effect.raceFirst(router.answer(call), drain.aborted)).json)
+      const pieces = piecesOf(router.stream(call))
+      return yield* streamedAnswer(streamFormOf(call.request), Stream.interruptWhen(pieces, drain.aborted))
     })
 
     const serve = (api: ApiName, request: Request) =>

@@ -1,0 +1,70 @@
+/** Answers sealed calls of a gateway: routed, within budgets and in the ledger, like unsealed ones. */
+import { Effect, Layer, Redacted, Stream } from "effect"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import { isRefusal } from "../../../domain/problems/refusal.ts"
+import { type ApiRequest, UpstreamError } from "../../../domain/upstream/upstream.ts"
+import type { ApiCall } from "../../../services/routing/askApi.ts"
+import { Router } from "../../../services/routing/Router.ts"
+import { type Admitted, Answering } from "../../../services/sealing/Answering.ts"
+import { invalidRequest, Refused, type ServingError } from "../../../services/sealing/sealedProblem.ts"
+import { Upstream } from "../../../services/upstream/Upstream.ts"
+import { callOf } from "./callOf.ts"
+import { type CallError, callProblem } from "./vendorErrors.ts"
+
+const NO_MODEL = invalidRequest("Name a model.", {
+  errors: Redacted.make([{ path: "body.model", message: "name a model; GET /v1/models lists those that there are" }]),
+})
+
+/** The model with its provider, if the request names one. */
+const modelOf = ({ model, provider }: ApiRequest): string | undefined =>
+  model === undefined || provider === undefined ? model : `${provider}/${model}`
+
+const makeCallIn = Effect.map(Upstream, (upstream) =>
+  Effect.fnUntraced(function* ({ caller, request }: Admitted): Effect.fn.Return<ApiCall, Refused | UpstreamError> {
+    const { provider } = request
+    if (provider !== undefined && !(yield* upstream.configured).has(provider)) {
+      return yield* new UpstreamError({ code: "provider-not-configured" })
+    }
+    const model = modelOf(request)
+    if (model === undefined) return yield* NO_MODEL
+    if (caller?.identity === undefined) return yield* Effect.die(new Error("A sealed call of a gateway has no caller."))
+    return callOf(caller.identity, { ...request, model })
+  }),
+)
+
+/** The failure as it is told under the seal. */
+const sealed = (error: CallError): Effect.Effect<never, ServingError> => {
+  if (!isRefusal(error) && error._tag === "CallFailed") return Effect.fail(error.error)
+  return Effect.flatMap(callProblem(error), ({ code, detail, errors, retry_after_ms, retryable, status, title }) =>
+    Effect.fail(
+      new Refused({
+        status,
+        code,
+        title,
+        retryable,
+        ...withoutUndefined({
+          detail: detail === undefined ? undefined : Redacted.make(detail),
+          errors: errors === undefined ? undefined : Redacted.make(errors),
+          retryAfterMs: retry_after_ms,
+        }),
+      }),
+    ),
+  )
+}
+
+export const layerSealedCalls = Layer.effect(
+  Answering,
+  Effect.gen(function* () {
+    const router = yield* Router
+    const callIn = yield* makeCallIn
+    return Answering.of({
+      answer: (admitted) => Effect.flatMap(callIn(admitted), (call) => Effect.catch(router.answer(call), sealed)),
+      stream: (admitted) =>
+        Stream.unwrap(
+          Effect.map(callIn(admitted), (call) =>
+            Stream.catch(router.stream(call), (error) => Stream.fromEffect(sealed(error))),
+          ),
+        ),
+    })
+  }),
+)
