@@ -11,8 +11,8 @@ import { Upstream } from "../../../services/upstream/Upstream.ts"
 import { callOf } from "./callOf.ts"
 import { type CallError, callProblem } from "./vendorErrors.ts"
 
-const NO_MODEL = invalidRequest("Name a model.", {
-  errors: Redacted.make([{ path: "body.model", message: "name a model; GET /v1/models lists those that there are" }]),
+const NO_MODEL = invalidRequest("Name a model; GET /v1/models lists those that there are.", {
+  errors: Redacted.make([{ path: "body.model", message: "is missing" }]),
 })
 
 /** The model with its provider, if the request names one. */
