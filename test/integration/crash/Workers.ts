@@ -23,7 +23,7 @@ export class Workers {
   private readonly args: ReadonlyArray<string>
   private readonly onFault: (message: string) => void
 
-  /** `args` are database, counter's URL and lease. `onFault` receives workers that died by themselves. */
+  /** `args` are database, counter's URL, lease and model's URL. `onFault` receives workers that died by themselves. */
   constructor(args: ReadonlyArray<string>, onFault: (message: string) => void) {
     this.args = args
     this.onFault = onFault
@@ -74,13 +74,35 @@ export class Workers {
   /** Calls live workers until one answers, because workers die. Fails once all are closed. */
   async ask(path: string, query: Record<string, string>, pick: () => number): Promise<unknown> {
     while (!this.closed) {
-      const up = this.slots.flatMap((running) => running.url ?? [])
-      const url = up[Math.floor(pick() * up.length)]
+      const url = this.pickUrl(pick)
       const answer = url === undefined ? undefined : await tryToGet(`${url}/${path}?${new URLSearchParams(query)}`)
       if (answer !== undefined) return answer.body
       await sleep(20)
     }
     throw new Error("the workers are closed")
+  }
+
+  /** Reads lines of JSON from a live worker until it has no more, or dies. Fails once all workers are closed. */
+  async *lines(path: string, query: Record<string, string>, pick: () => number): AsyncGenerator<unknown> {
+    if (this.closed) throw new Error("the workers are closed")
+    const url = this.pickUrl(pick)
+    if (url === undefined) return await sleep(20)
+    try {
+      const response = await fetch(`${url}/${path}?${new URLSearchParams(query)}`, { method: "POST" })
+      let rest = ""
+      for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const lines = `${rest}${piece}`.split("\n")
+        rest = lines.pop() ?? ""
+        for (const line of lines) yield JSON.parse(line)
+      }
+    } catch {
+      await sleep(20)
+    }
+  }
+
+  private pickUrl(pick: () => number): string | undefined {
+    const up = this.slots.flatMap(({ url }) => url ?? [])
+    return up[Math.floor(pick() * up.length)]
   }
 
   async close(): Promise<void> {

@@ -7,7 +7,10 @@ import { runCrashTest } from "./crashTest.ts"
 const KILLS = 5
 const SEED = 20
 
-const survives = Effect.fnUntraced(function* (database: Effect.Effect<string, never, Scope.Scope>, processes: number) {
+const survives = Effect.fnUntraced(function* (
+  database: Effect.Effect<string, never, Scope.Scope>,
+  { processes, withTools }: { readonly processes: number; readonly withTools: number },
+) {
   const path = yield* database
   const report = yield* Effect.promise(() =>
     runCrashTest({
@@ -15,6 +18,7 @@ const survives = Effect.fnUntraced(function* (database: Effect.Effect<string, ne
       kills: KILLS,
       processes,
       load: 12,
+      withTools,
       leaseSeconds: 2,
       seed: SEED,
       log: () => undefined,
@@ -25,13 +29,14 @@ const survives = Effect.fnUntraced(function* (database: Effect.Effect<string, ne
   assert.deepStrictEqual(report.faults, [])
   assert.strictEqual(report.completed, report.acknowledged)
   assert.isAtLeast(report.acknowledged, 12)
+  assert.isAtLeast(report.tools.jobs, withTools)
   assert.isAtLeast(report.takeovers, 1, "no kill hit a call in flight, so nothing was tested")
 }, Effect.scoped)
 
 describe("jobs of randomly killed gateways", () => {
-  it.live("are neither lost nor repeated on SQLite", () => survives(sqliteFile, 1))
+  it.live("are neither lost nor repeated on SQLite", () => survives(sqliteFile, { processes: 1, withTools: 0 }))
 
   it.live.skipIf(!postgresIsThere)("are neither lost nor repeated on a Postgres that two processes share", () =>
-    survives(postgresSchema, 2),
+    survives(postgresSchema, { processes: 2, withTools: 3 }),
   )
 })

@@ -1,9 +1,12 @@
 /**
- * Kills gateway processes at random points under load, and checks durability: no acknowledged job
- * is lost, none has two results, no finished step is called again, and every job ends.
+ * Kills gateway processes at random points under load, and checks durability: no acknowledged job is lost, none has two
+ * results, no finished step is called again, and every job ends. Jobs with tools are also followed, by clients that
+ * resume at another gateway.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { CallCounter, type Violation } from "./CallCounter.ts"
+import { type FollowedEvent, wrongInTrail } from "./followedJob.ts"
+import { type EndedJob, ToolRecorder } from "./ToolRecorder.ts"
 import { Workers } from "./Workers.ts"
 
 interface CrashTestOptions {
@@ -11,8 +14,9 @@ interface CrashTestOptions {
   readonly database: string
   readonly kills: number
   readonly processes: number
-  /** Concurrent jobs. */
+  /** Concurrent jobs, and how many of them have tools. */
   readonly load: number
+  readonly withTools: number
   /** Seconds after which a silent worker counts as dead; the product's default is 15. */
   readonly leaseSeconds: number
   readonly seed: number
@@ -34,11 +38,23 @@ interface CrashReport {
   /** Milliseconds from the last kill until the last job without a worker resumed. */
   readonly slowestTakeover: number
   readonly takeovers: number
+  readonly tools: {
+    /** Completed jobs with tools. */
+    readonly jobs: number
+    /** Calls of their model, tools and MCP server. */
+    readonly calls: number
+    /** Repeated calls of tools, and those among them that no kill explains. */
+    readonly repeats: number
+    readonly unexplained: number
+    /** Connections that brought their followers events. */
+    readonly connections: number
+  }
   readonly seconds: number
 }
 
-/** Longest call, in milliseconds. */
+/** Longest call of a scripted step, and of a tool, in milliseconds. */
 const MAX_CALL = 60
+const MAX_TOOL_CALL = 200
 /** Most calls of a worker before it is killed, and its lifetime in milliseconds without calls. */
 const MAX_CALLS = 40
 const MAX_IDLE = 3000
@@ -48,10 +64,8 @@ const MAX_YOUTH = 800
 /** Every job ends within this time after the last kill: a lease and a few short calls. */
 const DRAIN_MS = 60_000
 
-interface JobJson {
-  readonly id: string
+interface JobJson extends EndedJob {
   readonly status: string
-  readonly result?: { readonly answer: string }
 }
 interface ListJson {
   readonly ids: ReadonlyArray<string>
@@ -63,27 +77,38 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
   const started = performance.now()
   const random = mulberry32(options.seed)
   const counter = new CallCounter(() => random() * MAX_CALL)
+  const recorder = await ToolRecorder.start(() => random() * MAX_TOOL_CALL)
   const faults: Array<string> = []
-  const workers = new Workers([options.database, await counter.listen(), `${options.leaseSeconds}`], (fault) =>
-    faults.push(fault),
+  const workers = new Workers(
+    [options.database, await counter.listen(), `${options.leaseSeconds}`, recorder.modelUrl],
+    (fault) => faults.push(fault),
   )
   const ended = new Map<string, string>()
   const pending = new Set<string>()
   const wrong: Array<string> = []
   const stop = new AbortController()
   let acknowledged = 0
+  let toolJobs = 0
+  let connections = 0
 
   const report = (): CrashReport => ({
     kills: options.kills,
     acknowledged,
     completed: ended.size,
     wrong,
-    violations: counter.violations,
+    violations: [...counter.violations, ...recorder.violations],
     faults,
     calls: counter.calls,
     repeats: counter.repeats,
     takeovers: counter.takeovers.length,
     slowestTakeover: Math.max(0, ...counter.takeovers),
+    tools: {
+      jobs: toolJobs,
+      calls: recorder.calls,
+      repeats: recorder.repeats,
+      unexplained: recorder.unexplained,
+      connections,
+    },
     seconds: (performance.now() - started) / 1000,
   })
 
@@ -91,8 +116,29 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
     // The test's workers answer with this shape.
     workers.ask(path, query, random) as Promise<A>
 
-  /** Submits one job after the other, each under a separate key, and follows each to its end. */
-  const load = async (agent: string, lane: number): Promise<void> => {
+  /** Follows a job to its end, over the deaths of the workers that it follows it at. */
+  const follow = async (id: string): Promise<ReadonlyArray<FollowedEvent>> => {
+    const events: Array<FollowedEvent> = []
+    while (events.at(-1)?._tag !== "Ended") {
+      const before = events.length
+      for await (const line of workers.lines("events", { id, last: events.at(-1)?.id ?? "0" }, random)) {
+        // The test's workers write events of this shape.
+        events.push(line as FollowedEvent)
+      }
+      if (events.length > before) connections++
+    }
+    return events
+  }
+
+  const checkTools = (task: string, job: JobJson, events: ReadonlyArray<FollowedEvent>): void => {
+    const texts = recorder.ended(task, job)
+    const askedFor = (step: string) => recorder.askedFor(task, step)
+    recorder.violations.push(...wrongInTrail(events, { id: job.id, steps: job.steps, texts, askedFor }))
+    toolJobs++
+  }
+
+  /** Submits one job after the other, each under a separate key, and waits for the end of each. */
+  const load = async (agent: string, lane: number, hasTools: boolean): Promise<void> => {
     for (let n = 0; !stop.signal.aborted; n++) {
       const key = `${lane}-${n}`
       const id = await ask<string>("enqueue", { id: agent, key })
@@ -100,20 +146,28 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
       pending.add(id)
       const again = random() < 0.2 ? await ask<string>("enqueue", { id: agent, key }) : id
       if (again !== id) wrong.push(`${key} made two jobs`)
+      const following = hasTools ? follow(id) : undefined
+      // Fails only if the workers close, like the lane.
+      following?.catch(() => undefined)
       let job = await ask<JobJson>("wait", { id })
       while (!ENDED.has(job.status)) job = await ask<JobJson>("wait", { id })
       ended.set(id, JSON.stringify(job))
       pending.delete(id)
       if (job.status !== "completed") wrong.push(`${id} ${JSON.stringify(job)}`)
-      else counter.ended(id, job.result?.answer.split(" ") ?? [])
+      else if (following === undefined) counter.ended(id, job.result?.answer.split(" ") ?? [])
+      else checkTools(key, job, await following)
     }
   }
 
   try {
     const slots = Array.from({ length: options.processes }, (_, slot) => slot)
     await Promise.all(slots.map((slot) => workers.start(slot)))
-    const agent = await ask<string>("agent", {})
-    const lanes = Array.from({ length: options.load }, (_, lane) => load(agent, lane))
+    const agent = await ask<string>("agent", { agent: JSON.stringify({ name: "scripted" }) })
+    const withTools = { name: "with tools", default_mode: "direct", ...recorder.agent }
+    const toolAgent = await ask<string>("agent", { agent: JSON.stringify(withTools) })
+    const lanes = Array.from({ length: options.load }, (_, lane) =>
+      lane < options.withTools ? load(toolAgent, lane, true) : load(agent, lane, false),
+    )
     // A lane fails only if the workers close, after its job failed to end.
     for (const lane of lanes) lane.catch(() => undefined)
 
@@ -127,6 +181,7 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
         await sleep(random() * MAX_CALL)
       }
       counter.killed(workers.nameOf(slot))
+      recorder.killed()
       await workers.kill(slot)
       void workers.start(slot)
       if (kill % 10 === 0)
@@ -153,6 +208,7 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
   } finally {
     await workers.close()
     counter.close()
+    await recorder.close()
   }
   return report()
 }

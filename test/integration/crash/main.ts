@@ -17,6 +17,8 @@ const onPostgres = values.database === "postgres"
 const processes = onPostgres ? Number(values.processes ?? "2") : 1
 /** On Postgres, jobs of dead workers wait for their leases, so live workers need more jobs. */
 const load = onPostgres ? 60 : 12
+/** Followers resume at another gateway, and SQLite has one. */
+const withTools = onPostgres ? 6 : 0
 const SECONDS_PER_KILL = 4
 const SECONDS_TO_DRAIN = 180
 
@@ -31,6 +33,7 @@ const program = Effect.gen(function* () {
       kills: Number(values.kills),
       processes,
       load,
+      withTools,
       leaseSeconds: 15,
       seed: Number(values.seed),
       log: console.log,
@@ -51,11 +54,17 @@ for (const problem of [
 const good =
   report.violations.length + report.wrong.length + report.faults.length === 0 &&
   report.completed === report.acknowledged &&
+  report.tools.unexplained === 0 &&
   report.slowestTakeover <= 20_000
 console.log(
   `${good ? "✓" : "✗"} ${report.kills} kills on ${values.database}: ${report.acknowledged} jobs acknowledged, ` +
     `${report.completed} completed once, ${report.calls} calls, ${report.repeats} of them in flight at a kill and repeated, ` +
     `0 finished calls repeated expected and ${report.violations.length} seen, ${report.takeovers} takeovers, ` +
-    `slowest ${(report.slowestTakeover / 1000).toFixed(1)} s, ${report.seconds.toFixed(0)} s in all`,
+    `slowest ${(report.slowestTakeover / 1000).toFixed(1)} s, ${report.seconds.toFixed(0)} s in all` +
+    (withTools === 0
+      ? ""
+      : `; ${report.tools.jobs} jobs with 20 tool calls each: ${report.tools.calls} calls of model and tools, ` +
+        `${report.tools.repeats} tool calls repeated under their key, ${report.tools.unexplained} of them without a kill, ` +
+        `followed over ${report.tools.connections} connections`),
 )
 process.exitCode = good ? 0 : 1

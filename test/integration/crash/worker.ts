@@ -1,19 +1,35 @@
 /**
- * A gateway process of the crash test, without the real HTTP surface: it enqueues and reads jobs on request, and runs
- * them with a program whose every step calls the test's counting server. The test kills it.
+ * A gateway process of the crash test, without the real HTTP surface: it enqueues and reads jobs on request. It runs jobs of
+ * agents with tools in their mode, and others with a program whose every step calls the test's counting server. The test
+ * kills it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import { Duration, Effect, Layer, Redacted, Schema } from "effect"
-import { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { Duration, Effect, Fiber, Layer, Redacted, Schema, Stream } from "effect"
+import { IpNetwork } from "effect/net"
+import { CreateAgent, TenantId } from "../../../src/domain/jobs/agent.ts"
 import { IdempotencyKey, Job } from "../../../src/domain/jobs/job.ts"
+import { positionOf } from "../../../src/domain/jobs/jobEvents.ts"
+import { layerPostgres, layerSqlite } from "../../../src/layers/database/Database.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
-import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
+import { type JobContext, JobProgram } from "../../../src/services/jobs/JobProgram.ts"
+import { layerJobRunner } from "../../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobSettings } from "../../../src/services/jobs/JobSettings.ts"
-import { layerPostgres, layerSqlite } from "../../../src/layers/database/Database.ts"
-import { answer, gateway } from "../../support/jobs.ts"
+import { layerLiveSteps } from "../../../src/services/jobs/LiveSteps.ts"
+import * as Modes from "../../../src/services/jobs/modes/ModePrograms.ts"
+import { Drain } from "../../../src/services/lifecycle/Drain.ts"
+import { Router } from "../../../src/services/routing/Router.ts"
+import { RoutingConfig } from "../../../src/services/routing/RoutingConfig.ts"
+import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
+import { layerTools } from "../../../src/services/tools/Tools.ts"
+import { ProviderHttp } from "../../../src/services/upstream/ProviderHttp.ts"
+import { makeHttpProvider } from "../../../src/services/upstream/providers/http/HttpProvider.ts"
+import { PROVIDERS } from "../../../src/services/upstream/Slots.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { answer, services } from "../../support/jobs.ts"
 
-const [name = "", database = "", counter = "", lease = "15"] = process.argv.slice(2)
+const [name = "", database = "", counter = "", lease = "15", model = ""] = process.argv.slice(2)
 const TENANT = TenantId.make("crash-test")
 
 /** One step: a call that the parent counts and answers with a unique token. */
@@ -41,18 +57,55 @@ const program = Effect.fnUntraced(function* (context: JobContext) {
   return answer([before, ...between, after].join(" "))
 })
 
-const defaults = JobSettings.defaultValue()
-const layer = gateway(
-  database.startsWith("postgres:")
-    ? layerPostgres({ url: Redacted.make(database) })
-    : layerSqlite({ filename: database }),
-  program,
-  {
-    ...defaults,
-    lease: Duration.seconds(Number(lease)),
-    leaseRefresh: Duration.millis((Number(lease) * 1000) / 3),
-  },
+/** The test's model, as a provider. */
+const layerModel = Layer.unwrap(
+  Effect.map(
+    makeHttpProvider(PROVIDERS.provider1.format, {
+      id: "provider1",
+      apiKey: Redacted.make("key"),
+      baseUrl: model,
+      defaultModel: "model",
+    }),
+    (provider) => Upstream.layer({ providers: [provider] }),
+  ),
+).pipe(Layer.provide(ProviderHttp.layer({ ...defaultUpstreamSettings.timeouts, traceHeaders: false })))
+
+const layerLocalTools = Layer.provide(
+  layerTools,
+  ToolNetwork.layer({ allowed: [IpNetwork.fromStringUnsafe("127.0.0.1/32")] }),
 )
+
+const layerProgram = Layer.effect(
+  JobProgram,
+  JobProgram.useSync((modes) => ({
+    run: (context) => (context.agent.tools === undefined ? program(context) : modes.run(context)),
+  })),
+).pipe(
+  Layer.provide(Modes.layer),
+  Layer.provide(Router.layer),
+  Layer.provide(Layer.merge(RoutingConfig.layer(), layerLocalTools)),
+  Layer.provide(layerModel),
+)
+
+const layerDatabase = database.startsWith("postgres:")
+  ? layerPostgres({ url: Redacted.make(database) })
+  : layerSqlite({ filename: database })
+
+const layer = layerJobRunner.pipe(
+  Layer.provide(layerProgram),
+  Layer.provideMerge(
+    services(layerDatabase, {
+      ...JobSettings.defaultValue(),
+      lease: Duration.seconds(Number(lease)),
+      leaseRefresh: Duration.millis((Number(lease) * 1000) / 3),
+    }),
+  ),
+  Layer.provide(Layer.provide(layerLiveSteps, layerDatabase)),
+  Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+)
+
+const decodeAgent = Schema.decodeUnknownEffect(Schema.fromJsonString(CreateAgent))
+const encodeJob = Schema.encodeEffect(Job)
 
 const respond = Effect.fnUntraced(function* (request: IncomingMessage) {
   const agents = yield* Agents
@@ -61,13 +114,13 @@ const respond = Effect.fnUntraced(function* (request: IncomingMessage) {
   const id = url.searchParams.get("id") ?? ""
   switch (url.pathname) {
     case "/agent":
-      return (yield* agents.create(TENANT, { name: "crash test" })).id
+      return (yield* agents.create(TENANT, yield* decodeAgent(url.searchParams.get("agent")))).id
     case "/enqueue": {
       const key = IdempotencyKey.make(url.searchParams.get("key") ?? "")
       return (yield* jobs.enqueue(TENANT, id, { task: key }, key)).id
     }
     case "/wait":
-      return yield* Schema.encodeEffect(Job)(yield* jobs.wait(TENANT, id, "2 seconds"))
+      return yield* encodeJob(yield* jobs.wait(TENANT, id, "2 seconds"))
     default: {
       const cursor = url.searchParams.get("cursor") ?? undefined
       const { items, next_cursor: next } = yield* jobs.list(TENANT, {}, { limit: 100, cursor })
@@ -76,10 +129,29 @@ const respond = Effect.fnUntraced(function* (request: IncomingMessage) {
   }
 })
 
+/** Sends the events of a job as lines of JSON. */
+const follow = Effect.fnUntraced(function* (query: URLSearchParams, response: ServerResponse) {
+  const events = (yield* Jobs).events(TENANT, query.get("id") ?? "", positionOf(query.get("last") ?? "0"))
+  yield* Stream.runForEach(events, (event) => Effect.sync(() => void response.write(`${JSON.stringify(event)}\n`)))
+  response.end()
+})
+
 const serve = Effect.gen(function* () {
   const context = yield* Effect.context<Agents | Jobs>()
   const run = Effect.runPromiseWith(context)
+  const fork = Effect.runForkWith(context)
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const url = new URL(request.url ?? "/", "http://localhost")
+    if (url.pathname === "/events") {
+      const following = fork(
+        Effect.ensuring(
+          follow(url.searchParams, response),
+          Effect.sync(() => response.destroy()),
+        ),
+      )
+      response.on("close", () => fork(Fiber.interrupt(following)))
+      return
+    }
     run(respond(request)).then(
       (body) => response.end(JSON.stringify(body)),
       (error: unknown) => response.writeHead(503).end(String(error)),
