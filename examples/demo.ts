@@ -1,6 +1,6 @@
 /**
  * `npm run demo`: the sealed proxy with a chat, a stream, proofs and an attacker on the path; a coding agent's call through a
- * connector; and the agent gateway with one task in each mode.
+ * connector; and the agent gateway with one task in each mode, the last of them with a tool.
  */
 import { type ChatInput, type Fetch, proveExchange, SealedClient, verifyReceipt } from "sealgate-client"
 import { cuttingFetch, flippingFetch, recordingFetch } from "./demo/attacker.ts"

@@ -1,9 +1,10 @@
-/** The second half of the demo: an agent, one task in each mode, and what it cost. */
+/** The second half of the demo: agents, one task in each mode, a tool, and what it cost. */
 import { GatewayClient, type Job } from "sealgate/gateway-client"
 import { FakeUpstream } from "../../test/support/FakeUpstream.ts"
 import { alpha, beta, gamma } from "./models.ts"
 import { startGateway } from "./serverProcess.ts"
 import { chapter, fact, good, line } from "./story.ts"
+import { demoTools } from "./tools.ts"
 
 const ALPHA = { provider: "provider1", model: "alpha" } as const
 const BETA = { provider: "provider2", model: "beta" } as const
@@ -40,6 +41,7 @@ export const demoGateway = async (): Promise<void> => {
     PROVIDER3_API_KEY: "demo",
     PROVIDER3_BASE_URL: upstream.anthropic,
     PROVIDER3_MODEL: GAMMA.model,
+    TOOL_PRIVATE_NETWORKS: "127.0.0.1",
   })
   fact("listens on", server.url)
   line(`Its upstream is a script on this machine (${upstream.url}) that plays three models.`)
@@ -75,6 +77,8 @@ export const demoGateway = async (): Promise<void> => {
       good(`the job is ${ended.status} after ${ended.steps.length} steps and ${ended.usage.calls} calls`)
       showResult(ended)
     }
+
+    await demoTools(gateway)
 
     chapter("What routing saved")
     const stats = await gateway.routing.stats()

@@ -34,9 +34,18 @@ const structured = ({ json, text }: Asked): object | undefined => {
 
 const POSITIONS = "The letter r is at positions 3, 8 and 9."
 
+/** Calls the calculator with the numbers of a question; then answers with its output, which stands between two fences. */
+const calculating = ({ text }: Asked): Reply => {
+  const output = /^BEGIN \w+\n(.*)\nEND /m.exec(text)?.[1]
+  if (output !== undefined) return { text: `It is ${Number(output).toLocaleString("en")}.` }
+  const [a, b] = (text.match(/[\d,]+/g) ?? []).map((number) => Number(number.replaceAll(",", "")))
+  return { toolCalls: [{ name: "calc__multiply", arguments: { a, b } }] }
+}
+
 const playing =
   (answer: string) =>
   (asked: Asked): Reply => {
+    if (asked.tools.length > 0) return calculating(asked)
     const value = structured(asked)
     if (value !== undefined) return { text: JSON.stringify(value) }
     return { text: asked.text.includes("At which positions") ? POSITIONS : answer }

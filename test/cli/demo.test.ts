@@ -1,7 +1,8 @@
-/** `npm run demo`, cut short in every way: what it started is gone with it. */
+/** `npm run demo`: runs to its end, and what it started is gone with it, also if it is cut short. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
+import { text } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 
@@ -41,6 +42,24 @@ const gone = async (url: string): Promise<void> => {
 }
 
 describe("the demo", () => {
+  it.live("ends well, after an agent had its calculator called", () =>
+    Effect.gen(function* () {
+      const child = yield* demo
+      const [output, errors, exit] = yield* Effect.promise(() =>
+        Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]),
+      )
+      assert.deepStrictEqual({ errors, exit }, { errors: "", exit: [0, null] })
+      const said = output.replaceAll(/ +/g, " ")
+      assert.include(
+        said,
+        'it calls calc__multiply({"a":48765,"b":1234})\n and gets 60176010\n answer It is 60,176,010.',
+      )
+      const urls = [...output.matchAll(/listens on\s+(http:\S+)/g)].map(([, url = ""]) => url)
+      assert.strictEqual(urls.length, 2)
+      yield* Effect.promise(() => Promise.all(urls.map(gone)))
+    }),
+  )
+
   it.live.each(["SIGTERM", "SIGINT", "SIGKILL"] as const)("leaves nothing behind after %s", (signal) =>
     Effect.gen(function* () {
       const child = yield* demo

@@ -19,7 +19,8 @@ const processes = onPostgres ? Number(values.processes ?? "2") : 1
 const load = onPostgres ? 60 : 12
 /** Followers resume at another gateway, and SQLite has one. */
 const withTools = onPostgres ? 6 : 0
-const SECONDS_PER_KILL = 4
+/** Stops a run that hangs, even on a busy machine. */
+const SECONDS_PER_KILL = 10
 const SECONDS_TO_DRAIN = 180
 
 const program = Effect.gen(function* () {
