@@ -1,6 +1,6 @@
 /** Runs a mode as a job does, with functions as models: no network, no database, every call counted. */
 import { DateTime, Effect, Layer, Stream } from "effect"
-import { AgentId, DEFAULT_LIMITS, TenantId } from "../src/domain/jobs/agent.ts"
+import { type Agent, AgentId, DEFAULT_LIMITS, TenantId } from "../src/domain/jobs/agent.ts"
 import type { Message } from "../src/domain/chat/chat.ts"
 import { JobId, type JobTask } from "../src/domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../src/domain/jobs/modes.ts"
@@ -100,16 +100,21 @@ const NOTHING_SPENT = Effect.succeed(() => ({
 
 const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
-/** A job of an agent without instructions. Its steps are not stored: an interrupted evaluation starts over. */
+/**
+ * A job of an agent without instructions, perhaps with tools. Its steps are not stored: an interrupted evaluation starts
+ * over.
+ */
 export const jobContext = (
   { mode, options = {}, task }: Pick<Run, "mode" | "options" | "task">,
   jobId: JobId = JobId.make(ID),
+  tools: Pick<Agent, "mcp_servers"> = {},
 ): JobContext => ({
   jobId,
   tenant: TenantId.make("evaluation"),
   agent: {
     id: AgentId.make(ID),
     name: "evaluation",
+    ...tools,
     default_mode: mode,
     model_policy: {},
     limits: { ...DEFAULT_LIMITS, max_rounds: 3 },

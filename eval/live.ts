@@ -5,6 +5,9 @@
 import { readFileSync } from "node:fs"
 import { Console, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { IpNetwork } from "effect/net"
+import { startCalculator } from "../examples/calculator.ts"
+import type { Agent } from "../src/domain/jobs/agent.ts"
 import { JobId } from "../src/domain/jobs/job.ts"
 import type { JobOptions, Mode } from "../src/domain/jobs/modes.ts"
 import * as Database from "../src/layers/database/Database.ts"
@@ -17,6 +20,8 @@ import * as Modes from "../src/services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../src/services/routing/Ledger.ts"
 import { Router } from "../src/services/routing/Router.ts"
 import { RoutingConfig } from "../src/services/routing/RoutingConfig.ts"
+import { ToolNetwork } from "../src/services/tools/ToolNetwork.ts"
+import { layerTools } from "../src/services/tools/Tools.ts"
 import { jobContext } from "./harness.ts"
 import { summarize, table } from "./report.ts"
 import type { Outcome } from "./strategies.ts"
@@ -26,9 +31,16 @@ import { writeMeasurements } from "./write.ts"
 const Item = Schema.fromJsonString(Schema.Struct({ question: Schema.NonEmptyString, answer: Schema.NonEmptyString }))
 type Item = typeof Item.Type
 
+/** Reaches the calculator, which runs in this process. */
+const layerLocalTools = Layer.provide(
+  layerTools,
+  ToolNetwork.layer({ allowed: [IpNetwork.fromStringUnsafe("127.0.0.1/32")] }),
+)
+
 const layer = Layer.unwrap(
   Effect.map(Gateway.settings({ dev: true }), (settings) =>
     Modes.layer.pipe(
+      Layer.provide(layerLocalTools),
       Layer.provideMerge(Router.layer),
       Layer.provideMerge(Layer.mergeAll(Ledger.layer, RoutingConfig.layer(policyOf(settings)))),
       Layer.provideMerge(Layer.merge(Database.layerSqlite({ filename: ":memory:" }), layerUpstream(settings))),
@@ -42,6 +54,8 @@ interface Judged {
   readonly stated: number
   readonly right: boolean
 }
+
+type Tools = Pick<Agent, "mcp_servers">
 
 const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? ""
 const taskOf = ({ question }: Item): string => `${question}\n\nGive the answer alone, without explanation.`
@@ -77,9 +91,11 @@ export const evaluateLive = Effect.fnUntraced(function* (file: string, count: nu
     return outcomeOf(item, text, false, undefined, yield* spentOn(job))
   })
 
-  const inMode = Effect.fnUntraced(function* (mode: Mode, options: JobOptions, item: Item) {
+  const inMode = Effect.fnUntraced(function* (mode: Mode, options: JobOptions, item: Item, tools: Tools = {}) {
     const job = JobId.make(SecureRandom.uuidV7Unsafe())
-    const result = yield* JobProgram.use(({ run }) => run(jobContext({ mode, options, task: taskOf(item) }, job)))
+    const result = yield* JobProgram.use(({ run }) =>
+      run(jobContext({ mode, options, task: taskOf(item) }, job, tools)),
+    )
     const right = isRight(lastLine(result.answer), { right: item.answer })
     const judge = result.mode === "adversarial" ? result.participants.find(({ role }) => role === "judge") : undefined
     if (judge !== undefined && result.confidence !== null && result.verdict !== "inconclusive") {
@@ -95,13 +111,19 @@ export const evaluateLive = Effect.fnUntraced(function* (file: string, count: nu
 
   yield* Effect.gen(function* () {
     const first = yield* Effect.forEach(items, once)
-    const summaries = [summarize("first model, once", first)]
+    const { url } = yield* Effect.acquireRelease(
+      Effect.promise(() => startCalculator()),
+      ({ stop }) => Effect.sync(stop),
+    )
+    const calculator = { mcp_servers: [{ name: "calculator", url }] }
+    const calculated = yield* Effect.forEach(items, (item) => inMode("direct", {}, item, calculator))
+    const summaries = [summarize("first model, once", first), summarize("direct, with a calculator", calculated)]
     for (const [mode, options] of STRATEGIES) {
       const outcomes = yield* Effect.forEach(items, (item) => inMode(mode, options, item))
       summaries.push(summarize(`${mode}, ${options.effort}`, outcomes))
     }
     yield* Console.log(`\n${file}: ${items.length} questions\n\n${table(summaries)}`)
-  }).pipe(Effect.provide(layer))
+  }).pipe(Effect.scoped, Effect.provide(layer))
   if (judged.length > 0) writeMeasurements({ ...MEASUREMENTS, judges: { ...MEASUREMENTS.judges, ...binsOf(judged) } })
 })
 

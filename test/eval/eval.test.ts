@@ -1,3 +1,7 @@
+import { execFile } from "node:child_process"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { binsOf } from "../../eval/live.ts"
@@ -7,6 +11,8 @@ import { interval } from "../../eval/report.ts"
 import { measureMmlu, simulated } from "../../eval/simulated.ts"
 import { modeAt, plainVote, strongest } from "../../eval/strategies.ts"
 import { pairName } from "../../src/services/jobs/modes/engine/measured.ts"
+import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { temporaryFolder } from "../support/proxy.ts"
 import { MEASUREMENTS } from "../../src/services/jobs/modes/engine/measurements.ts"
 
 describe("the evaluation", () => {
@@ -71,4 +77,33 @@ describe("the evaluation", () => {
       ],
     )
   })
+
+  it.live("measures a live model with a calculator beside the same model without", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      // The scripted model multiplies only with the calculator.
+      upstream.always({ text: "41" })
+      upstream
+        .when(({ tools }) => tools.length > 0)
+        .always(({ text }) =>
+          text.includes("BEGIN ")
+            ? { text: /^\d+$/m.exec(text)?.[0] ?? "none" }
+            : { toolCalls: [{ name: "calculator__multiply", arguments: { a: 6, b: 7 } }] },
+        )
+      const set = join(yield* temporaryFolder, "set.jsonl")
+      writeFileSync(set, '{"question":"What is 6 × 7?","answer":"42"}\n')
+      const { stdout } = yield* Effect.promise(() =>
+        promisify(execFile)(process.execPath, ["eval/main.ts", "--live", set], {
+          env: { PATH: process.env["PATH"], PROVIDER1_BASE_URL: upstream.openAi, PROVIDER1_API_KEY: "key" },
+        }),
+      )
+      const right = (strategy: string) =>
+        stdout
+          .split("\n")
+          .find((line) => line.includes(`| ${strategy} |`))
+          ?.split("|")[2]
+      assert.match(right("first model, once") ?? "", /^ 0\.0 /)
+      assert.match(right("direct, with a calculator") ?? "", /^ 100\.0 /)
+    }).pipe(Effect.scoped),
+  )
 })
