@@ -14,6 +14,8 @@ import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
 import { WebhooksHandlers } from "../http/gateway/WebhooksHandlers.ts"
+import { A2aHandlers } from "../http/gateway/a2a/A2aHandlers.ts"
+import { a2aForm } from "../http/gateway/a2a/rpcErrors.ts"
 import { McpHandlers } from "../http/gateway/mcp/McpHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
@@ -138,7 +140,7 @@ const layerRoutes = (settings: GatewaySettings) => {
     kindOf: gatewayKindOf(limits),
     malformed: (why) => new RequestInvalid(why),
     namesRequest: true,
-    errorForm: vendorForm,
+    errorForm: (path) => vendorForm(path) ?? a2aForm(path),
   }).pipe(
     Layer.provide([
       AgentsHandlers,
@@ -151,6 +153,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       AuditHandlers,
       WebhooksHandlers,
       McpHandlers,
+      A2aHandlers,
       Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
       layerSystem(GatewayApi),
     ]),

@@ -55,6 +55,8 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["read", "GET", "/api/v1/budgets"],
     ["read", "GET", "/api/v1/budgets?agent=:agent"],
     ["read", "POST", "/mcp", { jsonrpc: "2.0", id: 1, method: "ping" }],
+    ["read", "GET", "/a2a/:agent/.well-known/agent-card.json"],
+    ["read", "POST", "/a2a/:agent", { jsonrpc: "2.0", id: 1, method: "ListTasks" }],
     ["read", "GET", "/v1/models"],
     ["read", "GET", "/v1/models/echo-1"],
     ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi" }],

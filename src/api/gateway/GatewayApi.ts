@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { SystemApi } from "../SystemApi.ts"
+import { A2aApi } from "./A2aApi.ts"
 import { AgentsApi } from "./AgentsApi.ts"
 import { AuditApi } from "./AuditApi.ts"
 import { BudgetsApi } from "./BudgetsApi.ts"
@@ -25,6 +26,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AuditApi)
   .add(CallsApi)
   .add(McpApi)
+  .add(A2aApi)
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })

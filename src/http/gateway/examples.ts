@@ -365,6 +365,19 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "get_job", arguments: { job_id: JOB_ID } } },
     answer: { jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: "{}" }] } },
   },
+  "a2a.card": {
+    parameters: { id: agent.name },
+    answer: { name: agent.name, description: "The agent Reviewer.", version: "1" },
+  },
+  "a2a.call": {
+    parameters: { id: agent.name, "a2a-version": "1.0" },
+    body: { jsonrpc: "2.0", id: 1, method: "GetTask", params: { id: JOB_ID } },
+    answer: {
+      jsonrpc: "2.0",
+      id: 1,
+      result: { id: JOB_ID, contextId: JOB_ID, status: { state: "TASK_STATE_WORKING" } },
+    },
+  },
   "jobs.input": {
     parameters: jobId,
     body: { answer: { approved: true }, step: "tool-1-1" },

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CurrentUser } from "../../../api/gateway/Authorization.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
-import type { McpMessage } from "../../../api/gateway/McpApi.ts"
+import type { RpcMessage } from "../../../api/gateway/JsonRpc.ts"
 import type { Identity } from "../../../domain/access/identity.ts"
 import { schemaIssues } from "../../../domain/json/schemaIssues.ts"
 import { isRefusal } from "../../../domain/problems/refusal.ts"
@@ -26,7 +26,7 @@ type Outcome = { readonly result: object } | { readonly error: { readonly code: 
 
 const failed = (code: number, message: string): Outcome => ({ error: { code, message } })
 
-const initialized = ({ params = {} }: McpMessage): Outcome => {
+const initialized = ({ params = {} }: RpcMessage): Outcome => {
   const asked = params["protocolVersion"]
   const protocolVersion = typeof asked === "string" && REVISIONS.includes(asked) ? asked : REVISIONS[0]
   return {
@@ -47,7 +47,7 @@ const resultOf = (content: object, isError: boolean): Outcome => ({
   },
 })
 
-const called = (tools: ReadonlyArray<RunnableTool>, user: Identity, { params = {} }: McpMessage) => {
+const called = (tools: ReadonlyArray<RunnableTool>, user: Identity, { params = {} }: RpcMessage) => {
   const tool = tools.find(({ name }) => name === params["name"])
   if (tool === undefined) {
     const names = tools.map(({ name }) => name).join(", ")
@@ -71,7 +71,7 @@ export const McpHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const tools = yield* makeMcpTools
 
-    const outcomeOf = Effect.fnUntraced(function* (message: McpMessage) {
+    const outcomeOf = Effect.fnUntraced(function* (message: RpcMessage) {
       switch (message.method) {
         case "initialize":
           return initialized(message)

@@ -1,0 +1,53 @@
+/** The gateway's agents for other agents: the JSON-RPC binding of the Agent2Agent protocol, version 1.0. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { AgentNotFound } from "../../domain/jobs/agent.ts"
+import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
+import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
+import { RpcRequest } from "./JsonRpc.ts"
+
+/** The only version that is spoken. */
+export const A2A_VERSION = "1.0"
+
+const params = { id: Schema.String.annotate({ description: "The agent's id or name." }) }
+
+export class A2aApi extends HttpApiGroup.make("a2a")
+  .add(
+    HttpApiEndpoint.get("card", "/:id/.well-known/agent-card.json", {
+      params,
+      success: Schema.Unknown,
+      error: [AgentNotFound, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Read an agent's card",
+        description:
+          "What A2A clients need to call the agent. Cards are as private as agents: they need a key or token.",
+      }),
+    ),
+    HttpApiEndpoint.post("call", "/:id", {
+      params,
+      headers: {
+        "a2a-version": Schema.optionalKey(
+          Schema.String.annotate({ description: `The client's version: ${A2A_VERSION}.` }),
+        ),
+      },
+      payload: RpcRequest,
+      success: Schema.Unknown,
+      error: [AgentNotFound, ...BODY_PROBLEMS, StorageUnavailable],
+    })
+      // `SendMessage` may start a job, so every request counts as one. Methods that need the role `run` check it.
+      .annotate(RateClass, "execute")
+      .annotate(NeededRole, "read")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Call an agent over A2A",
+          description:
+            "JSON-RPC with `SendMessage`, `SendStreamingMessage`, `GetTask`, `CancelTask` and `SubscribeToTask`; a task is a job. Errors, those of HTTP included, are JSON-RPC errors. The two streaming methods answer with server-sent events.",
+        }),
+      ),
+  )
+  .middleware(Authorization)
+  .middleware(Refusals)
+  .prefix("/a2a")
+  .annotateMerge(OpenApi.annotations({ title: "A2A", description: "The gateway's agents for other agents." })) {}

@@ -1,0 +1,74 @@
+import { Effect, Stream } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { A2A_VERSION } from "../../../api/gateway/A2aApi.ts"
+import { CurrentUser } from "../../../api/gateway/Authorization.ts"
+import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
+import type { RpcRequest } from "../../../api/gateway/JsonRpc.ts"
+import { permitsAgent } from "../../../domain/access/identity.ts"
+import { AgentNotFound } from "../../../domain/jobs/agent.ts"
+import { Agents } from "../../../services/agents/Agents.ts"
+import { eventStreamResponse } from "../../shared/EventStream.ts"
+import { layerHandlers } from "../../shared/layerHandlers.ts"
+import { cardOf } from "./card.ts"
+import { makeMethods } from "./methods.ts"
+import { errorOf, failed, RpcError } from "./rpcErrors.ts"
+
+const eventOf = (response: object): string => `data: ${JSON.stringify(response)}\n\n`
+
+export const A2aHandlers = layerHandlers(
+  GatewayApi,
+  "a2a",
+  Effect.fn(function* (handlers) {
+    const agents = yield* Agents
+    const methods = yield* makeMethods
+
+    /** The caller and the agent, if its key permits that: others are answered like missing ones. */
+    const callerOf = Effect.fnUntraced(function* (name: string) {
+      const user = yield* CurrentUser
+      const agent = yield* agents.named(user.tenant, name)
+      return permitsAgent(user, agent.id) ? { user, agent } : yield* new AgentNotFound()
+    })
+
+    const replyTo = Effect.fnUntraced(function* (name: string, version: string, { method, params = {} }: RpcRequest) {
+      const caller = yield* callerOf(name)
+      // Without one, the client speaks 0.3 (A2A 1.0, §3.6.2).
+      if (version !== A2A_VERSION) {
+        return yield* new RpcError({
+          reason: "VERSION_NOT_SUPPORTED",
+          message: `This server speaks A2A ${A2A_VERSION}. Send A2A-Version: ${A2A_VERSION}.`,
+        })
+      }
+      const run = methods.get(method)
+      if (run === undefined) {
+        return yield* new RpcError({
+          reason: "METHOD_NOT_FOUND",
+          message: `There is no such method; there are ${[...methods.keys()].join(", ")}.`,
+        })
+      }
+      return yield* run(caller, params)
+    })
+
+    return handlers.handleAll({
+      card: Effect.fnUntraced(function* ({ params }) {
+        const { agent } = yield* callerOf(params.id)
+        return HttpServerResponse.jsonUnsafe(cardOf(yield* HttpServerRequest.HttpServerRequest, agent))
+      }),
+      call: ({ headers, params, payload }) => {
+        const { id } = payload
+        return replyTo(params.id, headers["a2a-version"] ?? "", payload).pipe(
+          Effect.map((reply) =>
+            "result" in reply
+              ? HttpServerResponse.jsonUnsafe({ jsonrpc: "2.0", id, result: reply.result })
+              : eventStreamResponse(
+                  reply.results.pipe(
+                    Stream.map((result) => eventOf({ jsonrpc: "2.0", id, result })),
+                    Stream.catch((failure) => Stream.succeed(eventOf(failed(id, errorOf(failure))))),
+                  ),
+                ),
+          ),
+          Effect.catch((failure) => Effect.succeed(HttpServerResponse.jsonUnsafe(failed(id, errorOf(failure))))),
+        )
+      },
+    })
+  }),
+)

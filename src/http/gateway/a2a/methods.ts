@@ -1,0 +1,132 @@
+/** The methods of A2A over jobs, each under the limits of its caller. */
+import { Effect, Option, Schema, type Scope, Stream } from "effect"
+import { isEnded, type Job } from "../../../domain/jobs/job.ts"
+import type { JobEvent } from "../../../domain/jobs/jobEvents.ts"
+import { Audit } from "../../../services/access/Audit.ts"
+import { Jobs } from "../../../services/jobs/Jobs.ts"
+import { Drain } from "../../../services/lifecycle/Drain.ts"
+import { makeWaitingPlace } from "../waitingPlace.ts"
+import { SendMessage, TaskParams } from "./messages.ts"
+import { type Failure, RpcError } from "./rpcErrors.ts"
+import { type Caller, makeJobOf, makeSend, needsRun, NO_PUSH } from "./sending.ts"
+import { NO_PROGRESS, taskOf, updatesOf } from "./tasks.ts"
+
+/** Below the minute after which many proxies give up. */
+const MAX_WAIT = "45 seconds"
+
+/** One result, or those of a stream. */
+type Reply = { readonly result: object } | { readonly results: Stream.Stream<object, Failure> }
+
+type Method = (caller: Caller, params: unknown) => Effect.Effect<Reply, Failure, Scope.Scope>
+
+const decodeSend = Schema.decodeUnknownEffect(SendMessage, { errors: "all" })
+const decodeTask = Schema.decodeUnknownEffect(TaskParams, { errors: "all" })
+
+/** Whether a stream ends with this event: the job ended, or asks what its client does not know yet. */
+const isLast =
+  (known?: string) =>
+  (event: JobEvent): boolean =>
+    event._tag === "Ended" || (event._tag === "InputRequired" && event.job.question?.step !== known)
+
+/** Returns the functions that bring a job's course: `settled` waits for its end or its question. */
+const makeFollowing = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const drain = yield* Drain
+
+  const settled = Effect.fnUntraced(function* ({ user: { tenant } }: Caller, { id }: Job) {
+    const last = yield* jobs
+      .events(tenant, id)
+      .pipe(
+        Stream.filter(isLast()),
+        Stream.runHead,
+        Effect.raceFirst(Effect.as(drain.begun, Option.none<JobEvent>())),
+        Effect.timeoutOption(MAX_WAIT),
+        Effect.map(Option.flatten),
+      )
+    return Option.isSome(last) && "job" in last.value ? last.value.job : yield* jobs.get(tenant, id)
+  })
+
+  const followed = ({ user: { tenant } }: Caller, job: Job): Reply => ({
+    results: jobs.events(tenant, job.id).pipe(
+      Stream.takeUntil(isLast(job.question?.step)),
+      Stream.mapAccum(
+        () => NO_PROGRESS,
+        (progress, event) => updatesOf(job, progress, event),
+      ),
+      (updates) => Stream.concat(Stream.succeed({ task: taskOf(job) }), updates),
+      Stream.interruptWhen(drain.begun),
+    ),
+  })
+
+  return { settled, followed }
+})
+
+/** Methods that this server does not have, for reasons that their callers can act on. */
+const refused = (): ReadonlyArray<readonly [string, Method]> => {
+  const unsupported = (message: string) => new RpcError({ reason: "UNSUPPORTED_OPERATION", message })
+  return [
+    ["ListTasks", () => unsupported("List the jobs instead: GET /api/v1/jobs?agent_id=…")],
+    ["GetExtendedAgentCard", () => unsupported("The card at the well-known path is complete.")],
+    ...["Create", "Get", "Delete"].map((verb) => [`${verb}TaskPushNotificationConfig`, () => NO_PUSH] as const),
+    ["ListTaskPushNotificationConfigs", () => NO_PUSH],
+  ]
+}
+
+/** Returns the methods by name. */
+export const makeMethods = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const audit = yield* Audit
+  const place = yield* makeWaitingPlace
+  const send = yield* makeSend
+  const { followed, settled } = yield* makeFollowing
+  const jobOf = makeJobOf(jobs)
+
+  const asked = Effect.fnUntraced(function* (caller: Caller, params: unknown) {
+    return yield* jobOf(caller, (yield* decodeTask(params)).id)
+  })
+
+  const sendMessage: Method = Effect.fnUntraced(function* (caller, params) {
+    const message = yield* decodeSend(params)
+    const waits = message.configuration?.returnImmediately !== true
+    // Before the job exists: a refused caller would ask again, and pay again.
+    if (waits) yield* place(caller.user.tenant)
+    const job = yield* send(caller, message)
+    return { result: { task: taskOf(waits && !isEnded(job.status) ? yield* settled(caller, job) : job) } }
+  })
+
+  const sendStreamingMessage: Method = Effect.fnUntraced(function* (caller, params) {
+    const message = yield* decodeSend(params)
+    yield* place(caller.user.tenant)
+    return followed(caller, yield* send(caller, message))
+  })
+
+  const getTask: Method = (caller, params) => Effect.map(asked(caller, params), (job) => ({ result: taskOf(job) }))
+
+  const cancelTask: Method = Effect.fnUntraced(function* (caller, params) {
+    yield* needsRun(caller)
+    const job = yield* jobs.cancel(caller.user.tenant, (yield* asked(caller, params)).id)
+    if (job.status !== "cancelled") {
+      return yield* new RpcError({ reason: "TASK_NOT_CANCELABLE", message: "The task ended before; read it." })
+    }
+    yield* audit.note(caller.user, "job.cancel", job.id)
+    return { result: taskOf(job) }
+  })
+
+  const subscribeToTask: Method = Effect.fnUntraced(function* (caller, params) {
+    const job = yield* asked(caller, params)
+    if (isEnded(job.status)) {
+      return yield* new RpcError({ reason: "UNSUPPORTED_OPERATION", message: "The task has ended; read it." })
+    }
+    yield* place(caller.user.tenant)
+    return followed(caller, job)
+  })
+
+  return new Map<string, Method>([
+    ["SendMessage", sendMessage],
+    ["SendStreamingMessage", sendStreamingMessage],
+    ["GetTask", getTask],
+    ["CancelTask", cancelTask],
+    ["SubscribeToTask", subscribeToTask],
+    ...refused(),
+  ])
+})

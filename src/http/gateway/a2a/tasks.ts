@@ -1,0 +1,106 @@
+/** Jobs as tasks of A2A, and their events as updates of tasks (A2A 1.0, §4). */
+import { DateTime } from "effect"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
+import type { Job, JobStatus } from "../../../domain/jobs/job.ts"
+import type { JobEvent } from "../../../domain/jobs/jobEvents.ts"
+
+/** The label of a job with the context that its client named. */
+export const CONTEXT = "a2a_context_id"
+
+/** The state of a task. */
+const STATES: Readonly<Record<JobStatus, string>> = {
+  queued: "TASK_STATE_SUBMITTED",
+  running: "TASK_STATE_WORKING",
+  input_required: "TASK_STATE_INPUT_REQUIRED",
+  completed: "TASK_STATE_COMPLETED",
+  failed: "TASK_STATE_FAILED",
+  cancelled: "TASK_STATE_CANCELED",
+  timed_out: "TASK_STATE_FAILED",
+}
+
+/** The id of the only artifact. */
+const ANSWER = "answer"
+
+type Part = { readonly text: string } | { readonly data: unknown }
+
+export const contextOf = ({ id, metadata }: Pick<Job, "id" | "metadata">): string => metadata[CONTEXT] ?? id
+
+const idsOf = (job: Job) => ({ taskId: job.id, contextId: contextOf(job) })
+
+const said = (job: Job, what: string, parts: ReadonlyArray<Part>) => ({
+  messageId: `${job.id}-${what}`,
+  ...idsOf(job),
+  role: "ROLE_AGENT",
+  parts,
+})
+
+/** What the agent says about its state: the question it asks, or why it failed. */
+const messageOf = (job: Job) => {
+  const { problem, question } = job
+  if (question !== undefined) {
+    return said(job, question.step, [{ text: question.question }, { data: { answer_schema: question.answer_schema } }])
+  }
+  if (problem === undefined) return undefined
+  const { code, detail, title } = problem
+  return said(job, "problem", [{ text: detail === undefined ? title : `${title} ${detail}` }, { data: { code } }])
+}
+
+const statusOf = (job: Job) => ({
+  state: STATES[job.status],
+  timestamp: DateTime.formatIso(job.finished_at ?? job.question?.asked_at ?? job.started_at ?? job.created_at),
+  ...withoutUndefined({ message: messageOf(job) }),
+})
+
+/** How far the answer was checked is beside it. */
+const artifactOf = ({ mode, verdict, confidence }: NonNullable<Job["result"]>, parts: ReadonlyArray<Part>) => ({
+  artifactId: ANSWER,
+  parts,
+  metadata: { mode, verdict, confidence },
+})
+
+export const taskOf = (job: Job) => ({
+  id: job.id,
+  contextId: contextOf(job),
+  status: statusOf(job),
+  ...(job.result === undefined ? {} : { artifacts: [artifactOf(job.result, [{ text: job.result.answer }])] }),
+})
+
+/** The text of the answer so far, and whether the task is known to be worked on. */
+interface Progress {
+  readonly isWorking: boolean
+  readonly step: string
+  readonly text: string
+}
+
+export const NO_PROGRESS: Progress = { isWorking: false, step: "", text: "" }
+
+const statusUpdate = (job: Job) => ({ statusUpdate: { ...idsOf(job), status: statusOf(job) } })
+
+const working = (job: Job) => ({ statusUpdate: { ...idsOf(job), status: { state: STATES.running } } })
+
+/** The end of a job. The answer replaces what was sent of it, unless that is the same. */
+const endOf = (job: Job, { step, text }: Progress) => {
+  if (job.result === undefined) return [statusUpdate(job)]
+  const { answer } = job.result
+  const append = step !== "" && text === answer
+  const artifact = artifactOf(job.result, [{ text: append ? "" : answer }])
+  return [{ artifactUpdate: { ...idsOf(job), artifact, append, lastChunk: true } }, statusUpdate(job)]
+}
+
+/** The updates of an event. Only in the direct mode is a text as it is written a draft of the answer. */
+export const updatesOf = (
+  job: Job,
+  progress: Progress,
+  event: JobEvent,
+): readonly [Progress, ReadonlyArray<object>] => {
+  if (event._tag === "Ended") return [progress, endOf(event.job, progress)]
+  if (event._tag === "InputRequired") return [{ ...progress, isWorking: false }, [statusUpdate(event.job)]]
+  const now = { ...progress, isWorking: true }
+  const begun = progress.isWorking ? [] : [working(job)]
+  if (event._tag !== "Delta" || job.mode !== "direct") return [now, begun]
+  const { at, name, text } = event.delta
+  const append = at > 0 && name === progress.step
+  const artifact = { artifactId: ANSWER, parts: [{ text }] }
+  const update = { artifactUpdate: { ...idsOf(job), artifact, append, lastChunk: false } }
+  return [{ ...now, step: name, text: append ? progress.text + text : text }, [...begun, update]]
+}

@@ -1,0 +1,356 @@
+/** The gateway's agents over A2A, called by the official SDK's client. */
+import {
+  type Message,
+  Role,
+  type SendMessageRequest,
+  type StreamResponse,
+  type Task,
+  TaskState,
+  type AgentCard,
+} from "@a2a-js/sdk"
+import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from "@a2a-js/sdk/client"
+import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors"
+import { assert, it } from "@effect/vitest"
+import { Effect, type Layer } from "effect"
+import type { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { describeDatabases } from "../support/databases.ts"
+import { FakeUpstream } from "../support/FakeUpstream.ts"
+import {
+  call,
+  databaseUrl,
+  gatedUpstream,
+  problemIn,
+  startGateway,
+  type TestGateway,
+  tokenFor,
+} from "../support/gateway.ts"
+
+const ASKS = {
+  toolCalls: [
+    {
+      name: "ask_person",
+      arguments: {
+        question: "Which city?",
+        answer_schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+      },
+    },
+  ],
+}
+
+/** The SDK's client, found by the agent's card. */
+const connect = (gateway: Pick<TestGateway, "url">, agent: string, token: string) =>
+  Effect.promise(() => {
+    const fetchImpl: typeof fetch = (url, init) => {
+      const headers = new Headers(init?.headers)
+      headers.set("authorization", `Bearer ${token}`)
+      return fetch(url, { ...init, headers })
+    }
+    const factory = new ClientFactory({
+      transports: [new JsonRpcTransportFactory({ fetchImpl })],
+      cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+    })
+    return factory.createFromUrl(`${gateway.url}/a2a/${agent}/`)
+  })
+
+const message = (messageId: string, text: string, more: Partial<Message> = {}): Message => ({
+  messageId,
+  role: Role.ROLE_USER,
+  parts: [{ content: { $case: "text", value: text }, metadata: undefined, filename: "", mediaType: "" }],
+  taskId: "",
+  contextId: "",
+  metadata: undefined,
+  extensions: [],
+  referenceTaskIds: [],
+  ...more,
+})
+
+const request = (sent: Message, returnImmediately = false): SendMessageRequest => ({
+  tenant: "",
+  message: sent,
+  configuration: {
+    acceptedOutputModes: ["text/plain"],
+    taskPushNotificationConfig: undefined,
+    returnImmediately,
+  },
+  metadata: undefined,
+})
+
+const send = (client: Client, sent: Message, returnImmediately = false) =>
+  Effect.promise(async () => {
+    const result = await client.sendMessage(request(sent, returnImmediately))
+    if (!("id" in result)) throw new Error("not a task")
+    return result
+  })
+
+const textOf = (parts: Task["artifacts"][number]["parts"] = []) =>
+  parts.map(({ content }) => (content?.$case === "text" ? content.value : "")).join("")
+
+const answerOf = ({ artifacts }: Task) => textOf(artifacts[0]?.parts)
+
+const collect = (stream: AsyncIterable<StreamResponse>) =>
+  Effect.promise(async () => {
+    const events: Array<NonNullable<StreamResponse["payload"]>> = []
+    for await (const { payload } of stream) if (payload !== undefined) events.push(payload)
+    return events
+  })
+
+/** What a stream says, in short. */
+const shown = (events: ReadonlyArray<NonNullable<StreamResponse["payload"]>>) =>
+  events.map((event) => {
+    if (event.$case === "task") return `task ${event.value.status?.state}`
+    if (event.$case === "statusUpdate") return `status ${event.value.status?.state}`
+    if (event.$case === "message") return "message"
+    const { append, artifact, lastChunk } = event.value
+    return `${append ? "append" : "replace"} ${textOf(artifact?.parts)}${lastChunk ? " last" : ""}`
+  })
+
+const failure = (attempt: () => Promise<unknown>) =>
+  Effect.promise(() =>
+    attempt().then(
+      () => undefined,
+      (error: unknown) => error,
+    ),
+  )
+
+const id = (task: string) => ({ tenant: "", id: task, metadata: undefined })
+
+describeDatabases("agents over A2A", (database) => {
+  const setup = Effect.fnUntraced(function* (upstream?: Layer.Layer<Upstream>, environment = {}) {
+    const gateway = yield* startGateway(yield* databaseUrl(database), environment, upstream)
+    const token = yield* tokenFor("alice")
+    const body = { name: "guide", role: "Guides.", default_mode: "direct" }
+    const made = yield* call(gateway, "POST", "/api/v1/agents", { token, body })
+    const agent = String(made.json["id"])
+    return { gateway, token, agent, client: yield* connect(gateway, "guide", token) }
+  })
+
+  const withFake = Effect.gen(function* () {
+    const fake = yield* FakeUpstream.make()
+    const provider = { PROVIDER1_BASE_URL: fake.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" }
+    const gateway = yield* startGateway(yield* databaseUrl(database), provider, "configured")
+    const token = yield* tokenFor("alice")
+    const body = { name: "guide", default_mode: "direct", ask_person: {} }
+    yield* call(gateway, "POST", "/api/v1/agents", { token, body })
+    return { gateway, token, fake, client: yield* connect(gateway, "guide", token) }
+  })
+
+  it.live("describes an agent, gives it a task once per message, and reads the answer", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, client, gateway, token } = yield* setup()
+        const card: AgentCard = yield* Effect.promise(() => client.getAgentCard())
+        assert.deepInclude(card, { name: "guide", description: "Guides.", version: "1" })
+        assert.strictEqual(card.supportedInterfaces[0]?.url, `${gateway.url}/a2a/${agent}`)
+        assert.deepInclude(card.capabilities, { streaming: true, pushNotifications: false })
+        assert.strictEqual(card.securitySchemes["bearer"]?.scheme?.$case, "httpAuthSecurityScheme")
+
+        const task = yield* send(client, message("m-1", "Say hello.", { contextId: "trip" }))
+        assert.strictEqual(task.status?.state, TaskState.TASK_STATE_COMPLETED)
+        assert.strictEqual(task.contextId, "trip")
+        assert.include(answerOf(task), "Say hello.")
+        assert.deepInclude(task.artifacts[0]?.metadata, { mode: "direct", verdict: "unchecked" })
+        assert.deepStrictEqual(yield* send(client, message("m-1", "Say hello.", { contextId: "trip" })), task)
+        assert.deepStrictEqual(yield* Effect.promise(() => client.getTask(id(task.id))), task)
+        const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${task.id}`, { token })
+        assert.deepInclude(job, { agent_id: agent, task: "Say hello.", status: "completed" })
+        const reused = yield* failure(() => client.sendMessage(request(message("m-1", "Something else."))))
+        assert.include(String(reused), "used with another body")
+      }),
+    ),
+  )
+
+  it.live("streams the answer as it is written, and follows a running task", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, fake } = yield* withFake
+        fake.script({ text: ["Oslo", " is", " north."] }, { text: ["Bergen", " is", " west."] })
+        const events = shown(yield* collect(client.sendMessageStream(request(message("m-1", "Where is Oslo?")))))
+        assert.deepStrictEqual(events.slice(0, 2), ["task 1", "status 2"])
+        assert.deepStrictEqual(events.slice(-2), ["append  last", "status 3"])
+        assert.strictEqual(
+          events
+            .slice(2, -2)
+            .map((event) => event.replace(/^(append|replace) /, ""))
+            .join(""),
+          "Oslo is north.",
+        )
+        const { id: ended } = yield* send(client, message("m-2", "Where is Bergen?"))
+        const again = yield* failure(async () => {
+          for await (const _ of client.resubscribeTask(id(ended)));
+        })
+        assert.instanceOf(again, UnsupportedOperationError)
+      }),
+    ),
+  )
+
+  it.live("passes on the question of a model, and its answer", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, fake, gateway, token } = yield* withFake
+        fake.script(ASKS, { text: "Oslo is north." }, ASKS, { text: "Bergen is west." })
+        const asked = yield* send(client, message("m-1", "Where is it?"))
+        assert.strictEqual(asked.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
+        const [question, schema] = asked.status?.message?.parts ?? []
+        assert.deepStrictEqual(question?.content, { $case: "text", value: "Which city?" })
+        assert.strictEqual(schema?.content?.$case, "data")
+
+        const wrong = message("m-2", '{"town":"Oslo"}', { taskId: asked.id })
+        assert.include(String(yield* failure(() => client.sendMessage(request(wrong)))), "does not fit the schema")
+        const elsewhere = message("m-2", "Oslo", { taskId: asked.id, contextId: "another" })
+        assert.include(String(yield* failure(() => client.sendMessage(request(elsewhere)))), "another contextId")
+        const done = yield* send(client, message("m-3", "Oslo", { taskId: asked.id, contextId: asked.contextId }))
+        assert.strictEqual(done.status?.state, TaskState.TASK_STATE_COMPLETED)
+        assert.strictEqual(answerOf(done), "Oslo is north.")
+        const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${done.id}`, { token })
+        assert.include(JSON.stringify(job["steps"]), String.raw`{\"city\":\"Oslo\"}`)
+        const late = message("m-4", "Oslo", { taskId: asked.id })
+        assert.instanceOf(yield* failure(() => client.sendMessage(request(late))), UnsupportedOperationError)
+
+        const events = yield* collect(client.sendMessageStream(request(message("m-5", "Where is it?"))))
+        assert.deepStrictEqual(shown(events).slice(-1), ["status 6"])
+        const second = events[0]?.$case === "task" ? events[0].value.id : ""
+        const follower = client.resubscribeTask(id(second))
+        const first = yield* Effect.promise(() => follower.next())
+        assert.strictEqual(first.value?.payload?.$case, "task")
+        const data = { content: { $case: "data", value: { city: "Bergen" } }, metadata: undefined } as const
+        const parts = [{ ...data, filename: "", mediaType: "" }]
+        yield* send(client, message("m-6", "", { taskId: second, parts }))
+        assert.deepStrictEqual(shown(yield* collect(follower)).slice(-2), ["append  last", "status 3"])
+      }),
+    ),
+  )
+
+  it.live("answers at once if asked to, and cancels a task", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const gate = yield* gatedUpstream
+        const { client } = yield* setup(gate.layer)
+        const { id: task, status } = yield* send(client, message("m-1", "Wait."), true)
+        assert.strictEqual(status?.state, TaskState.TASK_STATE_SUBMITTED)
+        const canceled = yield* Effect.promise(() => client.cancelTask(id(task)))
+        assert.strictEqual(canceled.status?.state, TaskState.TASK_STATE_CANCELED)
+        yield* gate.open
+        const { id: ended } = yield* send(client, message("m-2", "Go."))
+        assert.instanceOf(yield* failure(() => client.cancelTask(id(ended))), TaskNotCancelableError)
+      }),
+    ),
+  )
+
+  it.live("shows nothing of other tenants and agents, and nothing without a key", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, client, gateway, token } = yield* setup()
+        const { id: task } = yield* send(client, message("m-1", "Hello."))
+        yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "other" } })
+        const other = yield* connect(gateway, "other", token)
+        assert.instanceOf(yield* failure(() => other.getTask(id(task))), TaskNotFoundError)
+        assert.instanceOf(yield* failure(() => client.getTask(id("\u0000"))), TaskNotFoundError)
+
+        const card = `/a2a/${agent}/.well-known/agent-card.json`
+        const bob = yield* tokenFor("bob")
+        assert.strictEqual(problemIn(yield* call(gateway, "GET", card)).status, 401)
+        assert.strictEqual(problemIn(yield* call(gateway, "GET", card, { token: bob })).code, "agent-not-found")
+        yield* call(gateway, "POST", "/api/v1/agents", { token: bob, body: { name: "bobs" } })
+        const bobs = yield* connect(gateway, "bobs", bob)
+        assert.instanceOf(yield* failure(() => bobs.getTask(id(task))), TaskNotFoundError)
+        assert.instanceOf(yield* failure(() => bobs.cancelTask(id(task))), TaskNotFoundError)
+        const answer = request(message("m-2", "Hi", { taskId: task }))
+        assert.instanceOf(yield* failure(() => bobs.sendMessage(answer)), TaskNotFoundError)
+
+        const reader = yield* tokenFor("eve", { tenant: "alice", roles: ["read"] })
+        const eve = yield* connect(gateway, "guide", reader)
+        assert.strictEqual((yield* Effect.promise(() => eve.getTask(id(task)))).id, task)
+        assert.include(String(yield* failure(() => eve.sendMessage(request(message("m-3", "Hi"))))), '"run"')
+      }),
+    ),
+  )
+
+  it.live("answers odd requests with errors of JSON-RPC", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, gateway, token } = yield* setup(undefined, { MAX_REQUEST_BYTES: "20000" })
+        const path = `/a2a/${agent}`
+        const headers = { "a2a-version": "1.0" }
+        const post = (body: unknown, to = path) => call(gateway, "POST", to, { token, body, headers })
+        const sent = (params: unknown, method = "SendMessage") => ({ jsonrpc: "2.0", id: "a", method, params })
+        const says = (parts: unknown, more: object = {}) =>
+          sent({ message: { messageId: "m", role: "ROLE_USER", parts, ...more } })
+        const cases: ReadonlyArray<readonly [body: unknown, status: number, code: number, says: string]> = [
+          ["{", 400, -32700, "JSON"],
+          ['{"a":1,"a":2}', 400, -32700, ""],
+          [[], 400, -32600, "shape"],
+          [{ jsonrpc: "2.0", method: "GetTask", params: { id: "x" } }, 400, -32600, "shape"],
+          [{ jsonrpc: "1.0", id: 1, method: "GetTask" }, 400, -32600, "shape"],
+          [says([{ text: "x".repeat(30_000) }]), 413, -32600, "20000 bytes"],
+          [sent({}, "message/send"), 200, -32601, "SendMessage"],
+          [sent({}, "constructor"), 200, -32601, "no such method"],
+          [sent({}), 200, -32602, "params.message"],
+          [sent({ message: "hi" }), 200, -32602, "params.message"],
+          [says([]), 200, -32602, "params.message.parts"],
+          [says([{}]), 200, -32602, "text or data"],
+          [says([{ text: "" }]), 200, -32602, "text"],
+          [says([{ text: "x" }], { role: "ROLE_AGENT" }), 200, -32602, "params.message.role"],
+          [says([{ text: "x" }], { messageId: "ä" }), 200, -32602, "params.message.messageId"],
+          [says([{ raw: "aGk=", mediaType: "image/png" }]), 200, -32005, "as text"],
+          [says([{ text: "x" }, { url: "https://example.com/a.pdf" }]), 200, -32005, "as text"],
+          [says([{ text: "x" }], { taskId: "none" }), 200, -32001, "no such job"],
+          [sent({ id: 7 }, "GetTask"), 200, -32602, "params.id"],
+          [sent({ id: "x" }, "GetTask"), 200, -32001, "no such job"],
+          [sent({}, "ListTasks"), 200, -32004, "/api/v1/jobs"],
+          [sent({}, "GetExtendedAgentCard"), 200, -32004, "card"],
+          [sent({ taskId: "x" }, "CreateTaskPushNotificationConfig"), 200, -32003, "webhook_url"],
+        ]
+        for (const [body, status, code, words] of cases) {
+          const answer = yield* post(body)
+          const said = `${JSON.stringify(body).slice(0, 100)}: ${answer.text}`
+          assert.strictEqual(answer.status, status, said)
+          assert.strictEqual(answer.json["jsonrpc"], "2.0", said)
+          assert.strictEqual(answer.json["id"], status === 200 ? "a" : null, said)
+          assert.deepInclude(answer.json["error"], { code }, said)
+          assert.include(answer.text, words, said)
+        }
+        const push = sent({
+          message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] },
+          configuration: { taskPushNotificationConfig: { url: "https://example.com" } },
+        })
+        assert.deepInclude((yield* post(push)).json["error"], { code: -32003 })
+        for (const version of [{}, { "a2a-version": "0.3" }]) {
+          const old = yield* call(gateway, "POST", path, {
+            token,
+            body: sent({ id: "x" }, "GetTask"),
+            headers: version,
+          })
+          assert.deepInclude(old.json["error"], { code: -32009 })
+        }
+        const nobody = yield* post(sent({ id: "x" }, "GetTask"), "/a2a/%00")
+        assert.deepInclude(nobody.json["error"], { code: -32600 })
+        assert.include(nobody.text, "agent-not-found")
+        const anonymous = yield* call(gateway, "POST", path, { body: sent({ id: "x" }, "GetTask"), headers })
+        assert.strictEqual(anonymous.status, 401)
+        assert.deepInclude(anonymous.json["error"], { code: -32600 })
+        assert.include(anonymous.headers.get("www-authenticate"), "Bearer")
+        assert.strictEqual((yield* call(gateway, "GET", path, { token })).status, 405)
+        assert.strictEqual((yield* call(gateway, "GET", "/a2a/x/.well-known/agent-card.json", { token })).status, 404)
+      }),
+    ),
+  )
+
+  it.live("counts waiting requests, and starts no job that it cannot wait for", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const gate = yield* gatedUpstream
+        const { agent, client, gateway, token } = yield* setup(gate.layer, { MAX_WAITING_PER_TENANT: "1" })
+        const events = client.sendMessageStream(request(message("m-1", "Wait.")))
+        const first = yield* Effect.promise(() => events.next())
+        assert.strictEqual(first.value?.payload?.$case, "task")
+        const second = yield* failure(() => client.sendMessage(request(message("m-2", "Wait."))))
+        assert.include(String(second), "may be open")
+        const { json: jobs } = yield* call(gateway, "GET", `/api/v1/jobs?agent_id=${agent}`, { token })
+        assert.strictEqual((jobs["items"] as ReadonlyArray<unknown>).length, 1)
+        yield* gate.open
+        const rest = yield* collect(events)
+        assert.deepStrictEqual(shown(rest).slice(-1), ["status 3"])
+      }),
+    ),
+  )
+})
