@@ -1,4 +1,6 @@
 /** The commands that talk to a running gateway. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import type { Command } from "effect/cli"
@@ -9,6 +11,7 @@ import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"
 import { runCommand } from "../../src/cli/gateway/runCommand.ts"
 import { run } from "../support/cli.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
+import { temporaryFolder } from "../support/proxy.ts"
 
 const gateway = Effect.gen(function* () {
   const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
@@ -100,6 +103,30 @@ describe("commands for a gateway", () => {
       const unknown = yield* alice(runCommand, "x", "--agent", "01a1fc17-d79c-7432-92db-922d1cc077c2")
       assert.strictEqual(unknown.code, 1)
       assert.strictEqual((yield* alice(runCommand, "x", "--mode", "loud")).code, 2)
+    }),
+  )
+
+  it.live("pass on the schema of an output, and say what is wrong with its file", () =>
+    Effect.gen(function* () {
+      const { as, url } = yield* gateway
+      const token = yield* tokenFor("alice")
+      const alice = as(token)
+      const file = join(yield* temporaryFolder, "schema.json")
+      const running = (mode: string) => alice(runCommand, "Where?", "--mode", mode, "--output-schema", file)
+      const missing = yield* running("direct")
+      assert.strictEqual(missing.code, 2)
+      assert.include(missing.stderr, "The file of --output-schema cannot be read")
+      writeFileSync(file, "[]")
+      assert.include((yield* running("direct")).stderr, "no JSON object")
+      const schema = { type: "object", properties: { city: { type: "string" } } }
+      writeFileSync(file, JSON.stringify(schema))
+      assert.include((yield* running("verified")).stderr, "Only the direct mode")
+      // The echo of this gateway writes no JSON.
+      const failed = yield* running("direct")
+      assert.strictEqual(failed.code, 1)
+      assert.include(failed.stdout, "output_schema")
+      const { items } = yield* Effect.promise(() => new GatewayClient({ baseUrl: url, token }).jobs.list())
+      assert.deepStrictEqual(items[0]?.options, { output_schema: schema })
     }),
   )
 

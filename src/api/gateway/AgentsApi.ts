@@ -1,7 +1,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AgentNotFound, AgentStale, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
-import { ExecuteRequest, IdempotencyInFlight, IdempotencyKey, IdempotencyMismatch } from "../../domain/jobs/job.ts"
+import {
+  ExecuteRequest,
+  IdempotencyInFlight,
+  IdempotencyKey,
+  IdempotencyMismatch,
+  OutputSchemaRefused,
+} from "../../domain/jobs/job.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
@@ -75,6 +81,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         AgentNotFound,
         IdempotencyInFlight,
         IdempotencyMismatch,
+        OutputSchemaRefused,
         WebhookSecretMissing,
         ...BODY_PROBLEMS,
         StorageUnavailable,

@@ -7,6 +7,7 @@ import { Mode, modeOf } from "../../domain/jobs/modes.ts"
 import { Effort } from "../../domain/jobs/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { givenOf, jsonFlag, optionalFlag } from "../flags.ts"
+import { readInput } from "../inputFile.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { goesOn, showProgress, showsText, tell } from "./progress.ts"
@@ -36,6 +37,8 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
   return created.id
 })
 
+const decodeSchema = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
 /** Reads the task from the argument or standard input. */
 const taskOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
   const piped = Option.getOrElse(given, () => "-") === "-"
@@ -46,6 +49,15 @@ const taskOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
       : yield* Effect.promise(() => text(process.stdin))
   if (task.trim() !== "") return task
   return yield* unusable('The task is empty: give one, such as sealgate run "Is 391 a prime?".')
+})
+
+/** Reads the file of `--output-schema`. The gateway checks the schema. */
+const schemaIn = Effect.fnUntraced(function* (file: Option.Option<string>) {
+  if (Option.isNone(file)) return Option.none()
+  const bytes = yield* readInput(file.value, "The file of --output-schema")
+  return yield* Effect.mapError(Effect.asSome(decodeSchema(String(bytes))), () =>
+    unusable("The file of --output-schema is no JSON object; write a JSON Schema."),
+  )
 })
 
 export const runCommand = Command.make(
@@ -73,14 +85,21 @@ export const runCommand = Command.make(
       `Id of the agent, as in \`sealgate agents\` (default: an agent named ${OWN_AGENT}, created if missing)`,
       Schema.String,
     ),
+    outputSchema: optionalFlag(
+      "output-schema",
+      "file",
+      "File with a JSON Schema of an object, which the answer has to fit (mode direct)",
+      Schema.String,
+    ),
     json: jsonFlag("Print the ended job as JSON; progress and errors are text on standard error"),
   },
   Effect.fn(function* (input) {
     const task = yield* taskOf(input.task)
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
-    const options = Option.map(input.effort, (effort) => ({ effort }))
-    const given = { task, ...givenOf({ mode: input.mode, options }) }
+    const output_schema = yield* schemaIn(input.outputSchema)
+    const options = givenOf({ effort: input.effort, output_schema })
+    const given = { task, options, ...givenOf({ mode: input.mode }) }
     const job = yield* ask((signal) => gateway.agents.execute(agent, given, { signal }))
     const { at_most } = job.job
     tell(
@@ -103,6 +122,10 @@ elapsed time, then answer, verdict and cost. In the direct mode, a terminal show
     examples: [
       ['sealgate run "Is 391 a prime?"', "With an agent that is created for you"],
       ['sealgate run "Is 391 a prime?" --mode verified', "Several models answer, and their answers are compared"],
+      [
+        'sealgate run --mode direct --output-schema city.json --json "Where is Oslo?"',
+        "The output as JSON that fits a schema",
+      ],
       ["sealgate run --mode adversarial --json < task.txt", "For programs"],
     ],
     environment: ENVIRONMENT,

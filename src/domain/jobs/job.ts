@@ -194,6 +194,14 @@ export class JobNotFound extends Refusal<JobNotFound>()("JobNotFound", {
   title: "There is no such job.",
 }) {}
 
+/** The other modes compare texts. */
+export class OutputSchemaRefused extends Refusal<OutputSchemaRefused>()("OutputSchemaRefused", {
+  code: "output-schema-refused",
+  status: 422,
+  title: "Only the direct mode gives an output that fits a schema.",
+  detail: 'Set mode to "direct", or leave options.output_schema out.',
+}) {}
+
 /** Only a job that failed or ran out of time can be resumed. */
 export class JobNotResumable extends Refusal<JobNotResumable>()("JobNotResumable", {
   code: "job-not-resumable",

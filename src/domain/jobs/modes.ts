@@ -1,7 +1,7 @@
 /** The modes: how a job arrives at its answer. Pages, forms and help take everything about a mode from its row. */
 import { Record, Schema } from "effect"
 import { AdversarialResult, adversarial, Rounds } from "./modes/adversarial.ts"
-import { DirectResult, direct, Turns } from "./modes/direct.ts"
+import { DirectResult, direct, OutputSchema, Turns } from "./modes/direct.ts"
 import { Effort, type ModeDescription, type VerdictMeaning } from "./modes/description.ts"
 import { Samples, VerifiedResult, verified } from "./modes/verified.ts"
 import type { Step } from "./step.ts"
@@ -33,6 +33,11 @@ export const JobOptions = Schema.Struct({
     Schema.Literals(["fail", "wait"]).annotate({
       description:
         "What the job does when a budget has too little left that renews: fail (default), or wait for the renewal.",
+    }),
+  ),
+  output_schema: Schema.optionalKey(
+    OutputSchema.annotate({
+      description: "JSON Schema of an object: the answer of the direct mode is checked against it.",
     }),
   ),
   turns: Schema.optionalKey(

@@ -1,8 +1,7 @@
 /** Questions of models to people, which a job waits for. */
 import { Schema } from "effect"
-import { jsonSchemaMistake } from "../json/jsonSchema.ts"
 import { Refusal } from "../problems/refusal.ts"
-import { InputSchema } from "./tool.ts"
+import { CheckedSchema } from "./tool.ts"
 
 /** The name of the tool that asks. */
 export const ASK_PERSON = "ask_person"
@@ -23,9 +22,7 @@ export const AskPerson = Schema.Struct({
 }).annotate({ description: "Lets the model ask people in the direct mode; the job waits as `input_required`." })
 export type AskPerson = typeof AskPerson.Type
 
-const AnswerSchema = InputSchema.annotate({ description: "JSON Schema of the answer, an object." }).check(
-  Schema.makeFilter(jsonSchemaMistake),
-)
+const AnswerSchema = CheckedSchema.annotate({ description: "JSON Schema of the answer, an object." })
 
 /** The input of the tool. */
 export const Question = Schema.Struct({

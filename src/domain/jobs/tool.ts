@@ -1,5 +1,6 @@
 /** The tools of an agent, and the trail of their calls. */
 import { Schema } from "effect"
+import { jsonSchemaMistake } from "../json/jsonSchema.ts"
 import { SecretName } from "../access/secrets.ts"
 
 /** Model providers accept names of this form only. */
@@ -52,6 +53,9 @@ export const schemaMistake = (schema: Readonly<Record<string, unknown>>): string
 export const InputSchema = Schema.Record(Schema.String, Schema.Unknown)
   .annotate({ description: "JSON Schema of the input, an object." })
   .check(Schema.isMaxProperties(MAX_SCHEMA_MEMBERS), Schema.makeFilter(schemaMistake))
+
+/** A JSON Schema of an object that values are checked against. */
+export const CheckedSchema = InputSchema.check(Schema.makeFilter(jsonSchemaMistake))
 
 /** URLs drop some of them; Postgres stores no U+0000. */
 const CONTROL = /[\p{Cc}\p{Cs}]/u

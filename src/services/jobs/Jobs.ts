@@ -15,6 +15,7 @@ import {
   JobNotResumable,
   type JobReceipt,
   type JobStatus,
+  type OutputSchemaRefused,
 } from "../../domain/jobs/job.ts"
 import type { JobEvent, JobPosition } from "../../domain/jobs/jobEvents.ts"
 import type { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
@@ -48,7 +49,10 @@ export class Jobs extends Context.Service<
       request: ExecuteRequest,
       key?: IdempotencyKey,
       by?: KeyLimits,
-    ) => Effect.Effect<Job, AgentNotFound | IdempotencyMismatch | IdempotencyInFlight | StorageUnavailable>
+    ) => Effect.Effect<
+      Job,
+      AgentNotFound | IdempotencyMismatch | IdempotencyInFlight | OutputSchemaRefused | StorageUnavailable
+    >
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** Newest first. */
     readonly list: (

@@ -4,7 +4,7 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { AgentId, AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
-import { ExecuteRequest, type IdempotencyKey, JobId, taskOf } from "../../domain/jobs/job.ts"
+import { ExecuteRequest, type IdempotencyKey, JobId, OutputSchemaRefused, taskOf } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { storeTrace } from "../../domain/operations/traceContext.ts"
 import { Agents } from "../agents/Agents.ts"
@@ -95,6 +95,7 @@ const makePrepare = Effect.gen(function* () {
     const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
     const mode = request.mode ?? agent.default_mode
     const [task, options] = [taskOf(request), request.options ?? {}]
+    if (options.output_schema !== undefined && mode !== "direct") return yield* new OutputSchemaRefused()
     const job: NewJob = {
       id: JobId.make(yield* random.uuidV7()),
       tenant,

@@ -1,5 +1,6 @@
 /** Public part of the direct mode: one model answers, after as many tool calls as its turns allow. */
 import { Schema } from "effect"
+import { CheckedSchema } from "../tool.ts"
 import { type ModeDescription, note, optionSchema, VERDICT } from "./description.ts"
 
 const Verdict = Schema.Literal("unchecked")
@@ -9,6 +10,9 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 export const DirectResult = Schema.Struct({
   mode: Schema.Literal("direct"),
   answer: Schema.String,
+  output: Schema.optionalKey(
+    Schema.Unknown.annotate({ description: "The value in the answer that fits `options.output_schema`." }),
+  ),
   verdict: Verdict.annotate(VERDICT),
   confidence: Schema.Null.annotate({ description: "Always `null`: one model answered, so there is no estimate." }),
   independent: Schema.Literal(false).annotate({ description: "Always `false`: no other model was asked." }),
@@ -35,5 +39,7 @@ export const direct = {
   },
   texts: ["turn"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
+
+export const OutputSchema = CheckedSchema
 
 export const Turns = optionSchema(direct.option)

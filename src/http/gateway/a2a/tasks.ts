@@ -52,17 +52,17 @@ const statusOf = (job: Job) => ({
 })
 
 /** How far the answer was checked is beside it. */
-const artifactOf = ({ mode, verdict, confidence }: NonNullable<Job["result"]>, parts: ReadonlyArray<Part>) => ({
-  artifactId: ANSWER,
-  parts,
-  metadata: { mode, verdict, confidence },
-})
+const artifactOf = (result: NonNullable<Job["result"]>, text: string) => {
+  const { confidence, mode, verdict } = result
+  const data = "output" in result ? [{ data: result.output }] : []
+  return { artifactId: ANSWER, parts: [{ text }, ...data], metadata: { mode, verdict, confidence } }
+}
 
 export const taskOf = (job: Job) => ({
   id: job.id,
   contextId: contextOf(job),
   status: statusOf(job),
-  ...(job.result === undefined ? {} : { artifacts: [artifactOf(job.result, [{ text: job.result.answer }])] }),
+  ...(job.result === undefined ? {} : { artifacts: [artifactOf(job.result, job.result.answer)] }),
 })
 
 /** The text of the answer so far, and whether the task is known to be worked on. */
@@ -83,7 +83,7 @@ const endOf = (job: Job, { step, text }: Progress) => {
   if (job.result === undefined) return [statusUpdate(job)]
   const { answer } = job.result
   const append = step !== "" && text === answer
-  const artifact = artifactOf(job.result, [{ text: append ? "" : answer }])
+  const artifact = artifactOf(job.result, append ? "" : answer)
   return [{ artifactUpdate: { ...idsOf(job), artifact, append, lastChunk: true } }, statusUpdate(job)]
 }
 

@@ -9,6 +9,7 @@ import { type Asking, isEcho, type ModelAnswer } from "../engine/Asking.ts"
 import { notesOf } from "../engine/Cascade.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
 import type { ToolUse } from "../engine/toolUse.ts"
+import { formOf, isRepairable, outputIn, outputMisfit, repairing } from "./output.ts"
 
 const hasTools = ({ ask_person, mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
   ask_person !== undefined || mcp_servers.length > 0 || tools.length > 0
@@ -36,13 +37,28 @@ export const run = (context: JobContext, asking: Asking, tools: ToolUse): Effect
   Effect.gen(function* () {
     const most = turnsOf(context)
     const offered = yield* tools.offered
+    const { output_schema } = context.options
+    const form = output_schema === undefined ? undefined : formOf(output_schema)
     const said: Array<Message> = []
     let calls = 0
     for (let turn = 1; ; turn++) {
       const last = turn === most
-      const answer = yield* asking.converse({ kind: "turn", turn }, { said, tools: offered, last })
+      const answer = yield* asking.converse({ kind: "turn", turn }, { said, tools: offered, last, form })
       const wanted = last ? [] : (answer.toolCalls ?? [])
-      if (wanted.length === 0) return resultOf(answer, { turn, calls, ranOut: last && calls > 0 })
+      if (wanted.length === 0) {
+        const course = { turn, calls, ranOut: last && calls > 0 }
+        if (output_schema === undefined) return resultOf(answer, course)
+        const read = outputIn(output_schema, answer)
+        if ("output" in read) return { ...resultOf(answer, course), output: read.output }
+        if (!isRepairable(answer)) return yield* outputMisfit(read.mistakes)
+        const again = yield* asking.converse(
+          { kind: "turn", turn, repair: true },
+          { said: [...said, ...repairOf(answer, read.mistakes)], tools: offered, last: true, form },
+        )
+        const repaired = outputIn(output_schema, again)
+        if ("mistakes" in repaired) return yield* outputMisfit(repaired.mistakes)
+        return { ...resultOf(again, { ...course, turn: turn + 1 }), output: repaired.output }
+      }
       said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted })
       for (const [index, call] of wanted.entries()) {
         const isCarriedOut = index < MAX_CALLS
@@ -52,6 +68,12 @@ export const run = (context: JobContext, asking: Asking, tools: ToolUse): Effect
       }
     }
   }).pipe(spanned("modes.direct"))
+
+/** Asks again for what does not fit. */
+const repairOf = ({ text }: ModelAnswer, mistakes: Parameters<typeof repairing>[0]): ReadonlyArray<Message> => [
+  { role: "assistant", content: text },
+  { role: "user", content: repairing(mistakes) },
+]
 
 const resultOf = (
   answer: ModelAnswer,

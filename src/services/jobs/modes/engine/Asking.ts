@@ -72,6 +72,8 @@ interface Turn {
   readonly tools: ReadonlyArray<Tool>
   /** The answer may call no tool. */
   readonly last: boolean
+  /** The form of the answer, in words and, if no tools are offered, as a format. */
+  readonly form?: { readonly instruction: string; readonly format: ResponseFormat } | undefined
 }
 
 /** A decoded answer; `value` is `undefined` if it could not be decoded. */
@@ -160,7 +162,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
     const answered = Effect.flatMap(
       Effect.suspend(() => withinLimits((allowance) => route(step, asked, response_format, allowance))),
       ({ call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls }) => {
-        if (asked.optional !== true && response_format === undefined) {
+        if (asked.optional !== true) {
           if (refused) return Effect.fail(refusal(text, call))
           const callsTools = toolCalls !== undefined && asked.tools?.tool_choice === "auto"
           if (text.trim() === "" && !callsTools) return Effect.fail(emptyAnswer(call))
@@ -185,13 +187,21 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   return {
     propose: (step, question) => ask(step, proposing(context, question)),
     converse: (step, turn) => {
-      const call = proposing(context, {})
-      return ask(step, { ...call, messages: [...call.messages, ...turn.said], tools: toolsOf(turn) })
+      // Some providers refuse a format beside tools.
+      const format = turn.tools.length === 0 ? turn.form?.format : undefined
+      return ask(step, conversing(context, turn), format)
     },
     respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
     examine: (step, question) => ask(step, examining(context, question)),
     decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),
   }
+}
+
+const conversing = (context: JobContext, turn: Turn): Call => {
+  const { form, said } = turn
+  const about = form === undefined ? {} : { about: { instruction: form.instruction, sections: [] } }
+  const call = proposing(context, about)
+  return { ...call, messages: [...call.messages, ...said], tools: toolsOf(turn) }
 }
 
 /** The members of a turn's request that offer tools. */
@@ -204,7 +214,7 @@ type Ask = (step: Step, call: Call, format?: ResponseFormat) => Effect.Effect<Mo
 const makeValueOf = (ask: Ask) =>
   Effect.fnUntraced(function* <A, I>(step: Step, schema: Schema.Codec<A, I>, callWith: (form: string) => Call) {
     const { document, form } = jsonSchemaOf(schema)
-    const call = callWith(form)
+    const call = { ...callWith(form), optional: true }
     const format: ResponseFormat = {
       type: "json_schema",
       json_schema: { name: step.kind, strict: true, schema: document },
