@@ -11,7 +11,9 @@ export const DirectResult = Schema.Struct({
   mode: Schema.Literal("direct"),
   answer: Schema.String,
   output: Schema.optionalKey(
-    Schema.Unknown.annotate({ description: "The value in the answer that fits `options.output_schema`." }),
+    Schema.Record(Schema.String, Schema.Unknown).annotate({
+      description: "The object in the answer that fits `options.output_schema`.",
+    }),
   ),
   verdict: Verdict.annotate(VERDICT),
   confidence: Schema.Null.annotate({ description: "Always `null`: one model answered, so there is no estimate." }),

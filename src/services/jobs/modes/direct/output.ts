@@ -41,12 +41,12 @@ export const formOf = (schema: JsonSchema): { readonly instruction: string; read
   },
 })
 
-type Read = { readonly output: unknown } | { readonly mistakes: ReadonlyArray<ProblemIssue> }
+type Read = { readonly output: Readonly<Record<string, unknown>> } | { readonly mistakes: ReadonlyArray<ProblemIssue> }
 
 /** The output in an answer, or why there is none. */
 export const outputIn = (schema: JsonSchema, answer: ModelAnswer): Read => {
   const value = isEcho(answer) ? undefined : jsonIn(answer.text)
-  if (value === undefined) return { mistakes: [{ path: "output", message: "is not a JSON object" }] }
+  if (!isObject(value)) return { mistakes: [{ path: "output", message: "is not a JSON object" }] }
   const mistakes = misfits(schema, value, "output")
   return mistakes.length === 0 ? { output: value } : { mistakes }
 }

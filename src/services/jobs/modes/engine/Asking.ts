@@ -245,7 +245,12 @@ const proposing = ({ agent, task }: JobContext, { about, ...question }: Proposer
       ...messagesOf(task),
       ...(about === undefined
         ? []
-        : [{ role: "user" as const, content: paragraphs(about.instruction, form, quoted(about.sections)) }]),
+        : [
+            {
+              role: "user" as const,
+              content: paragraphs(about.instruction, form, about.sections.length === 0 ? "" : quoted(about.sections)),
+            },
+          ]),
     ],
   }
 }
