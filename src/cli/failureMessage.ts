@@ -12,7 +12,7 @@ import { SchemaUnknown } from "../layers/database/migrations.ts"
 import { DatabaseInUse } from "../layers/database/SqliteOwner.ts"
 import { CannotListen } from "../server/CannotListen.ts"
 import { TlsError } from "../server/tls/Tls.ts"
-import { ProvidersFileUnusable } from "../layers/ProvidersFile.ts"
+import { OperatorFileUnusable } from "../layers/operatorFile.ts"
 import { CallerKeysUnusable } from "../services/access/CallerKeys.ts"
 import { JwksUnreadable } from "../services/access/TokenKeys.ts"
 import { KeyFileError } from "../services/sealing/AttestationKeyFile.ts"
@@ -27,7 +27,7 @@ const WRITTEN_HERE = [
   TlsError,
   KeyFileError,
   CallerKeysUnusable,
-  ProvidersFileUnusable,
+  OperatorFileUnusable,
   JwksUnreadable,
   DatabaseFileUnusable,
   DatabaseUnreachable,

@@ -57,6 +57,7 @@ import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
 import { layerPostgres, layerSqlite } from "./database/Database.ts"
 import { forDevelopment } from "./GatewayAccess.ts"
+import { layerMcpCommands } from "./McpCommandsFile.ts"
 import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
 import { layerOperatorListener } from "./OperatorListener.ts"
@@ -82,6 +83,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provide(Layer.provide(Modes.layer, layerRevealSecret)),
     Layer.provideMerge(Router.layer),
     Layer.provide(Layer.provideMerge(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
+    Layer.provide(layerMcpCommands(settings.mcpCommandsFile)),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),

@@ -9,7 +9,8 @@ import { followFile } from "../services/followFile.ts"
 import type { Provider } from "../services/upstream/Provider.ts"
 import { ProvidersFileStatus } from "../services/upstream/ProvidersFileStatus.ts"
 import type { ProviderFormat } from "../services/upstream/providers/shared/Descriptor.ts"
-import { type KeyedProvider, type ProvidersFileUnusable, readProvidersFile } from "./ProvidersFile.ts"
+import type { OperatorFileUnusable } from "./operatorFile.ts"
+import { type KeyedProvider, readProvidersFile } from "./ProvidersFile.ts"
 import { PROVIDERS, type Slot, SLOTS } from "../services/upstream/Slots.ts"
 import { makeHttpProvider } from "../services/upstream/providers/http/HttpProvider.ts"
 import { echo } from "../services/upstream/providers/echo/Echo.ts"
@@ -164,7 +165,7 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
 /** The configured providers as `Upstream`. */
 export const layerUpstream = (
   configured: UpstreamConfiguration & Pick<ServerSettings, "redisUrl">,
-): Layer.Layer<Upstream, ProvidersFileUnusable> =>
+): Layer.Layer<Upstream, OperatorFileUnusable> =>
   Layer.unwrap(
     Effect.gen(function* () {
       const order = [...new Set([...configured.providerOrder, ...SLOTS])]

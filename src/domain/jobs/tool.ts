@@ -118,18 +118,30 @@ export const HttpTools = Schema.Array(HttpTool)
 
 const MAX_SERVER_NAME = 24
 /** A short name, so that it and a tool's name together are a {@link ToolName}. */
-const ServerName = Schema.String.check(
+export const ServerName = Schema.String.check(
   Schema.isMaxLength(MAX_SERVER_NAME),
   Schema.isPattern(/^[a-zA-Z0-9-]{1,24}$/, { expected: "1 to 24 letters, digits or hyphens" }),
 )
 const MAX_SERVERS = 8
 
-export const McpServer = Schema.Struct({
+const server = {
   name: ServerName.annotate({ description: "Begins the names of its tools: `name__tool`." }),
-  url: ToolUrl,
-  secret: Secret,
   timeout_seconds: TimeoutSeconds,
-}).annotate({ identifier: "McpServer" })
+}
+
+/** A server over HTTP, or one that the gateway starts for every session. */
+export const McpServer = Schema.Union(
+  [
+    Schema.Struct({ ...server, url: ToolUrl, secret: Secret }),
+    Schema.Struct({
+      ...server,
+      command: ServerName.annotate({
+        description: "In place of `url`: a command that the operator lists (MCP_COMMANDS_FILE).",
+      }),
+    }),
+  ],
+  { mode: "oneOf" },
+).annotate({ identifier: "McpServer" })
 export type McpServer = typeof McpServer.Type
 
 export const McpServers = Schema.Array(McpServer)

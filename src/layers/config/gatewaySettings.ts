@@ -10,6 +10,7 @@ import {
   parsed,
   PatienceText,
   PortText,
+  PlainText,
   RateText,
   RetentionText,
   SecretKeysText,
@@ -137,6 +138,11 @@ const ownGatewaySettings = {
     NetworksText,
     ",",
     "Networks that agents' tools may reach beside public addresses, such as 10.1.0.0/16",
+  ),
+  mcpCommandsFile: optionalSetting(
+    "MCP_COMMANDS_FILE",
+    PlainText,
+    "JSON file of MCP servers that agents may name, and that this process starts; read at start",
   ),
   secretsKey: optionalSetting(
     "SECRETS_KEY",

@@ -1,9 +1,14 @@
 /** Calls of tools. A failed call is an output too: the model reads the reason and goes on. */
+import { layer as layerSpawner } from "@effect/platform-node/NodeChildProcessSpawner"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
 import { Context, Effect, Layer } from "effect"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { HttpTool, ListedTool, McpServer } from "../../domain/jobs/tool.ts"
 import { spanned } from "../spans.ts"
 import { makeHttpAttempt } from "./httpTools.ts"
 import { type Listing, type ListingFailed, makeMcpTools } from "./mcpTools.ts"
+import { McpCommands } from "./McpCommands.ts"
 import { repeated } from "./repeated.ts"
 import { ToolNetwork } from "./ToolNetwork.ts"
 import { failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
@@ -44,7 +49,7 @@ export const layerTools: Layer.Layer<never, never, ToolNetwork> = Layer.effect(
   Effect.gen(function* () {
     const network = yield* ToolNetwork
     const http = makeHttpAttempt(network)
-    const mcp = makeMcpTools(network)
+    const mcp = makeMcpTools({ network, commands: yield* McpCommands, spawner: yield* ChildProcessSpawner })
     const called = spanned("Tools.call")
     const clean = <A, E>(bearer: Bearer, effect: Effect.Effect<A, E>) =>
       Effect.mapBoth(effect, {
@@ -58,4 +63,4 @@ export const layerTools: Layer.Layer<never, never, ToolNetwork> = Layer.effect(
         clean(bearer, called(repeated(tool, mcp.attempt(server, tool, { input, key, bearer })))),
     } satisfies ToolsService
   }),
-)
+).pipe(Layer.provide(Layer.provide(layerSpawner, [NodeFileSystem.layer, NodePath.layer])))

@@ -1,7 +1,12 @@
-/** Tools of MCP servers over streamable HTTP, revision 2025-11-25. Each list and each call is a session of its own. */
+/**
+ * Tools of MCP servers over streamable HTTP, or over the standard streams of a process, revision 2025-11-25. Each list and
+ * each call is a session of its own.
+ */
 import { Duration, Effect, type Scope } from "effect"
 import type { McpClient, McpClientError, McpSchema } from "effect/ai"
 import { HttpClient } from "effect/http"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import type { McpCommand } from "../../domain/jobs/mcpCommands.ts"
 import {
   DEFAULT_TOOL_TIMEOUT_SECONDS,
   type ListedTool,
@@ -11,6 +16,7 @@ import {
 } from "../../domain/jobs/tool.ts"
 import { isRetryable } from "../../domain/problems/problem.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
+import { processOf, UNLISTED } from "./McpCommands.ts"
 import { type Attempt, broken, late } from "./repeated.ts"
 import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
 import { authorizationOf, type Bearer } from "./withoutSecret.ts"
@@ -43,25 +49,36 @@ export interface ListingFailed {
 
 const secondsOf = ({ timeout_seconds = DEFAULT_TOOL_TIMEOUT_SECONDS }: McpServer): number => timeout_seconds
 
-export const makeMcpTools = (network: HttpClient.HttpClient) => {
+interface Reach {
+  readonly network: HttpClient.HttpClient
+  readonly commands: ReadonlyMap<string, McpCommand>
+  readonly spawner: ChildProcessSpawner["Service"]
+}
+
+/** How a session reaches its server; `undefined` if the server is a command that the operator does not list. */
+const wayTo = (server: McpServer, commands: Reach["commands"]): string | McpCommand | undefined =>
+  "command" in server ? commands.get(server.command) : server.url
+
+export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
   /** Opens a session. With a `key`, every request of it has the key in a header, and a tool call in `_meta` too. */
   const connect = Effect.fnUntraced(function* (
     server: McpServer,
+    way: string | McpCommand,
     bearer: Bearer,
     key?: string,
   ): Effect.fn.Return<McpClient.McpClient, McpClientError.McpClientError, Scope.Scope> {
     // Most gateways call no MCP server, and the library takes long to load.
     const { McpClient, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
-    const transport = yield* Effect.provideService(
-      McpClient.http({
-        url: server.url,
-        protocol: McpProtocol.v2025_11_25,
-        maxMessageBytes: MAX_MESSAGE_BYTES,
-        headers: { ...authorizationOf(bearer), ...(key !== undefined && { "idempotency-key": key }) },
-      }),
-      HttpClient.HttpClient,
-      network,
-    )
+    const bounds = { protocol: McpProtocol.v2025_11_25, maxMessageBytes: MAX_MESSAGE_BYTES }
+    const headers = { ...authorizationOf(bearer), ...(key !== undefined && { "idempotency-key": key }) }
+    const transport =
+      typeof way === "string"
+        ? yield* Effect.provideService(McpClient.http({ ...bounds, url: way, headers }), HttpClient.HttpClient, network)
+        : yield* Effect.provideService(
+            McpClient.stdio({ ...bounds, command: yield* processOf(way) }),
+            ChildProcessSpawner,
+            spawner,
+          )
     const request: McpClient.Transport["request"] = (message, tool) =>
       transport.request(key !== undefined && message.method === "tools/call" ? withKey(message, key) : message, tool)
     return yield* Effect.provideService(
@@ -71,8 +88,10 @@ export const makeMcpTools = (network: HttpClient.HttpClient) => {
     )
   })
 
-  const list = (server: McpServer, bearer: Bearer): Effect.Effect<Listing, ListingFailed> =>
-    Effect.flatMap(connect(server, bearer), (client) => client.listTools()).pipe(
+  const list = (server: McpServer, bearer: Bearer): Effect.Effect<Listing, ListingFailed> => {
+    const way = wayTo(server, commands)
+    if (way === undefined) return Effect.fail({ why: UNLISTED, retryable: false })
+    return Effect.flatMap(connect(server, way, bearer), (client) => client.listTools()).pipe(
       Effect.scoped,
       Effect.map((tools) => listingOf(server, tools)),
       Effect.mapError(listingFailed),
@@ -81,9 +100,12 @@ export const makeMcpTools = (network: HttpClient.HttpClient) => {
         orElse: () => Effect.fail({ why: `It gave no whole answer within ${secondsOf(server)} s.`, retryable: true }),
       }),
     )
+  }
 
-  const attempt = (server: McpServer, tool: ListedTool, { bearer, input, key }: Sent): Effect.Effect<Attempt> =>
-    Effect.flatMap(connect(server, bearer, key), (client) =>
+  const attempt = (server: McpServer, tool: ListedTool, { bearer, input, key }: Sent): Effect.Effect<Attempt> => {
+    const way = wayTo(server, commands)
+    if (way === undefined) return Effect.succeed({ output: failedOutput(UNLISTED), again: false })
+    return Effect.flatMap(connect(server, way, bearer, key), (client) =>
       client.callTool({ tool: remoteOf(tool), arguments: input }),
     ).pipe(
       Effect.scoped,
@@ -94,6 +116,7 @@ export const makeMcpTools = (network: HttpClient.HttpClient) => {
         orElse: () => Effect.succeed(late(tool, secondsOf(server))),
       }),
     )
+  }
 
   return { list, attempt }
 }

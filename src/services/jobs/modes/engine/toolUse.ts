@@ -29,7 +29,11 @@ const MAX_NAME_SENT = 64
 type Run = (input: ToolInput, key: string) => Effect.Effect<ToolOutput>
 
 /** A tool or server that may need a secret. */
-type Called = Pick<McpServer, "secret" | "url">
+interface Called {
+  readonly name: string
+  readonly secret?: string
+  readonly url?: string
+}
 
 interface Services {
   readonly tools: Tools
@@ -126,7 +130,7 @@ const listedStep = (server: McpServer, listing: Listing, known: ReadonlyMap<stri
 /** Returns what finds the secret that a tool or server needs. */
 const makeBearers = ({ tenant }: JobContext, reveal: Reveal) => {
   const bearerOf = ({ secret, url }: Called): Effect.Effect<Bearer, SecretWithheld | StorageUnavailable> =>
-    secret === undefined ? Effect.succeed(undefined) : reveal(tenant, secret, url)
+    secret === undefined || url === undefined ? Effect.succeed(undefined) : reveal(tenant, secret, url)
   return {
     bearerOf,
     /** Makes a call with its secret. If that may not be sent, the call is not made. */
