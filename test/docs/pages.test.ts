@@ -29,10 +29,10 @@ const linksOf = (page: string): ReadonlyArray<string> =>
 /** As `wc -w` counts. */
 const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
 
-const MAX_WORDS = { page: 2000, all: 40_450 }
+const MAX_WORDS = { page: 2000, all: 40_550 }
 
 describe("every page of the documentation", () => {
-  it("has at most 2,000 words, and all together at most 40,450", () => {
+  it("has at most 2,000 words, and all together at most 40,550", () => {
     const counted = [...pages].map(([path, text]) => ({ path, words: wordsOf(text) }))
     assert.deepStrictEqual(
       counted.filter(({ words }) => words > MAX_WORDS.page),

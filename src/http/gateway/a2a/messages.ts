@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { type ExecuteRequest, IdempotencyKey } from "../../../domain/jobs/job.ts"
 import type { JobQuestion } from "../../../domain/jobs/question.ts"
-import { isObject } from "../../../domain/json/json.ts"
+import { isObject, parseJson } from "../../../domain/json/json.ts"
 import { RpcError } from "./rpcErrors.ts"
 import { CONTEXT } from "./tasks.ts"
 
@@ -78,14 +78,6 @@ const onlyText = ({ answer_schema: { properties } }: JobQuestion): string | unde
     : undefined
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * The answer that a message has to a question: its data, the JSON in its text, or its text as the only member that the
  * question asks for.
@@ -94,7 +86,7 @@ export const answerIn = Effect.fnUntraced(function* (message: Message, question:
   const data = message.parts.find((part) => part.data !== undefined)?.data
   if (data !== undefined) return data
   const text = yield* textIn(message)
-  const value = parsed(text)
+  const value = parseJson(text)
   if (isObject(value)) return value
   const member = onlyText(question)
   if (member !== undefined) return { [member]: text }
