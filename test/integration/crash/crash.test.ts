@@ -37,6 +37,6 @@ describe("jobs of randomly killed gateways", () => {
   it.live("are neither lost nor repeated on SQLite", () => survives(sqliteFile, { processes: 1, withTools: 0 }))
 
   it.live.skipIf(!postgresIsThere)("are neither lost nor repeated on a Postgres that two processes share", () =>
-    survives(postgresSchema, { processes: 2, withTools: 3 }),
+    survives(postgresSchema, { processes: 2, withTools: 2 }),
   )
 })
