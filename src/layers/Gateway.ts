@@ -44,6 +44,7 @@ import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
 import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
+import { layerSpendPeriods } from "../services/routing/SpendPeriods.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
@@ -79,6 +80,7 @@ const layerServices = (settings: GatewaySettings) =>
     layerJobRetention,
     layerWebhookDelivery,
     layerLedgerRetention(settings.ledgerRetention),
+    layerSpendPeriods,
   ).pipe(
     Layer.provide(Layer.provide(Modes.layer, layerRevealSecret)),
     Layer.provideMerge(Router.layer),

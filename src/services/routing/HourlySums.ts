@@ -28,9 +28,12 @@ export const SUMS_OF_CALLS = {
   ),
 } as const
 
-/** SQL counterparts of `sumOf`: `total` sums an expression over rows, `sum` adds two. */
-export const cappedSums = (sql: SqlClient.SqlClient) =>
-  sql.onDialectOrElse({
+/**
+ * SQL counterparts of `sumOf`: `total` sums an expression over rows, `sum` adds two, and `addUp` adds given sums to those
+ * of a row that is already there (`ON CONFLICT`).
+ */
+export const cappedSums = (sql: SqlClient.SqlClient) => {
+  const { sum, total } = sql.onDialectOrElse({
     pg: () => ({
       total: (expression: string) => `CAST(LEAST(COALESCE(SUM(${expression}), 0), ${MAX_SUM}) AS BIGINT)`,
       sum: (a: string, b: string) => `LEAST(${a} + ${b}, ${MAX_SUM})`,
@@ -41,6 +44,10 @@ export const cappedSums = (sql: SqlClient.SqlClient) =>
       sum: (a: string, b: string) => `MIN(${a} + ${b}, ${MAX_SUM})`,
     }),
   })
+  const addUp = (table: string, names: ReadonlyArray<string>) =>
+    sql.literal(names.map((name) => `${name} = ${sum(`${table}.${name}`, `excluded.${name}`)}`).join(", "))
+  return { total, sum, addUp }
+}
 
 export type Sums = { readonly [Name in keyof typeof SUMS_OF_CALLS]: number }
 

@@ -48,9 +48,7 @@ export class Ledger extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const { sum, total } = cappedSums(sql)
-      const addUp = (table: string, names: ReadonlyArray<string>) =>
-        sql.literal(names.map((name) => `${name} = ${sum(`${table}.${name}`, `excluded.${name}`)}`).join(", "))
+      const { addUp, total } = cappedSums(sql)
       const used = sql.literal(
         ["input_tokens", "output_tokens", "cached_tokens", "cost", "charged_tokens", "charged_cost"]
           .map((name) => `${total(name)} AS ${name}`)
@@ -75,8 +73,8 @@ export class Ledger extends Context.Service<
           ON CONFLICT (tenant, hour, mode, strategy, provider, model, writer)
           DO UPDATE SET ${addUp("ledger_hours", SUM_COLUMNS)}`
         const spent = spendSums(rows).map((sums) => ({ ...sums, writer }))
-        const addSpend = sql`INSERT INTO ledger_spend (${spendNames}) SELECT ${spendNames} FROM ${spending(spent)} WHERE TRUE
-          ON CONFLICT (tenant, kind, unit, period, value, writer) DO UPDATE SET ${addUp("ledger_spend", SPEND_SUMS)}`
+        const addSpend = sql`INSERT INTO ledger_spend_new (${spendNames}) SELECT ${spendNames} FROM ${spending(spent)} WHERE TRUE
+          ON CONFLICT (tenant, kind, hour, value, writer) DO UPDATE SET ${addUp("ledger_spend_new", SPEND_SUMS)}`
         return sql.onDialectOrElse({
           pg: () => sql`WITH entered AS (${addCalls}), added AS (${addHours}) ${addSpend}`,
           orElse: () => sql.withTransaction(Effect.all([addCalls, addHours, addSpend])),

@@ -1,13 +1,14 @@
 /**
- * A tenant's spend by key, agent, model or label. It is read from sums of hours and days, never from calls: a report's time
- * grows with days and distinct values, not with calls, and old reports stay right when calls are removed.
+ * A tenant's spend by key, agent, model or label. It is read from sums of periods, never from calls: a report's time
+ * grows with its distinct values, not with calls, and old reports stay right when calls are removed.
  */
 import { Context, DateTime, Effect, Layer, Record, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SpendBy, SpendOf, SpendReport } from "../../domain/routing/spend.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { decodeRows, unavailable } from "../storedRows.ts"
+import { decodeRows, givenRows, unavailable } from "../storedRows.ts"
 import { cappedSums, HOUR_MS } from "./HourlySums.ts"
+import { UNITS } from "./SpendPeriods.ts"
 import { NO_SPEND, SPEND_SUMS } from "./spendSums.ts"
 
 /** `from` and `to` are rounded down and up to UTC hours; `limit` bounds the items. */
@@ -42,18 +43,20 @@ export class Spend extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const { total } = cappedSums(sql)
       const sums = sql.literal(SPEND_SUMS.map((name) => `${total(name)} AS ${name}`).join(", "))
+      const columns = sql.literal(["value", ...SPEND_SUMS].join(", "))
+      const given = givenRows(sql, { kind: "TEXT", unit: "BIGINT", first: "BIGINT", last: "BIGINT" })
 
       /** Items and total in one statement, so that both are of the same moment. */
       const read = ({ by, from, limit, tenant, to }: SpendQuery) => {
-        const periods = periodsOf(DateTime.toEpochMillis(from) / HOUR_MS, DateTime.toEpochMillis(to) / HOUR_MS)
-        // A union, because SQLite would scan every period of an `OR`.
+        const hours = [DateTime.toEpochMillis(from) / HOUR_MS, DateTime.toEpochMillis(to) / HOUR_MS] as const
+        const periods = periodsOf(...hours)
+        // The cross join makes SQLite look up each period by the primary key, where it would scan the tenant's rows.
         const of = (kind: string) =>
-          sql`FROM (${periods
-            .map(
-              (part) => sql`SELECT * FROM ledger_spend WHERE tenant = ${tenant} AND kind = ${kind}
-                AND unit = ${part.unit} AND period >= ${part.from} AND period < ${part.to}`,
-            )
-            .reduce((all, part) => sql`${all} UNION ALL ${part}`)}) AS periods`
+          sql`FROM (SELECT ${columns} FROM ${given(periods.map((part) => ({ kind, ...part })))} CROSS JOIN ledger_spend
+              WHERE tenant = ${tenant} AND ledger_spend.kind = given.kind AND ledger_spend.unit = given.unit
+                AND period >= given.first AND period < given.last
+            UNION ALL SELECT ${columns} FROM ledger_spend_new
+              WHERE tenant = ${tenant} AND kind = ${kind} AND hour >= ${hours[0]} AND hour < ${hours[1]}) AS parts`
         return sql`SELECT * FROM (SELECT value, ${sums} ${of(by)} GROUP BY value
             ORDER BY cost DESC, calls DESC, value LIMIT ${limit}) AS items
           UNION ALL SELECT NULL AS value, ${sums} ${of("model")}`
@@ -97,17 +100,20 @@ export class Spend extends Context.Service<
 const wholeHour = (time: DateTime.Utc, round: (hours: number) => number): DateTime.Utc =>
   DateTime.makeUnsafe(round(DateTime.toEpochMillis(time) / HOUR_MS) * HOUR_MS)
 
-const DAY = 24
+interface Periods {
+  readonly unit: number
+  readonly first: number
+  /** Exclusive. */
+  readonly last: number
+}
 
-/** Whole days, and the hours before and after them. `from` and `to` count hours since the epoch. */
-const periodsOf = (from: number, to: number) => {
-  const [first, last] = [Math.ceil(from / DAY), Math.floor(to / DAY)]
-  if (first >= last) return [{ unit: 1, from, to }]
-  return [
-    { unit: DAY, from: first, to: last },
-    { unit: 1, from, to: first * DAY },
-    { unit: 1, from: last * DAY, to },
-  ]
+/** Covers the hours from `from` to `to` with the longest periods that fit. Both count hours since the epoch. */
+const periodsOf = (from: number, to: number, units: ReadonlyArray<number> = UNITS): ReadonlyArray<Periods> => {
+  const [unit, ...shorter] = units
+  if (unit === undefined || from >= to) return []
+  const [first, last] = [Math.ceil(from / unit), Math.floor(to / unit)]
+  if (first >= last) return periodsOf(from, to, shorter)
+  return [{ unit, first, last }, ...periodsOf(from, first * unit, shorter), ...periodsOf(last * unit, to, shorter)]
 }
 
 const spendOf = (sums: typeof NO_SPEND): SpendOf => ({

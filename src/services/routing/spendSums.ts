@@ -1,11 +1,8 @@
-/** The rows that calls add to `ledger_spend`. */
+/** The rows that calls add to `ledger_spend_new`. */
 import { Record } from "effect"
 import { sumOf } from "../../domain/routing/money.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { HOUR_MS } from "./HourlySums.ts"
-
-/** The lengths of periods, in hours. */
-export const UNITS = [1, 24] as const
 
 /**
  * Values of labels per tenant and day that a process sums up. A label may differ in every call, and reports would read
@@ -29,8 +26,7 @@ export const SPEND_SUMS = Record.keys(NO_SPEND)
 export const SPEND_COLUMNS = {
   tenant: "TEXT",
   kind: "TEXT",
-  unit: "BIGINT",
-  period: "BIGINT",
+  hour: "BIGINT",
   value: "TEXT",
   writer: "BIGINT",
   ...Record.map(NO_SPEND, () => "BIGINT" as const),
@@ -61,30 +57,27 @@ const groupsOf = ({ agent, key, labels, model, provider }: CallRecord): Readonly
 export const makeSpendSums = () => {
   const isSummed = makeLabelLimit()
   return (rows: ReadonlyArray<CallRecord>) => {
-    const periods = new Map<string, ReturnType<typeof keyOf> & Sums>()
+    const hours = new Map<string, Key & Sums>()
     for (const row of rows) {
       const sums = sumsOf(row)
       for (const [kind, value] of groupsOf(row)) {
         if (kind.startsWith("label:") && !isSummed(row, `${kind}=${value}`)) continue
-        for (const unit of UNITS) {
-          const key = keyOf(row, kind, unit, value)
-          const text = JSON.stringify(Object.values(key))
-          const before = periods.get(text) ?? NO_SPEND
-          periods.set(text, { ...key, ...Record.map(sums, (sum, name) => sumOf(sum, before[name])) })
-        }
+        const key = { tenant: row.tenant, kind, hour: Math.floor(row.at / HOUR_MS), value }
+        const text = JSON.stringify(Object.values(key))
+        const before = hours.get(text) ?? NO_SPEND
+        hours.set(text, { ...key, ...Record.map(sums, (sum, name) => sumOf(sum, before[name])) })
       }
     }
-    return [...periods].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
+    return [...hours].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
   }
 }
 
-const keyOf = ({ at, tenant }: CallRecord, kind: string, unit: number, value: string) => ({
-  tenant,
-  kind,
-  unit,
-  period: Math.floor(at / (unit * HOUR_MS)),
-  value,
-})
+interface Key {
+  readonly tenant: string
+  readonly kind: string
+  readonly hour: number
+  readonly value: string
+}
 
 /** Admits the first labels of each tenant in each day, up to the limit. */
 const makeLabelLimit = () => {

@@ -1,18 +1,20 @@
 import { assert, it, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
 import { SpendReport } from "../../../src/domain/routing/spend.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
 import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { Spend } from "../../../src/services/routing/Spend.ts"
+import { moveSpend } from "../../../src/services/routing/SpendPeriods.ts"
 import { MAX_LABEL_VALUES } from "../../../src/services/routing/spendSums.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "./callRecords.ts"
 
 const DAY_MS = 24 * HOUR_MS
 const BASE = 20_000 * DAY_MS
-const Moment = Schema.Int.check(Schema.isBetween({ minimum: BASE - 30 * HOUR_MS, maximum: BASE + 100 * HOUR_MS }))
+const Moment = Schema.Int.check(Schema.isBetween({ minimum: BASE - 30 * HOUR_MS, maximum: BASE + 400 * HOUR_MS }))
 const Amount = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 const Call = Schema.Struct({
   at: Moment,
@@ -50,16 +52,19 @@ describeDatabases("Spend", (database) => {
   layer(services)((it) => {
     it.effect.prop(
       "equals the sums over the calls, whichever hours are asked for",
-      [Calls, Moment, Moment],
-      ([made, a, b]) =>
+      [Calls, Moment, Moment, Moment],
+      ([made, a, b, moved]) =>
         Effect.gen(function* () {
           const ledger = yield* Ledger
           const spend = yield* Spend
           const tenant = SecureRandom.uuidV7Unsafe()
           const calls = made.map((call) => callRecord({ ...call, tenant }))
-          // Two writes, so that sums are also added to rows that are there.
+          // Several writes, so that sums are also added to rows that are there, before and after these are moved.
           yield* ledger.record(calls.slice(0, 10))
-          yield* ledger.record(calls.slice(10))
+          yield* moveSpend(Math.min(a, moved))
+          yield* ledger.record(calls.slice(10, 20))
+          yield* moveSpend(moved)
+          yield* ledger.record(calls.slice(20))
           const [from, to] = [Math.min(a, b), Math.max(a, b) + 1]
           const start = Math.floor(from / HOUR_MS) * HOUR_MS
           const end = Math.ceil(to / HOUR_MS) * HOUR_MS
@@ -87,15 +92,16 @@ describeDatabases("Spend", (database) => {
     )
   })
 
-  const test = <E>(name: string, body: Effect.Effect<void, E, Ledger | Spend>) =>
+  const test = <E>(name: string, body: Effect.Effect<void, E, Ledger | Spend | SqlClient.SqlClient>) =>
     it.live(name, () => Effect.provide(body, services))
 
   test(
     "has every hour of a span once, within days and across them",
     Effect.gen(function* () {
       const spend = yield* Spend
-      const hours = Array.from({ length: 96 }, (_, hour) => callRecord({ at: BASE + hour * HOUR_MS, cost: 1 }))
+      const hours = Array.from({ length: 400 }, (_, hour) => callRecord({ at: BASE + hour * HOUR_MS, cost: 1 }))
       yield* (yield* Ledger).record(hours)
+      yield* moveSpend(BASE + 300 * HOUR_MS)
       for (const [from, to] of [
         [0, 1],
         [5, 23],
@@ -105,12 +111,43 @@ describeDatabases("Spend", (database) => {
         [5, 53],
         [24, 72],
         [1, 95],
+        [3, 303],
+        [0, 400],
       ] as const) {
         const asked = span(BASE + from * HOUR_MS, BASE + to * HOUR_MS)
         const { total } = yield* spend.report({ tenant: "acme", by: "model", limit: 1, ...asked })
         assert.strictEqual(total.calls, to - from, `${from} to ${to}`)
       }
     }),
+  )
+
+  test(
+    "keeps few rows of past hours, whoever wrote and moved them, and counts each call once",
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const spend = yield* Spend
+      const ledger = yield* Ledger
+      const others = yield* Effect.map(Layer.build(Layer.fresh(Ledger.layer)), (context) =>
+        Context.get(context, Ledger),
+      )
+      const calls = Array.from({ length: 1200 }, (_, i) =>
+        callRecord({ at: BASE + (i % 3) * HOUR_MS, key: `key-${i % 200}`, cost: 1 }),
+      )
+      yield* ledger.record(calls.slice(0, 500))
+      yield* others.record(calls.slice(500, 1000))
+      // Late calls are entered while two processes move the others.
+      const moved = moveSpend(BASE + 3 * HOUR_MS)
+      yield* Effect.all([moved, moved, ledger.record(calls.slice(1000))], { concurrency: "unbounded" })
+      yield* moved
+      const [left] = yield* sql<{ rows: number }>`SELECT COUNT(*) AS rows FROM ledger_spend_new`
+      const [hours] = yield* sql<{
+        rows: number
+      }>`SELECT COUNT(*) AS rows FROM ledger_spend WHERE kind = 'key' AND unit = 1`
+      assert.deepStrictEqual([left?.rows, hours?.rows], [0, 600])
+      const report = yield* spend.report({ tenant: "acme", by: "key", limit: 1000, ...span(BASE, BASE + 24 * HOUR_MS) })
+      assert.deepStrictEqual([report.items.length, report.total.calls, report.rest.calls], [200, 1200, 0])
+      assert.isTrue(report.items.every(({ calls }) => calls === 6))
+    }).pipe(Effect.scoped),
   )
 
   test(

@@ -1,0 +1,60 @@
+/**
+ * Moves the sums of past hours from `ledger_spend_new` to `ledger_spend`, in the background: reports are right at all
+ * times, and calls do not wait for sums of longer periods.
+ */
+import { Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { givenRows, unavailableUnlimited } from "../storedRows.ts"
+import { cappedSums, HOUR_MS } from "./HourlySums.ts"
+import { SPEND_COLUMNS, SPEND_SUMS } from "./spendSums.ts"
+
+/** The lengths of periods, in hours, the longest first. Each is a multiple of the next. */
+export const UNITS = [168, 24, 6, 1] as const
+
+/** Rows per transaction: the embedded database serves nothing else meanwhile. */
+const BATCH = 250
+/** Pause after a batch, so that others come first. */
+const PAUSE = Duration.millis(25)
+const EVERY = Duration.minutes(5)
+
+const KEY = "tenant, kind, unit, period, value"
+
+/** Moves the rows of hours that ended before `now`, in milliseconds since the epoch. */
+export const moveSpend = Effect.fn("SpendPeriods.move")(function* (now: number) {
+  const sql = yield* SqlClient.SqlClient
+  const { addUp, total } = cappedSums(sql)
+  const given = givenRows(sql, SPEND_COLUMNS)
+  const units = sql.literal(UNITS.map((unit) => `SELECT ${unit} AS unit`).join(" UNION ALL "))
+  const names = sql.literal(SPEND_SUMS.join(", "))
+  const totals = sql.literal(SPEND_SUMS.map((name) => `${total(name)} AS ${name}`).join(", "))
+  const key = sql.literal(KEY)
+  // Another process may move other rows at the same time, or add to these.
+  const unlocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
+  const rowKey = sql.literal("tenant, kind, hour, value, writer")
+
+  const moveBatch = Effect.gen(function* () {
+    const rows = yield* sql<{ [Name in keyof typeof SPEND_COLUMNS]: string | number }>`DELETE FROM ledger_spend_new
+      WHERE (${rowKey}) IN (SELECT ${rowKey} FROM ledger_spend_new WHERE hour < ${Math.floor(now / HOUR_MS)}
+        LIMIT ${BATCH} ${unlocked})
+      RETURNING *`
+    // Sorted, so that processes lock rows in the same order and cannot deadlock.
+    if (rows.length > 0) {
+      yield* sql`INSERT INTO ledger_spend (${key}, ${names})
+        SELECT ${key}, ${totals} FROM (SELECT *, hour / unit AS period FROM ${given(rows)} CROSS JOIN (${units}) AS units) AS moved
+        GROUP BY ${key} ORDER BY ${key}
+        ON CONFLICT (${key}) DO UPDATE SET ${addUp("ledger_spend", SPEND_SUMS)}`
+    }
+    return rows.length
+  })
+
+  while ((yield* sql.withTransaction(moveBatch)) === BATCH) yield* Effect.sleep(PAUSE)
+}, unavailableUnlimited)
+
+/** Moves at start and then every few minutes, until its scope closes. */
+export const layerSpendPeriods = Layer.effectDiscard(
+  Effect.flatMap(Clock.currentTimeMillis, moveSpend).pipe(
+    Effect.ignore,
+    Effect.repeat(Schedule.spaced(EVERY)),
+    Effect.forkScoped,
+  ),
+)
