@@ -43,6 +43,7 @@ import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
+import { CachedAnswers } from "../services/routing/CachedAnswers.ts"
 import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
 import { layerSpendPeriods } from "../services/routing/SpendPeriods.ts"
 import { Router } from "../services/routing/Router.ts"
@@ -158,7 +159,14 @@ const layerRoutes = (settings: GatewaySettings) => {
       WebhooksHandlers,
       McpHandlers,
       A2aHandlers,
-      Layer.provide(CallsHandlers, HeldBodies.layer(settings.maxBodyMemory)),
+      Layer.provide(CallsHandlers, [
+        HeldBodies.layer(settings.maxBodyMemory),
+        CachedAnswers.layer({
+          ttl: settings.cacheTtl,
+          maxBytes: settings.cacheMaxBytes,
+          maxTenantBytes: settings.cacheMaxTenantBytes,
+        }),
+      ]),
       layerSystem(GatewayApi),
     ]),
     Layer.provide([layerAuthorization, layerAdminOnly, layerRefusals]),

@@ -15,7 +15,7 @@ const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
     /^(PORT|HOST|OPERATOR_HOST|OPERATOR_PORT|OPERATOR_TOKEN|ALLOWED_HOSTS|ALLOWED_ORIGINS|CONSOLE|TRUSTED_PROXIES|SEALED_PORT)$/,
   ],
   ["Callers", /^(SEALGATE_DEV$|CALLER_KEYS_FILE$|JWT_)/],
-  ["Storage and jobs", /^(DATABASE_|JOB_|LEDGER_|SECRETS_)/],
+  ["Storage and jobs", /^(CACHE_|DATABASE_|JOB_|LEDGER_|SECRETS_)/],
   ["Identity and sessions", /^(ATTESTATION_|SESSION_|ROUTING_TAG$)/],
   ["HTTPS", /^TLS_/],
   ["Log", /^LOG_/],

@@ -26,7 +26,8 @@ export const LedgerEntry = Schema.Struct({
   cached_tokens: Tokens("Tokens of the prompt that the provider read from its cache"),
   cost_micro_usd: Schema.NullOr(Count).annotate({ description: "`null` if tokens or price are unknown." }),
   baseline_micro_usd: Schema.NullOr(Count).annotate({
-    description: "Cost of the same tokens at the baseline; 0 for a call that the baseline would not have made.",
+    description:
+      "Cost of the same tokens at the baseline; 0 for a call that the baseline would not have made. For a cached answer, its first cost.",
   }),
   price_version: Schema.NullOr(Schema.String).annotate({ description: "Version of the prices used." }),
   latency_ms: Count.annotate({ description: "From sending to the end of the answer." }),
@@ -34,6 +35,8 @@ export const LedgerEntry = Schema.Struct({
     description: "Whether budgets were charged an estimate, because usage is unknown.",
   }),
   labels: Labels.annotate({ description: "Part of the metadata that the caller gave." }),
-  outcome: Schema.String.annotate({ description: "`success`, `interrupted`, or the kind of failure." }),
+  outcome: Schema.String.annotate({
+    description: "`success`, `cached` for one from the cache, `interrupted`, or the kind of failure.",
+  }),
 })
 export type LedgerEntry = typeof LedgerEntry.Type

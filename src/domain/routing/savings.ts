@@ -66,6 +66,7 @@ export const METHOD =
   "The calls are taken as they were made; whether the baseline would have needed fewer or more tokens, and how good " +
   "its answers would have been, is not compared. Calls that the baseline would not have made (failed attempts, repairs " +
   "of unusable answers, escalations of a cascade and the judging that led to them) count with their cost and without a " +
-  "baseline; a call that is repeated after a crash counts twice, or as unpriced if its usage was lost. Every " +
+  "baseline; a cached answer counts as a call without tokens or cost, whose baseline is what the answer cost at first; " +
+  "a call that is repeated after a crash counts twice, or as unpriced if its usage was lost. Every " +
   "amount is rounded to a micro-USD per call. Calls without known prices or tokens are counted as unpriced and left " +
   "out of the comparison. List prices are those of the price table unless the configuration has its own."

@@ -42,7 +42,15 @@ export const originRefusal = (
     : new CrossOrigin({ detail: remedy })
 
 /** Response headers that pages may read, besides those that CORS always allows. */
-const EXPOSED = ["etag", "location", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate"]
+const EXPOSED = [
+  "etag",
+  "location",
+  "ratelimit",
+  "ratelimit-policy",
+  "retry-after",
+  "sealgate-cache",
+  "www-authenticate",
+]
 
 /** How long a browser may cache a preflight response. Each request is still checked. */
 const PREFLIGHT_SECONDS = 7200

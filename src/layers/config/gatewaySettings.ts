@@ -2,6 +2,7 @@
 import { Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
 import {
+  BytesText,
   DurationText,
   FlagText,
   intText,
@@ -114,6 +115,14 @@ const ownGatewaySettings = {
     "128",
     "Calls of models by one tenant's clients under way in this process; 0 is no limit",
   ),
+  cacheTtl: setting(
+    "CACHE_TTL",
+    PatienceText,
+    "0",
+    "How long answers to calls of models are kept in memory for exact repetitions by the same tenant; 0: not at all",
+  ),
+  cacheMaxBytes: setting("CACHE_MAX_BYTES", BytesText, "64MiB", "Memory for kept answers"),
+  cacheMaxTenantBytes: setting("CACHE_MAX_TENANT_BYTES", BytesText, "16MiB", "The part of it that one tenant may use"),
   jobWorkers: setting("JOB_WORKERS", intText(0, 10_000), "16", "Jobs that this process runs at once; 0: none"),
   jobTenantPercent: setting(
     "JOB_TENANT_PERCENT",

@@ -38,6 +38,9 @@ export interface CallRecord {
   readonly baseline: number | null
   readonly latency: number
   readonly ttft: number | null
-  /** `success`, `interrupted`, or the kind of failure. */
+  /** `success`, `cached` without a call, `interrupted`, or the kind of failure. */
   readonly outcome: string
 }
+
+/** Outcomes that are no failure. */
+export const ANSWERED: ReadonlyArray<string> = ["success", "cached"]

@@ -3,7 +3,7 @@ import { Record } from "effect"
 import type { SqlClient } from "effect/sql"
 import { isInClass, LATENCY_CLASSES, latencyClass } from "../../domain/routing/latency.ts"
 import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
-import type { CallRecord } from "./CallRecord.ts"
+import { ANSWERED, type CallRecord } from "./CallRecord.ts"
 
 export const HOUR_MS = 3_600_000
 
@@ -14,7 +14,7 @@ export const ALL_TENANTS = ""
 export const SUMS_OF_CALLS = {
   requests: "first_of_request",
   calls: "1",
-  failed: "CASE WHEN outcome = 'success' THEN 0 ELSE 1 END",
+  failed: `CASE WHEN outcome IN ('${ANSWERED.join("', '")}') THEN 0 ELSE 1 END`,
   unpriced: "CASE WHEN cost IS NULL OR baseline IS NULL THEN 1 ELSE 0 END",
   input_tokens: "COALESCE(input_tokens, 0)",
   output_tokens: "COALESCE(output_tokens, 0)",
@@ -62,7 +62,7 @@ const sumsOf = (row: CallRecord): Sums => {
     ...(row.outcome === "success" ? { [latencyClass(row.latency)]: 1 } : {}),
     requests: row.first ? 1 : 0,
     calls: 1,
-    failed: row.outcome === "success" ? 0 : 1,
+    failed: ANSWERED.includes(row.outcome) ? 0 : 1,
     unpriced: comparable ? 0 : 1,
     input_tokens: row.tokens?.input ?? 0,
     output_tokens: row.tokens?.output ?? 0,

@@ -6,7 +6,7 @@ import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
-import type { Answered, ApiEvent, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import type { ApiEvent, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
@@ -31,9 +31,12 @@ export class Router extends Context.Service<
     /** Asks for an answer to a chat, for a step of a job. */
     readonly call: (request: RouterRequest) => Effect.Effect<Routed, RouterError>
     /** Asks for a whole answer to a client's request. */
-    readonly answer: (call: ApiCall) => Effect.Effect<Answered, RouterError | RequestUnbounded>
-    /** The same, streamed. It succeeded only if its last event is `Finished`. */
-    readonly stream: (call: ApiCall) => Stream.Stream<ApiEvent, RouterError | RequestUnbounded>
+    readonly answer: (call: ApiCall) => Effect.Effect<ApiAnswered, RouterError | RequestUnbounded>
+    /** The same, streamed. It succeeded only if its last event is `Finished`; `onAnswered` runs just before. */
+    readonly stream: (
+      call: ApiCall,
+      onAnswered?: (answered: ApiAnswered) => void,
+    ) => Stream.Stream<ApiEvent, RouterError | RequestUnbounded>
   }
 >()("sealgate/services/routing/Router") {
   static readonly layer = Layer.effect(
@@ -82,12 +85,16 @@ export class Router extends Context.Service<
             ),
           ).pipe(spanned("Router.call")),
         answer: (call) => ask(call).pipe(spanned("Router.answer")),
-        stream: (call) =>
+        stream: (call, onAnswered = () => {}) =>
           Stream.callback<ApiEvent, RouterError | RequestUnbounded>(
             (queue) =>
               ask(call, (events) => Queue.offerAll(queue, events)).pipe(
                 spanned("Router.stream"),
-                Effect.flatMap(({ attempts, served }) => Queue.offer(queue, { _tag: "Finished", attempts, served })),
+                Effect.flatMap((answered) => {
+                  onAnswered(answered)
+                  const { attempts, served } = answered
+                  return Queue.offer(queue, { _tag: "Finished", attempts, served })
+                }),
                 Effect.andThen(Queue.end(queue)),
               ),
             { bufferSize: STREAM_BUFFER },

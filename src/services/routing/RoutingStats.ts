@@ -146,7 +146,7 @@ export class RoutingStats extends Context.Service<
         return yield* decodeFailures(
           yield* sql`SELECT provider, model, at, outcome FROM (SELECT provider, model, at, outcome FROM ledger_calls
             ${ofTenant} ORDER BY at DESC LIMIT ${LATEST}) AS latest
-            WHERE outcome NOT IN ('success', 'interrupted') ORDER BY at DESC`,
+            WHERE outcome NOT IN ('success', 'cached', 'interrupted') ORDER BY at DESC`,
         )
       }, unavailable)
 

@@ -32,6 +32,8 @@ export type Emit = (events: ReadonlyArray<ApiEvent>) => Effect.Effect<unknown>
 /** An answer; its JSON is empty for a stream. */
 export interface ApiAnswered extends Answered {
   readonly target: TargetName
+  /** Of all calls that it took, in micro-USD; `null` if unknown. */
+  readonly cost: number | null
 }
 
 /** Whether a request sets a limit for its answer. */
@@ -95,8 +97,9 @@ export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
                 ({ attempts, served }): Answered => ({ json: "", attempts, served }),
               ),
           })
-    return Effect.map(answered, ({ served, value }): ApiAnswered => ({
+    return Effect.map(answered, ({ call, served, value }): ApiAnswered => ({
       ...value,
+      cost: call.cost_micro_usd,
       target: { provider: served.provider, model: served.model },
     }))
   }

@@ -1,7 +1,7 @@
 /** The rows that calls add to `ledger_spend_new`. */
 import { Record } from "effect"
 import { sumOf } from "../../domain/routing/money.ts"
-import type { CallRecord } from "./CallRecord.ts"
+import { ANSWERED, type CallRecord } from "./CallRecord.ts"
 import { HOUR_MS } from "./HourlySums.ts"
 
 /**
@@ -34,7 +34,7 @@ export const SPEND_COLUMNS = {
 
 const sumsOf = ({ cost, outcome, tokens }: CallRecord): Sums => ({
   calls: 1,
-  failed: outcome === "success" ? 0 : 1,
+  failed: ANSWERED.includes(outcome) ? 0 : 1,
   unpriced: cost === null ? 1 : 0,
   input_tokens: tokens?.input ?? 0,
   output_tokens: tokens?.output ?? 0,

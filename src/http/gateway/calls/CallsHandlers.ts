@@ -5,15 +5,15 @@ import { ModelNotFound } from "../../../api/gateway/CallsApi.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
 import { AccessDenied } from "../../../domain/access/identity.ts"
 import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
-import type { ApiEvent } from "../../../domain/upstream/upstream.ts"
 import { ConcurrencyLimits } from "../../../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
-import { Router } from "../../../services/routing/Router.ts"
+import { CachedAnswers } from "../../../services/routing/CachedAnswers.ts"
 import { tooMany } from "../../shared/ClientLimits.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
 import { GatewayLimits } from "../GatewayLimits.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
+import { cacheUse, markedCached } from "./caching.ts"
 import { callOf } from "./callOf.ts"
 import { HeldBodies } from "./HeldBodies.ts"
 import { makeModels } from "./models.ts"
@@ -22,16 +22,11 @@ import { refuse, vendorOf } from "./vendorErrors.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The pieces of a streamed answer. */
-const piecesOf = Stream.flatMap((event: ApiEvent) =>
-  event._tag === "Delta" ? Stream.succeed(event.chunk) : Stream.empty,
-)
-
 export const CallsHandlers = layerHandlers(
   GatewayApi,
   "calls",
   Effect.fn(function* (handlers) {
-    const router = yield* Router
+    const answers = yield* CachedAnswers
     const bodies = yield* HeldBodies
     const concurrency = yield* ConcurrencyLimits
     const { calls } = yield* GatewayLimits
@@ -56,9 +51,14 @@ export const CallsHandlers = layerHandlers(
       }
       // Clients of these APIs cannot take back output.
       const call = callOf(user, { ...question, restart: false })
-      if (!isStream) return wholeAnswer((yield* Effect.raceFirst(router.answer(call), drain.aborted)).json)
-      const pieces = piecesOf(router.stream(call))
-      return yield* streamedAnswer(streamFormOf(call.request), Stream.interruptWhen(pieces, drain.aborted))
+      const use = cacheUse(request)
+      if (!isStream) {
+        const { isCached, value } = yield* Effect.raceFirst(answers.answer(call, use), drain.aborted)
+        return markedCached(wholeAnswer(value), isCached)
+      }
+      const { isCached, value } = yield* answers.stream(call, use)
+      const streamed = yield* streamedAnswer(streamFormOf(call.request), Stream.interruptWhen(value, drain.aborted))
+      return markedCached(streamed, isCached)
     })
 
     const serve = (api: ApiName, request: Request) =>
