@@ -43,6 +43,7 @@ import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
+import { quotasOf, TenantQuotas } from "../services/access/TenantQuotas.ts"
 import { CachedAnswers } from "../services/routing/CachedAnswers.ts"
 import { layerLedgerRetention } from "../services/routing/LedgerRetention.ts"
 import { layerSpendPeriods } from "../services/routing/SpendPeriods.ts"
@@ -111,6 +112,12 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provide(layerLiveSteps),
     Layer.provideMerge(layerDatabase(settings)),
+    Layer.provide(
+      Layer.succeed(
+        TenantQuotas,
+        quotasOf({ agents: settings.maxAgentsPerTenant, openJobs: settings.maxJobsPerTenant }),
+      ),
+    ),
     Layer.provideMerge(
       Layer.succeed(JobSettings, {
         ...JobSettings.defaultValue(),

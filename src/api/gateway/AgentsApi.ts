@@ -1,12 +1,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AgentNotFound, AgentStale, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
+import { AgentNotFound, AgentStale, CreateAgent, TooManyAgents, UpdateAgent } from "../../domain/jobs/agent.ts"
 import {
   ExecuteRequest,
   IdempotencyInFlight,
   IdempotencyKey,
   IdempotencyMismatch,
   OutputSchemaRefused,
+  TooManyJobs,
 } from "../../domain/jobs/job.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -34,7 +35,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: HttpApiSchema.WithHeaders(Agent, { location: Schema.String, etag: Schema.String }).pipe(
         HttpApiSchema.status(201),
       ),
-      error: [WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [TooManyAgents, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Create an agent",
@@ -82,6 +83,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         IdempotencyInFlight,
         IdempotencyMismatch,
         OutputSchemaRefused,
+        TooManyJobs,
         WebhookSecretMissing,
         ...BODY_PROBLEMS,
         StorageUnavailable,

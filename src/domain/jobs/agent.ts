@@ -181,6 +181,13 @@ export class AgentNotFound extends Refusal<AgentNotFound>()("AgentNotFound", {
   title: "There is no such agent.",
 }) {}
 
+/** The tenant has the most agents it may have. */
+export class TooManyAgents extends Refusal<TooManyAgents>()("TooManyAgents", {
+  code: "too-many-agents",
+  status: 409,
+  title: "The tenant has as many agents as it may have; delete one that is not needed.",
+}) {}
+
 /** The agent has a newer version than `If-Match` names; `ETag` has the current one. */
 export class AgentStale extends Refusal<AgentStale>()("AgentStale", {
   code: "agent-stale",

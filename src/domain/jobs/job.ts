@@ -209,6 +209,13 @@ export class JobNotResumable extends Refusal<JobNotResumable>()("JobNotResumable
   title: "Only a job that failed or timed out can be resumed; give the agent the task again.",
 }) {}
 
+/** The tenant has the most open jobs it may have. */
+export class TooManyJobs extends Refusal<TooManyJobs>()("TooManyJobs", {
+  code: "too-many-jobs",
+  status: 429,
+  title: "The tenant has as many open jobs as it may have; wait until some end, or cancel some.",
+}) {}
+
 /** The key was used with another body within the last 24 hours. */
 export class IdempotencyMismatch extends Refusal<IdempotencyMismatch>()("IdempotencyMismatch", {
   code: "idempotency-key-reused",

@@ -115,6 +115,18 @@ const ownGatewaySettings = {
     "128",
     "Calls of models by one tenant's clients under way in this process; 0 is no limit",
   ),
+  maxAgentsPerTenant: setting(
+    "MAX_AGENTS_PER_TENANT",
+    intText(0, 1_000_000),
+    "1000",
+    "Agents of one tenant; 0 is no limit",
+  ),
+  maxJobsPerTenant: setting(
+    "MAX_JOBS_PER_TENANT",
+    intText(0, 1_000_000),
+    "10000",
+    "Jobs of one tenant that have not ended; 0 is no limit",
+  ),
   cacheTtl: setting(
     "CACHE_TTL",
     PatienceText,

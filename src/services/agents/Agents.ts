@@ -13,6 +13,7 @@ import {
   DEFAULT_MODE,
   ifMatchAllows,
   type TenantId,
+  TooManyAgents,
   type UpdateAgent,
 } from "../../domain/jobs/agent.ts"
 import {
@@ -24,6 +25,7 @@ import {
   type PageRow,
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
+import { TenantQuotas } from "../access/TenantQuotas.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
@@ -35,7 +37,7 @@ type IfMatch = string | undefined
 export class Agents extends Context.Service<
   Agents,
   {
-    readonly create: (tenant: TenantId, input: CreateAgent) => Effect.Effect<Agent, StorageUnavailable>
+    readonly create: (tenant: TenantId, input: CreateAgent) => Effect.Effect<Agent, TooManyAgents | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
     /** The newest agent with this name, or the agent with this id. */
     readonly named: (tenant: TenantId, name: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
@@ -65,6 +67,8 @@ export class Agents extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
 
+      const { agents: most } = yield* TenantQuotas
+      const insert = makeInsert(sql, most)
       const find = yield* makeFind(sql)
       const { tryRemove, tryUpdate } = makeChanges(sql, find)
 
@@ -83,8 +87,8 @@ export class Agents extends Context.Service<
             updated_at: now,
           }
           const document = yield* encodeAgent(agent)
-          yield* sql`INSERT INTO agents ${sql.insert({ id: agent.id, tenant, version: agent.version, document })}`
-          return agent
+          if (yield* insert({ id: agent.id, tenant, version: agent.version, document })) return agent
+          return yield* new TooManyAgents({ detail: `At most ${most} agents of one tenant may exist.` })
         }, unavailable),
 
         get: (tenant, id) => spanned("Agents.get")(unavailableUnlimited(find(tenant, id))),
@@ -154,6 +158,23 @@ const mayHaveName = (sql: SqlClient.SqlClient, name: string) => {
     pg: () => sql`strpos(document, ${member}) > 0`,
     orElse: () => sql`instr(document, ${member}) > 0`,
   })
+}
+
+/** Returns what adds an agent, and says whether its tenant had fewer than `most`. */
+const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
+  const given = givenRows(sql, { id: "TEXT", tenant: "TEXT", version: "BIGINT", document: "TEXT" })
+  // Postgres would count without the agents that others are adding.
+  const inTurn = sql.onDialectOrElse({
+    pg: () => (tenant: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${`agents of ${tenant}`}, 0))`,
+    orElse: () => () => Effect.void,
+  })
+  return Effect.fnUntraced(function* (row: Parameters<typeof given>[0][number] & { readonly tenant: string }) {
+    yield* inTurn(row.tenant)
+    const inserted = yield* sql`INSERT INTO agents (id, tenant, version, document)
+      SELECT id, tenant, version, document FROM ${given([row])}
+      WHERE (SELECT COUNT(*) FROM agents WHERE tenant = ${row.tenant}) < ${most} RETURNING id`
+    return inserted.length > 0
+  }, sql.withTransaction)
 }
 
 /** Returns the lookup of one agent. */

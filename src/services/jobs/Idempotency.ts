@@ -52,13 +52,13 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     return rows[0]?.job_id
   })
 
-  return <A, E, R>(
+  return <A, E, R, E2 = never>(
     request: KeyedRequest,
     prepare: Effect.Effect<A, E, R>,
-    create: (prepared: A) => Effect.Effect<Job, SqlError.SqlError | StorageUnavailable>,
+    create: (prepared: A) => Effect.Effect<Job, E2 | SqlError.SqlError | StorageUnavailable>,
   ): Effect.Effect<
     Job | JobId,
-    E | SqlError.SqlError | StorageUnavailable | IdempotencyMismatch | IdempotencyInFlight,
+    E | E2 | SqlError.SqlError | StorageUnavailable | IdempotencyMismatch | IdempotencyInFlight,
     R
   > => {
     const { key, route, tenant } = request

@@ -16,6 +16,7 @@ import {
   type JobReceipt,
   type JobStatus,
   type OutputSchemaRefused,
+  type TooManyJobs,
 } from "../../domain/jobs/job.ts"
 import type { JobEvent, JobPosition } from "../../domain/jobs/jobEvents.ts"
 import type { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
@@ -51,7 +52,7 @@ export class Jobs extends Context.Service<
       by?: KeyLimits,
     ) => Effect.Effect<
       Job,
-      AgentNotFound | IdempotencyMismatch | IdempotencyInFlight | OutputSchemaRefused | StorageUnavailable
+      AgentNotFound | IdempotencyMismatch | IdempotencyInFlight | OutputSchemaRefused | TooManyJobs | StorageUnavailable
     >
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** Newest first. */

@@ -4,9 +4,18 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { AgentId, AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
-import { ExecuteRequest, type IdempotencyKey, JobId, OutputSchemaRefused, taskOf } from "../../domain/jobs/job.ts"
+import {
+  ExecuteRequest,
+  type IdempotencyKey,
+  JobId,
+  type JobStatus,
+  OutputSchemaRefused,
+  taskOf,
+  TooManyJobs,
+} from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { storeTrace } from "../../domain/operations/traceContext.ts"
+import { TenantQuotas } from "../access/TenantQuotas.ts"
 import { Agents } from "../agents/Agents.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
@@ -31,16 +40,34 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   const newJobs = givenRows(sql, NEW_JOB_COLUMNS)
   const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
   type NewRow = Parameters<typeof newJobs>[0][number]
+  const { openJobs } = yield* TenantQuotas
+  /**
+   * Inserts the jobs that fit their tenants' quotas, and says which. On Postgres, it does not see those that other gateways
+   * insert at the same moment.
+   */
   const insertAll = (rows: ReadonlyArray<NewRow>) =>
-    sql`INSERT INTO jobs (${names}, due_at, status, attempt, crashes, faults, ran_ms, last_event)
-      SELECT ${names}, ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0 FROM ${newJobs(rows)}`
-  const insertTogether = yield* makeBatched<NewRow, NewRow>({ run: (rows) => Effect.as(insertAll(rows), rows) })
+    Effect.map(
+      sql<{ id: string }>`INSERT INTO jobs (${names}, due_at, status, attempt, crashes, faults, ran_ms, last_event)
+        SELECT ${names}, ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
+        FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY id) AS place FROM ${newJobs(rows)}) AS numbered
+        LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
+          WHERE status IN ${sql.in(OPEN)} AND finished_at IS NULL AND tenant IN ${sql.in(tenantsOf(rows))}
+          GROUP BY tenant) AS open ON open.owner = numbered.tenant
+        WHERE place <= ${openJobs} - COALESCE(open.jobs, 0) RETURNING id`,
+      (inserted) => {
+        const ids = new Set(inserted.map(({ id }) => id))
+        return rows.map(({ id }) => ids.has(String(id)))
+      },
+    )
+  const insertTogether = yield* makeBatched<NewRow, boolean>({ run: insertAll })
 
   const create = Effect.fnUntraced(function* (
     { columns, job, span }: Effect.Success<ReturnType<typeof prepare>>,
-    insert: (row: NewRow) => Effect.Effect<unknown, SqlError.SqlError | StorageUnavailable>,
+    insert: (row: NewRow) => Effect.Effect<boolean, SqlError.SqlError | StorageUnavailable>,
   ) {
-    yield* insert(columns)
+    if (!(yield* insert(columns))) {
+      return yield* new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
+    }
     yield* queue.wake
     const sent = {
       ...jobMessage(job.id),
@@ -68,12 +95,16 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
     const body = yield* encodeRequest(request)
     const done = yield* inTime(
       once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, (ready) =>
-        create(ready, (row) => insertAll([row])),
+        create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
       ),
     )
     return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
   }, unavailableUnlimited)
 })
+
+const OPEN: ReadonlyArray<JobStatus> = ["queued", "running", "input_required"]
+
+const tenantsOf = (rows: ReadonlyArray<{ readonly tenant: unknown }>) => [...new Set(rows.map(({ tenant }) => tenant))]
 
 interface NewExecution {
   readonly tenant: TenantId
