@@ -29,10 +29,10 @@ const linksOf = (page: string): ReadonlyArray<string> =>
 /** As `wc -w` counts. */
 const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
 
-const MAX_WORDS = { page: 2000, all: 40_550 }
+const MAX_WORDS = { page: 2000, all: 40_740 }
 
 describe("every page of the documentation", () => {
-  it("has at most 2,000 words, and all together at most 40,550", () => {
+  it("has at most 2,000 words, and all together at most 40,740", () => {
     const counted = [...pages].map(([path, text]) => ({ path, words: wordsOf(text) }))
     assert.deepStrictEqual(
       counted.filter(({ words }) => words > MAX_WORDS.page),

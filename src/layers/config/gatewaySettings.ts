@@ -131,7 +131,7 @@ const ownGatewaySettings = {
     "CACHE_TTL",
     PatienceText,
     "0",
-    "How long answers to calls of models are kept in memory for exact repetitions by the same tenant; 0: not at all",
+    "How long answers of models are kept in memory for exact repetitions; 0: not at all",
   ),
   cacheMaxBytes: setting("CACHE_MAX_BYTES", BytesText, "64MiB", "Memory for kept answers"),
   cacheMaxTenantBytes: setting("CACHE_MAX_TENANT_BYTES", BytesText, "16MiB", "The part of it that one tenant may use"),
