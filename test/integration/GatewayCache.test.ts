@@ -56,6 +56,17 @@ describeDatabases("kept answers", (database) => {
     }),
   )
 
+  it.live("are never answers that were cut short", () =>
+    Effect.gen(function* () {
+      const { chat, fake, makeKey } = yield* start(database)
+      const key = yield* makeKey()
+      fake.always({ text: "Hel", finish: "length", usage: { input: 9, output: 2 } })
+      const [first, second] = [yield* chat(key), yield* chat(key)]
+      assert.deepStrictEqual([first.status, second.status, second.cache], [200, 200, null])
+      assert.lengthOf(fake.requests, 2)
+    }),
+  )
+
   it.live("repeat a stream byte for byte", () =>
     Effect.gen(function* () {
       const { chat, fake, makeKey } = yield* start(database)

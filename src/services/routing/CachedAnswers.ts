@@ -86,10 +86,11 @@ export class CachedAnswers extends Context.Service<
           const key = keyOf(call, routing)
           const found = use === "all" ? store.find(tenant, key, yield* Clock.currentTimeMillis) : undefined
           if (found !== undefined) yield* enter(call, routing.strategy, found)
-          const keep = ({ cost, target }: ApiAnswered, json: string) =>
+          const keep = ({ cost, served, target }: ApiAnswered, json: string) =>
             Effect.map(Clock.currentTimeMillis, (now) => {
               const text = Buffer.from(json)
-              if (text.length > MAX_ANSWER_BYTES) return
+              // A budget that is nearly spent may have cut it.
+              if (text.length > MAX_ANSWER_BYTES || served.finishReasons.includes("length")) return
               store.keep(tenant, key, { answer: { cost, target, text }, bytes: text.length + OVERHEAD }, now)
             })
           return { text: found?.text.toString(), keep }
