@@ -1,6 +1,6 @@
 /** Makes tokens for development and tests; in production an identity provider does. */
 import { Clock, Duration, Effect, Redacted } from "effect"
-import { randomUUIDv7 } from "node:crypto"
+import { SecureRandom } from "effect/crypto"
 import { SignJWT } from "jose/jwt/sign"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
@@ -30,7 +30,7 @@ export const mintToken = Effect.fnUntraced(function* (options: MintOptions) {
       .setAudience(options.audience)
       .setIssuedAt(now)
       .setExpirationTime(now + Math.ceil(Duration.toSeconds(options.ttl)))
-      .setJti(randomUUIDv7())
+      .setJti(SecureRandom.uuidV7Unsafe())
       .sign(new TextEncoder().encode(Redacted.value(options.secret))),
   )
   return Redacted.make(token)

@@ -1,5 +1,5 @@
 /** Turns the calls of a request into ledger rows, each with its cost and its baseline. */
-import { randomUUIDv7 } from "node:crypto"
+import { SecureRandom } from "effect/crypto"
 import type { StepCall } from "../../domain/jobs/job.ts"
 import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/routing/money.ts"
 import type { RoutingSettings } from "../../domain/routing/routing.ts"
@@ -38,7 +38,7 @@ export const recordsOf = (
   account: Account,
   attempts: ReadonlyArray<ChargedAttempt>,
 ): ReadonlyArray<CallRecord> => {
-  const requestId = randomUUIDv7()
+  const requestId = SecureRandom.uuidV7Unsafe()
   return attempts.map((attempt, index): CallRecord => {
     const tokens = tokensUsed(attempt)
     const quote = priceOf(settings, attempt, attempt.startedAt, attempt.servedModel)

@@ -4,7 +4,7 @@
  * crash it ends with the lease, and counts as spent. So no crash, timeout or silent provider lets a call exceed a budget.
  */
 import { Cause, Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
-import { randomUUIDv7 } from "node:crypto"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { BudgetUse, Budgeted, BudgetExhausted } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -52,7 +52,7 @@ export class Budgets extends Context.Service<
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const holder = randomUUIDv7()
+  const holder = SecureRandom.uuidV7Unsafe()
   const lease = Duration.toMillis(LEASE)
   const reserve = yield* makeReserve(holder, lease)
   const settle = yield* makeSettle(holder)
@@ -79,7 +79,7 @@ const make = Effect.gen(function* () {
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const at = yield* Clock.currentTimeMillis
-          const id = randomUUIDv7()
+          const id = SecureRandom.uuidV7Unsafe()
           const reservation: Reservation = { id, at, worst, limits: limitsOf(budgeted, at), asked }
           const refusal = yield* Effect.tapError(unavailableUnlimited(reserve(reservation)), () =>
             // It may have been written nevertheless.
