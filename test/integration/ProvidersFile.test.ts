@@ -34,15 +34,9 @@ const entry = (base_url: string, more: Readonly<Record<string, unknown>> = {}) =
   ...more,
 })
 
-const environment = ConfigProvider.fromEnv({ env: { GROQ_KEY: KEY } })
-
 const start = Effect.fnUntraced(function* (file: string) {
   const url = yield* databaseUrl({ kind: "sqlite" })
-  const gateway = yield* Effect.provideService(
-    startGateway(url, { PROVIDERS_FILE: file }, "configured"),
-    ConfigProvider.ConfigProvider,
-    environment,
-  )
+  const gateway = yield* startGateway(url, { PROVIDERS_FILE: file, GROQ_KEY: KEY }, "configured")
   const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
   const boss = new GatewayClient({ baseUrl: gateway.url, token })
   const ask = (model: string, as = token) =>

@@ -7,7 +7,11 @@ const UNAVAILABLE = 503
 /** Warns while the gateway says that it is not ready: lists may still be shown, but no job begins. */
 export const NotReady = () => {
   const { value: isUnready } = useLoad(
-    async (signal) => (await fetch(`${baseUrl()}/ready`, { signal })).status === UNAVAILABLE,
+    async (signal) => {
+      // Without an answer nothing is known; the views say that themselves.
+      const answer = await fetch(`${baseUrl()}/ready`, { signal }).catch(() => undefined)
+      return answer?.status === UNAVAILABLE
+    },
     [],
     { every: EVERY_MS },
   )
