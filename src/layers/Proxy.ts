@@ -27,6 +27,7 @@ import { Sessions } from "../services/sealing/Sessions.ts"
 import { proxyRules, proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
 import { checksTokens, tokenSettingsOf } from "./config/tokenSettings.ts"
+import type { ListenSettings } from "../server/NodeServer.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
 import { withEvidence } from "./evidence/EvidenceMode.ts"
 import { layerOperatorListener } from "./OperatorListener.ts"
@@ -82,7 +83,7 @@ const layerCallers = (settings: ProxySettings) =>
     ),
   )
 
-/** Who may use a proxy, and who answers. */
+/** The callers of a proxy, and the service that answers them. */
 interface Behind<E, R, R2> {
   readonly callers: Layer.Layer<Callers, E, R>
   readonly answering: Layer.Layer<Answering, never, R2>
@@ -136,8 +137,12 @@ const layerRoutes = (settings: ProxySettings) => {
   }).pipe(Layer.provide([SealedHandlers, ModelsHandlers, layerSystem(ProxyApi)]), Layer.provide(layerRefusals))
 }
 
-/** A sealed proxy with its callers, and those who answer them. */
-export const layerProxyOf = <E, R, R2>(settings: ProxySettings, behind: Behind<E, R, R2>, drain?: Layer.Layer<Drain>) =>
+/** A sealed proxy for the given callers. */
+export const layerProxyOf = <E, R, R2>(
+  settings: ProxySettings & Pick<ListenSettings, "named">,
+  behind: Behind<E, R, R2>,
+  drain?: Layer.Layer<Drain>,
+) =>
   serve(
     settings,
     {

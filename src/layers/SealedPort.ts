@@ -50,7 +50,7 @@ export const layerSealedPort = (settings: GatewaySettings, drain: Layer.Layer<Dr
         // Provided rather than merged, because the gateway has an address of its own.
         Layer.provide(
           layerProxyOf(
-            proxy,
+            { ...proxy, named: { host: "HOST", port: "SEALED_PORT" } },
             {
               callers: layerGatewayCallers({
                 perMinute: rateLimitTenantExecute,

@@ -94,7 +94,7 @@ const collect = (stream: AsyncIterable<StreamResponse>) =>
     return events
   })
 
-/** What a stream says, in short. */
+/** A short form of each event of a stream. */
 const shown = (events: ReadonlyArray<NonNullable<StreamResponse["payload"]>>) =>
   events.map((event) => {
     if (event.$case === "task") return `task ${event.value.status?.state}`

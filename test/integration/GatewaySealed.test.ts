@@ -122,6 +122,29 @@ it.live("keeps a budget for sealed and unsealed calls together, and a revoked ke
   }),
 )
 
+it.live("says under the seal which role a key lacks, and names the setting of a port that is taken", () =>
+  Effect.gen(function* () {
+    const sealed = yield* startSealed(sqlite)
+    const reader = yield* sealed.makeKey({ roles: ["read"] })
+    const refused = yield* sealedProblemOf(() => sealed.clientOf(reader).complete(ask("model-1")))
+    assert.include(refused.detail, '"run"')
+    const { port } = new URL(sealed.gateway.url)
+    const taken = yield* Effect.exit(startSealed(sqlite, { SEALED_PORT: port }))
+    assert.include(JSON.stringify(taken), `SEALED_PORT: ${port} is taken`)
+  }),
+)
+
+it.live("counts calls of a key on both ports against its limit", () =>
+  Effect.gen(function* () {
+    const sealed = yield* startSealed(sqlite)
+    const key = yield* sealed.makeKey({ requests_per_minute: 2 })
+    yield* Effect.promise(() => sealed.openai(key).chat.completions.create(ask("model-1")))
+    yield* Effect.promise(() => sealed.clientOf(key).complete(ask("model-1")))
+    const refused = yield* sealedProblemOf(() => sealed.clientOf(key).complete(ask("model-1")))
+    assert.deepInclude(refused, { code: "rate-limited", status: 429 })
+  }),
+)
+
 it.live("counts calls of a tenant on both ports against one limit", () =>
   Effect.gen(function* () {
     const sealed = yield* startSealed(sqlite, { RATE_LIMIT_EXECUTE: "2" })

@@ -27,7 +27,7 @@ export interface CacheSettings {
   readonly maxTenantBytes: number
 }
 
-/** What a request permits (RFC 9111 §5.2.1): `no-cache` asks for a new answer, `no-store` also keeps it out of the cache. */
+/** The use that a request permits (RFC 9111 §5.2.1): `no-cache` asks for a new answer, `no-store` also keeps it out of the cache. */
 export type CacheUse = "all" | "no-cache" | "no-store"
 
 export interface Answered<A> {
@@ -108,7 +108,7 @@ export class CachedAnswers extends Context.Service<
           const cache = yield* lookUp(call, use)
           if (cache === undefined) return { isCached: false, value: piecesOf(router.stream(call)) }
           if (cache.text !== undefined) {
-            // What `gather` below made of the pieces.
+            // `gather` below wrote it.
             const pieces = JSON.parse(cache.text) as ReadonlyArray<JsonObject>
             return { isCached: true, value: Stream.fromIterable(pieces) }
           }

@@ -72,7 +72,11 @@ const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened,
   const { callers, requestIds } = admission
   const caller = yield* identify(admission, opened).pipe(
     Effect.tapErrorTag("TokenRefused", () => Metric.update(openingsFailed("unauthorized"), 1)),
-    Effect.mapError(({ code, status, title }) => new Refused({ status, code, title })),
+    Effect.mapError(({ code, detail, status, title }) =>
+      detail === undefined
+        ? new Refused({ status, code, title })
+        : new Refused({ status, code, title, detail: Redacted.make(detail) }),
+    ),
   )
   const source = yield* Source
   if (!(yield* requestIds.claim(opened.request.credential, requestId, caller === undefined ? source : undefined))) {

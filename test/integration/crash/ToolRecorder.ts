@@ -52,7 +52,7 @@ export class ToolRecorder {
   private readonly toolCalls = new Map<string, Array<Received>>()
   /** By task, which is unique, and name of the step. */
   private readonly modelCalls = new Map<string, Array<Received>>()
-  /** What the model was last shown of a task: its texts so far, and the outputs of its tools. */
+  /** The latest request of each task: the texts so far, and the outputs of its tools. */
   private readonly shown = new Map<string, { readonly texts: ReadonlyArray<string>; readonly outputs: string }>()
   private readonly delay: () => number
   private readonly server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** What A2A clients send: messages that begin a task or answer its question. */
+/** Messages of A2A clients, which begin a task or answer its question. */
 import { Effect, Schema } from "effect"
 import { type ExecuteRequest, IdempotencyKey } from "../../../domain/jobs/job.ts"
 import type { JobQuestion } from "../../../domain/jobs/question.ts"

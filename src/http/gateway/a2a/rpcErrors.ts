@@ -37,7 +37,7 @@ const REASON_OF: Readonly<Record<string, Reason>> = {
   "idempotency-key-reused": "INVALID_PARAMS",
 }
 
-/** What the framework says of a body that is no JSON. Without `errors`, the body is JSON that is not accepted. */
+/** The framework's message for a body that is not JSON. A problem without `errors` is about JSON that is refused. */
 const NO_JSON = "Expected a valid JSON body"
 
 const reasonOf = ({ code, errors, status }: Problem): Reason => {

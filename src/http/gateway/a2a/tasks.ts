@@ -34,7 +34,7 @@ const said = (job: Job, what: string, parts: ReadonlyArray<Part>) => ({
   parts,
 })
 
-/** What the agent says about its state: the question it asks, or why it failed. */
+/** The message of a task's status: the agent's question, or the reason of its failure. */
 const messageOf = (job: Job) => {
   const { problem, question } = job
   if (question !== undefined) {

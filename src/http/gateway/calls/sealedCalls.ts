@@ -32,7 +32,7 @@ const makeCallIn = Effect.map(Upstream, (upstream) =>
   }),
 )
 
-/** The failure as it is told under the seal. */
+/** Fails with the error that the client gets under the seal. */
 const sealed = (error: CallError): Effect.Effect<never, ServingError> => {
   if (!isRefusal(error) && error._tag === "CallFailed") return Effect.fail(error.error)
   return Effect.flatMap(callProblem(error), ({ code, detail, errors, retry_after_ms, retryable, status, title }) =>

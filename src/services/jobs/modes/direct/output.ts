@@ -32,7 +32,7 @@ const isStrict = ({ additionalProperties, items, properties, required }: JsonSch
   return Object.entries(properties).every(([name, part]) => required.includes(name) && isObject(part) && isStrict(part))
 }
 
-/** What a model is asked for, in words and as a response format. */
+/** The schema as an instruction in words, and as a response format. */
 export const formOf = (schema: JsonSchema): { readonly instruction: string; readonly format: ResponseFormat } => ({
   instruction: shape(schema),
   format: {
