@@ -13,6 +13,7 @@ import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/r
 import { METHOD, type RoutingStatsReport } from "../../domain/routing/savings.ts"
 import type { SpendReport } from "../../domain/routing/spend.ts"
 import type { Examples } from "../shared/description/showExample.ts"
+import { CALL_EXAMPLES } from "./calls/examples.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
 
 const AGENT_ID = "01a20189-2d78-7781-9ee0-356bac85203e"
@@ -281,43 +282,9 @@ const keyId = { id: key.id }
 const agentId = { id: AGENT_ID }
 const jobId = { id: JOB_ID }
 
-const messages = [{ role: "user", content: "Which port does HTTPS use by default?" }]
-const model = { id: "gpt-5-mini", object: "model", created: 0, owned_by: "provider1" }
-
-const calls: Readonly<Record<string, Examples>> = {
-  "calls.chat": {
-    body: { model: "gpt-5-mini", messages },
-    answer: {
-      id: "chatcmpl-1",
-      object: "chat.completion",
-      created: 1_795_000_000,
-      model: "gpt-5-mini",
-      choices: [{ index: 0, message: { role: "assistant", content: "443" }, finish_reason: "stop" }],
-      usage: { prompt_tokens: 16, completion_tokens: 1, total_tokens: 17 },
-    },
-    stream: { event: "message", data: '{"object":"chat.completion.chunk","choices":[{"delta":{"content":"443"}}]}' },
-  },
-  "calls.responses": {
-    body: { model: "gpt-5-mini", input: messages },
-    answer: { id: "resp_1", object: "response", status: "completed", output: [] },
-    stream: { event: "response.output_text.delta", data: '{"type":"response.output_text.delta","delta":"443"}' },
-  },
-  "calls.messages": {
-    body: { model: "claude-haiku-5-5", max_tokens: 100, messages },
-    answer: { id: "msg_1", type: "message", role: "assistant", content: [{ type: "text", text: "443" }] },
-    stream: { event: "message_stop", data: '{"type":"message_stop"}' },
-  },
-  "calls.embeddings": {
-    body: { model: "text-embedding-3-small", input: "HTTPS" },
-    answer: { object: "list", data: [{ object: "embedding", index: 0, embedding: [0.1, -0.2] }] },
-  },
-  "calls.models": { answer: { object: "list", data: [model] } },
-  "calls.model": { parameters: { id: model.id }, answer: model },
-}
-
 export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
   ...SYSTEM_EXAMPLES,
-  ...calls,
+  ...CALL_EXAMPLES,
   "agents.create": {
     body: {
       name: "Reviewer",
