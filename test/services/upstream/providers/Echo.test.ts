@@ -34,11 +34,18 @@ describe("the built-in echo", () => {
     }),
   )
 
-  it.effect("counts a megabyte of spaces as white space", () =>
+  it.effect("repeats a long text in pieces of 1,024 characters, so that it does not hold up other requests", () =>
     Effect.gen(function* () {
-      const space = " ".repeat(1_000_000)
-      assert.deepStrictEqual(yield* answerTo(space), [space, 1])
-      assert.deepStrictEqual(yield* answerTo(`a${space}b${space}`, 1), [`a${space}`, 1])
+      for (const long of ["a ".repeat(500_000), " ".repeat(1_000_000), "𝄞 ".repeat(100_000)]) {
+        const pieces = yield* piecesOf(long)
+        assert.strictEqual(pieces.join(""), long)
+        assert.strictEqual(pieces.length, Math.ceil([...long].length / 1024))
+        assert.deepStrictEqual(yield* answerTo(long, 1), [pieces[0], 1])
+      }
+      const { usage } = yield* echo.complete({
+        messages: Array.from({ length: 1000 }, () => ({ role: "user" as const, content: "a ".repeat(1000) })),
+      })
+      assert.strictEqual(usage?.prompt_tokens, Math.ceil((1000 * 2001 - 1) / 1024))
     }),
   )
 

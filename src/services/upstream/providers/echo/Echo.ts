@@ -48,7 +48,7 @@ const demoAnswer = (text: string): string | undefined =>
 /** The choices of the chunks of an answer, one for each, and its usage. */
 const answerTo = (request: ChatRequest): { readonly choices: ReadonlyArray<Choice>; readonly usage: Usage } => {
   const text = textOf(request.messages.at(-1)?.content)
-  const prompt = request.messages.reduce((sum, message) => sum + countTokens(textOf(message.content)), 0)
+  const prompt = countTokens(request.messages.map(({ content }) => textOf(content)).join(" "))
   const usageOf = (completion: number): Usage => ({
     prompt_tokens: prompt,
     completion_tokens: completion,

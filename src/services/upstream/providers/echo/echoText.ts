@@ -8,11 +8,18 @@ export const textOf = (content: unknown): string => {
   return parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("")
 }
 
-/** Splits a text into words that keep their white space, so that joining them gives the text back. */
+/** A million words of one request would hold up all others for a second. */
+const MAX_WORDS_LENGTH = 64 * 1024
+
+/**
+ * Splits a text into words that keep their white space, or a long one into pieces of 1,024 characters, so that joining
+ * them gives the text back.
+ */
 export const words = (text: string): ReadonlyArray<string> => {
+  if (text.length > MAX_WORDS_LENGTH) return text.match(/.{1,1024}/gsu) ?? []
   const start = text.length - text.trimStart().length
   const [first = "", ...rest] = text.match(/\S+\s*/g) ?? []
   return text === "" ? [] : [text.slice(0, start) + first, ...rest]
 }
 
-export const countTokens = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
+export const countTokens = (text: string): number => words(text).length

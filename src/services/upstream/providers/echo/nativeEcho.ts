@@ -31,7 +31,7 @@ const listen = Effect.fnUntraced(function* ({ body, model }: NativeCall) {
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
     model,
     text,
-    usage: { input_tokens: texts.reduce((sum, each) => sum + countTokens(each), 0), output_tokens: countTokens(text) },
+    usage: { input_tokens: countTokens(texts.join(" ")), output_tokens: countTokens(text) },
   }
   return said
 })
