@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config"
 const conditions = ["@sealgate/source", "node", "import", "default"]
 
 const BROWSER = ["test/web/*.test.ts"]
+const KITS = ["test/conformance/weakened/*.test.ts"]
 
 export default defineConfig({
   resolve: { conditions },
@@ -14,7 +15,7 @@ export default defineConfig({
         test: {
           name: "tests",
           include: ["test/**/*.test.ts"],
-          exclude: BROWSER,
+          exclude: [...BROWSER, ...KITS],
           globalSetup: ["test/support/builds.ts"],
           // Only ends tests that hang: a busy machine may take a minute to start a few programs.
           testTimeout: 120_000,
@@ -32,6 +33,16 @@ export default defineConfig({
           include: BROWSER,
           globalSetup: ["test/support/builds.ts"],
           testTimeout: 60_000,
+          maxWorkers: 2,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // More than a hundred servers, each with one mistake.
+          name: "kits",
+          include: KITS,
+          globalSetup: ["test/support/builds.ts"],
           maxWorkers: 2,
         },
       },

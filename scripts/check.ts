@@ -1,4 +1,4 @@
-/** `npm run check`: types with Effect diagnostics, lint, format. Every tool runs, so one pass shows everything. */
+/** `npm run check`: types with Effect diagnostics, lint, format, the time of regular expressions. Every tool runs, so one pass shows everything. */
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 
@@ -15,6 +15,7 @@ const steps: ReadonlyArray<readonly [name: string, command: string, args: Readon
   ["types of the pages", checker, ["--noEmit", "-p", "src/web/tsconfig.json"]],
   ["lint", "node_modules/.bin/oxlint", ["--deny-warnings", ...FOLDERS]],
   ["format", "node_modules/.bin/oxfmt", ["--check", ...FOLDERS]],
+  ["regular expressions take linear time", process.execPath, ["scripts/regularExpressions.ts"]],
 ]
 
 let failed = 0

@@ -1,4 +1,4 @@
-/** The kit for servers: ours passes every check that can be made from outside, and a weakened copy of it does not. */
+/** The kit for servers: ours passes every check that can be made from outside, and servers that are not sealed proxies pass none. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -6,7 +6,6 @@ import { createServer as createTcpServer } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
-import type { Check } from "../../src/conformance/proxy/Check.ts"
 import { CHECKS, checksOf } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
 import { NoAnswer, Wire } from "../../src/conformance/proxy/Wire.ts"
@@ -14,25 +13,9 @@ import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
 import type { Provider } from "../../src/services/upstream/Provider.ts"
 import { echo } from "../../src/services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
-import { runProxy } from "../support/processes.ts"
 import { specification } from "../support/protocol/pages.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
-import { KEY_MISTAKES, SERVER_VARIANTS, SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
-import { bundleWeakened } from "./support/weakened.ts"
-
-const limit = Duration.seconds(120)
-
-interface Server {
-  readonly url: string
-  readonly kid: string
-  readonly credential?: string
-}
-
-const resultsOf = ({ credential = "", kid, url }: Server, checks: ReadonlyArray<Check>) =>
-  Effect.map(runChecks({ url: new URL(url), pins: [kid], credential }, checks, { limit }), ({ results }) => {
-    const of = (outcome: string) => results.filter((result) => result.outcome === outcome)
-    return { passed: of("pass"), failed: of("fail"), skipped: of("skipped") }
-  })
+import { resultsOfServer as resultsOf } from "./support/results.ts"
 
 /** Checks skipped at an open server with default settings. */
 const UNSEEN = [
@@ -187,91 +170,5 @@ describe("our server", () => {
       const cut = yield* runChecks(target, CHECKS, { limit: Duration.zero })
       assert.deepStrictEqual([cut.ok, cut.passed, cut.skipped], [false, 0, CHECKS.length])
     }).pipe(Effect.scoped),
-  )
-
-  it.live(
-    "passes with only Chat Completions, and with delayed openings",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", SERVER_VARIANTS, folder))
-        yield* Effect.forEach(
-          SERVER_VARIANTS,
-          ({ name }) =>
-            Effect.gen(function* () {
-              const proxy = yield* runProxy({ module, env: { WEAKNESS: name } })
-              assert.deepStrictEqual((yield* resultsOf(proxy, CHECKS)).failed, [], name)
-            }).pipe(Effect.scoped),
-          { discard: true },
-        )
-      }).pipe(Effect.scoped),
-    60_000,
-  )
-
-  it.live(
-    "fails only once for several checks with one cause",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        const weaknesses = SERVER_WEAKNESSES.filter(({ name }) => name === "statements without a version")
-        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", weaknesses, folder))
-        const proxy = yield* runProxy({ module, env: { WEAKNESS: "statements without a version" } })
-        const { failed, skipped } = yield* resultsOf(proxy, CHECKS)
-        assert.isBelow(failed.length, 6, failed.map(({ name, saw }) => `${name}: ${saw}`).join("\n"))
-        assert.isAbove(skipped.filter(({ saw }) => saw.startsWith("it fails as ")).length, 30)
-      }).pipe(Effect.scoped),
-    60_000,
-  )
-
-  it.live(
-    "learns which mistake in its keys keeps frames from opening",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", KEY_MISTAKES, folder))
-        const plain = CHECKS.filter(({ must }) => must === "P32" || must === "P33")
-        yield* Effect.forEach(
-          KEY_MISTAKES,
-          ({ name, says }) =>
-            Effect.gen(function* () {
-              const proxy = yield* runProxy({ module, env: { WEAKNESS: name } })
-              const { failed, passed } = yield* resultsOf(proxy, plain)
-              assert.deepStrictEqual(
-                failed.map(({ saw }) => saw.includes(says)),
-                [true],
-                failed.map(({ saw }) => `${name}: ${saw}`).join("\n"),
-              )
-              assert.deepStrictEqual(passed, [], name)
-            }).pipe(Effect.scoped),
-          { concurrency: 2, discard: true },
-        )
-      }).pipe(Effect.scoped),
-    60_000,
-  )
-
-  it.live(
-    "fails if any of its rules is broken",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", SERVER_WEAKNESSES, folder))
-        const failing = Effect.fnUntraced(function* (
-          musts: ReadonlySet<string>,
-          env: Readonly<Record<string, string>>,
-        ) {
-          const checks = CHECKS.filter(({ must }) => musts.has(must))
-          return (yield* resultsOf(yield* runProxy({ module, env }), checks)).failed
-        }, Effect.scoped)
-        assert.deepStrictEqual(yield* failing(new Set(SERVER_WEAKNESSES.map(({ must }) => must)), {}), [])
-        yield* Effect.forEach(
-          SERVER_WEAKNESSES,
-          ({ must, name }) =>
-            Effect.map(failing(new Set([must]), { WEAKNESS: name }), (failed) =>
-              assert.isNotEmpty(failed, `${must}: ${name}`),
-            ),
-          { concurrency: 2, discard: true },
-        )
-      }).pipe(Effect.scoped),
-    120_000,
   )
 })
