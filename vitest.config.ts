@@ -20,7 +20,7 @@ export default defineConfig({
           // Only ends tests that hang: a busy machine may take a minute to start a few programs.
           testTimeout: 120_000,
           // Most tests wait for sockets and databases more than they compute.
-          maxWorkers: 4,
+          maxWorkers: 6,
           // Modules keep no state that a test could trip over, and loading them for each file would take a third of the time.
           isolate: false,
         },
