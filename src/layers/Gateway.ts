@@ -13,6 +13,7 @@ import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { KeysHandlers } from "../http/gateway/KeysHandlers.ts"
 import { LedgerHandlers } from "../http/gateway/LedgerHandlers.ts"
+import { ThreadsHandlers } from "../http/gateway/ThreadsHandlers.ts"
 import { WebhooksHandlers } from "../http/gateway/WebhooksHandlers.ts"
 import { A2aHandlers } from "../http/gateway/a2a/A2aHandlers.ts"
 import { a2aForm } from "../http/gateway/a2a/rpcErrors.ts"
@@ -36,6 +37,7 @@ import { JobWrites } from "../services/jobs/JobWrites.ts"
 import { JobQueue } from "../services/jobs/JobQueue.ts"
 import { layerJobRetention } from "../services/jobs/JobRetention.ts"
 import { layerJobRunner } from "../services/jobs/JobRunner.ts"
+import { Threads } from "../services/jobs/Threads.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
 import { layerLiveSteps } from "../services/jobs/LiveSteps.ts"
@@ -88,6 +90,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provideMerge(Router.layer),
     Layer.provide(Layer.provideMerge(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provide(layerMcpCommands(settings.mcpCommandsFile)),
+    Layer.provideMerge(Threads.layer),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),
@@ -157,6 +160,7 @@ const layerRoutes = (settings: GatewaySettings) => {
     Layer.provide([
       AgentsHandlers,
       JobsHandlers,
+      ThreadsHandlers,
       RoutingHandlers,
       KeysHandlers,
       SecretsHandlers,

@@ -9,6 +9,7 @@ import {
   OutputSchemaRefused,
   TooManyJobs,
 } from "../../domain/jobs/job.ts"
+import { ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
@@ -83,6 +84,8 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         IdempotencyInFlight,
         IdempotencyMismatch,
         OutputSchemaRefused,
+        ThreadBusy,
+        ThreadNotFound,
         TooManyJobs,
         WebhookSecretMissing,
         ...BODY_PROBLEMS,

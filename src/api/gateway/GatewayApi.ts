@@ -11,12 +11,14 @@ import { LedgerApi } from "./LedgerApi.ts"
 import { McpApi } from "./McpApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
 import { SecretsApi } from "./SecretsApi.ts"
+import { ThreadsApi } from "./ThreadsApi.ts"
 import { WebhooksApi } from "./WebhooksApi.ts"
 
 /** All endpoints of the agent gateway. */
 export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AgentsApi)
   .add(JobsApi)
+  .add(ThreadsApi)
   .add(RoutingApi)
   .add(LedgerApi)
   .add(KeysApi)

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep } from "../../domain/jobs/job.ts"
 import { JobDelta, JobEventId, JobStepBegun, JobToolCall, JobToolResult } from "../../domain/jobs/jobEvents.ts"
 import { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
+import { ThreadBusy, ThreadId } from "../../domain/jobs/thread.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -49,6 +50,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         agent_id: Schema.optionalKey(
           Schema.String.check(Schema.isUUID(7)).annotate({ description: "Only jobs of this agent." }),
         ),
+        thread_id: Schema.optionalKey(ThreadId.annotate({ description: "Only jobs in this thread." })),
         status: Schema.optionalKey(JobStatus.annotate({ description: "Only jobs with this status." })),
         mode: Schema.optionalKey(Mode.annotate({ description: "Only jobs of this mode." })),
         from: Schema.optionalKey(time("An RFC 3339 time: only jobs created then or later.")),
@@ -145,7 +147,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.post("resume", "/:id/resume", {
       params,
       success: Job.pipe(HttpApiSchema.status(202)),
-      error: [JobNotFound, JobNotResumable, StorageUnavailable],
+      error: [JobNotFound, JobNotResumable, ThreadBusy, StorageUnavailable],
     })
       .annotate(RateClass, "execute")
       .annotateMerge(

@@ -5,6 +5,7 @@ import { GatewayKey as GatewayKeySchema, NewKey as NewKeySchema } from "../../do
 import { SecretInfo as SecretInfoSchema } from "../../domain/access/secrets.ts"
 import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
 import { Job as JobSchema } from "../../domain/jobs/job.ts"
+import { Thread as ThreadSchema } from "../../domain/jobs/thread.ts"
 import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
 import { LedgerEntry as LedgerEntrySchema } from "../../domain/routing/ledger.ts"
 import { ProviderHealthReport as ProviderHealthSchema } from "../../domain/routing/health.ts"
@@ -24,4 +25,5 @@ export const ProviderHealthReport = ProviderHealthSchema.annotate({ identifier: 
 export const SecretInfo = SecretInfoSchema.annotate({ identifier: "Secret" })
 export const RoutingSettings = PricedRoutingSettings.annotate({ identifier: "RoutingSettings" })
 export const SpendReport = SpendReportSchema.annotate({ identifier: "SpendReport" })
+export const Thread = ThreadSchema.annotate({ identifier: "Thread" })
 export const RoutingStats = RoutingStatsReport.annotate({ identifier: "RoutingStats" })

@@ -3,6 +3,7 @@ import { usd } from "../../domain/routing/dollars.ts"
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
+import { ThreadId } from "../../domain/jobs/thread.ts"
 import { Mode, modeOf } from "../../domain/jobs/modes.ts"
 import { Effort } from "../../domain/jobs/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
@@ -35,6 +36,20 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
       }),
   )
   return created.id
+})
+
+const decodeThread = Schema.decodeEffect(ThreadId)
+
+/** The thread to continue: the given one, or one that is begun. */
+const threadFor = Effect.fnUntraced(function* (gateway: GatewayClient, agent: string, given: Option.Option<string>) {
+  if (Option.isNone(given)) return Option.none()
+  if (given.value !== "new") {
+    const unknown = () => unusable("--thread takes the id of a thread, which `--thread new` prints, or new.")
+    return yield* Effect.mapError(Effect.asSome(decodeThread(given.value)), unknown)
+  }
+  const { id } = yield* ask((signal) => gateway.threads.create(agent, { signal }))
+  tell(`thread ${id}: continue it with --thread ${id}`)
+  return Option.some(ThreadId.make(id))
 })
 
 const decodeSchema = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
@@ -91,6 +106,12 @@ export const runCommand = Command.make(
       "File with a JSON Schema of an object, which the answer has to fit (mode direct)",
       Schema.String,
     ),
+    thread: optionalFlag(
+      "thread",
+      "id",
+      "Continues a thread, by its id; `new` begins one and prints its id (default: the task stands alone)",
+      Schema.String,
+    ),
     json: jsonFlag("Print the ended job as JSON; progress and errors are text on standard error"),
   },
   Effect.fn(function* (input) {
@@ -99,7 +120,8 @@ export const runCommand = Command.make(
     const agent = yield* agentFor(gateway, input.agent)
     const output_schema = yield* schemaIn(input.outputSchema)
     const options = givenOf({ effort: input.effort, output_schema })
-    const given = { task, options, ...givenOf({ mode: input.mode }) }
+    const thread_id = yield* threadFor(gateway, agent, input.thread)
+    const given = { task, options, ...givenOf({ mode: input.mode, thread_id }) }
     const job = yield* ask((signal) => gateway.agents.execute(agent, given, { signal }))
     const { at_most } = job.job
     tell(
@@ -126,6 +148,7 @@ elapsed time, then answer, verdict and cost. In the direct mode, a terminal show
         'sealgate run --mode direct --output-schema city.json --json "Where is Oslo?"',
         "The output as JSON that fits a schema",
       ],
+      ['sealgate run --thread new "Name a prime above 100."', "Begins a conversation, which --thread ID continues"],
       ["sealgate run --mode adversarial --json < task.txt", "For programs"],
     ],
     environment: ENVIRONMENT,

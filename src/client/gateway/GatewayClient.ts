@@ -31,6 +31,7 @@ import { BudgetsClient } from "./GatewayBudgets.ts"
 import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 import { AuditClient, KeysClient } from "./GatewayKeys.ts"
 import { SecretsClient } from "./GatewaySecrets.ts"
+import { ThreadsClient } from "./GatewayThreads.ts"
 
 export type Agent = typeof AgentSchema.Encoded
 export type RoutingSettings = typeof PricedRoutingSettings.Encoded
@@ -167,7 +168,7 @@ class RoutingClient {
 }
 
 /**
- * Agents, jobs, keys, budgets, secrets, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
+ * Agents, jobs, threads, keys, budgets, secrets, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
  * without an answer.
  *
  * @example
@@ -183,6 +184,7 @@ export class GatewayClient {
   readonly keys: KeysClient
   readonly budgets: BudgetsClient
   readonly secrets: SecretsClient
+  readonly threads: ThreadsClient
   readonly audit: AuditClient
 
   constructor(options: GatewayClientOptions) {
@@ -193,6 +195,7 @@ export class GatewayClient {
     this.keys = new KeysClient(connection)
     this.budgets = new BudgetsClient(connection)
     this.secrets = new SecretsClient(connection)
+    this.threads = new ThreadsClient(connection)
     this.audit = new AuditClient(connection)
   }
 }

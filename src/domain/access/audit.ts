@@ -11,6 +11,7 @@ export const AuditAction = Schema.Literals([
   "agent.remove",
   "job.cancel",
   "job.remove",
+  "thread.remove",
   "job.resume",
   "job.input",
   "routing.put",

@@ -8,6 +8,7 @@ import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { JobQuestion } from "./question.ts"
 import { Step } from "./step.ts"
+import { ThreadId } from "./thread.ts"
 import { ToolUse } from "./tool.ts"
 import { WebhookUrl } from "./webhook.ts"
 
@@ -54,11 +55,17 @@ export const JobTask = Schema.Union([Schema.NonEmptyString, Messages]).annotate(
 })
 export type JobTask = typeof JobTask.Type
 
+export const messagesOf = (task: JobTask): ReadonlyArray<Message> =>
+  typeof task === "string" ? [{ role: "user", content: task }] : task
+
 const execute = {
   mode: Schema.optionalKey(ModeName),
   options: Schema.optionalKey(JobOptions),
   metadata: Schema.optionalKey(Metadata),
   webhook_url: Schema.optionalKey(WebhookUrl),
+  thread_id: Schema.optionalKey(
+    ThreadId.annotate({ description: "The thread that the job continues: it follows the thread's completed jobs." }),
+  ),
 }
 
 /** Body of an execution: either `task` or `messages`. */
@@ -146,6 +153,7 @@ export const Job = Schema.Struct({
   id: JobId,
   agent_id: AgentId,
   agent_version: PositiveInt.annotate({ description: "The version of the agent that the job works with." }),
+  thread_id: Schema.optionalKey(ThreadId),
   mode: Mode,
   status: JobStatus.annotate({
     description: "A job that is `completed`, `failed`, `cancelled` or `timed_out` has ended.",

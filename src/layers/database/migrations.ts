@@ -19,6 +19,7 @@ import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { secrets } from "./migrations/secrets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
 import { stepTools } from "./migrations/stepTools.ts"
+import { threads } from "./migrations/threads.ts"
 import { webhooks } from "./migrations/webhooks.ts"
 
 /** A version with a different schema made the database. */
@@ -52,6 +53,7 @@ const STEPS = [
   ["secrets", secrets],
   ["webhooks", webhooks],
   ["job_questions", jobQuestions],
+  ["threads", threads],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

@@ -34,6 +34,7 @@ import {
 /** Restricts a list of jobs. */
 export interface JobFilter {
   readonly agent_id?: string | undefined
+  readonly thread_id?: string | undefined
   readonly status?: JobStatus | undefined
   readonly mode?: Mode | undefined
   /** Created at `from` or later, and before `to`. */
@@ -55,11 +56,16 @@ const msOf = (time: DateTime.Utc): number => DateTime.toEpochMillis(time)
 const patternOf = (text: string): string => `%${JSON.stringify(text).slice(1, -1).replaceAll(/[!%_]/g, "!$&")}%`
 
 /** The condition for a tenant's jobs that pass a filter, its text aside. */
-const wantedOf = (sql: SqlClient.SqlClient, tenant: TenantId, { agent_id, from, mode, status, to }: JobFilter) =>
+const wantedOf = (
+  sql: SqlClient.SqlClient,
+  tenant: TenantId,
+  { agent_id, from, mode, status, thread_id, to }: JobFilter,
+) =>
   // Ids sort by time, so that the index finds the jobs of a span.
   sql.and([
     sql`tenant = ${tenant}`,
     ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
+    ...(thread_id === undefined ? [] : [sql`thread = ${thread_id}`]),
     ...(status === undefined ? [] : [sql`status = ${status}`]),
     ...(mode === undefined ? [] : [sql`mode = ${mode}`]),
     ...(from === undefined ? [] : [sql`created_at >= ${msOf(from)}`, sql`id >= ${firstIdAt(msOf(from))}`]),

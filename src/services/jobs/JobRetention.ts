@@ -1,5 +1,5 @@
-/** Removes expired rows: ended jobs with their steps, and idempotency keys. */
-import { Clock, Effect, Layer, Schedule } from "effect"
+/** Removes expired rows: ended jobs with their steps, idempotency keys, and threads without jobs. */
+import { Clock, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { unavailableUnlimited } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -19,6 +19,9 @@ export const prune = Effect.gen(function* () {
         AND NOT EXISTS (SELECT 1 FROM idempotency_keys WHERE job_id = jobs.id) LIMIT ${BATCH}) RETURNING id`,
     (rows) => rows.length,
   )
+  const { retention } = yield* JobSettings
+  yield* sql`DELETE FROM threads WHERE created_at <= ${now - Duration.toMillis(retention)}
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE thread = threads.id)`
   let removed = 0
   let last: number
   do {

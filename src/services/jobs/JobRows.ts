@@ -10,6 +10,7 @@ import { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
 import { Step } from "../../domain/jobs/step.ts"
+import { ThreadId } from "../../domain/jobs/thread.ts"
 import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
@@ -40,6 +41,7 @@ const ShownRow = Schema.Struct({
   ...JobState.fields,
   agent_id: AgentId,
   agent_version: Schema.Int,
+  thread: Schema.NullOr(ThreadId),
   attempt: Schema.Int,
   task: storedJson(JobTask),
   options: storedJson(JobOptions),
@@ -73,6 +75,7 @@ const WorkRow = Schema.Struct({
   tenant: TenantId,
   /** The agent as it was when the job was enqueued, as JSON. */
   agent: Schema.String,
+  thread: Schema.NullOr(ThreadId),
   mode: Mode,
   attempt: Schema.Int,
   task: storedJson(JobTask),
@@ -103,6 +106,7 @@ export type NewJob = Pick<
   | "tenant"
   | "agent_id"
   | "agent_version"
+  | "thread"
   | "mode"
   | "task"
   | "options"
@@ -124,6 +128,7 @@ export const newJobColumns = (job: NewJob) => ({
   tenant: job.tenant,
   agent_id: job.agent_id,
   agent_version: job.agent_version,
+  thread: job.thread,
   mode: job.mode,
   task: JSON.stringify(job.task),
   options: JSON.stringify(job.options),
@@ -145,6 +150,7 @@ export const NEW_JOB_COLUMNS = {
   agent_id: "TEXT",
   agent: "TEXT",
   agent_version: "BIGINT",
+  thread: "TEXT",
   mode: "TEXT",
   task: "TEXT",
   options: "TEXT",
@@ -235,6 +241,7 @@ export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent
     id: row.id,
     agent_id: row.agent_id,
     agent_version: row.agent_version,
+    ...(row.thread === null ? {} : { thread_id: row.thread }),
     mode: row.mode,
     status: row.status,
     attempt: row.attempt,

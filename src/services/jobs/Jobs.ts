@@ -18,6 +18,7 @@ import {
   type OutputSchemaRefused,
   type TooManyJobs,
 } from "../../domain/jobs/job.ts"
+import { ThreadBusy, type ThreadNotFound } from "../../domain/jobs/thread.ts"
 import type { JobEvent, JobPosition } from "../../domain/jobs/jobEvents.ts"
 import type { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
@@ -25,7 +26,7 @@ import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../..
 import { Ledger } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { spanned } from "../spans.ts"
-import { unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
@@ -52,7 +53,14 @@ export class Jobs extends Context.Service<
       by?: KeyLimits,
     ) => Effect.Effect<
       Job,
-      AgentNotFound | IdempotencyMismatch | IdempotencyInFlight | OutputSchemaRefused | TooManyJobs | StorageUnavailable
+      | AgentNotFound
+      | IdempotencyMismatch
+      | IdempotencyInFlight
+      | OutputSchemaRefused
+      | ThreadBusy
+      | ThreadNotFound
+      | TooManyJobs
+      | StorageUnavailable
     >
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** Newest first. */
@@ -93,7 +101,7 @@ export class Jobs extends Context.Service<
     readonly resume: (
       tenant: TenantId,
       id: string,
-    ) => Effect.Effect<Job, JobNotFound | JobNotResumable | StorageUnavailable>
+    ) => Effect.Effect<Job, JobNotFound | JobNotResumable | ThreadBusy | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
     /** Answers the question that the job waits for. It goes on with the answer. */
@@ -155,11 +163,12 @@ export class Jobs extends Context.Service<
           const { id: job } = yield* state(tenant, id)
           const now = yield* Clock.currentTimeMillis
           // Followers have seen the end under the next event id, so that id is not given to a step.
-          const rows = yield* sql`
+          const update = sql`
               UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
                 crashes = 0, faults = 0, failing_since = NULL, ran_ms = 0, last_event = last_event + 1,
                 problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
               WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING id`
+          const rows = yield* Effect.catchIf(update, isDuplicate, () => new ThreadBusy())
           if (rows.length === 0) return yield* new JobNotResumable()
           yield* queue.wake
           return yield* read(tenant, id)

@@ -5,6 +5,8 @@ import { storedSpan } from "../../domain/operations/traceContext.ts"
 import type { Budgeted } from "../../domain/access/budgets.ts"
 import { labelsOf } from "../../domain/routing/labels.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
+import { SqlClient } from "effect/sql"
+import { unavailable } from "../storedRows.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { INTERNAL, logDefect, logFailure, logFault, timedOut } from "./attemptFailures.ts"
@@ -17,6 +19,7 @@ import type { Lease } from "./Lease.ts"
 import type { RunningJob } from "./RunningJobs.ts"
 import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
+import { makeWithHistory } from "./threadHistory.ts"
 
 type Outcome = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
@@ -27,6 +30,7 @@ export const makeAttempt = Effect.gen(function* () {
   const program = yield* JobProgram
   const settings = yield* JobSettings
   const clock = yield* Clock.Clock
+  const withHistory = makeWithHistory(yield* SqlClient.SqlClient)
 
   /** Retries a write for one lease; after that the job may be another worker's. */
   const whileLeased = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_RETRY_DELAY)]).pipe(
@@ -46,7 +50,8 @@ export const makeAttempt = Effect.gen(function* () {
         Effect.sync(() => leave(Exit.succeed(question))),
         Effect.never,
       )
-    const ran = program.run({ ...jobFacts(job), step, ask }).pipe(
+    const task = yield* persistently(unavailable(withHistory(job)))
+    const ran = program.run({ ...jobFacts(job), task, step, ask }).pipe(
       Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
       Effect.exit,
     )
@@ -93,11 +98,10 @@ export const makeAttempt = Effect.gen(function* () {
 })
 
 /** The facts of a job for its program. */
-const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "step" | "ask"> => ({
+const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "task" | "step" | "ask"> => ({
   jobId: job.id,
   tenant: job.tenant,
   agent: job.agent,
-  task: job.task,
   mode: job.mode,
   options: job.options,
   attempt: job.attempt,

@@ -14,6 +14,7 @@ import {
   TooManyJobs,
 } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import { storeTrace } from "../../domain/operations/traceContext.ts"
 import { TenantQuotas } from "../access/TenantQuotas.ts"
 import { Agents } from "../agents/Agents.ts"
@@ -29,6 +30,7 @@ import { JobQueue } from "./JobQueue.ts"
 import type { JobReads } from "./JobReads.ts"
 import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, toNewJob } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
+import { makeWithHistory } from "./threadHistory.ts"
 
 /** Returns `Jobs.enqueue`. */
 export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
@@ -42,7 +44,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   type NewRow = Parameters<typeof newJobs>[0][number]
   const { openJobs } = yield* TenantQuotas
   /**
-   * Inserts the jobs that fit their tenants' quotas, and says which. On Postgres, it does not see those that other gateways
+   * Inserts the jobs that fit their tenants' quotas and whose threads have no other open job, and says which. On Postgres, it does not see those that other gateways
    * insert at the same moment.
    */
   const insertAll = (rows: ReadonlyArray<NewRow>) =>
@@ -53,7 +55,8 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
         LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
           WHERE status IN ${sql.in(OPEN)} AND finished_at IS NULL AND tenant IN ${sql.in(tenantsOf(rows))}
           GROUP BY tenant) AS open ON open.owner = numbered.tenant
-        WHERE place <= ${openJobs} - COALESCE(open.jobs, 0) RETURNING id`,
+        WHERE place <= ${openJobs} - COALESCE(open.jobs, 0)
+        ON CONFLICT DO NOTHING RETURNING id`,
       (inserted) => {
         const ids = new Set(inserted.map(({ id }) => id))
         return rows.map(({ id }) => ids.has(String(id)))
@@ -66,6 +69,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
     insert: (row: NewRow) => Effect.Effect<boolean, SqlError.SqlError | StorageUnavailable>,
   ) {
     if (!(yield* insert(columns))) {
+      if (job.thread !== null && (yield* isBusy(sql, job.thread))) return yield* new ThreadBusy()
       return yield* new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
     }
     yield* queue.wake
@@ -102,6 +106,10 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   }, unavailableUnlimited)
 })
 
+/** Whether a job in the thread has not ended. */
+const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
+  Effect.map(sql`SELECT 1 FROM jobs WHERE thread = ${thread} AND finished_at IS NULL`, (rows) => rows.length > 0)
+
 const OPEN: ReadonlyArray<JobStatus> = ["queued", "running", "input_required"]
 
 const tenantsOf = (rows: ReadonlyArray<{ readonly tenant: unknown }>) => [...new Set(rows.map(({ tenant }) => tenant))]
@@ -120,6 +128,8 @@ const makePrepare = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const { retention } = yield* JobSettings
   const costBound = yield* CostBound
+  const sql = yield* SqlClient.SqlClient
+  const withHistory = makeWithHistory(sql)
 
   return Effect.fnUntraced(function* ({ agentId, by, request, span, tenant }: NewExecution) {
     const agent = yield* agents.get(tenant, agentId)
@@ -127,16 +137,23 @@ const makePrepare = Effect.gen(function* () {
     const mode = request.mode ?? agent.default_mode
     const [task, options] = [taskOf(request), request.options ?? {}]
     if (options.output_schema !== undefined && mode !== "direct") return yield* new OutputSchemaRefused()
+    const thread = request.thread_id ?? null
+    if (thread !== null) {
+      const rows = yield* sql`SELECT 1 FROM threads
+        WHERE id = ${thread} AND tenant = ${tenant} AND agent_id = ${agent.id}`
+      if (rows.length === 0) return yield* new ThreadNotFound()
+    }
     const job: NewJob = {
       id: JobId.make(yield* random.uuidV7()),
       tenant,
       agent_id: agent.id,
       agent_version: agent.version,
+      thread,
       mode,
       task,
       options,
       metadata: request.metadata ?? {},
-      at_most: yield* costBound({ agent, mode, options, task }),
+      at_most: yield* costBound({ agent, mode, options, task: yield* withHistory({ thread, task }) }),
       traceparent: storeTrace(span),
       created_at,
       expires_at: DateTime.addDuration(created_at, retention),

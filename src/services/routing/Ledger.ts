@@ -7,7 +7,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
-import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { decodeRows, givenRows, inTime, isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
@@ -125,9 +125,6 @@ interface Entry extends CallRecord {
   /** The reservation that it is charged to. */
   readonly reservation: string | null
 }
-
-const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
-  reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"
 
 /** The most rows of an hour's sums. Processes that share a row only wait for each other. */
 const WRITERS = 4096

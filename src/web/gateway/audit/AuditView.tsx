@@ -23,6 +23,7 @@ const WORDS = {
   "agent.remove": "deleted the agent",
   "job.cancel": "cancelled the job",
   "job.remove": "deleted the job",
+  "thread.remove": "deleted the thread",
   "job.resume": "resumed the job",
   "job.input": "answered the question of the job",
   "webhooks.secret": "replaced the secret of webhooks of the tenant",

@@ -11,7 +11,7 @@ import {
   ToolCall,
 } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
-import type { JobTask } from "../../../../domain/jobs/job.ts"
+import { messagesOf } from "../../../../domain/jobs/job.ts"
 import { isText } from "../../../../domain/jobs/modes.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
@@ -269,9 +269,6 @@ const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""):
     ],
   }
 }
-
-const messagesOf = (task: JobTask): ReadonlyArray<Message> =>
-  typeof task === "string" ? [{ role: "user", content: task }] : task
 
 const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 

@@ -1,5 +1,5 @@
 /** The highest cost of a job: every call that its mode may make, each with the dearest model that may serve it. */
-import type { AtMost, JobTask } from "../../../../domain/jobs/job.ts"
+import { type AtMost, type JobTask, messagesOf } from "../../../../domain/jobs/job.ts"
 import { costOf } from "../../../../domain/routing/money.ts"
 import { Role, type RoutingSettings, serves, type Target } from "../../../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
@@ -57,5 +57,4 @@ export const highestCost = (
   return { calls: Math.min(count, max_calls ?? Infinity), cost_micro_usd: most === Infinity ? null : most }
 }
 
-const inputOf = (task: JobTask): number =>
-  estimateInput({ messages: typeof task === "string" ? [{ role: "user", content: task }] : task })
+const inputOf = (task: JobTask): number => estimateInput({ messages: messagesOf(task) })

@@ -1,0 +1,51 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AgentNotFound } from "../../domain/jobs/agent.ts"
+import { NewThread, ThreadNotFound } from "../../domain/jobs/thread.ts"
+import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
+import { Authorization, NeededRole } from "./Authorization.ts"
+import { LIST, pageOf, pageQuery } from "./lists.ts"
+import { Thread } from "./resources.ts"
+
+const params = { id: Schema.String.annotate({ description: "The thread's id." }) }
+
+export class ThreadsApi extends HttpApiGroup.make("threads")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewThread,
+      success: Thread.pipe(HttpApiSchema.status(201)),
+      error: [AgentNotFound, ...BODY_PROBLEMS, StorageUnavailable],
+    })
+      .annotate(NeededRole, "run")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Begin a thread",
+          description: "A job continues it if it is given to the agent with this `thread_id`.",
+        }),
+      ),
+    HttpApiEndpoint.get("list", "/", {
+      query: pageQuery,
+      success: pageOf(Thread),
+      error: [CursorInvalid, StorageUnavailable],
+    }).annotateMerge(OpenApi.annotations({ summary: "List threads", description: LIST })),
+    HttpApiEndpoint.get("get", "/:id", {
+      params,
+      success: Thread,
+      error: [ThreadNotFound, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Read a thread",
+        description: "`GET /api/v1/jobs?thread_id=` lists its jobs.",
+      }),
+    ),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: [ThreadNotFound, StorageUnavailable],
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a thread", description: "With all of its jobs." })),
+  )
+  .middleware(Authorization)
+  .middleware(Refusals)
+  .prefix("/api/v1/threads")
+  .annotateMerge(OpenApi.annotations({ title: "Threads", description: "Conversations with an agent." })) {}

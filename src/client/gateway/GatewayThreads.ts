@@ -1,0 +1,42 @@
+/** Threads, as the gateway's client sees them. */
+import { Schema } from "effect"
+import { AgentId } from "../../domain/jobs/agent.ts"
+import { Thread as ThreadSchema } from "../../domain/jobs/thread.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+
+/** A conversation with an agent. `agents.execute` continues it with its id as `thread_id`. */
+export type Thread = typeof ThreadSchema.Encoded
+
+const encode = Schema.encodeSync(ThreadSchema)
+
+export class ThreadsClient {
+  private readonly connection: Connection
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  /** Begins a thread with an agent. */
+  async create(agent: string, options?: CallOptions): Promise<Thread> {
+    const payload = { agent_id: AgentId.make(agent) }
+    return encode(await run(this.connection.api.threads.create({ payload }), options))
+  }
+
+  async get(id: string, options?: CallOptions): Promise<Thread> {
+    return encode(await run(this.connection.repeatable.threads.get({ params: { id } }), options))
+  }
+
+  /** Newest first. */
+  async list({ signal, ...query }: PageOptions = {}): Promise<Page<Thread>> {
+    const page = await run(
+      this.connection.repeatable.threads.list({ query: withoutUndefined(query) }),
+      withoutUndefined({ signal }),
+    )
+    return mapPage(page, encode)
+  }
+
+  /** Deletes the thread with all of its jobs. */
+  async remove(id: string, options?: CallOptions): Promise<void> {
+    await run(this.connection.api.threads.remove({ params: { id } }), options)
+  }
+}

@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import { CurrentUser } from "../../api/gateway/Authorization.ts"
+import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
+import { permitsAgent } from "../../domain/access/identity.ts"
+import { AgentNotFound } from "../../domain/jobs/agent.ts"
+import { ThreadNotFound } from "../../domain/jobs/thread.ts"
+import { Audit } from "../../services/access/Audit.ts"
+import { Threads } from "../../services/jobs/Threads.ts"
+import { layerHandlers } from "../shared/layerHandlers.ts"
+
+export const ThreadsHandlers = layerHandlers(
+  GatewayApi,
+  "threads",
+  Effect.fn(function* (handlers) {
+    const threads = yield* Threads
+    const audit = yield* Audit
+
+    /** The thread and the caller, if its key permits the thread's agent. */
+    const found = Effect.fnUntraced(function* (id: string) {
+      const user = yield* CurrentUser
+      const thread = yield* threads.get(user.tenant, id)
+      return permitsAgent(user, thread.agent_id) ? { thread, user } : yield* new ThreadNotFound()
+    })
+
+    return handlers.handleAll({
+      create: Effect.fnUntraced(function* ({ payload: { agent_id } }) {
+        const user = yield* CurrentUser
+        if (!permitsAgent(user, agent_id)) return yield* new AgentNotFound()
+        return yield* threads.create(user.tenant, agent_id)
+      }),
+      list: ({ query }) =>
+        Effect.flatMap(CurrentUser, (user) =>
+          Effect.map(threads.list(user.tenant, query), (page) => ({
+            ...page,
+            items: page.items.filter(({ agent_id }) => permitsAgent(user, agent_id)),
+          })),
+        ),
+      get: ({ params }) => Effect.map(found(params.id), ({ thread }) => thread),
+      remove: Effect.fnUntraced(function* ({ params }) {
+        const { thread, user } = yield* found(params.id)
+        yield* threads.remove(user.tenant, thread.id)
+        yield* audit.note(user, "thread.remove", thread.id)
+      }),
+    })
+  }),
+)

@@ -1,0 +1,94 @@
+/** The threads of every tenant. A call sees only those of its tenant. */
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import { AgentId, type AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
+import { Thread, ThreadId, ThreadNotFound } from "../../domain/jobs/thread.ts"
+import {
+  type CursorInvalid,
+  type Page,
+  type PageRequest,
+  pageBounds,
+  pageOf,
+  type PageRow,
+  type StorageUnavailable,
+} from "../../domain/operations/storage.ts"
+import { Agents } from "../agents/Agents.ts"
+import { decodeRows, unavailable } from "../storedRows.ts"
+import { Jobs } from "./Jobs.ts"
+
+const Row = Schema.Struct({ ...Thread.fields, agent_id: AgentId, created_at: Schema.DateTimeUtcFromMillis })
+const decode = decodeRows("threads", Row)
+
+export class Threads extends Context.Service<
+  Threads,
+  {
+    readonly create: (tenant: TenantId, agentId: string) => Effect.Effect<Thread, AgentNotFound | StorageUnavailable>
+    readonly get: (tenant: TenantId, id: string) => Effect.Effect<Thread, ThreadNotFound | StorageUnavailable>
+    /** Newest first. */
+    readonly list: (
+      tenant: TenantId,
+      page?: PageRequest,
+    ) => Effect.Effect<Page<Thread>, CursorInvalid | StorageUnavailable>
+    /** Deletes the thread and its jobs, and interrupts one that has not ended. */
+    readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, ThreadNotFound | StorageUnavailable>
+  }
+>()("sealgate/services/jobs/Threads") {
+  static readonly layer = Layer.effect(
+    Threads,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const random = yield* SecureRandom.SecureRandom
+      const agents = yield* Agents
+      const jobs = yield* Jobs
+
+      const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+        // A database may refuse to compare with text that is no valid id.
+        if (!isThreadId(id)) return yield* new ThreadNotFound()
+        const [thread] = yield* decode(
+          yield* sql`SELECT id, agent_id, created_at FROM threads WHERE id = ${id} AND tenant = ${tenant}`,
+        )
+        return thread ?? (yield* new ThreadNotFound())
+      })
+
+      return Threads.of({
+        create: Effect.fn("Threads.create")(function* (tenant, agentId) {
+          const { id: agent_id } = yield* agents.get(tenant, agentId)
+          const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
+          const id = ThreadId.make(yield* random.uuidV7())
+          yield* sql`INSERT INTO threads ${sql.insert({ id, tenant, agent_id, created_at: created_at.epochMilliseconds })}`
+          return { id, agent_id, created_at }
+        }, unavailable),
+
+        get: Effect.fn("Threads.get")(find, unavailable),
+
+        list: Effect.fn("Threads.list")(function* (tenant, page) {
+          const { before, limit } = yield* pageBounds(page)
+          const rows = yield* sql<PageRow>`SELECT id, 0 AS bytes FROM threads
+            WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+          const { items, ...next } = pageOf(rows, limit)
+          if (items.length === 0) return { items: [] }
+          const found = yield* sql`SELECT id, agent_id, created_at FROM threads
+            WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
+          return { ...next, items: yield* decode(found) }
+        }, unavailable),
+
+        remove: Effect.fn("Threads.remove")(function* (tenant, id) {
+          const thread = yield* unavailable(find(tenant, id))
+          // First the thread, so that no job is added meanwhile.
+          yield* unavailable(sql`DELETE FROM threads WHERE id = ${thread.id}`)
+          const ids = yield* unavailable(sql<{ id: string }>`SELECT id FROM jobs WHERE thread = ${thread.id}`)
+          yield* Effect.forEach(
+            ids,
+            (job) => Effect.catchTag(jobs.remove(tenant, job.id), "JobNotFound", () => Effect.void),
+            {
+              discard: true,
+            },
+          )
+        }),
+      })
+    }),
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+}
+
+const isThreadId = Schema.is(ThreadId)
