@@ -60,38 +60,21 @@ console.log(choices[0]?.message.content)`,
     says: "Hi",
   },
   "README.md ts 2": { says: "Hello echo echo-1\nTell me more" },
-  "docs/how-to/agents/ai-sdk.md ts 1": {
-    shown: `const { generateText } = await import("ai")
-for (const model of [openai("echo-1"), anthropic("echo-1")]) console.log((await generateText({ model, prompt: "Hi" })).text)`,
-    says: "Hi\nHi",
-  },
-  "docs/how-to/agents/anthropic-sdk.md ts 1": {
-    shown: `const { content } = await anthropic.messages.create({ model: "echo-1", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] })
-console.log(content[0]?.text)`,
-    says: "Hi",
-  },
-  "docs/how-to/agents/openai-sdk.md ts 1": {
-    shown: `console.log((await openai.responses.create({ model: "echo-1", input: "Hi" })).output_text)`,
-    says: "Hi",
-  },
-  "docs/how-to/app.md ts 1": {
-    shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
-console.log(choices[0]?.message.content)`,
-    says: "Hi",
-  },
   "docs/how-to/browser.md ts 1": { says: "Hello from a page" },
   "docs/how-to/embed.md ts 1": { says: "http://127.0.0.1:" },
   "docs/how-to/openai-gateway.md ts 1": { says: "Hi" },
   "docs/reference/clients.md ts 1": {
     shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
-console.log(choices[0]?.message.content)`,
-    says: "Hi",
+console.log(choices[0]?.message.content, (await openai.responses.create({ model: "echo-1", input: "Hi" })).output_text)`,
+    says: "Hi Hi",
   },
   "docs/reference/clients.md ts 2": {
     after: [1],
-    shown: `const { generateText } = await import("ai")
-console.log((await generateText({ model: sealed("echo-1"), prompt: "Hi" })).text)`,
-    says: "Hi",
+    shown: `const { content } = await anthropic.messages.create({ model: "echo-1", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] })
+console.log(content[0]?.text)
+const { generateText } = await import("ai")
+for (const model of [aiOpenAI("echo-1"), aiAnthropic("echo-1")]) console.log((await generateText({ model, prompt: "Hi" })).text)`,
+    says: "Hi\nHi\nHi",
   },
   "docs/reference/clients.md ts 3": {
     shown: "console.log(completion.choices[0]?.message.content, receipt.status)",
@@ -106,18 +89,13 @@ console.log((await generateText({ model: sealed("echo-1"), prompt: "Hi" })).text
  * against the command's help.
  */
 export const NOT_RUN: Readonly<Record<string, string>> = {
-  "docs/how-to/agents/ai-sdk.md sh 1": "program.js stands for the reader's own",
-  "docs/how-to/agents/aider.md sh 1": "needs Aider",
-  "docs/how-to/agents/anthropic-sdk.md sh 1": "program.js stands for the reader's own",
-  "docs/how-to/agents/claude-code.md sh 1": "needs Claude Code, which test:agents runs",
-  "docs/how-to/agents/codex.md sh 1": "needs Codex, which test:agents runs",
-  "docs/how-to/agents/continue.md sh 1": "needs Continue",
-  "docs/how-to/agents/openai-sdk.md sh 1": "program.js stands for the reader's own",
-  "docs/how-to/agents/opencode.md sh 1": "needs opencode, which test:agents runs",
+  "docs/how-to/coding-agents.md sh 2": "needs Claude Code, which test:agents runs",
+  "docs/how-to/coding-agents.md sh 3": "needs opencode, which test:agents runs",
+  "docs/how-to/coding-agents.md sh 4": "needs Aider",
+  "docs/how-to/coding-agents.md sh 5": "needs Continue",
   "docs/reference/clients.md ts 4": "lines of a program that needs providers of two vendors",
   "docs/reference/conformance.md sh 2": "client.py stands for the reader's own client; CI runs the kit against ours",
   "docs/reference/conformance.md sh 3": "it serves until it is stopped; CI runs the kit against ours",
-  "docs/how-to/app.md sh 1": "npm run test:docs installs the packed packages",
   "docs/how-to/attestation.md sh 2": "needs a confidential machine; test/cli/attest.test.ts runs them with a stand-in",
   "docs/how-to/attestation.md sh 3": "needs a confidential machine; test/cli/attest.test.ts runs them with a stand-in",
   "docs/how-to/attestation.md sh 4": "needs a confidential machine; test/cli/attest.test.ts runs them with a stand-in",
