@@ -31,12 +31,15 @@ const defaultsOf = (setting: AnySetting): string => {
 
 const settingLine = (setting: AnySetting): string => `- ${namesOf(setting)}${defaultsOf(setting)}: ${setting.summary}`
 
-/** Settings that every slot of providers has with the same text are listed for the first slot, as PROVIDERn. */
+const ofAnySlot = ({ variable }: AnySetting): string => variable.replace(SLOT, "PROVIDERn_")
+
+/** Settings that every slot of providers has with the same text are listed once, as PROVIDERn, with all defaults. */
 const withoutRepetitions = (settings: ReadonlyArray<AnySetting>): ReadonlyArray<AnySetting> =>
   settings.flatMap((setting) => {
-    const [, slot] = SLOT.exec(setting.variable) ?? []
-    if (slot === undefined || setting.aliases.length > 0) return [setting]
-    return slot === "1" ? [{ ...setting, variable: setting.variable.replace(SLOT, "PROVIDERn_") }] : []
+    const alike = settings.filter((other) => ofAnySlot(other) === ofAnySlot(setting))
+    if (alike.length === 1 || alike.some(({ summary }) => summary !== setting.summary)) return [setting]
+    const fallback = setting.fallback === undefined ? undefined : alike.map((each) => each.fallback).join("`, `")
+    return setting === alike[0] ? [{ ...setting, variable: ofAnySlot(setting), aliases: [], fallback }] : []
   })
 
 const listOf = (title: string, settings: ReadonlyArray<AnySetting>): ReadonlyArray<string> => [

@@ -55,7 +55,7 @@ export const providerFromEnv = setting(
   "PROVIDER_FROM_ENV",
   FlagText,
   "0",
-  "1: the vendors' own variables count too, such as OPENAI_API_KEY",
+  "1: vendors' own variables, such as OPENAI_API_KEY, count too",
 )
 
 /** Treats an empty variable as absent, because compose files and CI systems set empty ones. */

@@ -49,11 +49,11 @@ export const mintSettings = {
     "JWT_USERS_ARE_TENANTS",
     FlagText,
     "0",
-    "1: a token without a tenant acts for its user as tenant; 0: it is refused",
+    "1: the user of a token without a tenant is its tenant; 0: it is refused",
   ),
 }
 
-const tenantLimit = (variable: string) => `Limit per minute and tenant (default: that of ${variable})`
+const tenantLimit = (variable: string) => `Per minute and tenant. Default: ${variable}`
 
 const MAX_WEIGHT = 1000
 
@@ -72,34 +72,19 @@ const ownGatewaySettings = {
     "DATABASE_URL",
     DatabaseText,
     "./.sealgate/gateway.db",
-    "File of the embedded SQLite, or a postgres:// URL that several gateways can share",
+    "File of the embedded SQLite, or a postgres:// URL",
   ),
   databaseConnections: setting(
     "DATABASE_CONNECTIONS",
     intText(2, 1000),
     "10",
-    "Connections of one process to Postgres; one of them is used for notifications",
+    "Connections of one process to Postgres; one is for notifications",
   ),
   ...mintSettings,
   ...tokenSourceSettings,
-  dev: setting(
-    "SEALGATE_DEV",
-    FlagText,
-    "0",
-    "1: listen on 127.0.0.1 only, create a secret if there is none, print an admin token",
-  ),
-  rateLimitWrite: setting(
-    "RATE_LIMIT_WRITE",
-    RateText,
-    "120",
-    "Writing requests per minute and client, and per minute and tenant; 0 is no limit",
-  ),
-  rateLimitExecute: setting(
-    "RATE_LIMIT_EXECUTE",
-    RateText,
-    "60",
-    "New jobs and calls of models, counted in the same way",
-  ),
+  dev: setting("SEALGATE_DEV", FlagText, "0", "1: listen on 127.0.0.1 only, print an admin token"),
+  rateLimitWrite: setting("RATE_LIMIT_WRITE", RateText, "120", "Writing requests per minute and client; 0 is no limit"),
+  rateLimitExecute: setting("RATE_LIMIT_EXECUTE", RateText, "60", "New jobs and calls of models, counted likewise"),
   rateLimitTenantRead: optionalSetting("RATE_LIMIT_TENANT_READ", RateText, tenantLimit("RATE_LIMIT_READ")),
   rateLimitTenantWrite: optionalSetting("RATE_LIMIT_TENANT_WRITE", RateText, tenantLimit("RATE_LIMIT_WRITE")),
   rateLimitTenantExecute: optionalSetting("RATE_LIMIT_TENANT_EXECUTE", RateText, tenantLimit("RATE_LIMIT_EXECUTE")),
@@ -113,7 +98,7 @@ const ownGatewaySettings = {
     "MAX_CALLS_PER_TENANT",
     intText(0, 1_000_000),
     "128",
-    "Calls of models by one tenant's clients under way in this process; 0 is no limit",
+    "Calls of models by one tenant in flight in this process; 0 is no limit",
   ),
   maxAgentsPerTenant: setting(
     "MAX_AGENTS_PER_TENANT",
@@ -125,62 +110,62 @@ const ownGatewaySettings = {
     "MAX_JOBS_PER_TENANT",
     intText(0, 1_000_000),
     "10000",
-    "Jobs of one tenant that have not ended; 0 is no limit",
+    "Open jobs of one tenant; 0 is no limit",
   ),
   cacheTtl: setting(
     "CACHE_TTL",
     PatienceText,
     "0",
-    "How long answers of models are kept in memory for exact repetitions; 0: not at all",
+    "How long answers are kept in memory for exact repetitions; 0: not at all",
   ),
   cacheMaxBytes: setting("CACHE_MAX_BYTES", BytesText, "64MiB", "Memory for kept answers"),
-  cacheMaxTenantBytes: setting("CACHE_MAX_TENANT_BYTES", BytesText, "16MiB", "The part of it that one tenant may use"),
+  cacheMaxTenantBytes: setting("CACHE_MAX_TENANT_BYTES", BytesText, "16MiB", "Memory for those of one tenant"),
   jobWorkers: setting("JOB_WORKERS", intText(0, 10_000), "16", "Jobs that this process runs at once; 0: none"),
   jobTenantPercent: setting(
     "JOB_TENANT_PERCENT",
     intText(1, 100),
     "75",
-    "Percent of the workers that one tenant's jobs may take; 100 is no limit",
+    "Percent of the workers that one tenant's jobs may take",
   ),
   tenantWeights: setting(
     "TENANT_WEIGHTS",
     WeightsText,
     ",",
-    "Tenants whose jobs get more of the workers while others wait, such as acme=3: three times the share of a tenant without a weight",
+    "Tenants with larger shares of the workers while others wait; acme=3 has three times the usual",
   ),
   jobRetryFor: setting(
     "JOB_RETRY_FOR",
     PatienceText,
     "1h",
-    "How long a job's step is retried after a transient failure; 0: not at all",
+    "How long a step is retried after a transient failure; 0: not at all",
   ),
   toolPrivateNetworks: setting(
     "TOOL_PRIVATE_NETWORKS",
     NetworksText,
     ",",
-    "Networks that agents' tools may reach beside public addresses, such as 10.1.0.0/16",
+    "Networks that tools may reach besides public addresses, such as 10.1.0.0/16",
   ),
   mcpCommandsFile: optionalSetting(
     "MCP_COMMANDS_FILE",
     PlainText,
-    "JSON file of MCP servers that agents may name, and that this process starts; read at start",
+    "JSON file of MCP servers that this process starts for agents; read at start",
   ),
   secretsKey: optionalSetting(
     "SECRETS_KEY",
     SecretKeysText,
-    "Encrypts tools' secrets: 32 random bytes in base64 (openssl rand -base64 32). To rotate, put the new one before the old, after a comma",
+    "Encrypts tools' secrets: 32 random bytes in base64 (openssl rand -base64 32). To rotate: NEW,OLD",
   ),
   sealedPort: optionalSetting(
     "SEALED_PORT",
     PortText,
-    "Port of a sealed proxy for the gateway's keys and tokens; it takes the proxy's settings, too. Default: none",
+    "Port of a sealed proxy for the gateway's callers; the proxy's settings apply to it. Default: none",
   ),
   jobRetention: setting("JOB_RETENTION", DurationText, "30d", "How long ended jobs are kept"),
   ledgerRetention: setting(
     "LEDGER_RETENTION",
     RetentionText,
     "13 months",
-    "How long single calls of the ledger are kept; their hourly sums, and the calls of kept jobs, stay",
+    "How long the ledger keeps single calls; hourly sums stay",
   ),
 }
 

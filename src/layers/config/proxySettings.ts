@@ -22,12 +22,12 @@ export const proxySettings = {
     "ATTESTATION_KEY_FILE",
     PlainText,
     "./.sealgate/attestation.pem",
-    "Ed25519 key that signs every statement; refused if other users can read it. The default file is created, a file named here must exist",
+    "Ed25519 key that signs every statement; only its owner may read it. The default file is created, a named one must exist",
   ),
   attest: optionalSetting(
     "ATTEST",
     literalText("dstack", "tsm", "confidential-space"),
-    "Source of hardware evidence of this proxy's code, key and configuration; starts only if the guest alone can hold the key",
+    "Source of hardware evidence of this proxy's code, key and configuration",
   ),
   sessionTtl: setting("SESSION_TTL", SessionText, "300s", "How long a session's key lives; at most a day"),
   sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
@@ -40,7 +40,7 @@ export const proxySettings = {
   routingTag: optionalSetting(
     "ROUTING_TAG",
     RoutingTagText,
-    "First four characters of this process's session ids, for a load balancer to find the process. Default: random",
+    "First four characters of this process's session ids, by which a load balancer finds it. Default: random",
   ),
   rateLimitInit: setting("RATE_LIMIT_INIT", RateText, "60", "Sessions per minute and client; 0 is no limit"),
   rateLimitCompletions: setting(
@@ -52,21 +52,16 @@ export const proxySettings = {
   callerKeysFile: optionalSetting(
     "CALLER_KEYS_FILE",
     PlainText,
-    "File of callers' names and key hashes, as `sealgate key new` prints them; with it or JWT_…, only known callers are served",
+    "Callers' names and key hashes, as `sealgate key new` prints them; with it or JWT_…, only known callers are served",
   ),
   ...tokenSettings,
   ...tokenSourceSettings,
-  rateLimitCaller: setting(
-    "RATE_LIMIT_CALLER",
-    RateText,
-    "600",
-    "Completions per minute of one caller, from any address; 0 is no limit",
-  ),
+  rateLimitCaller: setting("RATE_LIMIT_CALLER", RateText, "600", "Completions per minute and caller; 0 is no limit"),
   rateLimitRefused: setting(
     "RATE_LIMIT_REFUSED",
     RateText,
     "60",
-    "Opened requests without a valid credential per minute and client; beyond it, the client's requests stay unopened for a while. Counted by each process; 0 is no limit",
+    "Opened requests without a valid credential per minute and client; beyond it, its requests stay unopened for a while; 0 is no limit",
   ),
   maxConcurrentPerCaller: setting(
     "MAX_CONCURRENT_PER_CALLER",

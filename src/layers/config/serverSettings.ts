@@ -42,13 +42,13 @@ const addressSettings = {
   allowedHosts: optionalSetting(
     "ALLOWED_HOSTS",
     HostsText,
-    "Host names that requests may use, besides loopback ones; * allows any. Default: the names of this machine if HOST is loopback, else any",
+    "Host names that requests may use, besides loopback ones; * is any. Default: this machine's if HOST is loopback, else any",
   ),
   allowedOrigins: setting(
     "ALLOWED_ORIGINS",
     OriginsText,
     ",",
-    "Origins of web pages that may use the server from a browser, besides its own pages",
+    "Origins of web pages that may use the server, besides its own",
   ),
 }
 
@@ -57,18 +57,14 @@ const operatorSettings = {
     "OPERATOR_HOST",
     ListenText,
     "127.0.0.1",
-    "Address of the operator's listener, which serves /metrics and the full /ready over plain HTTP",
+    "Address of the operator's listener: /metrics and the full /ready over plain HTTP",
   ),
   operatorPort: optionalSetting(
     "OPERATOR_PORT",
     OffOrPortText,
-    "Port of the operator's listener, or off. Default: PORT + 1000, or a free port if PORT is 0",
+    "Its port, or off. Default: PORT + 1000, or a free one if PORT is 0",
   ),
-  operatorToken: optionalSetting(
-    "OPERATOR_TOKEN",
-    OperatorTokenText,
-    "Bearer token that also opens /metrics on PORT; without it, PORT does not serve /metrics",
-  ),
+  operatorToken: optionalSetting("OPERATOR_TOKEN", OperatorTokenText, "Bearer token that opens /metrics on PORT too"),
 }
 
 const memorySettings = {
@@ -76,13 +72,13 @@ const memorySettings = {
     "MAX_BODY_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for all request bodies being received; beyond it, the client that holds most is refused. The proxy may use as much again for requests that wait for a provider",
+    "Memory for bodies being received; beyond it, the client that holds most is refused. Requests that wait for a provider may use as much again",
   ),
   maxAnswerMemory: setting(
     "MAX_ANSWER_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for all answers that wait for their readers; beyond it, the reader that takes least is disconnected",
+    "Memory for answers that wait for their readers; beyond it, the slowest reader is disconnected",
   ),
 }
 
@@ -92,7 +88,7 @@ const connectionSettings = {
     "MAX_CONNECTIONS_PER_CLIENT",
     intText(1, 1_000_000),
     "256",
-    "Open connections from one address; trusted proxies are exempt",
+    "Open connections from one address; TRUSTED_PROXIES are exempt",
   ),
   headersTimeout: setting("HEADERS_TIMEOUT", TimerText, "10s", "Time limit for a request's headers"),
   requestTimeout: setting("REQUEST_TIMEOUT", TimerText, "60s", "Time limit for a whole request, body included"),
@@ -100,35 +96,30 @@ const connectionSettings = {
     "WRITE_TIMEOUT",
     TimerText,
     "60s",
-    "How long an answer may wait for its reader without progress before the connection is cut",
+    "How long an answer may wait without progress; then the connection is cut",
   ),
   writeMinRate: setting(
     "WRITE_MIN_RATE",
     BytesText,
     "1KiB",
-    "Average bytes per second that a reader must take while an answer waits; slower readers are disconnected",
+    "Average bytes per second that a reader must take while an answer waits",
   ),
   keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", TimerText, "75s", "How long an idle connection is kept"),
 }
 
 const clientLimitSettings = {
-  rateLimitRead: setting(
-    "RATE_LIMIT_READ",
-    RateText,
-    "600",
-    "Reading requests per minute and client, and at the gateway per tenant; 0 is no limit",
-  ),
+  rateLimitRead: setting("RATE_LIMIT_READ", RateText, "600", "Reading requests per minute and client; 0 is no limit"),
   rateLimitProbes: setting(
     "RATE_LIMIT_PROBES",
     RateText,
     "600",
-    "Requests for /health and /ready per minute and client, and the same for the operator's listener, counted by each process; 0 is no limit",
+    "Requests for /health and /ready per minute and client, and likewise on the operator's listener; 0 is no limit",
   ),
   trustedProxies: setting(
     "TRUSTED_PROXIES",
     NetworksText,
     ",",
-    "Addresses or networks whose X-Forwarded-For is trusted; without any, the header is ignored",
+    "Addresses or networks whose X-Forwarded-For is trusted",
   ),
 }
 
@@ -138,7 +129,7 @@ const tlsSettings = {
   tlsClientCaFile: optionalSetting(
     "TLS_CLIENT_CA_FILE",
     PlainText,
-    "CA certificates in PEM; if set, every client must present a certificate (mutual TLS)",
+    "CA certificates in PEM; every client must then present a certificate (mutual TLS)",
   ),
   tlsMinVersion: setting(
     "TLS_MIN_VERSION",
@@ -165,26 +156,17 @@ export const serverSettings = ({ maxRequestBytes, port }: ServerDefaults) => ({
     "MAX_REQUEST_BYTES",
     BytesText,
     maxRequestBytes,
-    "Largest request body as received; sealing makes a request up to half as large again",
+    "Largest request body as received; sealing adds up to half",
   ),
   ...memorySettings,
   ...connectionSettings,
   ...clientLimitSettings,
   ...tlsSettings,
-  shutdownGrace: setting(
-    "SHUTDOWN_GRACE",
-    TimerText,
-    "20s",
-    "How long requests and model calls in flight may take at shutdown",
-  ),
+  shutdownGrace: setting("SHUTDOWN_GRACE", TimerText, "20s", "Time for requests and model calls in flight at shutdown"),
   console: setting("CONSOLE", FlagText, "on", "Whether the page at /console is served"),
   ...logSettings,
   ...telemetrySettings,
-  redisUrl: optionalSetting(
-    "REDIS_URL",
-    RedisUrlText,
-    "Redis that shares rate limits and circuits between processes; without it, each process has its own",
-  ),
+  redisUrl: optionalSetting("REDIS_URL", RedisUrlText, "Redis that shares rate limits and circuits between processes"),
 })
 
 /** Must be at least `MAX_REQUEST_BYTES`, or one maximal body never fits. */

@@ -16,7 +16,7 @@ export const telemetrySettings = {
   otlpEndpoint: optionalSetting(
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     UrlText,
-    "OpenTelemetry collector for traces, metrics and logs: OTLP over HTTP, usually on port 4318",
+    "OpenTelemetry collector: OTLP over HTTP, usually on port 4318",
   ),
   otlpTracesEndpoint: optionalSetting(
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -38,7 +38,7 @@ export const telemetrySettings = {
     "OTEL_METRICS_EXPORTER",
     literalText("otlp", "prometheus", "none"),
     "otlp",
-    "prometheus or none: no metrics are sent; /metrics is always there",
+    "prometheus or none: no metrics are sent",
   ),
   logsExporter: setting("OTEL_LOGS_EXPORTER", literalText("otlp", "none"), "otlp", "none: no log lines are sent"),
   tracesSampler: setting(
@@ -52,7 +52,7 @@ export const telemetrySettings = {
       "traceidratio",
     ),
     "parentbased_always_on",
-    "Which requests are traced; parentbased: the caller's decision wins, if there is one",
+    "Which requests are traced; parentbased: the caller's decision wins",
   ),
   tracesSamplerRatio: setting(
     "OTEL_TRACES_SAMPLER_ARG",

@@ -20,7 +20,7 @@ export const tokenSettings = {
   jwtSecret: optionalSetting(
     "JWT_SECRET",
     TokenSecretText,
-    "Secret of HS256 tokens, at least 32 bytes; the gateway needs this or a JWKS, and a proxy with either requires tokens",
+    "Secret of HS256 tokens, at least 32 bytes; the gateway needs this or a JWKS, and either makes a proxy require tokens",
   ),
   jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "Issuer (iss) that tokens must name"),
   jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "Audience (aud) that tokens must name"),
@@ -31,14 +31,14 @@ export const tokenSourceSettings = {
   jwtPreviousSecret: optionalSetting(
     "JWT_PREVIOUS_SECRET",
     TokenSecretText,
-    "The secret before JWT_SECRET, whose tokens stay valid while secrets are rotated",
+    "The secret before JWT_SECRET; its tokens stay valid",
   ),
   jwtJwksUrl: optionalSetting(
     "JWT_JWKS_URL",
     UrlText,
     "URL of the issuer's key set (JWKS) for RS256, ES256 and Ed25519 tokens",
   ),
-  jwtJwksFile: optionalSetting("JWT_JWKS_FILE", PlainText, "File with the issuer's key set (JWKS), instead of its URL"),
+  jwtJwksFile: optionalSetting("JWT_JWKS_FILE", PlainText, "File with that key set, instead of its URL"),
 }
 
 type Sources = Decoded<typeof tokenSettings> & Decoded<typeof tokenSourceSettings>

@@ -67,7 +67,13 @@ const settingsOf = (slot: Slot) => {
       `API key of provider ${numberOf(slot)}; enables it. ${format.title}`,
       aliases.apiKey,
     ),
-    [`${slot}BaseUrl`]: setting(`${variable}_BASE_URL`, UrlText, baseUrl, format.endpoint, aliases.baseUrl),
+    [`${slot}BaseUrl`]: setting(
+      `${variable}_BASE_URL`,
+      UrlText,
+      baseUrl,
+      "Endpoint; with the API's version, such as /v1, if OpenAI-compatible",
+      aliases.baseUrl,
+    ),
     [`${slot}Model`]: setting(
       `${variable}_MODEL`,
       PlainText,
@@ -78,12 +84,12 @@ const settingsOf = (slot: Slot) => {
     [`${slot}SealedPin`]: optionalSetting(
       `${variable}_SEALED_PIN`,
       PinsText,
-      "Pins of the sealed proxy at this endpoint; calls are then sealed to it. The API key, if any, identifies the caller to that proxy",
+      "Pins of the sealed proxy at this endpoint, to which calls are sealed; the API key identifies you to it",
     ),
     [`${slot}FirstTokenTimeout`]: optionalSetting(
       `${variable}_FIRST_TOKEN_TIMEOUT`,
       WAIT,
-      "Time limit for the first output of its streams, if it differs from UPSTREAM_FIRST_TOKEN_TIMEOUT",
+      "Instead of UPSTREAM_FIRST_TOKEN_TIMEOUT for this provider",
     ),
   }
 }
@@ -96,13 +102,13 @@ const choiceSettings = {
   providersFile: optionalSetting(
     "PROVIDERS_FILE",
     PlainText,
-    "JSON file of further providers, which follow in its order; reloaded when it changes",
+    "JSON file of further providers; reloaded when it changes",
   ),
   providerOrder: setting(
     "PROVIDER_ORDER",
     OrderText,
     SLOTS.map(numberOf).join(","),
-    "Order in which providers are tried for a request that names none; the others follow",
+    "Order in which providers are tried; others follow",
   ),
 }
 
@@ -111,49 +117,35 @@ const networkSettings = {
     ...optionalSetting(
       "HTTPS_PROXY",
       ProxyText,
-      "HTTP proxy of your network for providers at https://; never used for this machine",
+      "HTTP proxy of your network for https:// providers; never for this machine",
     ),
     spellings: ["https_proxy"],
   },
   httpProxy: {
-    ...optionalSetting("HTTP_PROXY", ProxyText, "HTTP proxy of your network for providers at http://"),
+    ...optionalSetting("HTTP_PROXY", ProxyText, "The same for http:// providers"),
     spellings: ["http_proxy"],
   },
   noProxy: {
-    ...optionalSetting(
-      "NO_PROXY",
-      PlainText,
-      "Hosts called without the network's proxy, such as .internal,10.0.0.7; * is any",
-    ),
+    ...optionalSetting("NO_PROXY", PlainText, "Hosts called without that proxy, such as .internal,10.0.0.7; * is any"),
     spellings: ["no_proxy"],
   },
 }
 
 const timeLimitSettings = (firstTokenTimeout: string) => ({
   connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", WAIT, "5s", "Time limit for connecting to a provider"),
-  answerTimeout: setting(
-    "UPSTREAM_ANSWER_TIMEOUT",
-    WAIT,
-    "120s",
-    "Time limit for a provider's whole answer if it does not stream",
-  ),
+  answerTimeout: setting("UPSTREAM_ANSWER_TIMEOUT", WAIT, "120s", "Time limit for a whole answer that does not stream"),
   firstTokenTimeout: setting(
     "UPSTREAM_FIRST_TOKEN_TIMEOUT",
     WAIT,
     firstTokenTimeout,
-    "Longest time limit for the first output of a stream; if another provider can take over, the limit follows the provider's recent calls",
+    "Longest time limit for the first output of a stream; if another provider can take over, it follows recent calls",
   ),
-  idleTimeout: setting(
-    "UPSTREAM_IDLE_TIMEOUT",
-    WAIT,
-    "15s",
-    "How long a stream may be silent after its first output; comments and pings count as output",
-  ),
+  idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", WAIT, "15s", "How long a stream may be silent after its first output"),
   totalTimeout: setting(
     "UPSTREAM_TOTAL_TIMEOUT",
     WAIT,
     "10min",
-    "Time limit for a whole request, including retries, failover and reading",
+    "Time limit for a request, including retries, failover and reading",
   ),
 })
 
@@ -162,7 +154,7 @@ const retrySettings = {
     "UPSTREAM_RETRIES",
     intText(POLICY_BOUNDS.retries.minimum, POLICY_BOUNDS.retries.maximum),
     "2",
-    "Retries of one provider after the first attempt",
+    "Retries of one provider",
   ),
   retryBase: setting("UPSTREAM_RETRY_BASE", WAIT, "250ms", "Back-off before the first retry; it doubles each time"),
   retryCap: setting("UPSTREAM_RETRY_CAP", WAIT, "4s", "Longest back-off between two attempts"),
@@ -170,7 +162,7 @@ const retrySettings = {
     "UPSTREAM_MAX_RETRY_AFTER",
     WAIT,
     "20s",
-    "Longest Retry-After to wait for; after a longer one, the next provider is tried",
+    "Longest Retry-After to wait for; else the next provider is tried",
   ),
 }
 
@@ -185,13 +177,13 @@ const circuitSettings = {
     "UPSTREAM_CIRCUIT_FAILURES",
     intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
     "3",
-    "Consecutive failures that open the circuit of a model, or of an unreachable provider: it gets no calls for a while",
+    "Consecutive failures that open the circuit of a model or an unreachable provider: it gets no calls for a while",
   ),
   circuitSlow: setting(
     "UPSTREAM_CIRCUIT_SLOW",
     intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
     "10",
-    "Consecutive slow requests that open a circuit, counted apart from other failures",
+    "Consecutive slow requests that open a circuit, counted apart",
   ),
   circuitOpen: setting(
     "UPSTREAM_CIRCUIT_OPEN",
@@ -220,7 +212,7 @@ export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) 
     "UPSTREAM_TRACE_HEADERS",
     FlagText,
     traceHeaders,
-    "Whether calls to providers carry trace headers (traceparent, tracestate)",
+    "Whether calls to providers carry traceparent and tracestate",
   ),
 })
 export type UpstreamConfiguration = Decoded<ReturnType<typeof upstreamSettings>>

@@ -13,7 +13,6 @@ const KEY_HEADER = "x-api-key"
 
 const messages: ProviderFormat = {
   title: "Anthropic Messages API",
-  endpoint: "Its endpoint",
   errors: {
     invalid_request_error: 400,
     authentication_error: 401,

@@ -13,7 +13,6 @@ const MODEL = /^([a-zA-Z]+\/)?[a-zA-Z0-9][a-zA-Z0-9._-]*$/
 
 const generateContent: ProviderFormat = {
   title: "Google Gemini API",
-  endpoint: "Its endpoint",
   // The names of google.rpc.Code.
   errors: {
     INVALID_ARGUMENT: 400,

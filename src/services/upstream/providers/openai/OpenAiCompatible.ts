@@ -27,7 +27,6 @@ const chatValues = (body: RawObject, stream: boolean): Readonly<Record<string, s
 
 export const openAiCompatible: ProviderFormat = {
   title: "OpenAI-compatible",
-  endpoint: "Its endpoint, version included; any OpenAI-compatible server",
   errors: {
     BadRequestError: 400,
     AuthenticationError: 401,

@@ -4,8 +4,6 @@ import type { ProviderOptions, WireFormat } from "./WireFormat.ts"
 /** A format that one or more vendors speak. */
 export interface ProviderFormat {
   readonly title: string
-  /** Help for operators about its base URL. */
-  readonly endpoint: string
   /** HTTP statuses by the names of its errors. */
   readonly errors: Readonly<Record<string, number>>
   readonly wireFormat: (options: ProviderOptions) => WireFormat
