@@ -106,15 +106,14 @@ const METRICS = {
     type: "counter",
     labels: ["form", "status"],
     unit: "{response}",
-    meaning: "sealed answers and streams by outcome; status `abandoned`: a stream not read to its end",
+    meaning: "sealed answers and streams; status `abandoned`: a stream not read to its end",
     server: "proxy",
   },
   sealgate_upstream_calls_total: {
     type: "counter",
     labels: ["provider", "model", "outcome"],
     unit: "{call}",
-    meaning:
-      "calls to providers, retries and failovers included; outcome `success`, `interrupted` or the failure's kind",
+    meaning: "calls to providers; outcome `success`, `interrupted` or the failure's kind",
   },
   sealgate_upstream_errors_total: {
     type: "counter",
@@ -144,15 +143,14 @@ const METRICS = {
     type: "counter",
     labels: ["provider", "affinity"],
     unit: "{turn}",
-    meaning:
-      "turns of conversations that moved to this provider after a failure: `moved` with this turn, or `followed` an earlier move",
+    meaning: "turns of conversations that `moved` to this provider after a failure, or `followed` such a move",
     server: "proxy",
   },
   sealgate_upstream_requests_failed_total: {
     type: "counter",
     labels: ["code"],
     unit: "{request}",
-    meaning: "requests that no target served, by the code that the caller saw",
+    meaning: "requests that no target served, by the caller's code",
   },
   sealgate_upstream_time_to_first_token_seconds: {
     type: "histogram",
@@ -172,7 +170,7 @@ const METRICS = {
     type: "counter",
     labels: ["provider", "model", "type"],
     unit: "{token}",
-    meaning: "tokens as providers report them: `input`, `output`, `cached`, which is part of input",
+    meaning: "tokens as providers report them: `input`, of which some are `cached`, `output`",
   },
   sealgate_upstream_calls_in_flight: {
     type: "gauge",
@@ -190,19 +188,19 @@ const METRICS = {
     type: "gauge",
     labels: ["status"],
     unit: "{job}",
-    meaning: "jobs that have not ended: `queued`, `running`; the same number from every process",
+    meaning: "`queued` and `running` jobs in the database",
     server: "gateway",
   },
   sealgate_job_queue_depth: {
     type: "gauge",
     unit: "{job}",
-    meaning: "jobs waiting for a worker, including those waiting for a retry",
+    meaning: "jobs waiting for a worker or a retry",
     server: "gateway",
   },
   sealgate_job_queue_age_seconds: {
     type: "gauge",
     unit: "s",
-    meaning: "age of the oldest job waiting for a worker, excluding jobs that wait for a retry; 0 if there is none",
+    meaning: "age of the oldest job waiting for a worker, not a retry; 0 if there is none",
     server: "gateway",
   },
   sealgate_jobs_enqueued_total: {
@@ -217,7 +215,7 @@ const METRICS = {
     type: "counter",
     labels: ["mode", "status"],
     unit: "{job}",
-    meaning: "jobs ended by this process, by final status",
+    meaning: "jobs ended by this process",
     server: "gateway",
   },
   sealgate_job_duration_seconds: {
@@ -240,7 +238,7 @@ const METRICS = {
     type: "counter",
     labels: ["mode"],
     unit: "{step}",
-    meaning: "finished steps that a resumed job did not repeat",
+    meaning: "finished steps that resumed jobs did not repeat",
     server: "gateway",
   },
   sealgate_job_retries_total: {
@@ -270,7 +268,7 @@ const METRICS = {
     type: "counter",
     labels: ["strategy", "mode"],
     unit: "{microUSD}",
-    meaning: "cost of the same tokens at the baseline's price; the difference is the saving",
+    meaning: "cost of the same tokens at the baseline's price",
     server: "gateway",
   },
   sealgate_routing_unpriced_calls_total: {
@@ -283,30 +281,30 @@ const METRICS = {
   sealgate_redis_up: {
     type: "gauge",
     unit: "1",
-    meaning: "1 while rate limits and circuits are shared through Redis, 0 while this process counts by itself",
+    meaning: "1 while Redis answers, 0 while this process counts by itself",
   },
   sealgate_tls_certificate_expires_at_seconds: {
     type: "gauge",
     unit: "s",
-    meaning: "when the server's certificate in use expires, in seconds since the epoch",
+    meaning: "expiry of the certificate in use, in seconds since the epoch",
   },
   sealgate_tls_reloads_total: {
     type: "counter",
     labels: ["outcome"],
     unit: "{reload}",
-    meaning: "attempts to reload changed TLS files: `success` or `failure`; failed ones are repeated every 5 s",
+    meaning: "attempts to reload changed TLS files: `success` or `failure`",
     initial: [{ outcome: "success" }, { outcome: "failure" }],
   },
   sealgate_tls_clients_refused_total: {
     type: "counter",
     labels: ["reason"],
     unit: "{handshake}",
-    meaning: "TLS handshakes that failed, by the reasons under TLS",
+    meaning: "failed TLS handshakes",
   },
   sealgate_event_loop_lag_seconds: {
     type: "gauge",
     unit: "s",
-    meaning: "99th percentile of the event loop's delay over at least the last 10 seconds",
+    meaning: "99th percentile of the event loop's delay in the last 10 s or more",
   },
   sealgate_process_memory_bytes: {
     type: "gauge",
@@ -317,13 +315,13 @@ const METRICS = {
   sealgate_process_start_time_seconds: {
     type: "gauge",
     unit: "s",
-    meaning: "when the process started, in seconds since the epoch",
+    meaning: "start of the process, in seconds since the epoch",
   },
   sealgate_telemetry_exports_total: {
     type: "counter",
     labels: ["signal", "outcome"],
     unit: "{export}",
-    meaning: "batches of `traces`, `metrics` and `logs` sent to the OpenTelemetry collector: `success` or `failure`",
+    meaning: "batches of `traces`, `metrics` and `logs` sent to the collector: `success` or `failure`",
   },
 } as const satisfies Readonly<Record<string, Declaration>>
 
