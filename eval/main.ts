@@ -37,12 +37,10 @@ const modes = (efforts: ReadonlyArray<"low" | "medium" | "high">): ReadonlyArray
 const offline = Effect.fnUntraced(function* (write: boolean) {
   const worlds = [
     // A recorded model has one answer, so high effort, which asks a model again, gains nothing.
-    [recorded(), [strongest, plainVote(2), plainVote(3), plainVote(4), ...modes(["low", "medium"])]],
+    [recorded(), [strongest, plainVote(2), plainVote(3), ...modes(["low", "medium"])]],
     [
       simulated(SIMULATED_QUESTIONS),
-      [strongest, plainVote(3), selfConsistency(2), selfConsistency(3), selfConsistency(4)].concat(
-        modes(["low", "medium", "high"]),
-      ),
+      [strongest, plainVote(3), selfConsistency(2), ...modes(["low", "medium", "high"])],
     ],
   ] as const
   const tables = new Map<string, string>()

@@ -32,7 +32,6 @@ export interface Summary {
   readonly name: string
   readonly questions: number
   readonly accuracy: number
-  readonly accuracyInterval: readonly [number, number]
   /** Share of answers marked reliable, and share of those that are right. */
   readonly coverage: number
   readonly precision: number | undefined
@@ -58,7 +57,6 @@ export const summarize = (name: string, outcomes: ReadonlyArray<Outcome>): Summa
     name,
     questions: total,
     accuracy: hits / total,
-    accuracyInterval: interval(hits, total),
     coverage: sure.length / total,
     precision: sure.length === 0 ? undefined : sureHits / sure.length,
     precisionInterval: interval(sureHits, sure.length),
@@ -82,7 +80,6 @@ const HEAD = [
   "right, %",
   "relied upon, %",
   "right of those, %",
-  "wrong and relied upon, %",
   "calls",
   "tokens",
   "micro-USD",
@@ -93,10 +90,9 @@ const HEAD = [
 export const table = (summaries: ReadonlyArray<Summary>): string => {
   const rows = summaries.map((each) => [
     each.name,
-    `${percent(each.accuracy)} (${range(each.accuracyInterval)})`,
+    percent(each.accuracy),
     percent(each.coverage),
     known(each.precision, (precision) => `${percent(precision)} (${range(each.precisionInterval)})`),
-    percent(each.wrongAndSure),
     each.calls.toFixed(2),
     known(each.tokens, (tokens) => tokens.toFixed(0)),
     known(each.cost, (cost) => cost.toFixed(0)),
