@@ -42,10 +42,11 @@ const withoutRepetitions = (settings: ReadonlyArray<AnySetting>): ReadonlyArray<
     return setting === alike[0] ? [{ ...setting, variable: ofAnySlot(setting), aliases: [], fallback }] : []
   })
 
+/** OpenTelemetry's own variables have their standard meaning; docs/reference/metrics.md names them. */
 const listOf = (title: string, settings: ReadonlyArray<AnySetting>): ReadonlyArray<string> => [
   `## ${title}`,
   "",
-  ...withoutRepetitions(settings).map(settingLine),
+  ...withoutRepetitions(settings.filter(({ variable }) => !variable.startsWith("OTEL_"))).map(settingLine),
   "",
 ]
 
@@ -67,9 +68,6 @@ const settingsLists = (): string =>
     .join("\n")
     .trim()
 
-const metricLine = ({ labels, meaning, name, type }: (typeof declarations)[number]): string =>
-  `- \`${name}\`${type === "histogram" ? ", histogram" : ""}${labels.length === 0 ? "" : ` by ${labels.join(", ")}`}: ${meaning}`
-
 const metricsList = (): string =>
   [
     { title: "Both servers", server: undefined },
@@ -77,7 +75,9 @@ const metricsList = (): string =>
     { title: "The gateway", server: "gateway" },
   ]
     .map(({ server, title }) => {
-      const lines = declarations.filter((each) => each.server === server).map(metricLine)
+      const lines = declarations
+        .filter((each) => each.server === server)
+        .map(({ labels, name }) => `- \`${name}\`${labels.length === 0 ? "" : ` by ${labels.join(", ")}`}`)
       return `### ${title}\n\n${lines.join("\n")}`
     })
     .join("\n\n")
