@@ -145,7 +145,7 @@ describe("deploy/alerts.yml", () => {
 
   it("is explained in docs/how-to/monitoring.md, rule by rule", () => {
     const page = readFileSync("docs/how-to/monitoring.md", "utf8")
-    const explained = [...page.matchAll(/^\| `(Sealgate\w+)` \|/gm)].map(([, name]) => name)
+    const explained = [...page.matchAll(/^- `(Sealgate\w+)`: /gm)].map(([, name]) => name)
     assert.deepStrictEqual(
       explained,
       rules.map(({ name }) => name),
