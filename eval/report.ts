@@ -83,7 +83,6 @@ const HEAD = [
   "calls",
   "tokens",
   "micro-USD",
-  "calibration error",
 ]
 
 /** Formats summaries as a Markdown table without columns that have no values; figures are per question. */
@@ -96,7 +95,6 @@ export const table = (summaries: ReadonlyArray<Summary>): string => {
     each.calls.toFixed(2),
     known(each.tokens, (tokens) => tokens.toFixed(0)),
     known(each.cost, (cost) => cost.toFixed(0)),
-    known(each.calibrationError, (error) => error.toFixed(3)),
   ])
   const hasValues = (_: string, column: number) => rows.some((cells) => cells[column] !== UNKNOWN)
   return [HEAD, HEAD.map(() => "---"), ...rows].map((cells) => `| ${cells.filter(hasValues).join(" | ")} |`).join("\n")
