@@ -19,7 +19,10 @@ const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
   ["Identity and sessions", /^(ATTESTATION_|SESSION_|ROUTING_TAG$)/],
   ["HTTPS", /^TLS_/],
   ["Log", /^LOG_/],
-  ["Limits per client", /^(RATE_LIMIT_|MAX_CONCURRENT_PER_(CLIENT|CALLER)$|MAX_WAITING_PER_TENANT$|REDIS_URL$)/],
+  [
+    "Limits per client, caller and tenant; 0 is no limit",
+    /^(RATE_LIMIT_|MAX_CONCURRENT_PER_CLIENT$|MAX_\w+_PER_(CALLER|TENANT)$|REDIS_URL$)/,
+  ],
   ["Time limits, retries and failover between providers", /^UPSTREAM_/],
   ["Limits of the server", /^(?!OTEL_)/],
   ["OpenTelemetry", /^/],

@@ -115,7 +115,7 @@ export const OffOrPortText = parsed(
   "off, or a whole number from 0 to 65535",
 )
 
-/** Requests per minute; 0 is no limit. */
+/** Requests per minute. */
 export const RateText = intText(0, 1_000_000_000)
 
 export const PlainText = Schema.String

@@ -22,7 +22,7 @@ export const proxySettings = {
     "ATTESTATION_KEY_FILE",
     PlainText,
     "./.sealgate/attestation.pem",
-    "Ed25519 key that signs every statement; only its owner may read it. The default file is created, a named one must exist",
+    "Ed25519 key that signs every statement. The default file is created, a named one must exist",
   ),
   attest: optionalSetting(
     "ATTEST",
@@ -40,40 +40,35 @@ export const proxySettings = {
   routingTag: optionalSetting(
     "ROUTING_TAG",
     RoutingTagText,
-    "First four characters of this process's session ids, by which a load balancer finds it. Default: random",
+    "First four characters of this process's session ids, for load balancers. Default: random",
   ),
-  rateLimitInit: setting("RATE_LIMIT_INIT", RateText, "60", "Sessions per minute and client; 0 is no limit"),
-  rateLimitCompletions: setting(
-    "RATE_LIMIT_COMPLETIONS",
-    RateText,
-    "600",
-    "Completions per minute and client; 0 is no limit",
-  ),
+  rateLimitInit: setting("RATE_LIMIT_INIT", RateText, "60", "Sessions per minute and client"),
+  rateLimitCompletions: setting("RATE_LIMIT_COMPLETIONS", RateText, "600", "Completions per minute and client"),
   callerKeysFile: optionalSetting(
     "CALLER_KEYS_FILE",
     PlainText,
-    "Callers' names and key hashes, as `sealgate key new` prints them; with it or JWT_…, only known callers are served",
+    "Keys that `sealgate key new` printed; with it or JWT_…, only known callers are served",
   ),
   ...tokenSettings,
   ...tokenSourceSettings,
-  rateLimitCaller: setting("RATE_LIMIT_CALLER", RateText, "600", "Completions per minute and caller; 0 is no limit"),
+  rateLimitCaller: setting("RATE_LIMIT_CALLER", RateText, "600", "Completions per minute and caller"),
   rateLimitRefused: setting(
     "RATE_LIMIT_REFUSED",
     RateText,
     "60",
-    "Opened requests without a valid credential per minute and client; beyond it, its requests stay unopened for a while; 0 is no limit",
+    "Opened requests without a valid credential per minute and client; further ones stay unopened for a while",
   ),
   maxConcurrentPerCaller: setting(
     "MAX_CONCURRENT_PER_CALLER",
     intText(0, 1_000_000),
     "64",
-    "Completions and streams in flight of one caller; 0 is no limit",
+    "Completions and streams in flight of one caller",
   ),
   maxConcurrentPerClient: setting(
     "MAX_CONCURRENT_PER_CLIENT",
     intText(0, 1_000_000),
     "64",
-    "Completions and streams in flight from one client; 0 is no limit",
+    "Completions and streams in flight from one client",
   ),
 }
 

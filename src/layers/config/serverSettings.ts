@@ -57,7 +57,7 @@ const operatorSettings = {
     "OPERATOR_HOST",
     ListenText,
     "127.0.0.1",
-    "Address of the operator's listener: /metrics and the full /ready over plain HTTP",
+    "Address of the operator's listener: /metrics and the full /ready",
   ),
   operatorPort: optionalSetting(
     "OPERATOR_PORT",
@@ -72,7 +72,7 @@ const memorySettings = {
     "MAX_BODY_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for bodies being received; beyond it, the client that holds most is refused. Requests that wait for a provider may use as much again",
+    "Memory for bodies being received; the client that holds most is refused first. Requests that wait for a provider may use as much again",
   ),
   maxAnswerMemory: setting(
     "MAX_ANSWER_MEMORY",
@@ -108,12 +108,12 @@ const connectionSettings = {
 }
 
 const clientLimitSettings = {
-  rateLimitRead: setting("RATE_LIMIT_READ", RateText, "600", "Reading requests per minute and client; 0 is no limit"),
+  rateLimitRead: setting("RATE_LIMIT_READ", RateText, "600", "Reading requests per minute and client"),
   rateLimitProbes: setting(
     "RATE_LIMIT_PROBES",
     RateText,
     "600",
-    "Requests for /health and /ready per minute and client, and likewise on the operator's listener; 0 is no limit",
+    "Requests for /health and /ready per minute and client",
   ),
   trustedProxies: setting(
     "TRUSTED_PROXIES",

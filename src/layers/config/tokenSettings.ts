@@ -20,7 +20,7 @@ export const tokenSettings = {
   jwtSecret: optionalSetting(
     "JWT_SECRET",
     TokenSecretText,
-    "Secret of HS256 tokens, at least 32 bytes; the gateway needs this or a JWKS, and either makes a proxy require tokens",
+    "Secret of HS256 tokens, at least 32 bytes; this or a JWKS is required by the gateway, and makes a proxy require tokens",
   ),
   jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "Issuer (iss) that tokens must name"),
   jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "Audience (aud) that tokens must name"),

@@ -84,7 +84,7 @@ const settingsOf = (slot: Slot) => {
     [`${slot}SealedPin`]: optionalSetting(
       `${variable}_SEALED_PIN`,
       PinsText,
-      "Pins of the sealed proxy at this endpoint, to which calls are sealed; the API key identifies you to it",
+      "Pins of the sealed proxy at this endpoint, to which calls are sealed",
     ),
     [`${slot}FirstTokenTimeout`]: optionalSetting(
       `${variable}_FIRST_TOKEN_TIMEOUT`,
@@ -138,7 +138,7 @@ const timeLimitSettings = (firstTokenTimeout: string) => ({
     "UPSTREAM_FIRST_TOKEN_TIMEOUT",
     WAIT,
     firstTokenTimeout,
-    "Longest time limit for the first output of a stream; if another provider can take over, it follows recent calls",
+    "Longest time limit for the first output of a stream",
   ),
   idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", WAIT, "15s", "How long a stream may be silent after its first output"),
   totalTimeout: setting(
@@ -177,7 +177,7 @@ const circuitSettings = {
     "UPSTREAM_CIRCUIT_FAILURES",
     intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
     "3",
-    "Consecutive failures that open the circuit of a model or an unreachable provider: it gets no calls for a while",
+    "Consecutive failures that open a circuit: its model or provider gets no calls for a while",
   ),
   circuitSlow: setting(
     "UPSTREAM_CIRCUIT_SLOW",
@@ -189,7 +189,7 @@ const circuitSettings = {
     "UPSTREAM_CIRCUIT_OPEN",
     WAIT,
     "5s",
-    "How long a circuit stays open the first time; it doubles each time",
+    "How long a circuit stays open first; it doubles each time",
   ),
   circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", WAIT, "10s", "Longest time that a circuit stays open"),
 }
