@@ -10,9 +10,10 @@ import { transportOf } from "./TlsConnections.ts"
 const refused = counter("sealgate_tls_clients_refused_total")
 
 /** Reasons for a failed handshake, with the text for operators. */
-export const REASONS = {
+const REASONS = {
   "no-certificate": "the client showed no certificate",
-  "unknown-authority": "no authority in TLS_CLIENT_CA_FILE signed the client's certificate",
+  "unknown-authority":
+    "no authority in TLS_CLIENT_CA_FILE signed the client's certificate, or its intermediates are missing",
   expired: "the client's certificate has expired",
   "not-yet-valid": "the client's certificate is not valid yet",
   "bad-certificate": "the client's certificate is not valid",

@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { makeRefusals, reasonOf, REASONS, type Refusal } from "../../../src/server/tls/TlsRefusals.ts"
+import { makeRefusals, reasonOf, type Refusal } from "../../../src/server/tls/TlsRefusals.ts"
 
 const keptLogs = () => {
   const lines: Array<string> = []
@@ -30,11 +29,6 @@ describe("refusals of TLS clients", () => {
     ] as const) {
       assert.strictEqual(reasonOf(code, verification), reason, `${code} ${verification}`)
     }
-  })
-
-  it("are all documented", () => {
-    const [, section = ""] = /^## TLS\n(.*?)^## /ms.exec(readFileSync("docs/reference/servers.md", "utf8")) ?? []
-    for (const reason of Object.keys(REASONS)) assert.match(section, new RegExp(`^- .*\`${reason}\`.*: .`, "m"))
   })
 
   it.effect("are logged at once for the first of a reason, then once a minute in one line", () => {
