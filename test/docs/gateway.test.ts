@@ -26,7 +26,7 @@ const guide = readFileSync("docs/reference/gateway-api.md", "utf8")
 describe("docs/reference/gateway-api.md", () => {
   it("names every endpoint of the API", () => {
     for (const { endpoints } of Object.values(GatewayApi.groups).filter(({ identifier }) => identifier !== "system")) {
-      for (const { method, path } of Object.values(endpoints)) assert.include(guide, `- \`${method} ${path}\`: `)
+      for (const { method, path } of Object.values(endpoints)) assert.include(guide, `\`${method} ${path}\``)
     }
   })
 
