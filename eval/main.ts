@@ -16,7 +16,7 @@ import { summarize, type Summary, table } from "./report.ts"
 import { measureMmlu, simulated } from "./simulated.ts"
 import { modeAt, plainVote, selfConsistency, type Strategy, strongest } from "./strategies.ts"
 import type { World } from "./World.ts"
-import { writeMeasurements, writeTables } from "./write.ts"
+import { writeMeasurements, writeTable } from "./write.ts"
 
 const SIMULATED_QUESTIONS = 4000
 
@@ -34,23 +34,19 @@ const modes = (efforts: ReadonlyArray<"low" | "medium" | "high">): ReadonlyArray
   modeAt("adversarial", { effort: "medium" }),
 ]
 
+const compare = Effect.fnUntraced(function* (world: World, strategies: ReadonlyArray<Strategy>) {
+  const text = table(yield* evaluate(world, strategies))
+  yield* Console.log(`\n${world.name}: ${world.questions.length} questions, ${world.models.length} models\n\n${text}`)
+  return text
+})
+
 const offline = Effect.fnUntraced(function* (write: boolean) {
-  const worlds = [
-    // A recorded model has one answer, so high effort, which asks a model again, gains nothing.
-    [recorded(), [strongest, plainVote(2), plainVote(3), ...modes(["low", "medium"])]],
-    [
-      simulated(SIMULATED_QUESTIONS),
-      [strongest, plainVote(3), selfConsistency(2), ...modes(["low", "medium", "high"])],
-    ],
-  ] as const
-  const tables = new Map<string, string>()
-  for (const [world, strategies] of worlds) {
-    const text = table(yield* evaluate(world, strategies))
-    yield* Console.log(`\n${world.name}: ${world.questions.length} questions, ${world.models.length} models\n\n${text}`)
-    tables.set(world.name, text)
-  }
+  // A recorded model has one answer, so high effort, which asks a model again, gains nothing.
+  yield* compare(recorded(), [strongest, plainVote(2), plainVote(3), ...modes(["low", "medium"])])
+  const efforts = modes(["low", "medium", "high"])
+  const text = yield* compare(simulated(SIMULATED_QUESTIONS), [strongest, plainVote(3), selfConsistency(2), ...efforts])
   if (!write) return
-  writeTables(tables)
+  writeTable(text)
   writeMeasurements({ ...measureMmlu(), judges: MEASUREMENTS.judges })
 })
 

@@ -75,15 +75,7 @@ const range = ([low, high]: readonly [number, number]): string => `${percent(low
 const known = <A>(value: A | undefined, written: (value: A) => string): string =>
   value === undefined ? UNKNOWN : written(value)
 
-const HEAD = [
-  "strategy",
-  "right, %",
-  "relied upon, %",
-  "right of those, %",
-  "calls",
-  "tokens",
-  "micro-USD",
-]
+const HEAD = ["strategy", "right, %", "relied upon, %", "right of those, %", "calls", "tokens", "micro-USD"]
 
 /** Formats summaries as a Markdown table without columns that have no values; figures are per question. */
 export const table = (summaries: ReadonlyArray<Summary>): string => {

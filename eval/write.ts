@@ -8,18 +8,16 @@ const pathOf = (name: string): string => fileURLToPath(new URL(`../${name}`, imp
 
 const formatted = (path: string) => spawnSync("node_modules/.bin/oxfmt", [path], { cwd: pathOf("."), stdio: "inherit" })
 
-/** Replaces the tables of docs/explanation/modes.md, each between `<!-- eval:name -->` and `<!-- /eval -->`. */
-export const writeTables = (tables: ReadonlyMap<string, string>): void => {
+const BEGIN = "<!-- eval -->"
+
+/** Replaces the table of docs/explanation/modes.md, between `<!-- eval -->` and `<!-- /eval -->`. */
+export const writeTable = (table: string): void => {
   const path = pathOf("docs/explanation/modes.md")
-  let text = readFileSync(path, "utf8")
-  for (const [name, table] of tables) {
-    const begin = `<!-- eval:${name} -->`
-    const from = text.indexOf(begin)
-    const to = text.indexOf("<!-- /eval -->", from)
-    if (from < 0 || to < 0) throw new Error(`docs/explanation/modes.md has no place for the table ${name}.`)
-    text = `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`
-  }
-  writeFileSync(path, text)
+  const text = readFileSync(path, "utf8")
+  const from = text.indexOf(BEGIN)
+  const to = text.indexOf("<!-- /eval -->", from)
+  if (from < 0 || to < 0) throw new Error("docs/explanation/modes.md has no place for the table.")
+  writeFileSync(path, `${text.slice(0, from + BEGIN.length)}\n\n${table}\n\n${text.slice(to)}`)
 }
 
 export const writeMeasurements = (measurements: Measurements): void => {
