@@ -60,7 +60,6 @@ console.log(choices[0]?.message.content)`,
     says: "Hi",
   },
   "README.md ts 2": { says: "Hello echo echo-1\nTell me more" },
-  "docs/how-to/browser.md ts 1": { says: "Hello from a page" },
   "docs/how-to/embed.md ts 1": { says: "http://127.0.0.1:" },
   "docs/how-to/openai-gateway.md ts 1": { says: "Hi" },
   "docs/reference/clients.md ts 1": {
@@ -101,8 +100,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/how-to/attestation.md sh 4": "needs a confidential machine; test/cli/attest.test.ts runs them with a stand-in",
   "docs/how-to/attestation.md ts 1":
     "needs a confidential machine; test/integration/ProvenCode.test.ts uses the same calls",
-  "docs/how-to/backup.md sh 1": "needs the shell of SQLite; the tests of back-ups run it",
-  "docs/how-to/backup.md sh 2": "needs the programs of Postgres in the server's version; the tests of back-ups run it",
+  "docs/how-to/maintenance.md sh 1": "needs the shell of SQLite; the tests of back-ups run it",
+  "docs/how-to/maintenance.md sh 2": "needs the programs of Postgres in the server's version; the tests of back-ups run it",
   "docs/how-to/compose.md sh 1": "needs Docker",
   "docs/how-to/compose.md sh 2": "needs Docker",
   "docs/how-to/release.md sh 1": "needs Docker",

@@ -1,4 +1,4 @@
-/** The runbook for the attestation key (docs/how-to/rotation.md), with proxies behind the documented nginx, under load. */
+/** The runbook for the attestation key (docs/how-to/maintenance.md), with proxies behind the documented nginx, under load. */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Back-ups as docs/how-to/backup.md says to make them, taken while jobs run, and what a gateway on one of them does. */
+/** Back-ups as docs/how-to/maintenance.md says to make them, taken while jobs run, and what a gateway on one of them does. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
@@ -10,7 +10,7 @@ import { postgresIsThere, postgresSchema, sqliteFile } from "../../support/datab
 import { temporaryFolder } from "../../support/proxy.ts"
 import { answer, ended, enqueueOne, gateway, type Program, start, stepsOf, text, use } from "../../support/jobs.ts"
 
-const page = readFileSync("docs/how-to/backup.md", "utf8")
+const page = readFileSync("docs/how-to/maintenance.md", "utf8")
 
 /** Runs commands of the runbook, as they stand there, in `folder`. */
 const follow = (folder: string, commands: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): void => {
