@@ -101,7 +101,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/how-to/attestation.md ts 1":
     "needs a confidential machine; test/integration/ProvenCode.test.ts uses the same calls",
   "docs/how-to/maintenance.md sh 1": "needs the shell of SQLite; the tests of back-ups run it",
-  "docs/how-to/maintenance.md sh 2": "needs the programs of Postgres in the server's version; the tests of back-ups run it",
+  "docs/how-to/maintenance.md sh 2":
+    "needs the programs of Postgres in the server's version; the tests of back-ups run it",
   "docs/how-to/compose.md sh 1": "needs Docker",
   "docs/how-to/compose.md sh 2": "needs Docker",
   "docs/how-to/release.md sh 1": "needs Docker",
