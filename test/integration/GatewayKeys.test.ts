@@ -36,7 +36,7 @@ const ROLES = ["read", "run", "manage", "admin"] as const
 const HI = [{ role: "user", content: "Hi" }]
 
 /**
- * Requests, and the least role that each needs. `:agent`, `:job` and `:key` stand for ids, `:config` for the routing that is
+ * Requests, and the least role that each needs. `:agent`, `:job`, `:thread` and `:key` stand for ids, `:config` for the routing that is
  * in force. A status is that for roles that may ask, if it is none of success: the job did not fail, the echo embeds nothing,
  * the operator set no key for secrets.
  */
@@ -50,6 +50,8 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["read", "GET", "/api/v1/jobs/:job/events"],
     ["read", "GET", "/api/v1/jobs/:job/receipts"],
     ["read", "GET", "/api/v1/jobs/:job/deliveries"],
+    ["read", "GET", "/api/v1/threads"],
+    ["read", "GET", "/api/v1/threads/:thread"],
     ["read", "GET", "/api/v1/routing/stats"],
     ["read", "GET", "/api/v1/routing/providers"],
     ["read", "GET", "/api/v1/budgets"],
@@ -63,11 +65,13 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["run", "POST", "/api/v1/jobs/:job/cancel"],
     ["run", "POST", "/api/v1/jobs/:job/resume", undefined, 409],
     ["run", "POST", "/api/v1/jobs/:job/input", { answer: {} }, 409],
+    ["run", "POST", "/api/v1/threads", { agent_id: ":agent" }],
     ["run", "POST", "/v1/chat/completions", { model: "echo-1", messages: HI }],
     ["run", "POST", "/v1/responses", { model: "echo-1", input: "Hi" }],
     ["run", "POST", "/v1/messages", { model: "echo-1", max_tokens: 9, messages: HI }],
     ["run", "POST", "/v1/embeddings", { model: "echo-1", input: "Hi" }, 400],
     ["manage", "DELETE", "/api/v1/jobs/:job"],
+    ["manage", "DELETE", "/api/v1/threads/:thread"],
     ["manage", "POST", "/api/v1/agents", { name: "another" }],
     ["manage", "PATCH", "/api/v1/agents/:agent", { name: "renamed" }],
     ["manage", "DELETE", "/api/v1/agents/:agent"],
@@ -105,7 +109,7 @@ const operationsOf = Effect.fnUntraced(function* (gateway: TestGateway) {
   )
 })
 
-const VARIABLE = /:(agent|job|key)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/
+const VARIABLE = /:(agent|job|key|thread)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/
 /** The operation of a request above. */
 const operationOf = (method: string, path: string): string =>
   `${method} ${(path.split("?")[0] ?? "").replace(/(?<=secrets\/)s$/, "{name}").replace(VARIABLE, "{id}")}`
@@ -137,8 +141,14 @@ describeDatabases("keys of the gateway", (database) => {
           // An ended job, whose events end.
           yield* call(gateway, "POST", `/api/v1/jobs/${job}/cancel`, { token: boss })
           const victim = yield* makeKey(gateway, {})
-          const url = path.replace(":agent", agent).replace(":job", job).replace(":key", victim.id)
-          const body = given === ":config" ? routing : given
+          const thread = idOf(
+            yield* call(gateway, "POST", "/api/v1/threads", { token: boss, body: { agent_id: agent } }),
+          )
+          const ids = { agent, job, thread, key: victim.id }
+          const withIds = (text: string) =>
+            Object.entries(ids).reduce((filled, [name, id]) => filled.replace(`:${name}`, id), text)
+          const url = withIds(path)
+          const body: unknown = given === ":config" ? routing : given && JSON.parse(withIds(JSON.stringify(given)))
           const answer = yield* call(gateway, method, url, { token: key, ...(body === undefined ? {} : { body }) })
           const isAllowed = ROLES.findIndex((each) => each === role) >= ROLES.findIndex((each) => each === needed)
           const what = `${role}: ${method} ${path} gave ${answer.status} ${answer.text}`
@@ -158,6 +168,7 @@ describeDatabases("keys of the gateway", (database) => {
       const agent = yield* makeAgent(gateway)
       const token = yield* tokenFor("boss", { tenant: "acme" })
       const job = idOf(yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } }))
+      const thread = idOf(yield* call(gateway, "POST", "/api/v1/threads", { token, body: { agent_id: agent } }))
       const theirs = yield* makeKey(gateway, {})
       const { key } = yield* makeKey(gateway, { roles: ["admin"] }, "other")
       const requests = [
@@ -173,6 +184,8 @@ describeDatabases("keys of the gateway", (database) => {
         ["POST", `/api/v1/jobs/${job}/resume`],
         ["POST", `/api/v1/jobs/${job}/cancel`],
         ["DELETE", `/api/v1/jobs/${job}`],
+        ["GET", `/api/v1/threads/${thread}`],
+        ["DELETE", `/api/v1/threads/${thread}`],
         ["GET", `/api/v1/keys/${theirs.id}`],
         ["PATCH", `/api/v1/keys/${theirs.id}`],
         ["DELETE", `/api/v1/keys/${theirs.id}`],

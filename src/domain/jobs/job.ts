@@ -153,7 +153,7 @@ export const Job = Schema.Struct({
   id: JobId,
   agent_id: AgentId,
   agent_version: PositiveInt.annotate({ description: "The version of the agent that the job works with." }),
-  thread_id: Schema.optionalKey(ThreadId),
+  thread_id: Schema.optionalKey(ThreadId.annotate({ description: "Absent if the job stands alone." })),
   mode: Mode,
   status: JobStatus.annotate({
     description: "A job that is `completed`, `failed`, `cancelled` or `timed_out` has ended.",

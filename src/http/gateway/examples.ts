@@ -5,6 +5,7 @@ import type { BudgetReport } from "../../domain/access/budgets.ts"
 import type { CreateKey, GatewayKey, UpdateKey } from "../../domain/access/keys.ts"
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
+import type { NewThread, Thread } from "../../domain/jobs/thread.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { LedgerEntry } from "../../domain/routing/ledger.ts"
 import { CSV_HEADER } from "../../domain/routing/ledgerCsv.ts"
@@ -34,6 +35,12 @@ const agent = {
   created_at: TIME,
   updated_at: TIME,
 } satisfies typeof Agent.Encoded
+
+const thread = {
+  id: "01a20189-9c1e-7e54-a3f0-0d6a1b1f6a11",
+  agent_id: AGENT_ID,
+  created_at: TIME,
+} satisfies typeof Thread.Encoded
 
 const usage = { input_tokens: 212, output_tokens: 9, cached_tokens: 0 }
 
@@ -383,6 +390,10 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     body: { budgets: [{ per: "month", max_cost_micro_usd: 100_000_000 }] },
     answer: budgetReport,
   },
+  "threads.create": { body: { agent_id: AGENT_ID } satisfies typeof NewThread.Encoded, answer: thread },
+  "threads.list": { answer: { items: [thread] } },
+  "threads.get": { parameters: { id: thread.id }, answer: thread },
+  "threads.remove": { parameters: { id: thread.id } },
   "secrets.list": { answer: { items: [secret] } },
   "secrets.put": {
     parameters: { name: secret.name },

@@ -40,8 +40,10 @@ const spent = Effect.map(stored, (rows) => rows.map(({ spent_cost }) => spent_co
 const reservations = SqlClient.SqlClient.use((sql) => sql`SELECT id FROM budget_reservations`)
 
 /** Lets renewals happen until one has done its work: the first may begin before the clock is adjusted, or run out of time. */
-const renewedUntil = <A, E, R>(read: Effect.Effect<A, E, R>, isDone: (read: A) => boolean) =>
-  Effect.repeat(Effect.andThen(TestClock.adjust("5 seconds"), read), { until: isDone })
+const renewedUntil = Effect.fnUntraced(function* <A, E, R>(read: Effect.Effect<A, E, R>, isDone: (read: A) => boolean) {
+  do yield* TestClock.adjust("5 seconds")
+  while (!isDone(yield* read))
+})
 
 describeDatabases("budgets", (database) => {
   const storage = Layer.provideMerge(Ledger.layer, database.layer)
