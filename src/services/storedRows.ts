@@ -71,7 +71,7 @@ export const unavailable = <A, E, R>(
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> => inTime(unavailableUnlimited(effect))
 
 /**
- * Codec for JSON that was validated before it was stored, so it is parsed without checking: for a conversation, that would
+ * Codec for JSON that was validated before it was stored. It is parsed without validation, which for a conversation would
  * cost more than the rest of its row. Only for schemas whose encoded form is the value (`Codec<A, A>`).
  */
 export const storedJson = <A>(_schema: Schema.Codec<A, A>): Schema.Codec<A, string> =>

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Refusal } from "../problems/refusal.ts"
 
-/** The most secrets of a tenant. */
+/** Maximum number of a tenant's secrets. */
 export const MAX_SECRETS = 100
 const MAX_VALUE = 4096
 const MAX_ORIGIN = 300

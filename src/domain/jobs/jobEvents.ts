@@ -83,7 +83,7 @@ export interface JobPosition {
 
 export const START: JobPosition = { event: 0, open: new Map() }
 
-/** The most unfinished steps in a position. */
+/** Maximum number of unfinished steps in a position. */
 export const MAX_OPEN = 16
 
 /** A position as text: `12`, or `12,turn-3.1764100000000.340` with unfinished steps. */

@@ -11,9 +11,9 @@ import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
-/** The most topics that are sent together. */
+/** Maximum number of topics that are sent together. */
 const TOPICS_AT_ONCE = 150
-/** The most topics that wait; the oldest are lost while the database is away, and waiters look for themselves. */
+/** Maximum number of waiting topics. While the database is away the oldest are dropped; waiters also poll. */
 const MAX_WAITING = 2000
 /** Postgres limits payloads to less than 8000 bytes; topics are ASCII. */
 const MAX_PAYLOAD = 7900

@@ -148,7 +148,7 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
     Effect.die,
   )
 
-/** The most agents that are searched for a name: those with this name, there or in their metadata. */
+/** Maximum number of agents that a search by name reads: those with the name, as `name` or in their metadata. */
 const MOST_ALIKE = 100
 
 /** Whether a document has this name somewhere. It is compared as text: Postgres reads no JSON with an escaped NUL. */

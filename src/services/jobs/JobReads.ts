@@ -44,7 +44,7 @@ export interface JobFilter {
   readonly q?: string | undefined
 }
 
-/** The most jobs, and bytes of their tasks, that a search reads for one page. */
+/** Limits of what a search reads for one page: jobs, and bytes of their tasks. */
 const SEARCHED = { jobs: 1000, bytes: 8 * 1024 * 1024 }
 
 /** An id is made after its job's `created_at` was read, and ids do not go back with the clock. */

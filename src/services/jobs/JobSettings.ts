@@ -4,7 +4,7 @@ import { Context, Duration } from "effect"
 export interface JobSettings {
   /** Jobs that this process works on at the same time. */
   readonly workers: number
-  /** The most of these jobs that may belong to one tenant. */
+  /** Maximum number of workers that run one tenant's jobs. */
   readonly workersPerTenant: number
   /** The shares of tenants in the workers, relative to others that have work; 1 unless given here. */
   readonly weights: ReadonlyMap<string, number>

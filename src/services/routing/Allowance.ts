@@ -32,7 +32,7 @@ export const isFree = ({ outcome, timeToFirstTokenMs }: Attempt): boolean =>
 /** The longest answer of a budgeted call that sets no limit: longer ones would reserve whole budgets. */
 const BUDGETED_OUTPUT_TOKENS = 8192
 
-/** The most that a request takes at the dearest of these targets; targets without a price count as free. */
+/** Highest cost of a request, at the dearest of these targets; targets without a price count as free. */
 export const worstCase = (
   size: RequestSize,
   targets: ReadonlyArray<Target>,

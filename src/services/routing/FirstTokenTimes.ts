@@ -8,7 +8,7 @@ const MAX_AGE_MS = 15 * 60_000
 /** Targets with fewer fresh measurements are not ranked. */
 export const ENOUGH_MEASUREMENTS = 3
 
-/** The most targets to remember, the last called ones: callers can invent model names. */
+/** Maximum number of remembered targets, the last called ones: callers can invent model names. */
 const MAX_TARGETS = 1_000
 
 interface Measurement {

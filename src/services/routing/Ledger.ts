@@ -126,7 +126,7 @@ interface Entry extends CallRecord {
   readonly reservation: string | null
 }
 
-/** The most rows of an hour's sums. Processes that share a row only wait for each other. */
+/** Maximum number of rows for an hour's sums. Processes that share a row only wait for each other. */
 const WRITERS = 4096
 
 const CALL_COLUMNS = {

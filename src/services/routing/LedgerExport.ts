@@ -21,7 +21,7 @@ export interface LedgerFilter {
   readonly to?: DateTime.Utc | undefined
 }
 
-/** The most entries that one page looks at. A page of a rare model may be shorter than its limit although more follow. */
+/** Maximum number of entries that one page reads. A page of a rare model may be shorter than its limit although more follow. */
 const LOOKED_AT = 2000
 
 /** Bounds of every time, in milliseconds since the epoch. */

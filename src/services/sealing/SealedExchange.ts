@@ -165,7 +165,7 @@ const forget = (held: Held): void => {
   releaseBytes(opened.plaintext.fill(0))
 }
 
-// At the top level for the same reason.
+// At the top level for the same reason as `overwrite`.
 const makeAdmit =
   (sessions: Sessions["Service"], session: Session, claim: string): Opened["admit"] =>
   (isKnown) =>

@@ -39,7 +39,7 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   }
 }
 
-/** Receives the signs of life in a stream that are not in its chunks. */
+/** Receives what a stream reports besides its chunks: activity, thinking, cost, receipt. */
 export interface StreamWatch {
   /** Anything arrived, such as a chunk, a comment or a ping: the connection works, even if the model does not. */
   readonly alive: () => void

@@ -46,7 +46,7 @@ export const modelOf = (request: UpstreamRequest | ApiRequest): string | undefin
 const speaks = ({ native }: Provider, request: UpstreamRequest | ApiRequest): boolean =>
   !("api" in request) || request.api === CHAT_COMPLETIONS || native?.names.has(request.api) === true
 
-/** Whether any of the providers was meant. */
+/** Whether the request names no provider, or one of these. */
 const isKnown = (providers: ReadonlyArray<Provider>, { provider }: UpstreamRequest | ApiRequest): boolean =>
   provider === undefined || providers.some(({ id }) => id === provider)
 

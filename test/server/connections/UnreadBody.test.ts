@@ -191,7 +191,7 @@ describe("a body in tiny chunks", () => {
     }),
   )
 
-  it.live("is taken up to 64 of them, and beyond when they are 256 bytes on average", () =>
+  it.live("is accepted up to 64 chunks, and beyond if they have 256 bytes on average", () =>
     Effect.gen(function* () {
       const { heard, port } = yield* counting(read)
       const tiny = "1\r\nx\r\n".repeat(64)

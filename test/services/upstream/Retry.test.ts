@@ -187,7 +187,7 @@ describe("Retry-After", () => {
 })
 
 describe("time limits", () => {
-  it.effect("rule out a retry of a whole answer that came late", () =>
+  it.effect("a whole answer that is late is not retried, but asked of the next provider", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([hang])

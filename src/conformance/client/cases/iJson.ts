@@ -77,7 +77,7 @@ const PLACES: ReadonlyArray<Place> = [
   })),
 ]
 
-/** Changes to a header that test only JSON: it must not have a fourth member. */
+/** Changes that also apply to statement headers: others would break the rule that a header has exactly three members. */
 const IN_HEADERS = new Set(["member-twice", "member-twice-escaped", "byte-order-mark"])
 
 const inHeaders = (name: string, says: string, spoil: Spoil): ReadonlyArray<Case> =>

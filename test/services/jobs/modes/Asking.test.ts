@@ -188,7 +188,7 @@ describe("the built-in echo", () => {
     Layer.provideMerge(Layer.mergeAll(RoutingConfig.layer(), Ledger.layer)),
     Layer.provideMerge(Layer.merge(Upstream.layerEcho, sqlite.layer)),
   )
-  it.effect("runs both modes without any configuration, and judges in neither", () =>
+  it.effect("runs both modes without any configuration, with the verdict `inconclusive`", () =>
     Effect.gen(function* () {
       const program = yield* JobProgram
       const task = JSON.stringify({ ...judge, ...critique, questions: ["What?"], checks: [], why: "long ".repeat(200) })

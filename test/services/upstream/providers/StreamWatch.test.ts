@@ -1,4 +1,4 @@
-/** The reports about a stream besides its chunks: signs of life, thinking, and the cost so far. */
+/** The reports about a stream besides its chunks: activity, thinking, and the cost so far. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { Usage } from "../../../../src/domain/chat/chat.ts"
@@ -34,7 +34,7 @@ describe("whatever the format", () => {
     ["gemini", ": keep-alive\n\n"],
     ["openai", ": OPENROUTER PROCESSING\n\n"],
     ["openai", sse({ id: "c", created: 1, model: "m", choices: [{ index: 0, delta: {} }] })],
-  ] as const)("%s: all that comes is a sign of life, such as %j", ([vendor, piece]) =>
+  ] as const)("%s: any bytes count as activity, such as %j", ([vendor, piece]) =>
     Effect.gen(function* () {
       const { signs, thoughts } = yield* watched(vendor, [piece, piece, piece])
       assert.strictEqual(signs, 3)
@@ -52,7 +52,7 @@ describe("anthropic", () => {
   const delta = (of: unknown) => sse({ type: "content_block_delta", index: 0, delta: of })
   const thinkingBlock = block({ type: "thinking", thinking: "", signature: "" })
 
-  it.effect("thoughts and their signatures are signs of life", () =>
+  it.effect("thoughts and their signatures count as thinking", () =>
     Effect.gen(function* () {
       const { chunks, thoughts } = yield* watched("anthropic", [
         start,
@@ -68,7 +68,7 @@ describe("anthropic", () => {
     }),
   )
 
-  it.effect("events that a hung model's server may send are no signs of life", () =>
+  it.effect("events that a hung model's server may send do not count as thinking", () =>
     Effect.gen(function* () {
       const { thoughts } = yield* watched("anthropic", [
         start,
@@ -100,7 +100,7 @@ describe("gemini", () => {
       ...(candidatesTokenCount === undefined ? {} : { usageMetadata: { promptTokenCount: 4, candidatesTokenCount } }),
     })
 
-  it.effect("thoughts are signs of life, empty ones are not", () =>
+  it.effect("thoughts count as thinking, unless they are empty", () =>
     Effect.gen(function* () {
       const { thoughts } = yield* watched("gemini", [
         event([{ text: "Hm", thought: true }]),
@@ -113,7 +113,7 @@ describe("gemini", () => {
     }),
   )
 
-  it.effect("counts are reported as they come", () =>
+  it.effect("token counts are reported as they come", () =>
     Effect.gen(function* () {
       const { spent } = yield* watched("gemini", [event([{ text: "a" }], 1), event([]), event([{ text: "b" }], 2)])
       assert.deepStrictEqual(spent, [
@@ -125,7 +125,7 @@ describe("gemini", () => {
 })
 
 describe("openai", () => {
-  it.effect("thoughts in content parts are signs of life, because no chunk shows them", () =>
+  it.effect("thoughts in content parts count as thinking, because no chunk shows them", () =>
     Effect.gen(function* () {
       const chunk = (content: unknown) => sse({ id: "c", choices: [{ index: 0, delta: { content } }] })
       const thought = { type: "thinking", thinking: [{ type: "text", text: "Hm" }] }

@@ -208,7 +208,7 @@ describe("accepts", () => {
     tool_choice: "none",
   }
   for (const vendor of ["anthropic", "gemini"] as const) {
-    it.effect(`${vendor}: members that ask for nothing, and hints`, () =>
+    it.effect(`${vendor}: members with neutral values, and hints`, () =>
       Effect.gen(function* () {
         const { provider, sent } = yield* canned(vendor, () => json(MINIMAL[vendor]))
         yield* provider.complete(neutral)

@@ -27,14 +27,14 @@ export const run = (context: JobContext, asking: Asking): Effect.Effect<Adversar
     ({ result }) => result,
   )
 
-/** The most rounds of a job. */
+/** Maximum number of rounds. */
 const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
   Math.min(
     options.rounds ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
     agent.limits.max_rounds,
   )
 
-/** The most calls of a job. A question for JSON may be asked twice. */
+/** Maximum number of calls. A question for JSON may be asked twice. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
   perTier: { proposer: 1 + 2 * roundsOf(job), critic: 2 * roundsOf(job), judge: 2 * 2 },
   besides: { proposer: 0, critic: 0, judge: 0 },

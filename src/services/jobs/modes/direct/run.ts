@@ -14,7 +14,7 @@ import { formOf, isRepairable, outputIn, outputMisfit, repairing } from "./outpu
 const hasTools = ({ ask_person, mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
   ask_person !== undefined || mcp_servers.length > 0 || tools.length > 0
 
-/** The most calls of the model. Without tools, the first turn is the last. */
+/** Maximum number of turns. Without tools, the first turn is the last. */
 const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
   hasTools(agent)
     ? Math.min(
@@ -23,7 +23,7 @@ const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): num
       )
     : 1
 
-/** The most calls of a job. */
+/** Maximum number of calls. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
   perTier: { proposer: 0, critic: 0, judge: 0 },
   besides: { proposer: turnsOf(job), critic: 0, judge: 0 },

@@ -8,7 +8,7 @@ import { priceOf } from "../../../routing/Prices.ts"
 import { estimateInput } from "../../../routing/TokenEstimate.ts"
 import type { Planned } from "../../CostBound.ts"
 
-/** The most calls of a mode per role: for each target of a cascade, and besides. */
+/** Maximum numbers of a job's calls by role. A cascade multiplies `perTier` by its targets, but not `besides`. */
 export interface MaxCalls {
   readonly perTier: Readonly<Record<Role, number>>
   readonly besides: Readonly<Record<Role, number>>

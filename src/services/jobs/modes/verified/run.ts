@@ -26,7 +26,7 @@ import { prompts } from "./prompts.ts"
 import { Comparison, MAX_QUESTIONS, Questions, Reconciliation } from "./schemas.ts"
 
 interface Plan {
-  /** The most answers besides the draft. */
+  /** Maximum number of answers besides the draft. */
   readonly samples: number
   /** The probability at which no further answer is collected. */
   readonly sure: number
@@ -45,7 +45,7 @@ const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan
   return { samples: options.samples ?? mode.depth[effort], ...EFFORTS[effort] }
 }
 
-/** The most calls of a job. A question for JSON may be asked twice. */
+/** Maximum number of calls. A question for JSON may be asked twice. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => {
   const { samples, thorough } = planOf(job)
   return {
