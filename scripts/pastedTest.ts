@@ -11,7 +11,7 @@ import { freePort } from "../test/support/freePort.ts"
 import { check, CLIENT_NODES, emptyFolder, install, installNodes, packAll, SERVER_NODES } from "./packed.ts"
 import { pathOf } from "./paths.ts"
 
-const SDKS = ["openai", "@anthropic-ai/sdk", "ai", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/openai-compatible"]
+const SDKS = ["openai", "@anthropic-ai/sdk", "ai", "@ai-sdk/openai", "@ai-sdk/anthropic"]
 
 const { devDependencies }: { readonly devDependencies: Readonly<Record<string, string>> } = JSON.parse(
   readFileSync(pathOf("package.json"), "utf8"),

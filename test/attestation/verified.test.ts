@@ -49,7 +49,7 @@ describe("verifyAttestation", () => {
     const newer = { ...entry, minimum_tcb: { ...entry.minimum_tcb, snp: 255 } }
     verifyAttestation({ ...check, policy: policyFor(newer, entry) })
   })
-  it("does not take a serial number on another authority's list for a VCEK, whose serial is always 0", () => {
+  it("ignores serial numbers on another authority's revocation list, because every VCEK has serial 0", () => {
     verifyAttestation(snp({ crl: (root) => makeCrl(root, { revoked: [0] }) }))
   })
   for (const version of [4, 5] as const) {

@@ -265,7 +265,7 @@ describeDatabases("agents over A2A", (database) => {
     ),
   )
 
-  it.live("answers odd requests with errors of JSON-RPC", () =>
+  it.live("answers malformed requests with errors of JSON-RPC", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, gateway, token } = yield* setup(undefined, { MAX_REQUEST_BYTES: "20000" })

@@ -39,7 +39,7 @@ export interface Join<Chunk, End> {
 /**
  * Can be iterated once. A second iteration would take the rest for the whole answer, so it throws a `TypeError`. The
  * iteration ends only after final frame, receipt and proof were verified; otherwise it throws
- * `StreamTruncated`, `AnswerIncomplete` `Tampered` or the signal's reason. `end` settles with it.
+ * `StreamTruncated`, `AnswerIncomplete`, `Tampered` or the signal's reason. `end` settles with it.
  */
 export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> implements AsyncIterable<StreamPart<Chunk>> {
   /** The verified end. Rejects with the error of the iteration. */

@@ -104,7 +104,7 @@ export class Jobs extends Context.Service<
     ) => Effect.Effect<Job, JobNotFound | JobNotResumable | ThreadBusy | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
-    /** Answers the question that the job waits for. It goes on with the answer. */
+    /** Answers the question that the job waits for; the job then continues. */
     readonly input: (
       tenant: TenantId,
       id: string,

@@ -50,7 +50,7 @@ const echo = async (request: IncomingMessage, response: ServerResponse) => {
 }
 
 describe("an unread body", () => {
-  it.live("is one buffer, in however many pieces it came", () =>
+  it.live("is kept in one buffer, however many pieces arrive", () =>
     Effect.gen(function* () {
       const arrived = Promise.withResolvers<IncomingMessage>()
       const { port } = yield* serve((request) => arrived.resolve(request))

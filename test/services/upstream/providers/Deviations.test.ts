@@ -516,7 +516,7 @@ describe("anthropic", () => {
     ])
   })
 
-  it.effect("a repeated beginning states the role once", () =>
+  it.effect("a repeated first chunk states the role once", () =>
     Effect.gen(function* () {
       const { provider } = yield* canned("anthropic", () => events([sent(start, start, textBlock, hel, stop)]))
       const chunks = yield* Stream.runCollect(provider.stream(REQUEST))
