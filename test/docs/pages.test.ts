@@ -29,10 +29,10 @@ const linksOf = (page: string): ReadonlyArray<string> =>
 /** As `wc -w` counts. */
 const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
 
-const MAX_WORDS = { page: 1500, all: 30_000 }
+const MAX_WORDS = { page: 1600, all: 30_000 }
 
 describe("every page of the documentation", () => {
-  it("has at most 1,500 words, and all together at most 30,000", () => {
+  it("has at most 1,600 words, and all together at most 30,000", () => {
     const counted = [...pages].map(([path, text]) => ({ path, words: wordsOf(text) }))
     assert.deepStrictEqual(
       counted.filter(({ words }) => words > MAX_WORDS.page),
