@@ -8,6 +8,7 @@ import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gatew
 import { CallsHandlers } from "../http/gateway/calls/CallsHandlers.ts"
 import { HeldBodies } from "../http/gateway/calls/HeldBodies.ts"
 import { vendorForm } from "../http/gateway/calls/vendorErrors.ts"
+import { ChangesHandlers } from "../http/gateway/ChangesHandlers.ts"
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
 import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
@@ -53,6 +54,7 @@ import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
 import { Spend } from "../services/routing/Spend.ts"
+import { layerTenantChanges } from "../services/TenantChanges.ts"
 import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
 import { layerTools } from "../services/tools/Tools.ts"
 import { layerWebhookDelivery } from "../services/webhooks/layerWebhookDelivery.ts"
@@ -113,7 +115,7 @@ const layerServices = (settings: GatewaySettings) =>
       ),
     ),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
-    Layer.provide(layerLiveSteps),
+    Layer.provideMerge(Layer.merge(layerLiveSteps, layerTenantChanges)),
     Layer.provideMerge(layerDatabase(settings)),
     Layer.provide(
       Layer.succeed(
@@ -168,6 +170,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       BudgetsHandlers,
       AuditHandlers,
       WebhooksHandlers,
+      ChangesHandlers,
       McpHandlers,
       A2aHandlers,
       Layer.provide(CallsHandlers, [

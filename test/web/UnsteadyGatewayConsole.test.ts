@@ -240,6 +240,47 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
     }),
   )
 
+  it.live("reads the overview when the gateway announces a change, over one stream that closes while hidden", () =>
+    scene(async ({ client, enter, page }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      const sent: Array<string> = []
+      page.on("request", (request) => sent.push(new URL(request.url()).pathname))
+      const cut: Array<string> = []
+      page.on("requestfailed", (request) => cut.push(new URL(request.url()).pathname))
+      const asked = (path: string) => sent.filter((known) => known === path).length
+      const show = async (hidden: boolean) => {
+        await page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true })`)
+        await page.evaluate(`document.dispatchEvent(new Event("visibilitychange"))`)
+      }
+      const completed = page.getByRole("link", { name: /completed/ })
+      const shows = (count: number) => completed.filter({ hasText: String(count) }).waitFor()
+      await enter()
+      await shows(0)
+      // The first announcement, which comes in any case.
+      await soon(async () => assert.strictEqual(asked("/api/v1/jobs/summary"), 2))
+      await page.clock.install()
+      await page.clock.pauseAt(Date.now() + 1000)
+      await (await client.agents.execute(id, { task: "x" })).wait()
+      // Less than the time between reads without announcements.
+      await page.clock.fastForward(4000)
+      await soon(async () => {
+        await page.clock.runFor(10)
+        assert.match((await completed.allInnerTexts()).join(), /^1\s/)
+      })
+      assert.strictEqual(asked("/api/v1/changes"), 1)
+      await show(true)
+      await soon(async () => assert.deepStrictEqual(cut, ["/api/v1/changes"]))
+
+      await page.route("**/api/v1/changes*", (route) => route.abort())
+      await (await client.agents.execute(id, { task: "x" })).wait()
+      await show(false)
+      await shows(2)
+      await (await client.agents.execute(id, { task: "x" })).wait()
+      await passing(page, 10_000, () => undefined)
+      await shows(3)
+    }),
+  )
+
   it.live("announces how every step ended, also a repeated one", () =>
     scene(async ({ client, enter, fake, gate, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })

@@ -4,6 +4,7 @@ import { A2aApi } from "./A2aApi.ts"
 import { AgentsApi } from "./AgentsApi.ts"
 import { AuditApi } from "./AuditApi.ts"
 import { BudgetsApi } from "./BudgetsApi.ts"
+import { ChangesApi } from "./ChangesApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
@@ -26,6 +27,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(BudgetsApi)
   .add(WebhooksApi)
   .add(AuditApi)
+  .add(ChangesApi)
   .add(CallsApi)
   .add(McpApi)
   .add(A2aApi)

@@ -2,7 +2,7 @@
  * The client of the agent gateway, for Node and browsers: promises over the client derived from the gateway's API. Inputs and
  * results have the form of the wire: members in snake_case, times as RFC 3339 text.
  */
-import { Schema } from "effect"
+import { Schema, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Agent as AgentSchema, agentETag, type CreateAgent, type UpdateAgent } from "../../domain/jobs/agent.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
@@ -32,6 +32,7 @@ import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 import { AuditClient, KeysClient } from "./GatewayKeys.ts"
 import { SecretsClient } from "./GatewaySecrets.ts"
 import { ThreadsClient } from "./GatewayThreads.ts"
+import { untilAborted } from "./untilAborted.ts"
 
 export type Agent = typeof AgentSchema.Encoded
 export type RoutingSettings = typeof PricedRoutingSettings.Encoded
@@ -186,6 +187,7 @@ export class GatewayClient {
   readonly secrets: SecretsClient
   readonly threads: ThreadsClient
   readonly audit: AuditClient
+  private readonly connection: Connection
 
   constructor(options: GatewayClientOptions) {
     const connection = connect(options)
@@ -197,5 +199,20 @@ export class GatewayClient {
     this.secrets = new SecretsClient(connection)
     this.threads = new ThreadsClient(connection)
     this.audit = new AuditClient(connection)
+    this.connection = connection
+  }
+
+  /**
+   * Yields when jobs or calls of the tenant changed, at most once a second, until the connection ends. The first time comes
+   * soon in any case. `scope: "all"` is for administrators.
+   */
+  async *changes({ scope, signal }: CallOptions & { readonly scope?: "tenant" | "all" } = {}): AsyncGenerator<
+    void,
+    void
+  > {
+    const query = withoutUndefined({ scope })
+    const stream = await run(this.connection.api.changes.follow({ query }), withoutUndefined({ signal }))
+    const events = Stream.toAsyncIterable(Stream.catch(stream, () => Stream.empty))
+    for await (const _ of untilAborted(events, signal)) yield
   }
 }

@@ -8,6 +8,7 @@ import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run, toTime } from "./gatewayCalls.ts"
 import { makePoller } from "./poller.ts"
+import { untilAborted } from "./untilAborted.ts"
 
 export type Job = typeof JobSchema.Encoded
 export type JobSummary = typeof JobSummarySchema.Encoded
@@ -178,27 +179,6 @@ const toEvent = (
       return { type: "step", step: encodeStep(event.data) }
     case "input_required":
       return { type: "input_required", job: encodeJob(event.data) }
-  }
-}
-
-/** Closes the stream when the signal fires. */
-async function* untilAborted<A>(events: AsyncIterable<A>, signal: AbortSignal | undefined): AsyncGenerator<A, void> {
-  const iterator = events[Symbol.asyncIterator]()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  // The stream may be closed by the time the error arrives.
-  aborted.catch(() => undefined)
-  const abort = () => reject(signal?.reason)
-  signal?.addEventListener("abort", abort, { once: true })
-  try {
-    while (true) {
-      signal?.throwIfAborted()
-      const next = await Promise.race([iterator.next(), aborted])
-      if (next.done === true) return
-      yield next.value
-    }
-  } finally {
-    signal?.removeEventListener("abort", abort)
-    await iterator.return?.()
   }
 }
 

@@ -14,15 +14,12 @@ import {
 import { Audit } from "../../services/access/Audit.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
-import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
+import { eventStreamResponse, OPENING, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { makeJobUser } from "./jobUser.ts"
 import { makeWaitingPlace } from "./waitingPlace.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
-
-/** Makes the server send the headers at once, so callers know that they are connected. */
-const OPENING = ": connected\n\n"
 
 const encodeBegun = Schema.encodeSync(Schema.fromJsonString(JobStepBegun))
 const encodeDelta = Schema.encodeSync(Schema.fromJsonString(JobDelta))

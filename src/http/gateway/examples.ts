@@ -317,6 +317,7 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
   "jobs.summary": { answer: summary },
   "jobs.get": { parameters: { ...jobId, wait: 30 }, answer: completed },
   "jobs.events": { parameters: jobId, stream: { id: "1", event: "step", data: JSON.stringify(step) } },
+  "changes.follow": { stream: { event: "changed", data: "{}" } },
   "jobs.receipts": { parameters: jobId, answer: { items: [receipt] } },
   "jobs.cancel": { parameters: jobId, answer: { ...queued, status: "cancelled", finished_at: LATER } },
   "webhooks.deliveries": {

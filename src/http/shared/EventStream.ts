@@ -16,6 +16,9 @@ const BUFFERED_CHARACTERS = 64 * 1024
 
 export const COMMENT = ": keep-alive\n\n"
 
+/** Makes the server send the headers at once, so callers know that they are connected. */
+export const OPENING = ": connected\n\n"
+
 /** One event (WHATWG HTML §9.2). `data` must not contain line breaks, which JSON text does not. */
 export const renderEvent = (event: string, data: string, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`

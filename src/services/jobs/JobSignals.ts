@@ -11,9 +11,10 @@ const SAFETY_POLL = Duration.seconds(5)
 
 /**
  * A job's events: a step finished (`changed`), it ended, or its worker must stop. `watched` announces a follower, which
- * asks for `more` of a step's text; `begun` announces a step, and `text` brings a piece of its text. None has spaces.
+ * asks for `more` of a step's text; `begun` announces a step, and `text` brings a piece of its text. `followed` announces
+ * a follower of a `tenant`, of which something changed. None has spaces.
  */
-type Topic =
+export type Topic =
   | `changed:${JobId}`
   | `ended:${JobId}`
   | `stopped:${JobId}`
@@ -21,6 +22,8 @@ type Topic =
   | `begun:${string}:${string}`
   | `text:${string}:${string}`
   | `more:${string}:${string}:${number}`
+  | `followed:${string}`
+  | `tenant:${string}`
 export const changed = (id: JobId): Topic => `changed:${id}`
 export const ended = (id: JobId): Topic => `ended:${id}`
 export const stopped = (id: JobId): Topic => `stopped:${id}`

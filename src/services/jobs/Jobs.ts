@@ -27,6 +27,7 @@ import { Ledger } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { spanned } from "../spans.ts"
 import { isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
@@ -124,17 +125,9 @@ export class Jobs extends Context.Service<
       const queue = yield* JobQueue
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
-      const outbox = makeOutbox(sql)
+      const { note } = yield* TenantChanges
       const { input } = yield* makeAnswering
-
-      const endCancelled = Effect.fnUntraced(function* (job: JobId, now: number) {
-        const rows = yield* sql`
-          UPDATE jobs SET status = 'cancelled', lease = NULL, question = NULL, input_due_at = NULL, finished_at = ${now},
-            expires_at = ${now + Duration.toMillis(retention)}
-          WHERE id = ${job} AND finished_at IS NULL RETURNING id`
-        if (rows.length > 0) yield* outbox("job.ended", [job], now)
-        return rows.length > 0
-      }, sql.withTransaction)
+      const endCancelled = yield* makeEndCancelled
 
       return Jobs.of({
         enqueue: yield* makeEnqueue(reads),
@@ -155,6 +148,7 @@ export class Jobs extends Context.Service<
             yield* signals.publish(stopped(job))
             yield* signals.publish(ended(job))
             yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
+            yield* note(tenant)
           }
           return yield* read(tenant, id)
         }, unavailable),
@@ -171,6 +165,7 @@ export class Jobs extends Context.Service<
           const rows = yield* Effect.catchIf(update, isDuplicate, () => new ThreadBusy())
           if (rows.length === 0) return yield* new JobNotResumable()
           yield* queue.wake
+          yield* note(tenant)
           return yield* read(tenant, id)
         }, unavailable),
 
@@ -186,6 +181,7 @@ export class Jobs extends Context.Service<
               DELETE FROM jobs WHERE id = ${job} RETURNING finished_at`
           const [removed] = rows
           if (removed === undefined) return yield* new JobNotFound()
+          yield* note(tenant)
           if (removed.finished_at !== null) return
           yield* signals.publish(stopped(job))
           yield* signals.publish(ended(job))
@@ -198,6 +194,21 @@ export class Jobs extends Context.Service<
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
+
+/** Returns a function that ends an open job; `false` if it had ended. */
+const makeEndCancelled = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { retention } = yield* JobSettings
+  const outbox = makeOutbox(sql)
+  return Effect.fnUntraced(function* (job: JobId, now: number) {
+    const rows = yield* sql`
+      UPDATE jobs SET status = 'cancelled', lease = NULL, question = NULL, input_due_at = NULL, finished_at = ${now},
+        expires_at = ${now + Duration.toMillis(retention)}
+      WHERE id = ${job} AND finished_at IS NULL RETURNING id`
+    if (rows.length > 0) yield* outbox("job.ended", [job], now)
+    return rows.length > 0
+  }, sql.withTransaction)
+})
 
 const queueStateOf = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {

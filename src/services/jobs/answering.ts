@@ -8,6 +8,7 @@ import { shownText } from "../../domain/jobs/tool.ts"
 import { misfits } from "../../domain/json/jsonSchema.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
+import { TenantChanges } from "../TenantChanges.ts"
 import { failedOutput, type ToolOutput } from "../tools/ToolOutput.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { changed, JobSignals } from "./JobSignals.ts"
@@ -23,16 +24,17 @@ export const makeAnswering = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const queue = yield* JobQueue
   const signals = yield* JobSignals
+  const { note } = yield* TenantChanges
 
   /** Stores the answer and queues the job. `false` if it no longer waits for this answer. `stored` is the column's text. */
   const answer = Effect.fnUntraced(function* (id: JobId, stored: string, given: ToolOutput) {
     const [row] = yield* decode([{ question: stored }])
     if (row === undefined) return false
     const { answer_schema, asked_at, asking, question, step } = row.question
-    const jobs = yield* sql<{ last_event: number }>`
+    const jobs = yield* sql<{ last_event: number; tenant: string }>`
       UPDATE jobs SET status = 'queued', due_at = ${databaseTime(sql)}, question = NULL, input_due_at = NULL,
         last_event = last_event + 1
-      WHERE id = ${id} AND status = 'input_required' AND question = ${stored} RETURNING last_event`
+      WHERE id = ${id} AND status = 'input_required' AND question = ${stored} RETURNING last_event, tenant`
     const [job] = jobs
     if (job === undefined) return false
     const tool = {
@@ -53,6 +55,7 @@ export const makeAnswering = Effect.gen(function* () {
       finished_at: yield* Clock.currentTimeMillis,
     })}`
     yield* signals.publish(changed(id))
+    yield* sql.afterCommit(note(job.tenant))
     yield* queue.wake
     return true
   }, sql.withTransaction)

@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import { unavailable } from "../storedRows.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
+import { TenantChanges } from "../TenantChanges.ts"
 import { INTERNAL, logDefect, logFailure, logFault, timedOut } from "./attemptFailures.ts"
 import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -31,6 +32,7 @@ export const makeAttempt = Effect.gen(function* () {
   const settings = yield* JobSettings
   const clock = yield* Clock.Clock
   const withHistory = makeWithHistory(yield* SqlClient.SqlClient)
+  const { note } = yield* TenantChanges
 
   /** Retries a write for one lease; after that the job may be another worker's. */
   const whileLeased = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_RETRY_DELAY)]).pipe(
@@ -86,9 +88,10 @@ export const makeAttempt = Effect.gen(function* () {
 
   return (job: RunningJob): Effect.Effect<void> =>
     Effect.uninterruptibleMask((restore) =>
-      restore(run(job)).pipe(
+      restore(Effect.andThen(note(job.lease.job.tenant), run(job))).pipe(
         Effect.onInterrupt(() => Effect.ignore(writes.release(job.lease))),
         Effect.flatMap((outcome) => settle(job.lease, outcome)),
+        Effect.ensuring(note(job.lease.job.tenant)),
         withJobSpan(job.lease.job),
         Effect.annotateLogs({ job: job.lease.job.id, attempt: job.lease.job.attempt }),
         Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : logFault(cause))),

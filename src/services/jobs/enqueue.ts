@@ -21,6 +21,7 @@ import { Agents } from "../agents/Agents.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, inTime, unavailableUnlimited } from "../storedRows.ts"
+import { TenantChanges } from "../TenantChanges.ts"
 import { CostBound } from "./CostBound.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
@@ -36,6 +37,7 @@ import { makeWithHistory } from "./threadHistory.ts"
 export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   const sql = yield* SqlClient.SqlClient
   const queue = yield* JobQueue
+  const { note } = yield* TenantChanges
   const prepare = yield* makePrepare
   const once = makeIdempotency(sql)
 
@@ -79,7 +81,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
       "messaging.operation.type": "send",
     }
     for (const [key, value] of Object.entries(sent)) span.attribute(key, value)
-    yield* sql.afterCommit(jobEnqueued(job.mode))
+    yield* sql.afterCommit(Effect.andThen(jobEnqueued(job.mode), note(job.tenant)))
     return toNewJob(job)
   })
 

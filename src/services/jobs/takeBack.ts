@@ -7,6 +7,7 @@ import { storedSpan } from "../../domain/operations/traceContext.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
 import { givenRows, unavailable } from "../storedRows.ts"
 import { databaseTime } from "../databaseTime.ts"
+import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
 import { afterCrash } from "./delays.ts"
 import { jobEnded, jobTakenOver } from "./JobMetrics.ts"
@@ -21,6 +22,7 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
   const sql = yield* SqlClient.SqlClient
   const signals = yield* JobSignals
   const settings = yield* JobSettings
+  const { note } = yield* TenantChanges
   const now = databaseTime(sql)
   const outbox = makeOutbox(sql)
   const owned = givenRows(sql, { job_id: "TEXT" })
@@ -48,13 +50,13 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
   })
 
   const takeBatch = Effect.fnUntraced(function* (own: ReadonlyArray<JobId>) {
-    const rows = yield* sql<{ id: JobId; crashes: number; mode: Mode; created_at: number; traceparent: string }>`
+    const rows = yield* sql<TakenBack>`
       UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1, due_at = ${now}
-      WHERE id IN (${abandoned(own)}) RETURNING id, crashes, mode, created_at, traceparent`
-    for (const { crashes, created_at, id, mode, traceparent } of rows) {
+      WHERE id IN (${abandoned(own)}) RETURNING id, tenant, crashes, mode, created_at, traceparent`
+    for (const { crashes, created_at, id, mode, tenant, traceparent } of rows) {
       // A worker that is alive after all stops now, and not only at its next write.
       yield* signals.publish(stopped(id))
-      yield* sql.afterCommit(jobTakenOver(mode))
+      yield* sql.afterCommit(Effect.andThen(jobTakenOver(mode), note(tenant)))
       const isOver = crashes > settings.maxCrashes
       yield* sql.afterCommit(
         Effect.logWarning(
@@ -72,6 +74,15 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
   return (own: Iterable<JobId> = []) =>
     takeBatch([...own]).pipe(Effect.repeat({ while: (found) => found === BATCH }), Effect.asVoid, unavailable)
 })
+
+interface TakenBack {
+  readonly id: JobId
+  readonly tenant: string
+  readonly crashes: number
+  readonly mode: Mode
+  readonly created_at: number
+  readonly traceparent: string
+}
 
 const crashed = (crashes: number): Problem =>
   makeProblem({

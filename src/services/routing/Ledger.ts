@@ -8,6 +8,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, givenRows, inTime, isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { TenantChanges } from "../TenantChanges.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
@@ -48,6 +49,7 @@ export class Ledger extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
+      const { note } = yield* TenantChanges
       const { addUp, total } = cappedSums(sql)
       const used = sql.literal(
         ["input_tokens", "output_tokens", "cached_tokens", "cost", "charged_tokens", "charged_cost"]
@@ -95,7 +97,8 @@ export class Ledger extends Context.Service<
           if (rows.length === 0) return
           const reservation = yield* CurrentReservation
           const entered = yield* Effect.result(enterTogether(rows.map((row) => ({ ...row, reservation }))))
-          if (Result.isSuccess(entered)) return
+          if (Result.isSuccess(entered))
+            return yield* Effect.forEach(rows, ({ tenant }) => note(tenant), { discard: true })
           const error = entered.failure
           // A retry after a commit whose answer was lost: the rows are already there, and so are their sums.
           if (SqlError.isSqlError(error) && isDuplicate(error) && (yield* inTime(areEntered(rows)))) return

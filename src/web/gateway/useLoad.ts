@@ -1,6 +1,7 @@
 /** Reads from the gateway; the last value stays until a newer one arrives. */
 import { useEffect, useState } from "preact/hooks"
 import { explain, type Failure, renewed } from "./failure.ts"
+import { keepFresh } from "./keepFresh.ts"
 
 interface Loaded<A> {
   readonly value: A | undefined
@@ -12,8 +13,10 @@ interface Loaded<A> {
 }
 
 interface LoadOptions {
-  /** Milliseconds after an answer until the next read, while the page is visible. */
+  /** Milliseconds after an answer until the next read, while the page is visible and no changes are announced. */
   readonly every?: number
+  /** Opens a stream that announces changes. */
+  readonly changes?: (signal: AbortSignal) => AsyncIterable<void>
 }
 
 interface Answered<A> extends Pick<Loaded<A>, "value" | "failure"> {
@@ -21,11 +24,11 @@ interface Answered<A> extends Pick<Loaded<A>, "value" | "failure"> {
   readonly answered: ReadonlyArray<unknown>
 }
 
-/** Reads whenever `inputs` change, and again every `every` milliseconds. */
+/** Reads whenever `inputs` change, and again as the options say. */
 export const useLoad = <A>(
   load: (signal: AbortSignal) => Promise<A>,
   inputs: ReadonlyArray<unknown>,
-  { every }: LoadOptions = {},
+  { changes, every }: LoadOptions = {},
 ): Loaded<A> => {
   const [turn, setTurn] = useState(0)
   const asked = [...inputs, turn]
@@ -37,12 +40,8 @@ export const useLoad = <A>(
 
   useEffect(() => {
     const controller = new AbortController()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let reading = false
     let known: Failure | undefined
-
     const read = async () => {
-      reading = true
       try {
         const value = await load(controller.signal)
         known = undefined
@@ -51,23 +50,15 @@ export const useLoad = <A>(
         known = renewed(known, explain(error))
         if (!controller.signal.aborted) setState(({ value }) => ({ value, failure: known, answered: asked }))
       }
-      reading = false
-      if (every !== undefined && !controller.signal.aborted && !document.hidden) timer = setTimeout(again, every)
+      return known === undefined
     }
-    const again = () => void read()
-    const seen = () => {
-      clearTimeout(timer)
-      if (every !== undefined && !document.hidden && !reading) again()
-    }
-
-    again()
-    document.addEventListener("visibilitychange", seen)
+    const stop = every === undefined ? undefined : keepFresh({ read, every, changes })
+    if (stop === undefined) void read()
     return () => {
       controller.abort()
-      clearTimeout(timer)
-      document.removeEventListener("visibilitychange", seen)
+      stop?.()
     }
-    // `load` is new at every render; `inputs` lists its dependencies.
+    // `load` and `changes` are new at every render; `inputs` lists their dependencies.
   }, [...asked, every])
 
   // True as soon as the inputs change, before the effect starts reading.

@@ -137,6 +137,8 @@ export const setStage = Effect.fnUntraced(function* (calls: ReadonlyArray<CallRe
       PROVIDER4_API_KEY: "key",
       PROVIDER4_BASE_URL: fake.gemini,
       PROVIDER4_MODEL: "gemini-3.8-flash",
+      // Jobs that the gate still holds at the end are not waited for.
+      SHUTDOWN_GRACE: "100 millis",
     },
     "configured",
   )

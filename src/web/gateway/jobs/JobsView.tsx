@@ -23,7 +23,7 @@ export const JobsView = ({ status = "" }: { readonly status: JobStatus | "" | un
   const { busy, failure, reload, value } = useLoad(
     (signal) => gateway.jobs.list({ limit: PAGE, signal, ...filterOf(fields, Date.now()), ...(cursor && { cursor }) }),
     [gateway, fields, cursor],
-    { every: EVERY_MS },
+    { every: EVERY_MS, changes: (signal) => gateway.changes({ signal }) },
   )
   const jobs = value?.items ?? []
   const names = useAgentNames(jobs.map((job) => job.agent_id))

@@ -40,7 +40,7 @@ export const OverviewView = () => {
       return { stats, providers, jobs, spends, range }
     },
     [gateway, owner.manages, range, scope],
-    { every: EVERY_MS },
+    { every: EVERY_MS, changes: (signal) => gateway.changes({ scope, signal }) },
   )
   return (
     <View
