@@ -116,6 +116,20 @@ export const AtMost = Schema.Struct({ calls: NonNegativeInt, cost_micro_usd: Cos
 })
 export type AtMost = typeof AtMost.Type
 
+/** Why a queued job does not run. */
+export const JobWaiting = Schema.Struct({
+  reason: Schema.Literals(["worker", "tenant-limit", "retry", "budget"]).annotate({
+    description:
+      "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `retry`: the pause after a failure or crash. `budget`: a budget renews.",
+  }),
+  until: Schema.optionalKey(
+    Schema.String.annotate({ description: "When it may run, after a failure or with a new budget." }).pipe(
+      Schema.decodeTo(Schema.DateTimeUtcFromString),
+    ),
+  ),
+})
+export type JobWaiting = typeof JobWaiting.Type
+
 /** The upstream calls of a step, summed up. */
 export const StepCall = Schema.Struct({
   provider: Schema.String,
@@ -165,6 +179,7 @@ export const Job = Schema.Struct({
     JobResult.annotate({ description: "The answer with its verdict; its members depend on `mode`." }),
   ),
   problem: Schema.optionalKey(Problem),
+  waiting: Schema.optionalKey(JobWaiting.annotate({ description: "While the job is `queued`: for what." })),
   question: Schema.optionalKey(
     JobQuestion.annotate({ description: "While the job is `input_required`: what it waits for." }),
   ),

@@ -16,6 +16,7 @@ import {
 import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
 import { givenRows, unavailable } from "../storedRows.ts"
+import { JobSettings } from "./JobSettings.ts"
 import {
   decodeReceipts,
   decodeShown,
@@ -24,7 +25,7 @@ import {
   decodeTexts,
   type JobState,
   SHOWN_BYTES,
-  SHOWN_COLUMNS,
+  shownColumns,
   type ShownRow,
   STATE_COLUMNS,
   STEP_COLUMNS,
@@ -75,7 +76,7 @@ const wantedOf = (
 export type JobReads = Effect.Success<ReturnType<typeof makeJobReads>>
 
 export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) {
-  const shownColumns = sql.literal(SHOWN_COLUMNS)
+  const { workersPerTenant } = yield* JobSettings
   const shownBytes = sql.literal(SHOWN_BYTES)
   // SQLite's LIKE ignores the case of ASCII letters.
   const like = sql.onDialectOrElse({ pg: () => sql`ILIKE`, orElse: () => sql`LIKE` })
@@ -93,7 +94,9 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     const ids = rows.map(({ id }) => id)
     const byJob = Map.groupBy(yield* steps(ids), (step) => step.job_id)
     const spent = yield* ledger.spent(ids)
-    return rows.map((row) => toJob(row, byJob.get(row.id) ?? [], spent(row.id)))
+    return rows.map((row) =>
+      toJob(row, { steps: byJob.get(row.id) ?? [], spent: spent(row.id), tenantLimit: workersPerTenant }),
+    )
   })
 
   const { read, state } = yield* makeLookups(sql, completed)
@@ -131,7 +134,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
         : yield* search(wanted, q, before, limit)
     if (items.length === 0) return { items: [], ...next }
     const found =
-      yield* sql`SELECT ${shownColumns} FROM jobs WHERE ${wanted} AND id IN ${sql.in(items)} ORDER BY id DESC`
+      yield* sql`SELECT ${shownColumns(sql)} FROM jobs WHERE ${wanted} AND id IN ${sql.in(items)} ORDER BY id DESC`
     const jobs: Page<Job> = { ...next, items: yield* completed(yield* decodeShown(found)) }
     return jobs
   })
@@ -166,7 +169,6 @@ const makeLookups = Effect.fnUntraced(function* (
     rows: ReadonlyArray<ShownRow>,
   ) => Effect.Effect<ReadonlyArray<Job>, SqlError.SqlError | StorageUnavailable>,
 ) {
-  const shownColumns = sql.literal(SHOWN_COLUMNS)
   const stateColumns = sql.literal(STATE_COLUMNS)
   const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
 
@@ -183,7 +185,7 @@ const makeLookups = Effect.fnUntraced(function* (
 
   const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
     run: Effect.fnUntraced(function* (asked) {
-      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns} ${owned(asked)}`)
+      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns(sql)} ${owned(asked)}`)
       const jobs = yield* completed(rows)
       return asked.map((one) => {
         const index = rows.findIndex((row) => row.id === one.job_id && row.tenant === one.tenant)

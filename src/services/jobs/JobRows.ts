@@ -2,9 +2,19 @@
 import { Budgets } from "../../domain/access/budgets.ts"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { TargetFilter } from "../../domain/upstream/targets.ts"
-import { Schema } from "effect"
+import { DateTime, Schema } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
 import { AgentId, Metadata, TenantId } from "../../domain/jobs/agent.ts"
-import { AtMost, type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/jobs/job.ts"
+import {
+  AtMost,
+  type Job,
+  JobId,
+  JobStatus,
+  type JobStep,
+  JobTask,
+  type JobWaiting,
+  StepCall,
+} from "../../domain/jobs/job.ts"
 import { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
 import { Problem } from "../../domain/problems/problem.ts"
@@ -13,6 +23,7 @@ import { Step } from "../../domain/jobs/step.ts"
 import { ThreadId } from "../../domain/jobs/thread.ts"
 import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
+import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
 import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
@@ -36,8 +47,8 @@ const columnsOf = (fields: object): string =>
     .join(", ")
 export const STATE_COLUMNS = columnsOf(JobState.fields)
 
-/** The public part of a job, except its steps and usage. */
-const ShownRow = Schema.Struct({
+/** The columns of a job's public part, except its steps and usage. */
+const ShownColumns = Schema.Struct({
   ...JobState.fields,
   agent_id: AgentId,
   agent_version: Schema.Int,
@@ -56,10 +67,24 @@ const ShownRow = Schema.Struct({
   started_at: Schema.NullOr(Time),
   finished_at: Schema.NullOr(Time),
   expires_at: Time,
+  /** By the database's clock, like `read_at`. */
+  due_at: Schema.Int,
+  failing_since: Schema.NullOr(Schema.Int),
+  crashes: Schema.Int,
+})
+const ShownRow = Schema.Struct({
+  ...ShownColumns.fields,
+  read_at: Schema.Int,
+  /** Running jobs of the tenant, if this job is queued. */
+  tenant_running: Schema.Int,
 })
 export type ShownRow = typeof ShownRow.Type
 export const decodeShown = decodeRows("jobs", ShownRow)
-export const SHOWN_COLUMNS = columnsOf(ShownRow.fields)
+export const shownColumns = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql`${sql.literal(columnsOf(ShownColumns.fields))}, ${databaseTime(sql)} AS read_at,
+    CASE WHEN jobs.status = 'queued' THEN (SELECT COUNT(*) FROM jobs AS other
+      WHERE other.tenant = jobs.tenant AND other.status = 'running' AND other.finished_at IS NULL) ELSE 0 END
+      AS tenant_running`
 /** SQL: approximate size of the row in bytes, counting the columns that can be large. */
 export const SHOWN_BYTES = [
   "octet_length(task)",
@@ -165,9 +190,10 @@ export const NEW_JOB_COLUMNS = {
   expires_at: "BIGINT",
 } as const
 
-/** The public form of a new job. */
-export const toNewJob = (job: NewJob): Job =>
-  toJob(
+/** The public form of a new job, which may begin at once. */
+export const toNewJob = (job: NewJob): Job => {
+  const now = job.created_at.epochMilliseconds
+  return toJob(
     {
       ...job,
       status: "queued",
@@ -178,10 +204,15 @@ export const toNewJob = (job: NewJob): Job =>
       question: null,
       started_at: null,
       finished_at: null,
+      due_at: now,
+      read_at: now,
+      failing_since: null,
+      crashes: 0,
+      tenant_running: 0,
     },
-    [],
-    NOTHING_SPENT,
+    { steps: [], spent: NOTHING_SPENT, tenantLimit: Infinity },
   )
+}
 
 /** One row of `job_steps`, without its outcome. */
 const StepRow = Schema.Struct({
@@ -235,7 +266,23 @@ export const toStep = ({ call, finished_at, name, problem, started_at, status, s
   finished_at,
 })
 
-export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent): Job => {
+/** Why a queued job does not run. */
+const waitingOf = (row: ShownRow, tenantLimit: number): JobWaiting => {
+  if (row.due_at > row.read_at) {
+    const until = DateTime.makeUnsafe(row.due_at)
+    return { reason: row.failing_since === null && row.crashes === 0 ? "budget" : "retry", until }
+  }
+  return { reason: row.tenant_running >= tenantLimit ? "tenant-limit" : "worker" }
+}
+
+interface Around {
+  readonly steps: ReadonlyArray<StepRow>
+  readonly spent: Spent
+  /** The most jobs of a tenant that a gateway works on. */
+  readonly tenantLimit: number
+}
+
+export const toJob = (row: ShownRow, { spent, steps, tenantLimit }: Around): Job => {
   const { traceId } = storedSpan(row.traceparent)
   return {
     id: row.id,
@@ -249,6 +296,7 @@ export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent
     options: row.options,
     ...(row.result === null ? {} : { result: row.result }),
     ...(row.problem === null ? {} : { problem: { ...row.problem, trace_id: traceId } }),
+    ...(row.status === "queued" ? { waiting: waitingOf(row, tenantLimit) } : {}),
     ...(row.question === null ? {} : { question: shownQuestion(row.question) }),
     usage: {
       input_tokens: spent.input_tokens,

@@ -51,7 +51,7 @@ export class JobWrites extends Context.Service<
     readonly fail: (lease: Lease, failure: Failure) => Fenced
     /** Lets the job wait for a person. This uses no attempt. */
     readonly ask: (lease: Lease, question: AskedQuestion) => Fenced
-    /** Puts the job back unchanged, due at once or after a wait. This uses no attempt. */
+    /** Puts the job back unchanged, due at once or after a wait, such as for a budget. This uses no attempt. */
     readonly release: (lease: Lease, wait?: Duration.Duration) => Fenced
   }
 >()("sealgate/services/jobs/JobWrites") {
@@ -103,8 +103,11 @@ export class JobWrites extends Context.Service<
         ask: yield* makeAsk,
 
         release: Effect.fn("JobWrites.release")(function* (lease, wait = Duration.zero) {
+          // After a wait, earlier failures and crashes say nothing.
+          const afresh = Duration.isPositive(wait) ? sql`failing_since = NULL, crashes = 0,` : sql``
           const rows = yield* sql`
-            UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${now} + ${Duration.toMillis(wait)}, ran_ms = ${yield* ranMs(lease)}
+            UPDATE jobs SET status = 'queued', lease = NULL, ${afresh} due_at = ${now} + ${Duration.toMillis(wait)},
+              ran_ms = ${yield* ranMs(lease)}
             WHERE ${heldBy(sql, lease)} RETURNING id`
           if (rows.length > 0) yield* queue.wake
           return rows.length > 0
