@@ -5,12 +5,14 @@ import { type JobDelta, JobStepBegun, JobToolCall, type JobToolResult } from "..
 import type { JobEventOnWire } from "../../api/gateway/JobsApi.ts"
 import type { Mode } from "../../domain/jobs/modes.ts"
 import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
+import { WebhookDelivery } from "../../domain/jobs/webhook.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run, toTime } from "./gatewayCalls.ts"
 import { makePoller } from "./poller.ts"
 import { untilAborted } from "./untilAborted.ts"
 
 export type Job = typeof JobSchema.Encoded
+export type Delivery = typeof WebhookDelivery.Encoded
 export type JobSummary = typeof JobSummarySchema.Encoded
 export type Step = typeof JobStep.Encoded
 export type BegunStep = typeof JobStepBegun.Encoded
@@ -36,6 +38,7 @@ export type JobEvent =
 const POLL = Duration.seconds(25)
 
 export const encodeJob = Schema.encodeSync(JobSchema)
+const encodeDelivery = Schema.encodeSync(WebhookDelivery)
 const encodeSummary = Schema.encodeSync(JobSummarySchema)
 const encodeStep = Schema.encodeSync(JobStep)
 const encodeBegun = Schema.encodeSync(JobStepBegun)
@@ -105,6 +108,12 @@ export class JobsClient {
    */
   async receipts(id: string, options?: CallOptions): Promise<ReadonlyArray<JobReceipt>> {
     return (await run(this.connection.repeatable.jobs.receipts({ params: { id } }), options)).items
+  }
+
+  /** Returns the job's webhooks and what became of them, oldest first. */
+  async deliveries(id: string, options?: CallOptions): Promise<ReadonlyArray<Delivery>> {
+    const { items } = await run(this.connection.repeatable.webhooks.deliveries({ params: { id } }), options)
+    return items.map((item) => encodeDelivery(item))
   }
 
   /** Cancels the job. Does nothing if it has ended. */

@@ -7,6 +7,7 @@ import { between, count, duration, moment, plural } from "../../shared/format.ts
 import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { hrefOf } from "../route.ts"
+import { waitingWords } from "./waiting.ts"
 import { useTypicalCost } from "./useTypicalCost.ts"
 
 /** Facts about a job: task, cost, times and ids. */
@@ -61,8 +62,14 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
         <dd>{count(usage.calls)}</dd>
         <dt>Created</dt>
         <dd>{moment(job.created_at)}</dd>
+        {job.waiting !== undefined && (
+          <>
+            <dt>Waits</dt>
+            <dd>{waitingWords(job.waiting)}</dd>
+          </>
+        )}
         <dt>{ended ? "Took" : "Running for"}</dt>
-        <dd>{ran === undefined ? (ended ? "no time: it never started" : "waiting for its turn") : duration(ran)}</dd>
+        <dd>{ran === undefined ? (ended ? "no time: it never started" : "not started yet") : duration(ran)}</dd>
         {job.attempt > 1 && (
           <>
             <dt>Attempt</dt>

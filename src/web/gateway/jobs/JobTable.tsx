@@ -7,6 +7,7 @@ import { Scroll } from "../../shared/Scroll.tsx"
 import { agentName } from "../agents/useAgentNames.ts"
 import { hrefOf } from "../route.ts"
 import { taskText } from "./jobState.ts"
+import { waitingWords } from "./waiting.ts"
 import { Badge, STATUS, verdictBadge } from "./badges.tsx"
 
 export const JobTable = ({
@@ -43,6 +44,7 @@ export const JobTable = ({
             </td>
             <td class="task">
               <a href={hrefOf({ view: "job", id: job.id })}>{excerpt(taskText(job.task), 90)}</a>
+              {job.waiting?.until !== undefined && <p class="small muted">waits {waitingWords(job.waiting)}</p>}
               <p class="slim small muted">
                 {usd(job.cost_micro_usd)}, <Ago time={job.created_at} now={now} />
               </p>

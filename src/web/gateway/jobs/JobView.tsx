@@ -9,6 +9,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { Loading, Problem, View } from "../View.tsx"
 import { DebateRounds } from "./adversarial/DebateRounds.tsx"
+import { Deliveries } from "./Deliveries.tsx"
 import { JobFacts } from "./JobFacts.tsx"
 import { stepsOf, taskText, underWay } from "./jobState.ts"
 import { Badge, STATUS, verdictBadge } from "./badges.tsx"
@@ -153,6 +154,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
           <Course job={job} steps={steps} ended={ended} />
           <StepTable mode={job.mode} steps={steps} begun={underWay(state)} texts={state.texts} status={job.status} />
           {ended && <Receipts job={job} />}
+          {(ended || job.question !== undefined) && <Deliveries job={job} />}
         </div>
         <JobFacts job={job} task={task} />
       </div>

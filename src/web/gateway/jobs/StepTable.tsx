@@ -25,6 +25,13 @@ const Span = ({ length, offset }: { readonly offset: number; readonly length: nu
   </svg>
 )
 
+/** What the next step waits for. */
+const NEXT: Partial<Record<JobStatus, string>> & { readonly queued: string } = {
+  queued: "The next step waits; the facts of the job say for what.",
+  running: "The next step is running…",
+  input_required: "The next step follows the answer to the question.",
+}
+
 /** The steps with model, duration, tokens and cost, and those in progress. */
 export const StepTable = ({
   begun,
@@ -87,9 +94,7 @@ export const StepTable = ({
       )}
       {!isEnded(status) &&
         (begun.length === 0 ? (
-          <p class="muted pulse">
-            {status === "running" ? "The next step is running…" : "The next step waits for a worker…"}
-          </p>
+          <p class="muted pulse">{NEXT[status] ?? NEXT.queued}</p>
         ) : (
           begun.map((step) => (
             <div key={`${step.name} ${step.started_at}`}>

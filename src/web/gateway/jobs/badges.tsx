@@ -3,7 +3,7 @@ import type { JobStatus } from "../../../domain/jobs/job.ts"
 import { type JobResult, verdictMeaning } from "../../../domain/jobs/modes.ts"
 import type { Severity } from "../../../domain/jobs/modes/adversarial.ts"
 
-interface BadgeStyle {
+export interface BadgeStyle {
   readonly word: string
   readonly mark: string
   readonly tone: "good" | "warn" | "bad" | ""
