@@ -12,8 +12,9 @@ import { sqlite } from "../support/databases.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
+import { toolServer } from "../support/toolServer.ts"
 import { scene } from "./gateway/scene.ts"
-import { DETAIL, OBJECTION, PROPOSAL, REVISION, TASK } from "./gateway/stage.ts"
+import { ASKS, DETAIL, OBJECTION, PROPOSAL, REVISION, TASK } from "./gateway/stage.ts"
 
 /** Presses Tab until the element has the focus; fails if the keyboard cannot reach it. */
 const tabTo = async (page: Page, role: "link" | "button" | "textbox", name: string | RegExp): Promise<void> => {
@@ -151,6 +152,75 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
+  it.live("asks a person with a form, and shows the webhooks of the job", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        let busy = true
+        const receiver = yield* toolServer((_, response) => void response.writeHead(busy ? 503 : 200).end())
+        yield* scene(async ({ client, enter, fake, gateway, page, token }) => {
+          const headers = { authorization: `Bearer ${token}` }
+          await fetch(`${gateway.url}/api/v1/webhooks/secret`, { method: "POST", headers })
+          const { id } = await client.agents.create({
+            name: "Payer",
+            default_mode: "direct",
+            ask_person: {},
+            webhook_url: receiver.url,
+          })
+          fake.script(ASKS, { text: "Paid." })
+          const handle = await client.agents.execute(id, { task: "Pay the bill." })
+          await enter()
+          await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+          const form = page.getByRole("form", { name: "The agent asks" })
+          await form.getByText("It came without an order.").waitFor()
+          const webhooks = page.getByRole("region", { name: "Table of webhooks" }).locator("tbody tr")
+          await webhooks.filter({ hasText: /pending.*it waits for a person.*503.*next attempt at/s }).waitFor()
+          busy = false
+          await form.getByRole("button", { name: "Answer" }).click()
+          // The focus is in the field with the mistake.
+          await page.locator('#answer-approved:focus[aria-invalid="true"]').waitFor()
+          await form.getByLabel("approved").selectOption("yes")
+          await form.getByLabel("note (optional)").fill("Order it next time.")
+          await form.getByRole("button", { name: "Answer" }).click()
+          await page.getByRole("region", { name: "Answer" }).getByText("Paid.").waitFor()
+          await webhooks.filter({ hasText: /delivered.*the job ended/s }).waitFor()
+          assert.strictEqual(
+            (await client.jobs.get(handle.id)).steps[1]?.tool?.output,
+            '{"approved":true,"note":"Order it next time."}',
+          )
+        })
+      }),
+    ),
+  )
+
+  it.live("takes up a failed job, and offers no changes to readers", () =>
+    Effect.gen(function* () {
+      const reader = yield* tokenFor("rita", { tenant: "acme", roles: ["read"] })
+      yield* scene(async ({ client, enter, fake, page }) => {
+        const { id } = await client.agents.create({ name: "a" })
+        fake.when((asked) => asked.text.includes("moody")).script(fault.invalidRequest())
+        const handle = await client.agents.execute(id, { task: "Something moody" })
+        await handle.wait().catch(() => undefined)
+        await enter(reader)
+        for (const [hash, shown] of [
+          [`#/jobs/${handle.id}`, "The job as JSON"],
+          [`#/agents/${id}`, "Your token only reads."],
+          ["#/agents", "made just now"],
+        ] as const) {
+          await page.evaluate(`location.hash = "${hash}"`)
+          await page.getByText(shown).waitFor()
+          const changes = page.getByRole("main").getByRole("button", { name: /Run|Resume|Delete|Cancel/ })
+          assert.strictEqual((await changes.count()) + (await page.getByRole("link", { name: "New agent" }).count()), 0)
+        }
+        await page.getByRole("button", { name: "Sign out" }).click()
+        await enter()
+        await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+        await page.getByRole("button", { name: "Resume" }).click()
+        await page.getByRole("region", { name: "Answer" }).waitFor()
+        assert.deepInclude(await client.jobs.get(handle.id), { status: "completed", attempt: 2 })
+      })
+    }),
+  )
+
   it.live("says why an attempt failed while the job waits, what such a job costs, and which providers fail", () =>
     scene(
       async ({ client, enter, fake, page }) => {
@@ -172,6 +242,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         await page.getByText("The last attempt failed: ").waitFor()
         await page.getByText("follows by itself.").waitFor()
         await says(page.getByRole("region", { name: "Job", exact: true }), [
+          "Waits\nto try again after a failure, until ",
           `Usually\n$${((done.cost_micro_usd ?? 0) / 1e6).toFixed(6)}`,
           "At most",
         ])

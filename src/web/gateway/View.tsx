@@ -25,7 +25,7 @@ export const View = ({
         <h2 tabIndex={-1} ref={heading}>
           {title}
         </h2>
-        {actions !== undefined && <div class="row">{actions}</div>}
+        {actions !== undefined && actions !== false && <div class="row">{actions}</div>}
       </div>
       {children}
     </div>

@@ -16,6 +16,23 @@ export const REVISION =
   "No. A strict CSP lowers the risk of injected scripts, but a compromised dependency still reads localStorage. Keep session tokens in HttpOnly, Secure, SameSite cookies, keep them short-lived, and keep the CSP as a second line of defence."
 const DRAFT = "391 is not a prime: it is 17 × 23."
 
+/** The reply of a model that asks a person. */
+export const ASKS: Reply = {
+  toolCalls: [
+    {
+      name: "ask_person",
+      arguments: {
+        question: "May I pay the 40 dollars that this bill asks for?\nIt came without an order.",
+        answer_schema: {
+          type: "object",
+          properties: { approved: { type: "boolean", description: "Whether to pay" }, note: { type: "string" } },
+          required: ["approved"],
+        },
+      },
+    },
+  ],
+}
+
 export type Kind = "propose" | "critique" | "respond" | "judge" | "compare" | "questions" | "answer" | "reconcile"
 
 /** Detects the purpose of a request from its text. */
@@ -137,6 +154,7 @@ export const setStage = Effect.fnUntraced(function* (calls: ReadonlyArray<CallRe
       PROVIDER4_API_KEY: "key",
       PROVIDER4_BASE_URL: fake.gemini,
       PROVIDER4_MODEL: "gemini-3.8-flash",
+      TOOL_PRIVATE_NETWORKS: "127.0.0.1",
       // Jobs that the gate still holds at the end are not waited for.
       SHUTDOWN_GRACE: "100 millis",
     },

@@ -1,7 +1,12 @@
+import { Fragment } from "preact"
+import type { Agent } from "../../../client/gateway/GatewayClient.ts"
+import { usd } from "../../../domain/routing/dollars.ts"
+import { DEFAULT_INPUT_TIMEOUT_SECONDS } from "../../../domain/jobs/question.ts"
 import { DEFAULT_EFFORT } from "../../../domain/jobs/modes/description.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { CopyableId } from "../../shared/Copy.tsx"
-import { moment } from "../../shared/format.ts"
+import { duration, moment, plural } from "../../shared/format.ts"
+import { PERIOD_TEXT } from "../keys/BudgetFieldset.tsx"
 import { JobTable } from "../jobs/JobTable.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
@@ -12,9 +17,36 @@ import { RunTask } from "./RunTask.tsx"
 
 const RECENT = 5
 
+/** Optional abilities and limits of an agent, as far as it has them: name and text. */
+const abilitiesOf = (agent: Agent): ReadonlyArray<readonly [name: string, text: string]> => {
+  const { ask_person, budgets = [], mcp_servers = [], model_policy, tools = [], webhook_url } = agent
+  const { allow, deny } = model_policy
+  const rows: ReadonlyArray<readonly [string, string | undefined]> = [
+    ["Tools", tools.map(({ name }) => name).join(", ")],
+    ["MCP servers", mcp_servers.map(({ name }) => name).join(", ")],
+    [
+      "Asks people",
+      ask_person && `and waits ${duration(1000 * (ask_person.timeout_seconds ?? DEFAULT_INPUT_TIMEOUT_SECONDS))}`,
+    ],
+    ["Only models", allow?.join(", ")],
+    ["Not models", deny?.join(", ")],
+    [
+      "Budgets",
+      budgets
+        .flatMap(({ max_cost_micro_usd: cost, max_tokens: tokens, per }) => [
+          ...(cost === undefined ? [] : [`${usd(cost)} ${PERIOD_TEXT[per]}`]),
+          ...(tokens === undefined ? [] : [`${plural(tokens, "token")} ${PERIOD_TEXT[per]}`]),
+        ])
+        .join(", "),
+    ],
+    ["Webhook", webhook_url],
+  ]
+  return rows.flatMap(([name, text]) => (text === undefined || text === "" ? [] : [[name, text] as const]))
+}
+
 /** One agent: its settings, a form for a task, and its latest jobs. */
 export const AgentView = ({ id }: { readonly id: string }) => {
-  const { gateway } = useSession()
+  const { gateway, owner } = useSession()
   const now = useNow(30_000)
   const { failure, reload, value } = useLoad(
     async (signal) => {
@@ -42,7 +74,7 @@ export const AgentView = ({ id }: { readonly id: string }) => {
       <div class="with-aside">
         <section class="card stack" aria-labelledby="run-title">
           <h3 id="run-title">Run a task</h3>
-          <RunTask agent={agent} />
+          {owner.runs ? <RunTask agent={agent} /> : <p>Your token only reads. Running tasks needs the role “run”.</p>}
         </section>
         <section class="card stack" aria-labelledby="about-title">
           <h3 id="about-title">About</h3>
@@ -65,6 +97,12 @@ export const AgentView = ({ id }: { readonly id: string }) => {
             </dd>
             <dt>Limits</dt>
             <dd>{limitsOf(agent)}</dd>
+            {abilitiesOf(agent).map(([name, text]) => (
+              <Fragment key={name}>
+                <dt>{name}</dt>
+                <dd>{text}</dd>
+              </Fragment>
+            ))}
             <dt>Version</dt>
             <dd>
               {agent.version}, changed {moment(agent.updated_at)}

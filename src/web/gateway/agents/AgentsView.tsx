@@ -23,32 +23,39 @@ export const limitsOf = ({ limits }: Agent): string =>
     ...(limits.max_tokens === undefined ? [] : [`${plural(limits.max_tokens, "token")}`]),
   ].join(", ")
 
-const AgentItem = ({ agent, now, onDelete }: { agent: Agent; now: number; onDelete: () => void }) => (
-  <li class="card item">
-    <div class="item-main">
-      <h3>
-        <a href={hrefOf({ view: "agent", id: agent.id })}>{agent.name}</a>
-      </h3>
-      {(agent.role ?? agent.instructions) !== undefined && (
-        <p class="small">{excerpt(agent.role ?? agent.instructions ?? "", 160)}</p>
-      )}
-      <p class="small muted">
-        {agent.default_mode} · at most {limitsOf(agent)} · made <Ago time={agent.created_at} now={now} />
-      </p>
-    </div>
-    <div class="row">
-      <a class="button" href={hrefOf({ view: "agent", id: agent.id })}>
-        Run a task<span class="visually-hidden"> with {agent.name}</span>
-      </a>
-      <button type="button" onClick={onDelete}>
-        Delete<span class="visually-hidden"> {agent.name}</span>
-      </button>
-    </div>
-  </li>
-)
+const AgentItem = ({ agent, now, onDelete }: { agent: Agent; now: number; onDelete: () => void }) => {
+  const { owner } = useSession()
+  return (
+    <li class="card item">
+      <div class="item-main">
+        <h3>
+          <a href={hrefOf({ view: "agent", id: agent.id })}>{agent.name}</a>
+        </h3>
+        {(agent.role ?? agent.instructions) !== undefined && (
+          <p class="small">{excerpt(agent.role ?? agent.instructions ?? "", 160)}</p>
+        )}
+        <p class="small muted">
+          {agent.default_mode} · at most {limitsOf(agent)} · made <Ago time={agent.created_at} now={now} />
+        </p>
+      </div>
+      <div class="row">
+        {owner.runs && (
+          <a class="button" href={hrefOf({ view: "agent", id: agent.id })}>
+            Run a task<span class="visually-hidden"> with {agent.name}</span>
+          </a>
+        )}
+        {owner.changes && (
+          <button type="button" onClick={onDelete}>
+            Delete<span class="visually-hidden"> {agent.name}</span>
+          </button>
+        )}
+      </div>
+    </li>
+  )
+}
 
 export const AgentsView = () => {
-  const { announce, gateway } = useSession()
+  const { announce, gateway, owner } = useSession()
   const pages = useCursors()
   const now = useNow(30_000)
   const [doomed, setDoomed] = useState<Agent>()
@@ -64,9 +71,11 @@ export const AgentsView = () => {
     <View
       title="Agents"
       actions={
-        <a class="button primary" href={hrefOf({ view: "new-agent" })}>
-          New agent
-        </a>
+        owner.changes && (
+          <a class="button primary" href={hrefOf({ view: "new-agent" })}>
+            New agent
+          </a>
+        )
       }
     >
       {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
@@ -74,7 +83,7 @@ export const AgentsView = () => {
       {value !== undefined && agents.length === 0 && (
         <Empty title={pages.page === 1 ? "No agents yet." : "Nothing on this page."}>
           An agent is a name, instructions and limits that you set once; then you give it tasks, and it argues over or
-          verifies its answers. <a href={hrefOf({ view: "new-agent" })}>Make the first one.</a>
+          verifies its answers. {owner.changes && <a href={hrefOf({ view: "new-agent" })}>Make the first one.</a>}
         </Empty>
       )}
       <div ref={list} tabIndex={-1} aria-label="List of agents" role="group" aria-busy={busy}>

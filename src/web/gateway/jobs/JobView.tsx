@@ -11,7 +11,7 @@ import { Loading, Problem, View } from "../View.tsx"
 import { DebateRounds } from "./adversarial/DebateRounds.tsx"
 import { Deliveries } from "./Deliveries.tsx"
 import { JobFacts } from "./JobFacts.tsx"
-import { stepsOf, taskText, underWay } from "./jobState.ts"
+import { type JobUpdate, stepsOf, taskText, underWay } from "./jobState.ts"
 import { Badge, STATUS, verdictBadge } from "./badges.tsx"
 import { Question } from "./Question.tsx"
 import { Receipts } from "./Receipts.tsx"
@@ -94,10 +94,65 @@ const LastFailure = ({ job, step: { problem } }: { readonly job: Job; readonly s
     </div>
   )
 
+interface ActionsProps {
+  readonly job: Job
+  readonly hear: (update: JobUpdate) => void
+  /** Follows the job again. */
+  readonly retry: () => void
+  readonly action: ReturnType<typeof useAction>
+}
+
+/** Buttons that cancel, resume or repeat the job. */
+const Actions = ({ action: { busy, run }, hear, job, retry }: ActionsProps) => {
+  const { gateway, owner } = useSession()
+  const { agent_id, id, metadata, mode, options, status, task } = job
+  const cancel = () =>
+    run(
+      () => gateway.jobs.cancel(id),
+      (job) => hear({ type: "read", job }),
+    )
+  const resume = () =>
+    run(
+      () => gateway.jobs.resume(id),
+      (job) => {
+        hear({ type: "resumed", job })
+        retry()
+      },
+    )
+  const runAgain = () => {
+    const request = { mode, options, metadata, ...(typeof task === "string" ? { task } : { messages: task }) }
+    run(
+      () => gateway.agents.execute(agent_id, request),
+      ({ id }) => {
+        location.hash = hrefOf({ view: "job", id })
+      },
+    )
+  }
+  if (!owner.runs) return null
+  if (!isEnded(status)) {
+    return (
+      <button type="button" aria-disabled={busy} onClick={cancel}>
+        {busy ? "Cancelling…" : "Cancel"}
+      </button>
+    )
+  }
+  return (
+    <>
+      {(status === "failed" || status === "timed_out") && (
+        <button type="button" aria-disabled={busy} title="Goes on after the finished steps" onClick={resume}>
+          Resume
+        </button>
+      )}
+      <button type="button" aria-disabled={busy} title="Makes a new job with the same task" onClick={runAgain}>
+        {busy ? "Starting…" : "Run again"}
+      </button>
+    </>
+  )
+}
+
 export const JobView = ({ id }: { readonly id: string }) => {
-  const { gateway } = useSession()
   const { failure, hear, retry, state } = useJob(id)
-  const { busy, failure: refused, run } = useAction()
+  const action = useAction()
   const job = state?.job
   const steps = state === undefined ? [] : stepsOf(state)
   useNews(job, steps)
@@ -108,22 +163,6 @@ export const JobView = ({ id }: { readonly id: string }) => {
   const ended = isEnded(job.status)
   const last = steps.at(-1)
   const task = taskText(job.task)
-  const cancel = () =>
-    run(
-      () => gateway.jobs.cancel(id),
-      (job) => hear({ type: "read", job }),
-    )
-
-  const runAgain = () => {
-    const { agent_id, metadata, mode, options, task } = job
-    const request = { mode, options, metadata, ...(typeof task === "string" ? { task } : { messages: task }) }
-    run(
-      () => gateway.agents.execute(agent_id, request),
-      ({ id }) => {
-        location.hash = hrefOf({ view: "job", id })
-      },
-    )
-  }
 
   return (
     <View
@@ -131,20 +170,12 @@ export const JobView = ({ id }: { readonly id: string }) => {
       actions={
         <>
           <Badge look={STATUS[job.status]} what="Status" />
-          {ended ? (
-            <button type="button" aria-disabled={busy} onClick={runAgain}>
-              {busy ? "Starting…" : "Run again"}
-            </button>
-          ) : (
-            <button type="button" aria-disabled={busy} onClick={cancel}>
-              {busy ? "Cancelling…" : "Cancel"}
-            </button>
-          )}
+          <Actions job={job} hear={hear} retry={retry} action={action} />
         </>
       }
     >
       {failure !== undefined && <Problem failure={failure} onRetry={retry} />}
-      {refused !== undefined && <Problem failure={refused} />}
+      {action.failure !== undefined && <Problem failure={action.failure} />}
       {job.problem !== undefined && <Problem failure={failureOf(job.problem)} />}
       {!ended && last !== undefined && <LastFailure job={job} step={last} />}
       <div class="with-aside">

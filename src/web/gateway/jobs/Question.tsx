@@ -1,26 +1,71 @@
-import { useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 import type { Job } from "../../../client/gateway/GatewayJobs.ts"
+import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { moment } from "../../shared/format.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
-import type { JobUpdate } from "./jobState.ts"
 import { Problem } from "../View.tsx"
+import { answerOf, fieldsOf } from "./answerForm.ts"
+import type { JobUpdate } from "./jobState.ts"
 
 type Asked = NonNullable<Job["question"]>
+type AnswerField = NonNullable<ReturnType<typeof fieldsOf>>[number]
+
+/** The name under which the answer is kept if it is written as JSON. */
+const JSON_TEXT = "answer"
 
 /** An answer to begin with: the required members, empty. */
-const draftOf = ({ answer_schema }: Asked): string => {
-  const { required } = answer_schema
-  const names = Array.isArray(required) ? required.map(String) : []
-  return JSON.stringify(Object.fromEntries(names.map((name) => [name, null])), undefined, 2)
+const draftOf = ({ answer_schema: { required } }: Asked): string =>
+  JSON.stringify(
+    Object.fromEntries((Array.isArray(required) ? required : []).map((name) => [name, null])),
+    undefined,
+    2,
+  )
+
+/** Reads the answer from the texts of the fields, or from JSON if there are no fields. */
+const read = (fields: ReadonlyArray<AnswerField> | undefined, texts: Readonly<Record<string, string>>) => {
+  if (fields !== undefined) return answerOf(fields, texts)
+  try {
+    return { ok: true, value: JSON.parse(texts[JSON_TEXT] ?? "") as unknown } as const
+  } catch {
+    return { ok: false, mistakes: { [JSON_TEXT]: "This is not JSON yet." } as Record<string, string> } as const
+  }
 }
 
-const parsed = (text: string): { readonly value: unknown } | undefined => {
-  try {
-    return { value: JSON.parse(text) }
-  } catch {
-    return undefined
-  }
+interface InputProps {
+  readonly field: AnswerField
+  readonly text: string
+  readonly mistake: string | undefined
+  readonly onChange: (text: string) => void
+}
+
+const AnswerInput = ({ field: { choices, hint, kind, name, required }, mistake, onChange, text }: InputProps) => {
+  const id = `answer-${name}`
+  const props = { ...fieldProps(id, mistake), value: text }
+  return (
+    <Field id={id} label={required ? name : `${name} (optional)`} hint={hint} mistake={mistake}>
+      {kind === "choice" ? (
+        <select class="short" {...props} onChange={({ currentTarget: { value } }) => onChange(value)}>
+          <option value="">Choose…</option>
+          {choices.map(([choice]) => (
+            <option key={choice} value={choice}>
+              {choice}
+            </option>
+          ))}
+        </select>
+      ) : kind === "text" ? (
+        <textarea rows={2} {...props} onInput={({ currentTarget: { value } }) => onChange(value)} />
+      ) : (
+        <input
+          type="text"
+          inputMode="decimal"
+          autocomplete="off"
+          {...props}
+          onInput={({ currentTarget: { value } }) => onChange(value)}
+        />
+      )}
+    </Field>
+  )
 }
 
 const QuestionForm = ({
@@ -33,37 +78,51 @@ const QuestionForm = ({
   readonly onAnswered: (job: Job) => void
 }) => {
   const { gateway } = useSession()
+  const form = useRef<HTMLFormElement>(null)
   const { busy, failure, run } = useAction()
-  const [text, setText] = useState(() => draftOf(question))
-  const answer = parsed(text)
+  const fields = fieldsOf(question.answer_schema)
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() => ({ [JSON_TEXT]: draftOf(question) }))
+  const [mistakes, setMistakes] = useState<Readonly<Record<string, string>>>({})
+  const change = (name: string) => (text: string) => setTexts((known) => ({ ...known, [name]: text }))
   const send = (event: Event) => {
     event.preventDefault()
-    if (answer === undefined) return
+    const answer = read(fields, texts)
+    setMistakes(answer.ok ? {} : answer.mistakes)
+    if (!answer.ok) return form.current !== null && focusMistake(form.current)
     run(() => gateway.jobs.input(id, answer.value, { step: question.step }), onAnswered)
   }
   return (
-    <form class="card stack" aria-labelledby="question-title" onSubmit={send}>
+    <form ref={form} class="card stack" aria-labelledby="question-title" noValidate onSubmit={send}>
       <h3 id="question-title">The agent asks</h3>
       <p class="plain">{question.question}</p>
+      {fields?.map((field) => (
+        <AnswerInput
+          key={field.name}
+          field={field}
+          text={texts[field.name] ?? ""}
+          mistake={mistakes[field.name]}
+          onChange={change(field.name)}
+        />
+      ))}
+      {fields === undefined && (
+        <Field id="answer-json" label="Answer, as JSON" mistake={mistakes[JSON_TEXT]}>
+          <textarea
+            rows={6}
+            spellcheck={false}
+            value={texts[JSON_TEXT]}
+            onInput={({ currentTarget: { value } }) => change(JSON_TEXT)(value)}
+            {...fieldProps("answer-json", mistakes[JSON_TEXT])}
+          />
+        </Field>
+      )}
       <details>
         <summary>Schema of the answer</summary>
         <pre>{JSON.stringify(question.answer_schema, undefined, 2)}</pre>
       </details>
-      <label>
-        Answer, as JSON
-        <textarea
-          rows={6}
-          spellcheck={false}
-          value={text}
-          aria-invalid={answer === undefined}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
-      </label>
-      {answer === undefined && <p class="note warn small">This is not JSON yet.</p>}
       {failure !== undefined && <Problem failure={failure} />}
       <p class="small muted">Without an answer the job goes on at {moment(question.deadline)}.</p>
       <div>
-        <button type="submit" aria-disabled={busy || answer === undefined}>
+        <button type="submit" class="primary" aria-disabled={busy}>
           {busy ? "Sending…" : "Answer"}
         </button>
       </div>
@@ -72,8 +131,19 @@ const QuestionForm = ({
 }
 
 /** The question that a job waits for, with a form for its answer; nothing if there is none. */
-export const Question = ({ hear, job }: { readonly job: Job; readonly hear: (update: JobUpdate) => void }) =>
-  job.question === undefined ? null : (
+export const Question = ({ hear, job }: { readonly job: Job; readonly hear: (update: JobUpdate) => void }) => {
+  const { owner } = useSession()
+  if (job.question === undefined) return null
+  if (!owner.runs) {
+    return (
+      <section class="card stack tight" aria-labelledby="question-title">
+        <h3 id="question-title">The agent asks</h3>
+        <p class="plain">{job.question.question}</p>
+        <p class="small muted">Your token only reads: someone with the role “run” has to answer.</p>
+      </section>
+    )
+  }
+  return (
     <QuestionForm
       key={job.question.step}
       id={job.id}
@@ -81,3 +151,4 @@ export const Question = ({ hear, job }: { readonly job: Job; readonly hear: (upd
       onAnswered={(job) => hear({ type: "read", job })}
     />
   )
+}

@@ -11,8 +11,11 @@ export interface JobState {
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** `following`: a new event stream begins, from the first step. */
-export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent
+/** `following`: a new event stream begins, from the first step. `resumed`: an ended job goes on. */
+export type JobUpdate =
+  | { readonly type: "read" | "resumed"; readonly job: Job }
+  | { readonly type: "following" }
+  | JobEvent
 
 /** Applies updates in any order: an older one never undoes a step or the end. */
 export const applyUpdate = (state: JobState | undefined, update: JobUpdate): JobState | undefined => {
@@ -40,6 +43,8 @@ export const applyUpdate = (state: JobState | undefined, update: JobUpdate): Job
       texts.delete(update.step.name)
       return { ...state, streamed: [...state.streamed, update.step], texts }
     }
+    case "resumed":
+      return { job: update.job, streamed: [], begun: [], texts: new Map() }
     case "input_required":
     case "read":
       if (state === undefined) return { job: update.job, streamed: [], begun: [], texts: new Map() }

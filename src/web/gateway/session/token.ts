@@ -1,6 +1,6 @@
 /** Reads the claims of a token for display. Only the gateway verifies it. */
 import { Option, Schema } from "effect"
-import { ADMIN_ROLE, isNamed } from "../../../domain/access/roles.ts"
+import { ADMIN_ROLE, hasRole, isNamed } from "../../../domain/access/roles.ts"
 
 const Claims = Schema.Struct({
   sub: Schema.String,
@@ -15,6 +15,10 @@ export interface Owner {
   readonly tenant: string | undefined
   readonly roles: ReadonlyArray<string>
   readonly admin: boolean
+  /** Whether it may run tasks, and cancel and answer jobs. */
+  readonly runs: boolean
+  /** Whether it may change agents. */
+  readonly changes: boolean
   /** Whether it may manage keys. */
   readonly manages: boolean
   /** Milliseconds since the epoch, clamped to the range of `Date`. */
@@ -48,6 +52,8 @@ export const ownerOf = (token: string): Owner | undefined => {
     tenant: claims.tenant,
     roles,
     admin: roles.includes(ADMIN_ROLE),
+    runs: hasRole({ roles }, "run"),
+    changes: hasRole({ roles }, "manage"),
     manages: isNamed({ roles }, "manage"),
     expires: Math.max(-LAST_MOMENT, Math.min(LAST_MOMENT, claims.exp * 1000)),
   }

@@ -15,6 +15,14 @@ describe("tokens", () => {
       const ops = ownerOf(yield* tokenFor("Zoë 👩", { tenant: "acme", roles: ["admin", "ops"] }))
       assert.deepInclude(ops, { subject: "Zoë 👩", tenant: "acme", roles: ["admin", "ops"], admin: true })
       assert.deepInclude(ownerOf(unsigned({ sub: "acme", exp: 1 })), { subject: "acme", tenant: undefined })
+      const mayOf = (...roles: ReadonlyArray<string>) => {
+        const owner = ownerOf(unsigned({ sub: "a", exp: 1, roles }))
+        return [owner?.runs, owner?.changes, owner?.manages, owner?.admin]
+      }
+      assert.deepStrictEqual(mayOf("read"), [false, false, false, false])
+      assert.deepStrictEqual(mayOf("run"), [true, false, false, false])
+      assert.deepStrictEqual(mayOf("ops"), [true, true, false, false])
+      assert.deepStrictEqual(mayOf("manage"), [true, true, true, false])
     }),
   )
 
