@@ -2,8 +2,16 @@ import { useEffect, useState } from "preact/hooks"
 
 const SHOWN_MS = 2000
 
-/** An id, and a button that copies it. Browsers allow that in secure contexts only. */
-export const CopyableId = ({ id, what }: { readonly id: string; readonly what: string }) => {
+/** An id, as a whole or as `shown`, and a button that copies it. Browsers allow that in secure contexts only. */
+export const CopyableId = ({
+  id,
+  shown = id,
+  what,
+}: {
+  readonly id: string
+  readonly shown?: string
+  readonly what: string
+}) => {
   const [copied, setCopied] = useState<boolean>()
   useEffect(() => {
     if (copied === undefined) return
@@ -17,7 +25,7 @@ export const CopyableId = ({ id, what }: { readonly id: string; readonly what: s
     )
   return (
     <>
-      <code>{id}</code>{" "}
+      <code title={shown === id ? undefined : id}>{shown}</code>{" "}
       {isSecureContext && (
         <button type="button" class="quiet copy" onClick={copy}>
           {copied === undefined ? "Copy" : copied ? "Copied" : "Not allowed"}

@@ -2,6 +2,7 @@ import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import type { AuditAction } from "../../../domain/access/audit.ts"
 import { Ago, useNow } from "../../shared/Ago.tsx"
 import { Columns } from "../../shared/Columns.tsx"
+import { CopyableId } from "../../shared/Copy.tsx"
 import { shortId } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
 import { Scroll } from "../../shared/Scroll.tsx"
@@ -75,7 +76,12 @@ export const AuditView = () => {
                       {key_id !== null && <span class="muted"> (key {shortId(key_id)})</span>}
                     </td>
                     <td>
-                      {WORDS[action]} <code title={target}>{target.length === ID ? shortId(target) : target}</code>
+                      {WORDS[action]}{" "}
+                      {target.length === ID ? (
+                        <CopyableId id={target} shown={shortId(target)} what="id" />
+                      ) : (
+                        <code>{target}</code>
+                      )}
                     </td>
                   </tr>
                 ))}

@@ -46,7 +46,8 @@ export const JobTable = ({
               <a href={hrefOf({ view: "job", id: job.id })}>{excerpt(taskText(job.task), 90)}</a>
               {job.waiting?.until !== undefined && <p class="small muted">waits {waitingWords(job.waiting)}</p>}
               <p class="slim small muted">
-                {usd(job.cost_micro_usd)}, <Ago time={job.created_at} now={now} />
+                {job.cost_micro_usd === null ? "cost unknown" : usd(job.cost_micro_usd)},{" "}
+                <Ago time={job.created_at} now={now} />
               </p>
             </td>
             {!ofOneAgent && (

@@ -20,7 +20,7 @@ export const Badge = ({ look, what }: { readonly look: BadgeStyle; readonly what
 export const STATUS: Readonly<Record<JobStatus, BadgeStyle>> = {
   queued: { word: "queued", mark: "○", tone: "" },
   running: { word: "running", mark: "◐", tone: "warn" },
-  input_required: { word: "waits for a person", mark: "?", tone: "warn" },
+  input_required: { word: "asks a person", mark: "?", tone: "warn" },
   completed: { word: "completed", mark: "✓", tone: "good" },
   failed: { word: "failed", mark: "✕", tone: "bad" },
   cancelled: { word: "cancelled", mark: "–", tone: "" },

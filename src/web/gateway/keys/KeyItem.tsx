@@ -1,6 +1,7 @@
 import type { BudgetUse } from "../../../client/gateway/GatewayBudgets.ts"
 import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
 import { Ago } from "../../shared/Ago.tsx"
+import { CopyableId } from "../../shared/Copy.tsx"
 import { moment, plural } from "../../shared/format.ts"
 import { Badge } from "../jobs/badges.tsx"
 import { BudgetBars } from "./BudgetBars.tsx"
@@ -45,7 +46,7 @@ export const KeyItem = ({
       <BudgetBars budgets={budgets} />
       <p class="small muted">
         {item.last_used_at === undefined ? (
-          "never used"
+          "no use noted yet"
         ) : (
           <>
             used <Ago time={item.last_used_at} now={now} />
@@ -53,6 +54,9 @@ export const KeyItem = ({
         )}{" "}
         · {item.expires_at === undefined ? "no expiry" : `expires ${moment(item.expires_at)}`} · made{" "}
         <Ago time={item.created_at} now={now} /> by {item.created_by}
+      </p>
+      <p class="small muted">
+        <CopyableId id={item.id} what={`id of ${item.name}`} />
       </p>
     </div>
     <button type="button" onClick={onRevoke}>

@@ -22,7 +22,8 @@ export const JobCounts = ({ label, summary }: { readonly summary: JobSummary; re
       {SHOWN.map((status) => (
         <li key={status}>
           <a href={hrefOf({ view: "jobs", status })}>
-            <strong class="figure">{count(summary[status])}</strong> <Badge look={STATUS[status]} />
+            <strong class="figure">{count(summary[status])}</strong>{" "}
+            <Badge look={summary[status] === 0 ? { ...STATUS[status], tone: "" } : STATUS[status]} />
           </a>
         </li>
       ))}

@@ -62,7 +62,7 @@ export const Providers = ({
 }) => (
   <section class="card stack tight" aria-labelledby="providers-title">
     <h3 id="providers-title">Providers now</h3>
-    <ul class="stack tight">
+    <ul class="stack tight providers">
       {providers.map((health) => (
         <Provider key={health.provider} health={health} now={now} />
       ))}
