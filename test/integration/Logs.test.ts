@@ -118,6 +118,32 @@ describe("the log of a gateway", () => {
   )
 })
 
+describe("the log of a gateway whose provider is down", () => {
+  it.live("says once that attempts fail and once that they succeed again, and each step tells of its attempt", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      for (let i = 0; i < 4; i++) upstream.script(fault.overloaded())
+      upstream.always({ text: "An answer." })
+      const gateway = yield* startGateway(upstream)
+      const { json: made } = yield* gateway.execute
+      const { json: job } = yield* gateway.get(`/api/v1/jobs/${String(made["id"])}?wait=30`)
+      assert.deepInclude(job, { status: "completed", attempt: 3 })
+      const [again, ...more] = yield* linesOf(gateway, "attempts at jobs succeed again")
+      assert.deepInclude(again, { level: "INFO", code: "upstream-unavailable", failed: 2 })
+      assert.deepStrictEqual(more, [])
+      const failed = yield* linesOf(gateway, "an attempt at a job failed")
+      assert.deepStrictEqual(
+        failed.map(({ attempt, code, level }) => [level, attempt, code]),
+        [["INFO", 1, "upstream-unavailable"]],
+      )
+      const steps = (job["steps"] as ReadonlyArray<{ readonly status: string }>).filter(
+        ({ status }) => status === "failed",
+      )
+      assert.strictEqual(steps.length, 2)
+    }),
+  )
+})
+
 describe("a shutdown", () => {
   it.live("logs what it waits for, and what it cuts off", () =>
     Effect.gen(function* () {

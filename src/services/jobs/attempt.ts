@@ -10,7 +10,8 @@ import { unavailable } from "../storedRows.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { TenantChanges } from "../TenantChanges.ts"
-import { INTERNAL, logDefect, logFailure, logFault, timedOut } from "./attemptFailures.ts"
+import { AttemptFaults } from "./AttemptFaults.ts"
+import { INTERNAL, logDefect, logFailure, logFault, logSuccess, timedOut } from "./attemptFailures.ts"
 import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
@@ -33,6 +34,7 @@ export const makeAttempt = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const withHistory = makeWithHistory(yield* SqlClient.SqlClient)
   const { note } = yield* TenantChanges
+  const faults = new AttemptFaults()
 
   /** Retries a write for one lease; after that the job may be another worker's. */
   const whileLeased = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_RETRY_DELAY)]).pipe(
@@ -67,17 +69,18 @@ export const makeAttempt = Effect.gen(function* () {
     if (outcome === "parked") return yield* persistently(writes.release(lease))
     if (outcome === "timed-out") {
       const problem = timedOut(lease.job.agent.limits.timeout_seconds)
-      yield* logFailure(problem)
+      yield* logFailure(faults, lease.job.id, problem)
       return yield* persistently(writes.end(lease, { status: "timed_out", problem }))
     }
     if ("asking" in outcome) return yield* persistently(writes.ask(lease, outcome))
     if (Exit.isSuccess(outcome)) {
+      yield* logSuccess(faults, lease.job.id)
       return yield* persistently(writes.end(lease, { status: "completed", result: outcome.value }))
     }
     const failure = Option.getOrUndefined(Cause.findErrorOption(outcome.cause))
     if (failure === undefined) yield* logDefect(outcome.cause)
     const problem = failure?.problem ?? INTERNAL
-    yield* logFailure(problem)
+    yield* logFailure(faults, lease.job.id, problem)
     if (failure?.renewsAt !== undefined && lease.job.options.on_budget === "wait") {
       const wait = Duration.millis(Math.max(0, failure.renewsAt - clock.currentTimeMillisUnsafe()))
       return yield* persistently(writes.release(lease, wait))

@@ -1,10 +1,12 @@
 /** Problems and log lines of failed attempts. Log lines never hold messages, which may quote the task. */
-import { Cause, Effect } from "effect"
+import { Cause, Clock, Effect } from "effect"
 import { SqlError } from "effect/sql"
+import type { JobId } from "../../domain/jobs/job.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
 import { databaseFailed } from "../storedRows.ts"
+import type { AttemptFaults } from "./AttemptFaults.ts"
 
 export const INTERNAL = makeProblem({
   code: "internal",
@@ -22,8 +24,23 @@ export const timedOut = (seconds: number): Problem =>
     retryable: false,
   })
 
-export const logFailure = ({ code }: Problem) =>
-  Effect.logInfo("an attempt at a job failed").pipe(Effect.annotateLogs({ code }))
+/** Logs a failed attempt when its cause begins; others are for debugging. */
+export const logFailure = (faults: AttemptFaults, job: JobId, { code }: Problem) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.logWithLevel(faults.failed(job, code, now) ? "Info" : "Debug")("an attempt at a job failed").pipe(
+      Effect.annotateLogs({ code }),
+    ),
+  )
+
+/** Logs the causes that a successful attempt ends. */
+export const logSuccess = (faults: AttemptFaults, job: JobId) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.forEach(
+      faults.succeeded(job, now),
+      (ended) => Effect.logInfo("attempts at jobs succeed again").pipe(Effect.annotateLogs({ ...ended })),
+      { discard: true },
+    ),
+  )
 
 /** Logs why a worker could not go on. `StorageUnavailable` was logged where the query failed. */
 export const logFault = (cause: Cause.Cause<unknown>) => {
