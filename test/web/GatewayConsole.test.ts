@@ -6,7 +6,7 @@ import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { GatewayClient } from "../../src/client/gateway.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { callRecord } from "../services/routing/callRecords.ts"
-import { accessibilityViolations, DESKTOP, focused, hasBrowser, openPage, PHONE, soon } from "../support/browser.ts"
+import { focused, hasBrowser, openPage, soon } from "../support/browser.ts"
 import { run } from "../support/cli.ts"
 import { sqlite } from "../support/databases.ts"
 import { fault } from "../support/FakeUpstream.ts"
@@ -173,7 +173,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
           const form = page.getByRole("form", { name: "The agent asks" })
           await form.getByText("It came without an order.").waitFor()
           const webhooks = page.getByRole("region", { name: "Table of webhooks" }).locator("tbody tr")
-          await webhooks.filter({ hasText: /pending.*it waits for a person.*503.*next attempt at/s }).waitFor()
+          await webhooks.filter({ hasText: /pending.*it waits for a person.*503.*Next attempt at/s }).waitFor()
           busy = false
           await form.getByRole("button", { name: "Answer" }).click()
           // The focus is in the field with the mistake.
@@ -232,7 +232,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         await enter()
         const providers = page.getByRole("region", { name: "Providers now" })
         await providers
-          .getByText(/unauthorized for .* since .*check PROVIDER\d_API_KEY/)
+          .getByText(/unauthorized for .*, first .*check PROVIDER\d_API_KEY/)
           .first()
           .waitFor()
         await providers.getByText("needs its operator").first().waitFor()
@@ -669,63 +669,4 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByRole("region", { name: "Answer" }).getByText(REVISION).waitFor()
     }),
   )
-
-  for (const colorScheme of ["light", "dark"] as const) {
-    for (const [size, viewport] of [["desktop", DESKTOP] as const, ["phone", PHONE] as const]) {
-      it.live(
-        `is readable by everyone, ${colorScheme} on a ${size}, and never wider than the screen`,
-        () =>
-          scene(
-            async ({ client, consoleUrl, enter, fake, gate, page }) => {
-              const agent = await client.agents.create({
-                name: "A reviewer with quite a long name, as people like to give them",
-                instructions: "Be exact.",
-              })
-              const debate = await client.agents.execute(agent.id, { task: TASK })
-              await debate.wait()
-              const check = await client.agents.execute(agent.id, { task: "Is 391 a prime?", mode: "verified" })
-              await check.wait()
-              gate.hold()
-              const open = await client.agents.execute(agent.id, { task: "averylongword".repeat(20) })
-              await fake.received(fake.requests.length)
-
-              const look = async (view: string) => {
-                assert.deepStrictEqual(await accessibilityViolations(page), [], view)
-                await soon(async () => {
-                  const width = await page.evaluate<number>("document.documentElement.scrollWidth")
-                  assert.isAtMost(width, viewport.width, view)
-                })
-              }
-              await page.goto(consoleUrl)
-              await page.getByLabel("Token").fill("x")
-              await page.keyboard.press("Enter")
-              await page.getByRole("alert").waitFor()
-              await look("signing in")
-              await enter()
-              for (const [hash, shown] of [
-                ["#/agents", "Run a task"],
-                ["#/agents/new", "Limits of one job"],
-                [`#/agents/${agent.id}`, "Its latest jobs"],
-                ["#/jobs", "newest first"],
-                [`#/jobs/${debate.id}`, "The job as JSON"],
-                [`#/jobs/${check.id}`, "Reconciliation"],
-                [`#/jobs/${open.id}`, "is running:"],
-                ["#/overview", "By model"],
-              ] as const) {
-                await page.evaluate(`location.hash = "${hash}"`)
-                await page.getByText(shown).first().waitFor()
-                await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
-                await look(hash)
-              }
-              await page.evaluate(`location.hash = "#/agents"`)
-              await page.getByRole("button", { name: /^Delete/ }).click()
-              await page.getByRole("dialog").waitFor()
-              await look("deleting")
-            },
-            { viewport, colorScheme, reducedMotion: "reduce", calls, roles: ["admin"] },
-          ),
-        90_000,
-      )
-    }
-  }
 })

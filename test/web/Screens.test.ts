@@ -7,15 +7,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import { GatewayClient } from "../../src/client/gateway.ts"
+import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { callRecord } from "../services/routing/callRecords.ts"
 import { accessibilityViolations, DESKTOP, hasBrowser, Held, openPage, PHONE, soon } from "../support/browser.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
+import { tokenFor } from "../support/gateway.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { scene } from "./gateway/scene.ts"
-import { TASK } from "./gateway/stage.ts"
+import { ASKS, TASK } from "./gateway/stage.ts"
 
 const FOLDER = process.env["SCREENSHOTS"]
 if (FOLDER !== undefined) mkdirSync(FOLDER, { recursive: true })
+
+/** Opens what is folded, and returns to the state before. */
+const UNFOLD = `globalThis.folded = [...document.querySelectorAll("main details:not([open])")]
+  for (const details of folded) details.open = true`
+const FOLD = "for (const details of folded) details.open = false"
 
 const SIZES = { 1280: DESKTOP, 390: PHONE } as const
 
@@ -32,11 +39,13 @@ const looker =
           await page.screenshot({ path, fullPage: true })
         }
         const where = `${state} at ${width}, ${colorScheme}`
+        if (!fillsThePage) await page.evaluate(UNFOLD)
         await soon(async () =>
           assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), viewport.width, where),
         )
         assert.deepStrictEqual(await accessibilityViolations(page), [], where)
-        if (fillsThePage && width === "1280") {
+        if (!fillsThePage) await page.evaluate(FOLD)
+        else if (width === "1280") {
           assert.strictEqual(await page.evaluate("document.documentElement.scrollHeight"), viewport.height, where)
         }
       }
@@ -85,6 +94,7 @@ describe.runIf(hasBrowser)("every state of the proxy's console", () => {
         await page.getByText(VERIFIED).nth(1).waitFor()
         await page.unroute("**/v1/completions")
         await page.getByRole("switch", { name: "Play the attacker" }).check()
+        await look("12-attacker-on")
         await ask("What if somebody changes the answer?")
         await page.getByText("✕ Refused", { exact: true }).waitFor()
         await page.locator(".crossing.refused").scrollIntoViewIfNeeded()
@@ -155,6 +165,8 @@ describe.runIf(hasBrowser)("every state of the gateway's console", () => {
         await enter()
         await page.getByText("No calls in 24 hours.").waitFor()
         await look("03-no-calls")
+        await goTo(page, "#/audit", "No changes yet.")
+        await look("09-no-changes")
         await goTo(page, "#/agents", "No agents yet.")
         await look("05-no-agents")
         await goTo(page, "#/jobs", "No jobs yet.")
@@ -165,6 +177,20 @@ describe.runIf(hasBrowser)("every state of the gateway's console", () => {
         await page.evaluate(`location.hash = "#/jobs/01890a5d-ac96-774b-bcce-b302099a8057"`)
         await page.getByRole("alert").waitFor()
         await look("07-no-such-job")
+        const held = new Held((route) => route.abort())
+        await page.route("**/api/v1/**", held.hold)
+        await goTo(page, "#/jobs", "Loading jobs")
+        await look("31-loading")
+        held.releaseBytes()
+        await page.getByRole("alert").filter({ hasText: "The gateway did not answer." }).waitFor()
+        await look("32-offline")
+        await page.unroute("**/api/v1/**")
+        await page.route("**/api/v1/**", async (route) => {
+          const problem = makeProblem({ code: "unauthorized", status: 401, title: "Who are you?" })
+          await route.fulfill({ status: 401, contentType: PROBLEM_CONTENT_TYPE, body: JSON.stringify(problem) })
+        })
+        await goTo(page, "#/agents", "You were signed out.")
+        await look("34-signed-out")
       },
       { roles: ["admin"] },
     ),
@@ -233,6 +259,78 @@ describe.runIf(hasBrowser)("every state of the gateway's console", () => {
       },
       { roles: ["admin"], calls },
     ),
+  )
+
+  it.live("fits and is accessible with long words, waiting jobs, doubtful verdicts, and for readers", () =>
+    Effect.gen(function* () {
+      const reader = yield* tokenFor("rita.with.a.rather.long.name@an-identity-provider.example", {
+        tenant: "acme",
+        roles: ["read"],
+      })
+      yield* scene(
+        async ({ client, enter, fake, gate, gateway, page, token }) => {
+          const look = looker(page, "gateway")
+          const headers = { authorization: `Bearer ${token}` }
+          await fetch(`${gateway.url}/api/v1/webhooks/secret`, { method: "POST", headers })
+          const { id } = await client.agents.create({
+            name: "A payer of bills with quite a long name, as people like to give them, evenifitisoneword".repeat(2),
+            instructions: "averylonginstruction".repeat(30),
+            default_mode: "direct",
+            model_policy: { deny: ["*preview*"] },
+            tools: [
+              {
+                name: "look_up_order",
+                description: "Finds an order.",
+                url: "http://127.0.0.1:9/order",
+                input_schema: { type: "object" },
+              },
+            ],
+            ask_person: {},
+            budgets: [{ per: "day", max_cost_micro_usd: 5_000_000, max_tokens: 1_000_000 }],
+            // Nobody listens there.
+            webhook_url: "http://127.0.0.1:9/hook",
+          })
+          fake.script(ASKS)
+          const asking = await client.agents.execute(id, { task: "Pay the bill." })
+          await soon(async () => assert.strictEqual((await client.jobs.get(asking.id)).status, "input_required"))
+          const doubtful = await client.agents.create({ name: "Doubtful", limits: { timeout_seconds: 1 } })
+          fake.when(({ system, text }) => `${system}${text}`.includes("You decide whether")).always({ text: "Hm." })
+          const undecided = await client.agents.execute(doubtful.id, { task: TASK })
+          await undecided.wait()
+          fake.when((asked) => asked.text.includes("busy")).always(fault.overloaded())
+          const retrying = await client.agents.execute(id, { task: "averylongword".repeat(20) + " busy" })
+          await soon(async () => assert.isDefined((await client.jobs.get(retrying.id)).waiting?.until))
+          gate.hold()
+          const late = await client.agents.execute(doubtful.id, { task: "Something slow" })
+          await late.wait().catch(() => undefined)
+          await enter()
+          await page.getByText("unavailable").first().waitFor()
+          await look("33-overview-failing")
+          await goTo(page, `#/agents/${id}`, "look_up_order")
+          await look("35-agent-with-tools")
+          await goTo(page, "#/agents", "Doubtful")
+          await look("36-agents-long-names")
+          await goTo(page, "#/jobs", "to try again after a failure")
+          await look("37-jobs-long-words")
+          await goTo(page, `#/jobs/${asking.id}`, "Next attempt at")
+          await page.getByRole("button", { name: "Answer" }).click()
+          await look("38-asked")
+          await goTo(page, `#/jobs/${undecided.id}`, "inconclusive")
+          await look("39-inconclusive")
+          await goTo(page, `#/jobs/${retrying.id}`, "The last attempt failed")
+          await look("40-retrying")
+          await goTo(page, `#/jobs/${late.id}`, "timed out")
+          await look("41-timed-out")
+          await enter(reader)
+          await look("42-overview-of-reader")
+          await goTo(page, `#/agents/${id}`, "Your token only reads.")
+          await look("43-agent-of-reader")
+          await goTo(page, `#/jobs/${asking.id}`, "has to answer")
+          await look("44-asked-of-reader")
+        },
+        { roles: ["admin"] },
+      )
+    }),
   )
 
   it.live(

@@ -1,9 +1,10 @@
-import { Fragment } from "preact"
 import type { Agent } from "../../../client/gateway/GatewayClient.ts"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { DEFAULT_INPUT_TIMEOUT_SECONDS } from "../../../domain/jobs/question.ts"
 import { DEFAULT_EFFORT } from "../../../domain/jobs/modes/description.ts"
 import { useNow } from "../../shared/Ago.tsx"
+import { type Fact, Facts } from "../../shared/Facts.tsx"
+import { Folded } from "../../shared/Folded.tsx"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { duration, moment, plural } from "../../shared/format.ts"
 import { PERIOD_TEXT } from "../keys/BudgetFieldset.tsx"
@@ -17,31 +18,27 @@ import { RunTask } from "./RunTask.tsx"
 
 const RECENT = 5
 
-/** Optional abilities and limits of an agent, as far as it has them: name and text. */
-const abilitiesOf = (agent: Agent): ReadonlyArray<readonly [name: string, text: string]> => {
-  const { ask_person, budgets = [], mcp_servers = [], model_policy, tools = [], webhook_url } = agent
-  const { allow, deny } = model_policy
-  const rows: ReadonlyArray<readonly [string, string | undefined]> = [
+const budgetsText = ({ budgets = [] }: Agent): string =>
+  budgets
+    .flatMap(({ max_cost_micro_usd: cost, max_tokens: tokens, per }) => [
+      ...(cost === undefined ? [] : [`${usd(cost)} ${PERIOD_TEXT[per]}`]),
+      ...(tokens === undefined ? [] : [`${plural(tokens, "token")} ${PERIOD_TEXT[per]}`]),
+    ])
+    .join(", ")
+
+/** Optional abilities and limits of an agent, as far as it has them. */
+const abilitiesOf = (agent: Agent): ReadonlyArray<Fact> => {
+  const { ask_person, mcp_servers = [], model_policy, tools = [], webhook_url } = agent
+  const waits = 1000 * (ask_person?.timeout_seconds ?? DEFAULT_INPUT_TIMEOUT_SECONDS)
+  return [
     ["Tools", tools.map(({ name }) => name).join(", ")],
     ["MCP servers", mcp_servers.map(({ name }) => name).join(", ")],
-    [
-      "Asks people",
-      ask_person && `and waits ${duration(1000 * (ask_person.timeout_seconds ?? DEFAULT_INPUT_TIMEOUT_SECONDS))}`,
-    ],
-    ["Only models", allow?.join(", ")],
-    ["Not models", deny?.join(", ")],
-    [
-      "Budgets",
-      budgets
-        .flatMap(({ max_cost_micro_usd: cost, max_tokens: tokens, per }) => [
-          ...(cost === undefined ? [] : [`${usd(cost)} ${PERIOD_TEXT[per]}`]),
-          ...(tokens === undefined ? [] : [`${plural(tokens, "token")} ${PERIOD_TEXT[per]}`]),
-        ])
-        .join(", "),
-    ],
+    ["Asks people", ask_person && `and waits ${duration(waits)} for the answer`],
+    ["Only models", model_policy.allow?.join(", ")],
+    ["Not models", model_policy.deny?.join(", ")],
+    ["Budgets", budgetsText(agent)],
     ["Webhook", webhook_url],
   ]
-  return rows.flatMap(([name, text]) => (text === undefined || text === "" ? [] : [[name, text] as const]))
 }
 
 /** One agent: its settings, a form for a task, and its latest jobs. */
@@ -78,40 +75,17 @@ export const AgentView = ({ id }: { readonly id: string }) => {
         </section>
         <section class="card stack" aria-labelledby="about-title">
           <h3 id="about-title">About</h3>
-          <dl class="facts">
-            {agent.role !== undefined && (
-              <>
-                <dt>Role</dt>
-                <dd>{agent.role}</dd>
-              </>
-            )}
-            {agent.instructions !== undefined && (
-              <>
-                <dt>Instructions</dt>
-                <dd class="plain">{agent.instructions}</dd>
-              </>
-            )}
-            <dt>Mode</dt>
-            <dd>
-              {agent.default_mode}, effort {agent.default_effort ?? DEFAULT_EFFORT}
-            </dd>
-            <dt>Limits</dt>
-            <dd>{limitsOf(agent)}</dd>
-            {abilitiesOf(agent).map(([name, text]) => (
-              <Fragment key={name}>
-                <dt>{name}</dt>
-                <dd>{text}</dd>
-              </Fragment>
-            ))}
-            <dt>Version</dt>
-            <dd>
-              {agent.version}, changed {moment(agent.updated_at)}
-            </dd>
-            <dt>Id</dt>
-            <dd>
-              <CopyableId id={agent.id} what="agent id" />
-            </dd>
-          </dl>
+          <Facts
+            of={[
+              ["Role", agent.role],
+              ["Instructions", agent.instructions && <Folded text={agent.instructions} />],
+              ["Mode", `${agent.default_mode}, effort ${agent.default_effort ?? DEFAULT_EFFORT}`],
+              ["Limits", limitsOf(agent)],
+              ...abilitiesOf(agent),
+              ["Version", `${agent.version}, changed ${moment(agent.updated_at)}`],
+              ["Id", <CopyableId id={agent.id} what="agent id" />],
+            ]}
+          />
         </section>
       </div>
       {jobs.length > 0 && (

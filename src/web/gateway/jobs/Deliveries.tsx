@@ -50,10 +50,10 @@ export const Deliveries = ({ job }: { readonly job: Job }) => {
                 <td>
                   <code>{url}</code>
                   {last_failure !== undefined && status !== "delivered" && (
-                    <span class="small why block">
-                      {last_failure}
-                      {next_attempt_at !== undefined && `; next attempt at ${moment(next_attempt_at)}`}
-                    </span>
+                    <span class="small why block">{last_failure}</span>
+                  )}
+                  {next_attempt_at !== undefined && attempts > 0 && (
+                    <span class="small muted block">Next attempt at {moment(next_attempt_at)}</span>
                   )}
                 </td>
                 <td class="number">{attempts}</td>

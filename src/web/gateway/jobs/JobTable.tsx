@@ -51,8 +51,8 @@ export const JobTable = ({
               </p>
             </td>
             {!ofOneAgent && (
-              <td class="wide">
-                <span title={job.agent_id}>{agentName(names, job.agent_id)}</span>
+              <td class="wide name" title={agentName(names, job.agent_id)}>
+                {agentName(names, job.agent_id)}
               </td>
             )}
             <td class="wide">{job.mode}</td>

@@ -183,7 +183,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
           <Question job={job} hear={hear} />
           {job.result !== undefined && <Answer result={job.result} />}
           <Course job={job} steps={steps} ended={ended} />
-          <StepTable mode={job.mode} steps={steps} begun={underWay(state)} texts={state.texts} status={job.status} />
+          <StepTable job={job} steps={steps} begun={underWay(state)} texts={state.texts} />
           {ended && <Receipts job={job} />}
           {(ended || job.question !== undefined) && <Deliveries job={job} />}
         </div>

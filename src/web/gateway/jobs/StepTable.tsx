@@ -1,13 +1,13 @@
-import type { Begun, Step } from "../../../client/gateway/GatewayJobs.ts"
-import { isEnded, type JobStatus } from "../../../domain/jobs/job.ts"
-import { type Mode, stepLabel } from "../../../domain/jobs/modes.ts"
+import type { Begun, Job, Step } from "../../../client/gateway/GatewayJobs.ts"
+import { isEnded } from "../../../domain/jobs/job.ts"
+import { stepLabel } from "../../../domain/jobs/modes.ts"
 import { Columns } from "../../shared/Columns.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { between, count, duration, moment } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./badges.tsx"
-
 import { timeline } from "./steps.ts"
+import { waitingWords } from "./waiting.ts"
 
 const BAR = { width: 72, height: 10 }
 
@@ -26,26 +26,24 @@ const Span = ({ length, offset }: { readonly offset: number; readonly length: nu
 )
 
 /** What the next step waits for. */
-const NEXT: Partial<Record<JobStatus, string>> & { readonly queued: string } = {
-  queued: "The next step waits; the facts of the job say for what.",
-  running: "The next step is running…",
-  input_required: "The next step follows the answer to the question.",
+const nextOf = ({ status, waiting }: Job): string => {
+  if (waiting !== undefined) return `The next step waits ${waitingWords(waiting)}.`
+  return status === "running" ? "The next step is running…" : "The next step follows the answer to the question."
 }
 
 /** The steps with model, duration, tokens and cost, and those in progress. */
 export const StepTable = ({
   begun,
-  mode,
-  status,
+  job,
   steps,
   texts,
 }: {
   readonly begun: ReadonlyArray<Begun>
   readonly texts: ReadonlyMap<string, string>
-  readonly mode: Mode
   readonly steps: ReadonlyArray<Step>
-  readonly status: JobStatus
+  readonly job: Job
 }) => {
+  const { mode, status } = job
   const spans = timeline(steps)
   return (
     <section class="card stack" aria-labelledby="steps-title">
@@ -94,7 +92,7 @@ export const StepTable = ({
       )}
       {!isEnded(status) &&
         (begun.length === 0 ? (
-          <p class="muted pulse">{NEXT[status] ?? NEXT.queued}</p>
+          <p class="muted pulse">{nextOf(job)}</p>
         ) : (
           begun.map((step) => (
             <div key={`${step.name} ${step.started_at}`}>

@@ -20,34 +20,34 @@ const words = (outcome: string): string => outcome.replaceAll("-", " ")
 const Provider = ({ health, now }: { readonly health: ProviderHealth; readonly now: number }) => {
   const { circuit, fault, last_failure, model, models = [], provider } = health
   return (
-    <li class="item">
-      <div class="item-main small">
+    <li class="stack tight small">
+      <div class="view-head">
         <h4>
           {provider} <span class="muted">{model}</span>
         </h4>
-        {fault !== null && (
-          <p>
-            {words(fault.outcome)} for {fault.model} since <Ago time={fault.since} now={now} />
-            {fault.reason != null && `, ${fault.reason}`}
-            {fault.host != null && `, at ${fault.host}`}
-            {fault.fix !== undefined && `: ${fault.fix}`}
-          </p>
-        )}
-        {fault === null && last_failure !== null && (
-          <p class={circuit === "closed" ? "muted" : ""}>
-            {circuit === "closed" ? "Last failure" : "Because of failures; yours was"}: {words(last_failure.outcome)},{" "}
-            {last_failure.model}, <Ago time={last_failure.at} now={now} />
-          </p>
-        )}
-        {models
-          .filter((entry) => entry.circuit !== "closed")
-          .map((entry) => (
-            <p key={entry.model}>
-              {entry.model}: {CIRCUITS[entry.circuit].word}
-            </p>
-          ))}
+        <Badge look={lookOf(health)} what="State" />
       </div>
-      <Badge look={lookOf(health)} what="State" />
+      {fault !== null && (
+        <p>
+          {words(fault.outcome)} for {fault.model}, first <Ago time={fault.since} now={now} />
+          {fault.reason != null && `, ${fault.reason}`}
+          {fault.host != null && `, at ${fault.host}`}
+          {fault.fix !== undefined && `: ${fault.fix}`}
+        </p>
+      )}
+      {fault === null && last_failure !== null && (
+        <p class={circuit === "closed" ? "muted" : ""}>
+          {circuit === "closed" ? "Last failure" : "Because of failures; yours was"}: {words(last_failure.outcome)},{" "}
+          {last_failure.model}, <Ago time={last_failure.at} now={now} />
+        </p>
+      )}
+      {models
+        .filter((entry) => entry.circuit !== "closed")
+        .map((entry) => (
+          <p key={entry.model}>
+            {entry.model}: {CIRCUITS[entry.circuit].word}
+          </p>
+        ))}
     </li>
   )
 }
@@ -62,7 +62,7 @@ export const Providers = ({
 }) => (
   <section class="card stack tight" aria-labelledby="providers-title">
     <h3 id="providers-title">Providers now</h3>
-    <ul class="stack tight providers">
+    <ul class="stack">
       {providers.map((health) => (
         <Provider key={health.provider} health={health} now={now} />
       ))}

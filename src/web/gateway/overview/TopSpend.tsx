@@ -27,7 +27,9 @@ const SpendTable = ({ by, spend }: { readonly by: keyof typeof OF; readonly spen
           <tbody>
             {spend.items.map((item) => (
               <tr key={item.value}>
-                <th scope="row">{item.name ?? <span class="muted">{shortId(item.value)}</span>}</th>
+                <th scope="row" class="name" title={item.name ?? item.value}>
+                  {item.name ?? <span class="muted">{shortId(item.value)}</span>}
+                </th>
                 <td class="number">{count(item.calls)}</td>
                 <td class="number">{count(item.unpriced_calls)}</td>
                 <td class="number">{usd(item.cost_micro_usd)}</td>

@@ -118,8 +118,14 @@ export const DebateRounds = ({
               <p class="row">
                 <Badge look={verdictBadge(result)} what="Verdict" />
                 <span>
-                  with confidence {fraction(result.confidence)}{" "}
-                  <span class="muted">({result.calibrated ? "calibrated" : "as the judge states it"})</span>
+                  {result.confidence === null ? (
+                    "without a confidence"
+                  ) : (
+                    <>
+                      with confidence {fraction(result.confidence)}{" "}
+                      <span class="muted">({result.calibrated ? "calibrated" : "as the judge states it"})</span>
+                    </>
+                  )}
                   {judge !== undefined &&
                     (judge.independent ? ", by an independent judge" : ", by a judge that is not independent")}
                 </span>

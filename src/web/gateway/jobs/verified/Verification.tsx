@@ -1,17 +1,7 @@
 import type { VerifiedResult } from "../../../../domain/jobs/modes/verified.ts"
-import { excerpt, fraction, plural } from "../../../shared/format.ts"
+import { Folded } from "../../../shared/Folded.tsx"
+import { fraction, plural } from "../../../shared/format.ts"
 import { agreementBadge, Badge } from "../badges.tsx"
-
-/** A text, folded if long. */
-const Whole = ({ text }: { readonly text: string }) =>
-  text.length <= EXCERPT ? (
-    <blockquote class="plain">{text}</blockquote>
-  ) : (
-    <details>
-      <summary class="excerpt">{excerpt(text, EXCERPT)}</summary>
-      <blockquote class="plain">{text}</blockquote>
-    </details>
-  )
 
 /** The different answers with probabilities and models, and the check questions. */
 export const Verification = ({ result }: { readonly result: VerifiedResult }) => (
@@ -26,7 +16,9 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
         {result.answers.map(({ answer, probability, said_by }, i) => (
           // Answers have no id.
           <li key={i} class="moment">
-            <Whole text={answer} />
+            <blockquote>
+              <Folded text={answer} />
+            </blockquote>
             <p class="small">
               probability {fraction(probability)}, given by{" "}
               {said_by.map(({ model, provider, role }) => `${model} at ${provider}${JUDGE[role]}`).join(", ")}
@@ -36,7 +28,9 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
                 answer !== undefined && (
                   <div key={j}>
                     <p class="small">in the words of {model}:</p>
-                    <Whole text={answer} />
+                    <blockquote>
+                      <Folded text={answer} />
+                    </blockquote>
                   </div>
                 ),
             )}
@@ -61,8 +55,5 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
     {result.checks.length === 0 && <p class="muted">No check questions were needed, or none could be made.</p>}
   </section>
 )
-
-/** Length of a folded answer, in characters. */
-const EXCERPT = 300
 
 const JUDGE = { proposer: "", judge: " as judge" } as const
