@@ -29,6 +29,9 @@ const keyOf = (tenant: string | undefined): string => (tenant === undefined ? ""
 
 const ALL = keyOf(undefined)
 
+const FOLLOWED = "followed:"
+const TENANT = "tenant:"
+
 export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.effect(
   TenantChanges,
   Effect.gen(function* () {
@@ -46,9 +49,10 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
     }
 
     yield* signals.listen((topic) => {
-      const [kind, key = ""] = topic.split(":")
-      if (kind === "followed") noteFollowed(key, momentOf(clock))
-      else if (kind === "tenant") for (const hasNews of followers.get(key) ?? []) hasNews.openUnsafe()
+      if (topic.startsWith(FOLLOWED)) noteFollowed(topic.slice(FOLLOWED.length), momentOf(clock))
+      else if (topic.startsWith(TENANT)) {
+        for (const hasNews of followers.get(topic.slice(TENANT.length)) ?? []) hasNews.openUnsafe()
+      }
     })
 
     const send = Effect.gen(function* () {
@@ -67,7 +71,7 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
         const now = momentOf(clock)
         for (const key of [keyOf(tenant), ALL]) {
           if ((followed.get(key) ?? 0) <= now) continue
-          due.add(`tenant:${key}`)
+          due.add(`${TENANT}${key}`)
           isDue.openUnsafe()
         }
       })
@@ -84,7 +88,7 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
             if (others?.size === 0) followers.delete(key)
           }),
       )
-      yield* Effect.forkScoped(Effect.repeat(signals.publish(`followed:${key}`), Schedule.spaced(ANNOUNCED_EVERY)))
+      yield* Effect.forkScoped(Effect.repeat(signals.publish(`${FOLLOWED}${key}`), Schedule.spaced(ANNOUNCED_EVERY)))
       // By then the other processes have heard of this follower, so nothing is missed after the first element.
       yield* Effect.sleep(PAUSE)
       return Stream.fromEffectRepeat(Effect.andThen(hasNews.await, hasNews.close))

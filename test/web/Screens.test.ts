@@ -57,7 +57,10 @@ const VERIFIED = "✓ Answer, receipt and proof verified"
 const LONG =
   "Sealing hides what is asked and answered from everybody between this page and the proxy. What remains visible is that there was a request, about when, and how many frames came back; and because frames come by the clock, their number says little about the answer."
 
-describe.runIf(hasBrowser)("every state of the proxy's console", () => {
+/** Dozens of examinations by axe take long on a busy machine. */
+const LONG_MS = 180_000
+
+describe.runIf(hasBrowser)("every state of the proxy's console", { timeout: LONG_MS }, () => {
   it.live("fits and is accessible", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
@@ -109,6 +112,7 @@ describe.runIf(hasBrowser)("every state of the proxy's console", () => {
         await page.getByRole("button", { name: "New conversation" }).click()
         await ask("Something long")
         await page.locator(".answer").waitFor()
+        await look("13-streaming")
         await page.getByRole("button", { name: "Stop" }).click()
         await page.getByText("■ Stopped").waitFor()
         await look("08-stopped")
@@ -150,7 +154,7 @@ const goTo = async (page: Page, hash: string, text: string | RegExp) => {
   await page.getByText(text).first().waitFor()
 }
 
-describe.runIf(hasBrowser)("every state of the gateway's console", () => {
+describe.runIf(hasBrowser)("every state of the gateway's console", { timeout: LONG_MS }, () => {
   it.live("fits and is accessible while empty", () =>
     scene(
       async ({ consoleUrl, enter, page }) => {
@@ -333,42 +337,39 @@ describe.runIf(hasBrowser)("every state of the gateway's console", () => {
     }),
   )
 
-  it.live(
-    "fits and is accessible with keys",
-    () =>
-      scene(
-        async ({ client, enter, gateway, page }) => {
-          const look = looker(page, "gateway")
-          await enter()
-          await goTo(page, "#/keys", "No keys yet.")
-          await look("08-no-keys")
-          const ci = await client.keys.create({ name: "ci", roles: ["run"], budgets: BUDGETS })
-          const { id } = await client.agents.create({ name: "a" })
-          const holder = new GatewayClient({ baseUrl: gateway.url, token: ci.key })
-          await (await holder.agents.execute(id, { task: TASK })).wait()
-          await client.keys.create({ name: "dashboard", roles: ["read"], expires_at: "2020-01-01T00:00:00Z" })
-          await goTo(page, "#/overview", "By model")
-          await goTo(page, "#/keys", "dashboard")
-          await look("22-keys")
-          await page.getByRole("button", { name: "Revoke ci" }).click()
-          await page.getByRole("dialog").waitFor()
-          await look("23-revoke-key")
-          await page.keyboard.press("Escape")
-          await page.locator("dialog").waitFor({ state: "detached" })
-          await page.getByRole("button", { name: "New key" }).click()
-          await page.getByRole("button", { name: "Create key" }).click()
-          await page.getByText("Give the key a name").waitFor()
-          await look("24-new-key")
-          await page.getByLabel("Name").fill("intern")
-          await page.getByRole("button", { name: "Create key" }).click()
-          await page.getByRole("button", { name: "I stored it" }).waitFor()
-          await look("25-secret")
-          await page.getByRole("button", { name: "I stored it" }).click()
-          await goTo(page, "#/audit", "created the key")
-          await look("26-audit")
-        },
-        { roles: ["admin"] },
-      ),
-    120_000,
+  it.live("fits and is accessible with keys", () =>
+    scene(
+      async ({ client, enter, gateway, page }) => {
+        const look = looker(page, "gateway")
+        await enter()
+        await goTo(page, "#/keys", "No keys yet.")
+        await look("08-no-keys")
+        const ci = await client.keys.create({ name: "ci", roles: ["run"], budgets: BUDGETS })
+        const { id } = await client.agents.create({ name: "a" })
+        const holder = new GatewayClient({ baseUrl: gateway.url, token: ci.key })
+        await (await holder.agents.execute(id, { task: TASK })).wait()
+        await client.keys.create({ name: "dashboard", roles: ["read"], expires_at: "2020-01-01T00:00:00Z" })
+        await goTo(page, "#/overview", "By model")
+        await goTo(page, "#/keys", "dashboard")
+        await look("22-keys")
+        await page.getByRole("button", { name: "Revoke ci" }).click()
+        await page.getByRole("dialog").waitFor()
+        await look("23-revoke-key")
+        await page.keyboard.press("Escape")
+        await page.locator("dialog").waitFor({ state: "detached" })
+        await page.getByRole("button", { name: "New key" }).click()
+        await page.getByRole("button", { name: "Create key" }).click()
+        await page.getByText("Give the key a name").waitFor()
+        await look("24-new-key")
+        await page.getByLabel("Name").fill("intern")
+        await page.getByRole("button", { name: "Create key" }).click()
+        await page.getByRole("button", { name: "I stored it" }).waitFor()
+        await look("25-secret")
+        await page.getByRole("button", { name: "I stored it" }).click()
+        await goTo(page, "#/audit", "created the key")
+        await look("26-audit")
+      },
+      { roles: ["admin"] },
+    ),
   )
 })

@@ -2,6 +2,8 @@
 
 /** Least milliseconds between two reads after changes. */
 const LEAST_MS = 3000
+/** A slow read is repeated after this many times its duration at the earliest, so that it takes a small part of the time. */
+const REST = 10
 /** Milliseconds between reads while changes are announced: circuits, for example, change with time alone. */
 const MOST_MS = 60_000
 
@@ -23,11 +25,12 @@ export const keepFresh = ({ changes, every, read }: Kept): (() => void) => {
   let isLive = false
   let hasNews = false
   let readAt = 0
+  let took = 0
 
   const schedule = () => {
     clearTimeout(timer)
     if (isStopped || isReading || document.hidden) return
-    const pause = hasNews ? LEAST_MS : isLive ? MOST_MS : every
+    const pause = hasNews ? Math.min(Math.max(LEAST_MS, REST * took), MOST_MS) : isLive ? MOST_MS : every
     timer = setTimeout(() => void readNow(), Math.max(0, readAt + pause - Date.now()))
   }
 
@@ -59,9 +62,11 @@ export const keepFresh = ({ changes, every, read }: Kept): (() => void) => {
     clearTimeout(timer)
     isReading = true
     hasNews = false
+    const begun = Date.now()
     if (!(await read())) close()
     isReading = false
     readAt = Date.now()
+    took = readAt - begun
     void follow()
     schedule()
   }
