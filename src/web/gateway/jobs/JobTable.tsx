@@ -44,7 +44,9 @@ export const JobTable = ({
             </td>
             <td class="task">
               <a href={hrefOf({ view: "job", id: job.id })}>{excerpt(taskText(job.task), 90)}</a>
-              {job.waiting?.until !== undefined && <p class="small muted">waits {waitingWords(job.waiting)}</p>}
+              {job.waiting !== undefined && job.waiting.reason !== "worker" && (
+                <p class="small muted">waits {waitingWords(job.waiting)}</p>
+              )}
               <p class="slim small muted">
                 {job.cost_micro_usd === null ? "cost unknown" : usd(job.cost_micro_usd)},{" "}
                 <Ago time={job.created_at} now={now} />
