@@ -45,6 +45,7 @@ const callAt = (i: number, rows: number): CallRecord => {
     key: null,
     labels: {},
     estimated: false,
+    ownKey: false,
     mode: i % 3 === 0 ? "adversarial" : "verified",
     strategy: "cost",
     role: "proposer",

@@ -30,6 +30,7 @@ const callAt = (at: number, job: string): CallRecord => {
     key: null,
     labels: {},
     estimated: false,
+    ownKey: false,
     mode: "adversarial",
     strategy: "cost",
     role: "proposer",

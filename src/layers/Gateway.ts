@@ -29,7 +29,7 @@ import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Audit } from "../services/access/Audit.ts"
 import { GatewayKeys } from "../services/access/GatewayKeys.ts"
-import { layerRevealSecret, Secrets } from "../services/access/Secrets.ts"
+import { layerProviderKeys, layerRevealSecret, Secrets } from "../services/access/Secrets.ts"
 import { TenantBudgets } from "../services/access/TenantBudgets.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
@@ -90,6 +90,7 @@ const layerServices = (settings: GatewaySettings) =>
   ).pipe(
     Layer.provide(Layer.provide(Modes.layer, layerRevealSecret)),
     Layer.provideMerge(Router.layer),
+    Layer.provideMerge(layerProviderKeys),
     Layer.provide(Layer.provideMerge(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provide(layerMcpCommands(settings.mcpCommandsFile)),
     Layer.provideMerge(Threads.layer),

@@ -1,5 +1,5 @@
 /** The configured providers behind the fault policy, or the built-in echo if there are none. */
-import { ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { hostName, isLoopback } from "../domain/access/hostName.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
 import { makeDispatcher, type NetworkProxies, ProviderHttp } from "../services/upstream/ProviderHttp.ts"
@@ -87,6 +87,12 @@ const FORMATS: Readonly<Record<FileProvider["format"], ProviderFormat>> = {
   gemini: PROVIDERS.provider4.format,
 }
 
+/** The operator's key. Without one, tenants bring theirs. */
+const keyOf = (apiKey: Redacted.Redacted | undefined) => ({
+  apiKey: apiKey ?? Redacted.make(""),
+  tenantKeys: apiKey === undefined,
+})
+
 const makeKeyedProvider = Effect.fnUntraced(function* ({ apiKey, described }: KeyedProvider) {
   const { base_url, format, headers, models, name: id, region } = described
   const baseUrl = new URL(base_url)
@@ -98,7 +104,7 @@ const makeKeyedProvider = Effect.fnUntraced(function* ({ apiKey, described }: Ke
     baseUrl: baseUrl.href,
     defaultModel,
     headers,
-    apiKey,
+    ...keyOf(apiKey),
   })
   return { ...provider, offers: models, region, server: { address: baseUrl.hostname, port: portOf(baseUrl) } }
 })
@@ -156,10 +162,10 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
     const fetch = yield* fetchThrough(configured)
     return [{ ...sealedProvider({ ...common, apiKey, pins, traceHeaders, fetch }), server, firstToken }]
   }
-  if (apiKey === undefined) return []
+  if (apiKey === undefined && !configured[`${slot}TenantKeys`]) return []
   yield* warnOfPlainHttp(slot, baseUrl)
   yield* showKeyRefusals(slot)
-  return [{ ...(yield* makeHttpProvider(PROVIDERS[slot].format, { ...common, apiKey })), server, firstToken }]
+  return [{ ...(yield* makeHttpProvider(PROVIDERS[slot].format, { ...common, ...keyOf(apiKey) })), server, firstToken }]
 })
 
 /** The configured providers as `Upstream`. */

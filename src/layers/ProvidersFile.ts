@@ -10,7 +10,8 @@ const MAX_KEY_BYTES = 16 * 1024
 /** A provider of the file with its key. */
 export interface KeyedProvider {
   readonly described: FileProvider
-  readonly apiKey: Redacted.Redacted
+  /** `undefined` if tenants bring keys. */
+  readonly apiKey: Redacted.Redacted | undefined
   /** Identifies description and key. */
   readonly digest: string
 }
@@ -39,6 +40,9 @@ const keyText = ({ key_env, key_file }: FileProvider): Effect.Effect<string, str
 
 const withKey = (described: FileProvider): Effect.Effect<KeyedProvider, string> =>
   Effect.gen(function* () {
+    if (described.tenant_keys === true) {
+      return { described, apiKey: undefined, digest: hashOf(JSON.stringify(described)) }
+    }
     const key = decodeKey((yield* keyText(described)).trim())
     if (Option.isNone(key)) return yield* Effect.fail("its key is not one line of visible ASCII characters")
     return {

@@ -61,6 +61,10 @@ const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined 
   return found
 }
 
+/** Whether a row with the same unique columns is already there. */
+export const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
+  reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"
+
 /** Fails if the database does not answer in time. */
 export const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | StorageUnavailable, R> =>
   Effect.timeoutOrElse(effect, { duration: PATIENCE, orElse: () => failWith("Timeout") })

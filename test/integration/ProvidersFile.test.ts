@@ -187,7 +187,7 @@ describe("PROVIDERS_FILE", () => {
         [{ providers: [entry(url, { models: [] })] }, "models"],
         [{ providers: [entry(url, { key_env: "NO_SUCH_KEY" })] }, "NO_SUCH_KEY is not set"],
         [{ providers: [entry(url, { key_env: undefined })] }, "key_env"],
-        [{ providers: [entry(url, { key_file: secret })] }, "exactly one of key_env and key_file"],
+        [{ providers: [entry(url, { key_file: secret })] }, "exactly one of key_env, key_file and tenant_keys"],
         [{ providers: [entry(url, { key_env: undefined, key_file: secret })] }, "chmod 600"],
         [{ providers: [entry("https://user:pass@models.example.com")] }, "without user"],
         [{ providers: [entry("file:///etc/passwd")] }, "http or https"],

@@ -7,6 +7,7 @@ import { FakeUpstream, fault, type Reply } from "../support/FakeUpstream.ts"
 import { call, callOperator, databaseUrl, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
 
 const PROVIDER_KEY = "canary-provider-key-77aa"
+const TENANT_KEY = "canary-tenant-key-55bb"
 const MODEL = "gpt-5-mini"
 const TASK = "canary-task-c0ffee"
 const INSTRUCTIONS = "canary-instructions-d00d"
@@ -16,7 +17,19 @@ const ANSWER = "canary-answer-beef"
 const IDEMPOTENCY_KEY = "canary-idempotency-key-abba"
 const MALFORMED = "canary-malformed-cafe"
 const CURSOR = "canary-cursor-dead"
-const CANARIES = [PROVIDER_KEY, TASK, INSTRUCTIONS, NAME, METADATA, ANSWER, IDEMPOTENCY_KEY, MALFORMED, CURSOR, SECRET]
+const CANARIES = [
+  PROVIDER_KEY,
+  TENANT_KEY,
+  TASK,
+  INSTRUCTIONS,
+  NAME,
+  METADATA,
+  ANSWER,
+  IDEMPOTENCY_KEY,
+  MALFORMED,
+  CURSOR,
+  SECRET,
+]
 
 /** Replies of a provider, good and bad, that say back everything they were sent. */
 const replies: ReadonlyArray<Reply> = [
@@ -70,6 +83,7 @@ describe("the logs, files and metrics of a gateway", () => {
         const fake = yield* FakeUpstream.make()
         const file = yield* databaseUrl(sqlite)
         const token = yield* tokenFor("alice")
+        const owner = yield* tokenFor("owner")
         const forged = `${token.slice(0, -10)}canarycana`
 
         const session = Effect.gen(function* () {
@@ -79,6 +93,7 @@ describe("the logs, files and metrics of a gateway", () => {
               PROVIDER1_API_KEY: PROVIDER_KEY,
               PROVIDER1_BASE_URL: fake.openAi,
               PROVIDER1_MODEL: MODEL,
+              SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
               UPSTREAM_RETRIES: "0",
               JOB_RETRY_FOR: "0",
             },
@@ -91,6 +106,8 @@ describe("the logs, files and metrics of a gateway", () => {
           })
           const path = `/api/v1/agents/${agent.json["id"]}/execute`
           const statuses: Array<unknown> = []
+          const own = { value: TENANT_KEY, provider: "provider1" }
+          yield* call(gateway, "PUT", "/api/v1/secrets/own", { token: owner, body: own })
           for (const [index, reply] of replies.entries()) {
             fake.clear()
             fake.always(reply)
@@ -106,8 +123,11 @@ describe("the logs, files and metrics of a gateway", () => {
             }
             for (const stream of [false, true]) {
               const body = { model: MODEL, stream, messages: [{ role: "user", content: TASK }] }
-              const called = yield* call(gateway, "POST", "/v1/chat/completions", { token, body })
-              statuses.push(called.status)
+              for (const caller of [token, owner]) {
+                const called = yield* call(gateway, "POST", "/v1/chat/completions", { token: caller, body })
+                statuses.push(called.status)
+                if (called.status >= 400) assert.notInclude(called.text, TENANT_KEY)
+              }
             }
           }
           for (const [method, target, body] of [
@@ -133,7 +153,7 @@ describe("the logs, files and metrics of a gateway", () => {
 
         const { lines, logs, spans, value } = yield* observed(session)
         // All of this was seen to happen, so that finding nothing means something.
-        assert.includeMembers(value.statuses, ["completed", "failed", 200, 400, 502])
+        assert.includeMembers(value.statuses, ["completed", "failed", 200, 400, 422, 502])
         assert.isAbove(fake.requests.length, 0)
         assert.isAbove(lines.length, 20)
         for (const name of [

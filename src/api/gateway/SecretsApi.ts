@@ -1,6 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { PutSecret, SecretName, SecretNotFound, SecretsOff, TooManySecrets } from "../../domain/access/secrets.ts"
+import {
+  ProviderKeyElsewhere,
+  ProviderTakesNoKey,
+  PutSecret,
+  SecretName,
+  SecretNotFound,
+  SecretsOff,
+  TooManySecrets,
+} from "../../domain/access/secrets.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole } from "./Authorization.ts"
@@ -20,12 +28,19 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
       params,
       payload: PutSecret,
       success: SecretInfo,
-      error: [SecretsOff, TooManySecrets, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [
+        SecretsOff,
+        TooManySecrets,
+        ProviderTakesNoKey,
+        ProviderKeyElsewhere,
+        ...BODY_PROBLEMS,
+        StorageUnavailable,
+      ],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Set a secret",
         description:
-          "A bearer token that tools and MCP servers name as their `secret`. It is stored encrypted, sent to its origin only, and shown by no answer.",
+          "With `origin`, a bearer token that tools and MCP servers name as their `secret`. With `provider`, the tenant's own key of a model provider, which its calls use within a second instead of the operator's. It is stored encrypted, sent there only, and shown by no answer.",
       }),
     ),
     HttpApiEndpoint.delete("remove", "/:name", {
@@ -33,10 +48,19 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
       success: HttpApiSchema.NoContent,
       error: [SecretNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({ summary: "Delete a secret", description: "Tools that name it are called no more." }),
+      OpenApi.annotations({
+        summary: "Delete a secret",
+        description:
+          "Tools that name it are called no more. Calls of its provider use the operator's key, if there is one.",
+      }),
     ),
   )
   .middleware(Authorization)
   .middleware(Refusals)
   .prefix("/api/v1/secrets")
-  .annotateMerge(OpenApi.annotations({ title: "Secrets", description: "Credentials of agents' tools." })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Secrets",
+      description: "Credentials of agents' tools, and keys of model providers.",
+    }),
+  ) {}

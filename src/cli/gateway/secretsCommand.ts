@@ -1,7 +1,9 @@
 import { text } from "node:stream/consumers"
-import { Console, Effect, Schema } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import type { Secret } from "../../client/gateway/GatewaySecrets.ts"
 import { SecretName } from "../../domain/access/secrets.ts"
+import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { unusable } from "../CommandFailed.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
@@ -14,13 +16,28 @@ const name = Argument.String("name").pipe(
   Argument.withSchema(SecretName),
 )
 
+const destinationOf = (input: { readonly origin: Option.Option<string>; readonly provider: Option.Option<string> }) => {
+  const [origin, provider] = [Option.getOrUndefined(input.origin), Option.getOrUndefined(input.provider)]
+  if (origin !== undefined) return provider === undefined ? { origin } : undefined
+  return provider === undefined ? undefined : { provider }
+}
+
+/** Where a secret is sent. */
+const placeOf = ({ origin, provider }: Secret): string => origin ?? provider ?? ""
+
 const setCommand = Command.make(
   "set",
   {
     name,
     origin: Flag.String("origin").pipe(
-      Flag.withDescription("The only origin that gets it, such as https://api.example.com"),
+      Flag.withDescription("The only origin that gets it from tools, such as https://api.example.com"),
       Flag.withSchema(Schema.NonEmptyString),
+      Flag.optional,
+    ),
+    provider: Flag.String("provider").pipe(
+      Flag.withDescription("The model provider whose key it is, such as provider1"),
+      Flag.withSchema(ProviderId),
+      Flag.optional,
     ),
     gateway: gatewayFlag,
     json,
@@ -32,22 +49,26 @@ const setCommand = Command.make(
         "Pipe the secret to standard input: an argument would show it to every user of the machine.",
       )
     }
+    const destination = destinationOf(input)
+    if (destination === undefined) return yield* unusable("Give either --origin or --provider.")
     const gateway = yield* connect(input.gateway)
-    const made = yield* ask((signal) => gateway.secrets.put(input.name, { value, origin: input.origin }, { signal }))
+    const made = yield* ask((signal) => gateway.secrets.put(input.name, { value, ...destination }, { signal }))
     yield* Console.log(
-      input.json ? printableJson(made) : `Set ${printableLine(made.name)} for ${printableLine(made.origin)}.`,
+      input.json ? printableJson(made) : `Set ${printableLine(made.name)} for ${printableLine(placeOf(made))}.`,
     )
   }),
 ).pipe(
   withHelp({
     summary: "Set a secret",
-    description: `Reads a bearer token from standard input and stores it encrypted on a gateway, for one origin. Tools and MCP servers of agents
-name it as their secret. Nobody can read it again.`,
+    description: `Reads a secret from standard input and stores it encrypted on a gateway. With --origin it is a bearer token that tools and
+MCP servers of agents name as their secret. With --provider it is your tenant's own key of a model provider, which its
+calls use instead of the operator's. Nobody can read it again.`,
     examples: [
       [
         "sealgate secrets set github --origin https://api.githubcopilot.com < token.txt",
         "Or pipe it from a password manager",
       ],
+      ["sealgate secrets set openai --provider provider1 < key.txt", "Your own key of provider 1"],
       ["sealgate secrets set github --origin https://example.com --json < token.txt", "For programs"],
     ],
     environment: ENVIRONMENT,
@@ -87,16 +108,16 @@ export const secretsCommand = Command.make(
     if (items.length === 0)
       return yield* Console.log("No secrets yet: `sealgate secrets set NAME --origin URL < FILE` sets one.")
     yield* Console.log(
-      table([["NAME", "ORIGIN", "SET"], ...items.map(({ name, origin, updated_at }) => [name, origin, updated_at])]),
+      table([["NAME", "FOR", "SET"], ...items.map((item) => [item.name, placeOf(item), item.updated_at])]),
     )
   }),
 ).pipe(
   withHelp({
-    summary: "List, set and remove secrets of agents' tools",
-    description: `Lists the secrets of your tenant on a gateway, without their values. A secret is a bearer token that tools send to one
-origin. Your token needs the role manage.`,
+    summary: "List, set and remove secrets of tools, and keys of providers",
+    description: `Lists the secrets of your tenant on a gateway, without their values: bearer tokens that tools send to one origin, and your
+own keys of model providers. Your token needs the role manage.`,
     examples: [
-      ["sealgate secrets", "Names and origins"],
+      ["sealgate secrets", "Names, and where each is sent"],
       [
         "sealgate secrets set github --origin https://api.githubcopilot.com < token.txt",
         "From a file or a password manager",

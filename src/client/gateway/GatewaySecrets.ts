@@ -1,4 +1,4 @@
-/** Secrets of tools, as the gateway's client sees them. */
+/** Secrets of tools and providers, as the gateway's client sees them. */
 import { Redacted, Schema } from "effect"
 import { SecretInfo } from "../../domain/access/secrets.ts"
 import { type CallOptions, type Connection, run } from "./gatewayCalls.ts"
@@ -19,13 +19,16 @@ export class SecretsClient {
     return (await run(this.connection.repeatable.secrets.list({}), options)).items.map((item) => encode(item))
   }
 
-  /** Sets a bearer token that tools may send to `origin`. */
+  /** Sets a bearer token that tools may send to `origin`, or the tenant's own key of a model provider. */
   async put(
     name: string,
-    { origin, value }: { readonly value: string; readonly origin: string },
+    {
+      value,
+      ...destination
+    }: { readonly value: string } & ({ readonly origin: string } | { readonly provider: string }),
     options?: CallOptions,
   ): Promise<Secret> {
-    const payload = { value: Redacted.make(value), origin }
+    const payload = { value: Redacted.make(value), ...destination }
     return encode(await run(this.connection.api.secrets.put({ params: { name }, payload }), options))
   }
 

@@ -1,6 +1,7 @@
-/** Secrets of a tenant, which its agents' tools need: each is a bearer token for one origin. */
+/** Secrets of a tenant: bearer tokens that its agents' tools send to one origin, and its own keys of model providers. */
 import { Schema } from "effect"
 import { Refusal } from "../problems/refusal.ts"
+import { ProviderId } from "../upstream/upstream.ts"
 
 /** Maximum number of a tenant's secrets. */
 export const MAX_SECRETS = 100
@@ -19,9 +20,20 @@ const originMistake = (text: string): string | undefined => {
   return origin === text ? undefined : "give scheme, host and port only, in lower case, such as https://api.example.com"
 }
 
-const Origin = Schema.String.annotate({
-  description: "The only origin that gets the secret, such as https://api.example.com.",
-}).check(Schema.isMaxLength(MAX_ORIGIN), Schema.makeFilter(originMistake))
+/** Where a secret is sent: exactly one of the two. */
+const destination = {
+  origin: Schema.optionalKey(
+    Schema.String.annotate({
+      description: "The only origin that gets the secret of a tool, such as https://api.example.com.",
+    }).check(Schema.isMaxLength(MAX_ORIGIN), Schema.makeFilter(originMistake)),
+  ),
+  provider: Schema.optionalKey(
+    ProviderId.annotate({ description: "The model provider that the tenant's calls use this key for." }),
+  ),
+}
+type Destination = Schema.Struct.Type<typeof destination>
+
+const hasOne = ({ origin, provider }: Destination): boolean => (origin === undefined) !== (provider === undefined)
 
 /** A new value of a secret. The alphabet is that of bearer tokens (RFC 6750 §2.1). */
 export const PutSecret = Schema.Struct({
@@ -31,14 +43,14 @@ export const PutSecret = Schema.Struct({
       Schema.isPattern(/^[A-Za-z0-9._~+/-]+=*$/, { expected: "a bearer token: letters, digits and ._~+/-, then =" }),
     ),
   ),
-  origin: Origin,
-})
+  ...destination,
+}).check(Schema.makeFilter(hasOne, { message: "set exactly one of origin and provider" }))
 export type PutSecret = typeof PutSecret.Type
 
 /** A secret, without its value. */
 export const SecretInfo = Schema.Struct({
   name: SecretName,
-  origin: Origin,
+  ...destination,
   updated_at: Schema.DateTimeUtcFromString.annotate({ description: "When its value was set." }),
 })
 export type SecretInfo = typeof SecretInfo.Type
@@ -62,4 +74,18 @@ export class TooManySecrets extends Refusal<TooManySecrets>()("TooManySecrets", 
   code: "too-many-secrets",
   status: 409,
   title: `A tenant has at most ${MAX_SECRETS} secrets; delete one that no tool needs.`,
+}) {}
+
+/** The provider does not exist, or its calls use the operator's key only. */
+export class ProviderTakesNoKey extends Refusal<ProviderTakesNoKey>()("ProviderTakesNoKey", {
+  code: "provider-takes-no-key",
+  status: 422,
+  title: "No provider of this name takes keys of tenants.",
+}) {}
+
+/** The tenant has a key of the provider under another name. */
+export class ProviderKeyElsewhere extends Refusal<ProviderKeyElsewhere>()("ProviderKeyElsewhere", {
+  code: "provider-key-elsewhere",
+  status: 409,
+  title: "Another secret is already the tenant's key of this provider; set or delete that one.",
 }) {}

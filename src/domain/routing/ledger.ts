@@ -34,6 +34,9 @@ export const LedgerEntry = Schema.Struct({
   estimated: Schema.Boolean.annotate({
     description: "Whether budgets were charged an estimate, because usage is unknown.",
   }),
+  own_key: Schema.Boolean.annotate({
+    description: "Whether the call was made with the tenant's own key, so that the tenant pays the provider.",
+  }),
   labels: Labels.annotate({ description: "Part of the metadata that the caller gave." }),
   outcome: Schema.String.annotate({
     description: "`success`, `cached` for one from the cache, `interrupted`, or the kind of failure.",

@@ -43,6 +43,10 @@ export const failureCodes = table<CodeRule>()({
     status: 422,
     title: "The provider does not have this model; ask for another, or tell its operator if you named none.",
   },
+  "tenant-key-refused": {
+    status: 422,
+    title: "The provider refused your tenant's own key or its account; set another (PUT /api/v1/secrets/{name}).",
+  },
   "upstream-unauthorized": {
     status: 502,
     title: "The provider refused this proxy's key or account; tell its operator.",
@@ -144,6 +148,8 @@ export const failureRules = table<FailureRule>()({
   malformed: { ...final, answered: false, verdict: false, code: "invalid-request" },
   /** The provider refused this server's credentials, or its account has no credit. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
+  /** The provider refused the tenant's own key, or the account that it belongs to. */
+  "key-refused": { ...elsewhere, code: "tenant-key-refused" },
   /**
    * The address is that of a sealed proxy or a connector, which may lead requests in a loop, or the server there has no
    * such path.

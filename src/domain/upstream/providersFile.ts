@@ -70,13 +70,17 @@ export const FileProvider = Schema.Struct({
   base_url: BaseUrl,
   key_env: Schema.optionalKey(expected(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "the name of an environment variable")),
   key_file: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 4096))),
+  /** Whether the operator has no key, so that each tenant of a gateway brings its own. */
+  tenant_keys: Schema.optionalKey(Schema.Literal(true)),
   models: Schema.Array(OfferedModel).check(Schema.isMinLength(1), Schema.isMaxLength(MAX_MODELS), uniqueNames),
   headers: Schema.optionalKey(Headers),
   region: Schema.optionalKey(expected(/^[a-z0-9-]{1,32}$/, "1 to 32 letters a-z, digits and dashes")),
 }).check(
-  Schema.makeFilter(({ key_env, key_file }) => (key_env === undefined) !== (key_file === undefined), {
-    message: "set exactly one of key_env and key_file",
-  }),
+  Schema.makeFilter(
+    ({ key_env, key_file, tenant_keys }) =>
+      [key_env, key_file, tenant_keys].filter((given) => given !== undefined).length === 1,
+    { message: "set exactly one of key_env, key_file and tenant_keys" },
+  ),
 )
 export type FileProvider = typeof FileProvider.Type
 

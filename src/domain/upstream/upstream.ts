@@ -1,5 +1,5 @@
 /** Requests to model providers, and their outcomes. */
-import { type Result, Schema } from "effect"
+import { type Redacted, type Result, Schema } from "effect"
 import type { ApiName, LimitMember } from "./apis.ts"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "../chat/chat.ts"
 import type { JsonObject } from "../json/json.ts"
@@ -32,6 +32,19 @@ export interface UpstreamTarget {
   readonly firstTokenMs?: number | undefined
 }
 
+/** Whose key a provider is called with: the operator's, the tenant's if it has one (`any`), or the tenant's only. */
+export type KeySource = "operator" | "any" | "tenant"
+
+/** A tenant's own keys by provider; `undefined` for one that cannot be decrypted. */
+export interface TenantKeys {
+  readonly tenant: string
+  readonly keys: ReadonlyMap<ProviderId, Redacted.Redacted | undefined>
+}
+
+/** Whether there is a key for calls of a provider. The operator's does not replace one that cannot be decrypted. */
+export const hasKey = (source: KeySource, provider: ProviderId, own: TenantKeys | undefined): boolean =>
+  source === "operator" || (own?.keys.has(provider) === true ? own.keys.get(provider) !== undefined : source === "any")
+
 /** Members that limit the output of a call; they replace the request's. */
 export type OutputLimit = Partial<Readonly<Record<LimitMember, number>>>
 
@@ -41,6 +54,8 @@ export interface CallOptions {
   readonly provider?: ProviderId | undefined
   /** The router's choice: targets to try in this order, in place of `provider` and the request's model. */
   readonly targets?: ReadonlyArray<UpstreamTarget> | undefined
+  /** The keys of the caller's tenant, which replace the operator's. */
+  readonly own?: TenantKeys | undefined
   /** The caller. Turns of one caller's conversation go to the same target; without a caller they do not. */
   readonly caller?: string | undefined
   /**
@@ -91,6 +106,8 @@ export const Attempt = Schema.Struct({
   timeToFirstTokenMs: Schema.NullOr(Schema.Finite),
   /** `null` if the provider reported none. */
   usage: Schema.NullOr(Usage),
+  /** Whether it was made with the tenant's own key. */
+  ownKey: Schema.optionalKey(Schema.Boolean),
   /** The statements of a sealed proxy. */
   receipt: Schema.optionalKey(KeptReceipt),
 })

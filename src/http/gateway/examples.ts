@@ -226,6 +226,7 @@ const ledgerEntry = {
   price_version: "1",
   latency_ms: 4200,
   estimated: false,
+  own_key: false,
   labels: { project: "docs" },
   outcome: "success",
 } satisfies typeof LedgerEntry.Encoded

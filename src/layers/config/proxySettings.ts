@@ -6,7 +6,7 @@ import { intText, literalText, parsed, PlainText, RateText, SessionText } from "
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
-import { keylessRules, sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
+import { keylessRules, sealedRules, tenantlessRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 const RoutingTagText = parsed(
   Schema.String,
@@ -89,5 +89,6 @@ export const proxyRules = [
   bornInside,
   ...sealedRules,
   ...keylessRules,
+  ...tenantlessRules,
   ...timeLimitRules,
 ]

@@ -48,6 +48,8 @@ const WAIT = durationText(Duration.millis(POLICY_BOUNDS.waitMs.maximum))
 type SlotSettings = {
   readonly [S in Slot as `${S}ApiKey`]: Setting<typeof SecretText.Type | undefined>
 } & {
+  readonly [S in Slot as `${S}TenantKeys`]: Setting<boolean>
+} & {
   readonly [S in Slot as `${S}BaseUrl`]: Setting<URL>
 } & {
   readonly [S in Slot as `${S}Model`]: Setting<string>
@@ -66,6 +68,12 @@ const settingsOf = (slot: Slot) => {
       SecretText,
       `API key of provider ${numberOf(slot)}; enables it. ${format.title}`,
       aliases.apiKey,
+    ),
+    [`${slot}TenantKeys`]: setting(
+      `${variable}_TENANT_KEYS`,
+      FlagText,
+      "off",
+      "Whether you have no key, and each tenant of a gateway brings its own",
     ),
     [`${slot}BaseUrl`]: setting(
       `${variable}_BASE_URL`,
@@ -256,18 +264,37 @@ export const sealedRules = SLOTS.map(
 
 /** Rejects an endpoint without a key, which would leave its provider out, and the echo to answer if there is no other. */
 export const keylessRules = SLOTS.map(
-  (slot): Rule<Pick<UpstreamConfiguration, `${Slot}ApiKey` | `${Slot}BaseUrl` | `${Slot}SealedPin`>> => ({
-    of: [`${slot}ApiKey`, `${slot}BaseUrl`, `${slot}SealedPin`],
+  (
+    slot,
+  ): Rule<
+    Pick<UpstreamConfiguration, `${Slot}ApiKey` | `${Slot}BaseUrl` | `${Slot}SealedPin` | `${Slot}TenantKeys`>
+  > => ({
+    of: [`${slot}ApiKey`, `${slot}BaseUrl`, `${slot}SealedPin`, `${slot}TenantKeys`],
     problems: ({
       [`${slot}ApiKey` as const]: apiKey,
       [`${slot}BaseUrl` as const]: baseUrl,
       [`${slot}SealedPin` as const]: pins,
+      [`${slot}TenantKeys` as const]: tenantKeys,
     }) => ({
+      [SETTINGS[`${slot}TenantKeys`].variable]:
+        tenantKeys &&
+        (apiKey !== undefined || pins !== undefined) &&
+        `is on, but there is a key; remove ${SETTINGS[`${slot}ApiKey`].variable} and ${SETTINGS[`${slot}SealedPin`].variable}`,
       [SETTINGS[`${slot}ApiKey`].variable]:
         apiKey === undefined &&
         pins === undefined &&
+        !tenantKeys &&
         baseUrl.href !== new URL(PROVIDERS[slot].baseUrl).href &&
         `is missing, so nothing would be sent to ${baseUrl.host}; set it, to any text if that server asks for no key`,
     }),
   }),
 )
+
+/** For proxies: rejects slots for keys of tenants, which only gateways have. */
+export const tenantlessRules = SLOTS.map((slot): Rule<Pick<UpstreamConfiguration, `${Slot}TenantKeys`>> => ({
+  of: [`${slot}TenantKeys`],
+  problems: ({ [`${slot}TenantKeys` as const]: tenantKeys }) => ({
+    [SETTINGS[`${slot}TenantKeys`].variable]:
+      tenantKeys && `is on, but only gateways have tenants; set ${SETTINGS[`${slot}ApiKey`].variable} instead`,
+  }),
+}))

@@ -1,18 +1,14 @@
 /** Budgets of tenants. */
-import { Cache, Context, Duration, Effect, Exit, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Budgeted, type TenantBudgets as Budgets, TenantBudgets as Document } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { makeBatched } from "../batched.ts"
-import { decodeRows, encodeRow, givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { decodeRows, encodeRow, givenRows, unavailable } from "../storedRows.ts"
+import { makeOfTenants } from "./ofTenants.ts"
 
 const Row = Schema.Struct({ tenant: Schema.String, budgets: Schema.fromJsonString(Document) })
 const decode = decodeRows("tenant_budgets", Row)
 const encode = encodeRow("tenant_budgets", Row)
-
-/** How long calls may use budgets that were changed. */
-const KNOWN_FOR = Duration.seconds(1)
-const MAX_KNOWN = 1000
 
 export class TenantBudgets extends Context.Service<
   TenantBudgets,
@@ -29,8 +25,8 @@ export class TenantBudgets extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const given = givenRows(sql, { tenant: "TEXT" })
-      const find = yield* makeBatched<string, Budgets>({
-        run: Effect.fnUntraced(function* (tenants) {
+      const { forget, now, recent } = yield* makeOfTenants<Budgets>(
+        Effect.fnUntraced(function* (tenants) {
           const rows = yield* decode(
             yield* sql`SELECT tenant, budgets FROM tenant_budgets
               WHERE tenant IN (SELECT tenant FROM ${given(tenants.map((tenant) => ({ tenant })))})`,
@@ -38,23 +34,18 @@ export class TenantBudgets extends Context.Service<
           const known = new Map(rows.map(({ budgets, tenant }) => [tenant, budgets]))
           return tenants.map((tenant) => known.get(tenant) ?? [])
         }),
-      })
-      const get = (tenant: string) => unavailableUnlimited(find(tenant))
-      const cache = yield* Cache.makeWith(get, {
-        capacity: MAX_KNOWN,
-        timeToLive: (exit) => (Exit.isSuccess(exit) ? KNOWN_FOR : Duration.zero),
-      })
+      )
 
       return TenantBudgets.of({
-        get,
+        get: now,
         put: Effect.fnUntraced(function* (tenant, budgets) {
           const row = yield* encode({ tenant, budgets })
           yield* sql`INSERT INTO tenant_budgets ${sql.insert(row)}
             ON CONFLICT (tenant) DO UPDATE SET budgets = excluded.budgets`
-          yield* Cache.invalidate(cache, tenant)
+          yield* forget(tenant)
         }, unavailable),
         ofCall: (tenant) =>
-          Effect.map(Cache.get(cache, tenant), (budgets) =>
+          Effect.map(recent(tenant), (budgets) =>
             budgets.length === 0 ? [] : [{ owner: { kind: "tenant", id: tenant }, budgets }],
           ),
       })

@@ -194,6 +194,7 @@ const makeEnter = Effect.gen(function* () {
       charged: { tokens: 0, cost: 0 },
       estimated: false,
       baseline: cost,
+      ownKey: false,
       latency: 0,
       ttft: null,
       outcome: "cached",

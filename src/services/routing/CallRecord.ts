@@ -36,6 +36,8 @@ export interface CallRecord {
   readonly estimated: boolean
   /** The cost of the same tokens at the baseline; 0 for a call that the baseline would not have made. */
   readonly baseline: number | null
+  /** Whether the call was made with the tenant's own key, so that the tenant pays the provider. */
+  readonly ownKey: boolean
   readonly latency: number
   readonly ttft: number | null
   /** `success`, `cached` without a call, `interrupted`, or the kind of failure. */

@@ -161,6 +161,7 @@ const CALL_COLUMNS = {
   labels: "TEXT",
   estimated: "BIGINT",
   reservation_id: "TEXT",
+  own_key: "BIGINT",
 } as const
 
 const HOUR_COLUMNS = {
@@ -203,4 +204,5 @@ const columnsOf = ({ reservation, ...row }: Entry) => ({
   labels: Record.isEmptyRecord(row.labels) ? null : JSON.stringify(row.labels),
   estimated: row.estimated ? 1 : 0,
   reservation_id: reservation,
+  own_key: row.ownKey ? 1 : 0,
 })

@@ -55,12 +55,13 @@ const decode = decodeRows(
     role: Schema.Union([Role, Schema.Literal("")]),
     labels: Schema.NullOr(Schema.fromJsonString(Labels)),
     estimated: Schema.Int,
+    own_key: Schema.Int,
   }),
 )
 
 const COLUMNS = [
   ..."id at request_id tenant key_id agent_id job_id mode role strategy provider model served_model".split(" "),
-  ..."input_tokens output_tokens cached_tokens price_version latency_ms outcome labels estimated".split(" "),
+  ..."input_tokens output_tokens cached_tokens price_version latency_ms outcome labels estimated own_key".split(" "),
   "cost AS cost_micro_usd",
   "baseline AS baseline_micro_usd",
 ].join(", ")
@@ -129,6 +130,7 @@ export class LedgerExport extends Context.Service<
           mode: row.mode === "" ? null : row.mode,
           role: row.role === "" ? null : row.role,
           estimated: row.estimated === 1,
+          own_key: row.own_key === 1,
           labels: row.labels ?? {},
         }))
         const last = items.at(-1)

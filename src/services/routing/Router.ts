@@ -7,6 +7,7 @@ import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { ApiEvent, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import { ProviderKeys } from "../access/Secrets.ts"
 import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
@@ -47,10 +48,12 @@ export class Router extends Context.Service<
       const callTargets = yield* makeCallTargets(times)
       const askApi = yield* makeAskApi(times)
       const tenantBudgets = yield* TenantBudgets
+      const keysOf = yield* ProviderKeys
 
       const inTenant = <R extends Pick<RoutedRequest, "budgeted" | "tenant">>(request: R) =>
-        Effect.map(tenantBudgets.ofCall(request.tenant), (ofTenant) => ({
+        Effect.zipWith(tenantBudgets.ofCall(request.tenant), keysOf(request.tenant), (ofTenant, own) => ({
           ...request,
+          own,
           budgeted: [...ofTenant, ...(request.budgeted ?? [])],
         }))
 

@@ -9,6 +9,7 @@ const NO_TARGET = {
   model: "There is no such model for this key; GET /v1/models lists those that there are.",
   api: "No target of this name serves this API; name another, or correct `apis` of the routing's targets.",
   configured: "None of the configured targets has a provider here; correct the routing configuration.",
+  key: "The provider needs a key of your tenant, which has none that can be read; its manager sets one: PUT /api/v1/secrets/{name}.",
   policy: "The agent's model policy, the key's models and the role's filter leave no target; widen one of them.",
   context: "The request is longer than the context of every target that may be used.",
   tokens: "The job has fewer tokens left than another call takes.",
@@ -18,9 +19,10 @@ const NO_TARGET = {
 
 /** No target may serve the request, so none was called. */
 export class NoTarget extends Schema.TaggedError<NoTarget>()("NoTarget", {
-  reason: Schema.Literals(["model", "api", "configured", "policy", "context", "price", "tokens", "cost"]),
+  reason: Schema.Literals(["model", "api", "configured", "key", "policy", "context", "price", "tokens", "cost"]),
 }) {
-  get code(): "context-too-long" | "unknown-model" | "no-target" {
+  get code(): "context-too-long" | "unknown-model" | "tenant-key-missing" | "no-target" {
+    if (this.reason === "key") return "tenant-key-missing"
     if (this.reason === "model") return "unknown-model"
     return this.reason === "context" ? "context-too-long" : "no-target"
   }

@@ -4,6 +4,7 @@ import { costOf } from "../../domain/routing/money.ts"
 import { isNamed, type Role, type RoutingSettings, serves, type Target } from "../../domain/routing/routing.ts"
 import type { ApiName } from "../../domain/upstream/apis.ts"
 import { permits, sameModel, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
+import { hasKey, type TenantKeys } from "../../domain/upstream/upstream.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { type Allowance, longestOutput, UNLIMITED } from "./Allowance.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -23,6 +24,8 @@ export interface TargetRequirements {
   readonly policy?: TargetFilter | undefined
   /** The targets that the caller's key permits. */
   readonly keyPolicy?: TargetFilter | undefined
+  /** The tenant's own keys of providers. */
+  readonly own?: TenantKeys | undefined
   /** The limits of its calls. A cost limit excludes targets without a price. */
   readonly allowance?: Allowance | undefined
 }
@@ -36,12 +39,12 @@ interface TargetConditions {
 
 /**
  * Returns the targets in the order of the strategy, at least one. Excludes targets that have another model than the
- * client named or do not serve the API, are not configured, not permitted by the agent's policy or the role's filter, too small for the request, or without a price under a cost
+ * client named or do not serve the API, are not configured, have no key, are not permitted by the agent's policy or the role's filter, too small for the request, or without a price under a cost
  * limit. Excludes open circuits, unless all are open: then the upstream answers when to retry.
  */
 export const chooseTargets = (
   settings: RoutingSettings,
-  { allowance = UNLIMITED, api, keyPolicy, model, policy, role, size }: TargetRequirements,
+  { allowance = UNLIMITED, api, keyPolicy, model, own, policy, role, size }: TargetRequirements,
   { now, times, upstream }: TargetConditions,
 ): Effect.Effect<ReadonlyArray<Target>, NoTarget> =>
   Effect.flatMap(upstream.configured, (configured) => {
@@ -56,6 +59,7 @@ export const chooseTargets = (
       ["model", (target) => model === undefined || isNamed(settings, model, target)],
       ["api", (target) => serves(target, api)],
       ["configured", (target) => configured.has(target.provider)],
+      ["key", ({ provider }) => hasKey(configured.get(provider) ?? "operator", provider, own)],
       ["policy", (target) => [policy, keyPolicy, roleFilter].every((filter) => permits(filter, target))],
       ["context", (target) => input + output <= target.max_context_tokens],
       ["price", (target) => allowance.cost === Infinity || estimateOf(target) !== null],

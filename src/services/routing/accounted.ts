@@ -8,7 +8,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
-import type { Attempt, CallOptions, UpstreamError } from "../../domain/upstream/upstream.ts"
+import type { Attempt, CallOptions, TenantKeys, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { Spending } from "./Allowance.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -26,6 +26,8 @@ export interface RoutedRequest extends TargetRequirements {
   /** The id of the caller's key. */
   readonly key?: string | undefined
   readonly labels?: Labels | undefined
+  /** The tenant's own keys of providers. */
+  readonly own?: TenantKeys | undefined
   /** The budgets that the call must fit. */
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
   /** The authors of the answers to judge: the targets with the least in common with them come first. */
@@ -91,6 +93,7 @@ export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes
         contextTokens: target.max_context_tokens,
         firstTokenMs: target.first_token_ms,
       })),
+      own: request.own,
       ...(request.allowance !== undefined && {
         mayCallAgain: () => spending.mayCall(targets),
         outputLimit: (target) => limitOf(spending.limitOf(targets, target)),
@@ -140,9 +143,12 @@ export const accountOf = ({ agent, extra, job, key, labels, mode, role, tenant }
   extra: extra ?? false,
 })
 
-/** A call that failed before any output counts as infinitely slow; an interrupted one does not count. */
+/**
+ * A call that failed before any output counts as infinitely slow; an interrupted one does not count, nor does the failure of
+ * a tenant's own account.
+ */
 const noteFirstToken = (times: FirstTokenTimes, attempt: Attempt): void => {
-  const failed = attempt.outcome !== "success" && attempt.outcome !== "interrupted"
+  const failed = attempt.outcome !== "success" && attempt.outcome !== "interrupted" && attempt.ownKey !== true
   const ms = attempt.timeToFirstTokenMs ?? (failed ? Infinity : undefined)
   if (ms !== undefined) times.add(attempt, ms, attempt.finishedAt)
 }

@@ -20,7 +20,7 @@ export interface Recorded {
 
 /** Records a call that ended with `exit`. */
 export const record = (
-  { model, provider }: Target,
+  { model, own, provider }: Target,
   label: string,
   { firstOutputAt, served }: Call<unknown>,
   exit: Exit.Exit<unknown, ProviderFailure | OutOfTime>,
@@ -36,7 +36,7 @@ export const record = (
     ...times,
     timeToFirstTokenMs: firstOutputAt === undefined ? null : firstOutputAt - times.startedAt,
     usage: failure?.usage ?? served?.usage ?? null,
-    ...withoutUndefined({ receipt: served?.receipt }),
+    ...withoutUndefined({ ownKey: own === undefined ? undefined : true, receipt: served?.receipt }),
   }
   return { attempt, model: label, served, failure }
 }
@@ -62,8 +62,9 @@ export const logFailure = (
   })
 
 /** Logs the end of the faults of a provider's model that a successful call ends. */
-export const logRecovery = (faults: Faults, { provider }: Target, model: string, now: number): Effect.Effect<void> => {
-  const ended = faults.succeeded(provider.id, model)
+export const logRecovery = (faults: Faults, target: Target, model: string, now: number): Effect.Effect<void> => {
+  const { provider } = target
+  const ended = faults.succeeded(target, model)
   if (ended.length === 0) return Effect.void
   return Effect.forEach(
     ended,

@@ -9,7 +9,14 @@ import { jittered } from "./Backoff.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
 import type { OutOfTime } from "./Deadline.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import { type CalledTarget, keyFor, type KnownTarget, modelIn, type TargetRegistry } from "./TargetRegistry.ts"
+import {
+  type CalledTarget,
+  isOfTenant,
+  keyFor,
+  type KnownTarget,
+  modelIn,
+  type TargetRegistry,
+} from "./TargetRegistry.ts"
 import { showCircuit } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -171,13 +178,15 @@ const makeOnTransition = (registry: TargetRegistry, show: (provider: ProviderId)
       suspect,
     }
     yield* show(provider)
+    // The account of a tenant concerns its manager, not the operator.
+    const ofTenant = isOfTenant(transition.key)
     yield* transition.to === "Open"
-      ? Effect.logWarning("Circuit opened").pipe(
+      ? Effect.logWithLevel(ofTenant ? "Debug" : "Warn")("Circuit opened").pipe(
           Effect.annotateLogs({ ...about, openForMs: Duration.toMillis(transition.retryAfter) }),
         )
-      : Effect.logInfo(transition.to === "Closed" ? "Circuit closed" : "Circuit probed").pipe(
-          Effect.annotateLogs(about),
-        )
+      : Effect.logWithLevel(ofTenant ? "Debug" : "Info")(
+          transition.to === "Closed" ? "Circuit closed" : "Circuit probed",
+        ).pipe(Effect.annotateLogs(about))
   })
 
 /** Passes a call through its circuits, outermost first. If one refuses, `passed` holds those before it. */

@@ -33,7 +33,7 @@ export interface Faults {
   /** Notes a failed call. `now` is in milliseconds since the epoch; `model` is the label of the target's model. */
   readonly failed: (target: Target, model: string, failure: ProviderFailure, now: number) => FaultLine
   /** Notes a call that succeeded. Returns the faults that this ends and whose beginning was logged. */
-  readonly succeeded: (provider: ProviderId, model: string) => ReadonlyArray<Fault>
+  readonly succeeded: (target: Target, model: string) => ReadonlyArray<Fault>
   /** The fault to show of a provider: the latest one, but first those that only the operator can fix. */
   readonly of: (provider: ProviderId) => Fault | undefined
 }
@@ -50,6 +50,9 @@ const fixOf = (provider: ProviderId, kind: FailureKind, lasting: boolean): strin
 
 const isLasting = ({ named }: Target, { kind, lasting }: ProviderFailure): boolean =>
   failureRules[kind].operator || lasting === true || (kind === "unknown-model" && named !== true)
+
+/** Failures that may concern the account alone. Those of a tenant's own account are no faults, nor do its successes end any. */
+const OF_ACCOUNT: ReadonlySet<FailureKind> = new Set(["unauthorized", "rate-limited", "unknown-model"])
 
 /** Whether a success of another model leaves the fault as it is. */
 const isOfModel = ({ outcome }: Fault): boolean =>
@@ -75,7 +78,8 @@ export const makeFaults = (): Faults => {
       const host = server === undefined ? undefined : `${server.address}:${server.port}`
       const lasting = isLasting(target, failure)
       // A failure that concerns the request says nothing about the provider.
-      if (!lasting && failureRules[kind].against === undefined) {
+      const isOfRequest = !lasting && failureRules[kind].against === undefined
+      if (isOfRequest || (target.own !== undefined && OF_ACCOUNT.has(kind))) {
         return { level: "Debug", annotations: withoutUndefined({ host, reason }) }
       }
       const ofProvider = open.get(id) ?? new Map<string, Open>()
@@ -93,10 +97,13 @@ export const makeFaults = (): Faults => {
       ofProvider.set(model, { fault, isLogged: isDue || known?.isLogged === true })
       return { level: isDue ? (lasting ? "Warn" : "Info") : "Debug", annotations }
     },
-    succeeded: (provider, model) => {
-      const ofProvider = open.get(provider)
+    succeeded: ({ own, provider }, model) => {
+      const ofProvider = open.get(provider.id)
       if (ofProvider === undefined || ofProvider.size === 0) return NONE
-      const ended = [...ofProvider.values()].filter(({ fault }) => fault.model === model || !isOfModel(fault))
+      const ended = [...ofProvider.values()].filter(
+        ({ fault }) =>
+          (fault.model === model || !isOfModel(fault)) && (own === undefined || !OF_ACCOUNT.has(fault.outcome)),
+      )
       for (const { fault } of ended) ofProvider.delete(fault.model)
       return ended.filter(({ isLogged }) => isLogged).map(({ fault }) => fault)
     },

@@ -2,7 +2,7 @@
  * One model provider, called once. A provider translates between Chat Completions and its wire format and classifies
  * failures. The fault policy decides whether to wait, retry or go elsewhere.
  */
-import { type Duration, type Effect, Schema, type Stream } from "effect"
+import { type Duration, type Effect, type Redacted, Schema, type Stream } from "effect"
 import type { ApiName } from "../../domain/upstream/apis.ts"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat/chat.ts"
 import { FailureKind } from "../../domain/upstream/failures.ts"
@@ -12,7 +12,7 @@ import { ProblemIssue } from "../../domain/problems/problem.ts"
 import { ProviderError } from "../../domain/problems/providerError.ts"
 import type { RawObject } from "../../domain/json/rawObject.ts"
 import type { OfferedModel } from "../../domain/upstream/providersFile.ts"
-import type { OutputLimit, ProviderId } from "../../domain/upstream/upstream.ts"
+import type { KeySource, OutputLimit, ProviderId } from "../../domain/upstream/upstream.ts"
 
 /**
  * One failed call. `message` names only the kind, because spans and logs record it. The provider's words may quote the
@@ -110,4 +110,14 @@ export interface Provider {
   readonly stream: (request: ChatRequest, watch?: StreamWatch) => Stream.Stream<ChatChunk, ProviderFailure>
   /** Absent if every request needs translation. */
   readonly native?: NativeApis
+  /** Absent if only the operator's key is used. */
+  readonly ownKeys?: {
+    /** Whether the operator has no key, so that tenants must bring one. */
+    readonly required: boolean
+    /** The provider with the key of a tenant. */
+    readonly withKey: (key: Redacted.Redacted) => Pick<Provider, "complete" | "stream" | "native">
+  }
 }
+
+export const keySourceOf = ({ ownKeys }: Provider): KeySource =>
+  ownKeys === undefined ? "operator" : ownKeys.required ? "tenant" : "any"

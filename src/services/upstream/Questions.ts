@@ -9,7 +9,7 @@ import { streamReading } from "./answerReaders/readings.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { ChatReading, saidIn } from "./answerReaders/ChatReading.ts"
 import { type NativeApis, type NativeCall, ProviderFailure, type Said, type StreamWatch } from "./Provider.ts"
-import type { Target } from "./Targets.ts"
+import { calledOf, type Target } from "./Targets.ts"
 
 export interface Question<Answer, Piece> {
   readonly complete: (target: Target) => Effect.Effect<readonly [Answer, Said], ProviderFailure>
@@ -30,8 +30,8 @@ export const chatQuestion = (
       : { ...request, model, ...outputLimit({ provider: provider.id, model }) }
   return {
     complete: (target) =>
-      Effect.map(target.provider.complete(to(target)), (answer) => [answer, saidIn(answer)] as const),
-    stream: (target, watch) => target.provider.stream(to(target), watch),
+      Effect.map(calledOf(target).complete(to(target)), (answer) => [answer, saidIn(answer)] as const),
+    stream: (target, watch) => calledOf(target).stream(to(target), watch),
     reading: () => new ChatReading(),
   }
 }
@@ -47,13 +47,12 @@ export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> =
       (errors) => new ProviderFailure({ kind: "malformed", errors: Redacted.make(errors) }),
     )
   })
-  const native = ({ model, provider }: Target): { readonly apis: NativeApis; readonly call: NativeCall } | undefined =>
-    provider.native?.names.has(api)
-      ? {
-          apis: provider.native,
-          call: { api, body, headers, model, limit: outputLimit?.({ provider: provider.id, model }) },
-        }
-      : undefined
+  const native = (target: Target): { readonly apis: NativeApis; readonly call: NativeCall } | undefined => {
+    const apis = calledOf(target).native
+    if (apis?.names.has(api) !== true) return undefined
+    const { model, provider } = target
+    return { apis, call: { api, body, headers, model, limit: outputLimit?.({ provider: provider.id, model }) } }
+  }
 
   return {
     complete: (target) => {

@@ -34,7 +34,8 @@ export interface CalledTarget {
   readonly provider: ProviderId
   /**
    * Identifies the target everywhere: `provider/model`. A model is unknown, and may be invented, if it is neither
-   * configured nor published and never succeeded. A hash replaces its name.
+   * configured nor published and never succeeded. A hash replaces its name. Calls with a tenant's own key have another
+   * key for each tenant: its account may be at fault.
    */
   readonly key: string
 }
@@ -44,9 +45,16 @@ export const keyFor = ({ key }: CalledTarget, api: ApiName): string =>
   api === CHAT_COMPLETIONS ? key : `${key}${API_MARK}${api}`
 
 /** The model or its hash, from the part of a {@link keyFor} key after `provider/`. */
-export const modelIn = (name: string): string => name.split(API_MARK, 1)[0] ?? name
+export const modelIn = (name: string): string => name.split(MARKS, 1)[0] ?? name
 
 const API_MARK = "#api="
+const TENANT_MARK = "#tenant="
+const MARKS = /#(?:api|tenant)=/
+
+/** Whether a {@link CalledTarget.key} belongs to calls with a tenant's own key. */
+export const isOfTenant = (key: string): boolean => key.includes(TENANT_MARK)
+
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64url")
 
 export interface KnownTarget extends CalledTarget {
   readonly model: string
@@ -96,12 +104,13 @@ export class TargetRegistry {
   called(target: Target, api: ApiName): CalledTarget {
     const entry = this.entryOf(target)
     this.knownTargets.get(entry.key)?.apis.add(api)
-    return entry
+    const { own } = target
+    return own === undefined ? entry : { ...entry, key: `${entry.key}${TENANT_MARK}${hashOf(own.tenant)}` }
   }
 
   private entryOf({ model, provider: { id } }: Target): CalledTarget {
     if (!PUBLISHED.has(model) && this.known.get(id)?.has(model) !== true) {
-      return { provider: id, key: `${id}/${UNKNOWN}${createHash("sha256").update(model).digest("base64url")}` }
+      return { provider: id, key: `${id}/${UNKNOWN}${hashOf(model)}` }
     }
     const key = `${id}/${model}`
     const before = this.knownTargets.get(key)

@@ -1,8 +1,14 @@
 /** The targets that a request may be sent to, in order. */
 import { Effect, Redacted } from "effect"
 import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
-import { type ApiRequest, UpstreamError, type UpstreamRequest } from "../../domain/upstream/upstream.ts"
-import type { Provider } from "./Provider.ts"
+import {
+  type ApiRequest,
+  hasKey,
+  type TenantKeys,
+  UpstreamError,
+  type UpstreamRequest,
+} from "../../domain/upstream/upstream.ts"
+import { keySourceOf, type Provider } from "./Provider.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** A model of a provider that can be called. */
@@ -11,11 +17,15 @@ export interface Target {
   readonly model: string
   readonly contextTokens?: number | undefined
   readonly firstTokenMs?: number | undefined
+  /** The tenant's own key, if the call uses one. */
+  readonly own?: { readonly tenant: string; readonly key: Redacted.Redacted }
   /** Whether only the caller named the model. If it is unknown, the caller made a mistake. */
   readonly named?: boolean
 }
 
 /**
+ * Providers without a key for the request count as not configured.
+ *
  * - A request with `targets` gets those whose provider is configured.
  * - A request that names a provider gets that one, with its model as given, and nothing else.
  * - Any other request gets all providers in order. The one whose default is the request's model, or else one that offers
@@ -23,15 +33,25 @@ export interface Target {
  *   because model names differ between providers. For embeddings it is asked only if that is the same model.
  */
 export const targetsOf = (
-  providers: ReadonlyArray<Provider>,
+  configured: ReadonlyArray<Provider>,
   request: UpstreamRequest | ApiRequest,
 ): Effect.Effect<ReadonlyArray<Target>, UpstreamError> => {
+  const providers = configured.filter((provider) => hasKey(keySourceOf(provider), provider.id, request.own))
   const speaking = providers.filter((provider) => speaks(provider, request))
   const targets = candidates(speaking, request)
-  if (targets.length > 0) return Effect.succeed(targets)
+  if (targets.length > 0) return Effect.succeed(targets.map((target) => withOwnKey(target, request.own)))
   const known = speaking.length === providers.length || !isKnown(providers, request)
   return Effect.fail(known ? notConfigured(request) : unsupportedApi(speaking, request))
 }
+
+const withOwnKey = (target: Target, own: TenantKeys | undefined): Target => {
+  const key = target.provider.ownKeys === undefined ? undefined : own?.keys.get(target.provider.id)
+  return own === undefined || key === undefined ? target : { ...target, own: { tenant: own.tenant, key } }
+}
+
+/** What is called: the provider with the tenant's own key, if the target has one. */
+export const calledOf = ({ own, provider }: Target): Pick<Provider, "complete" | "stream" | "native"> =>
+  own === undefined ? provider : (provider.ownKeys?.withKey(own.key) ?? provider)
 
 export const apiNameOf = (request: UpstreamRequest | ApiRequest): ApiName =>
   "api" in request ? request.api : CHAT_COMPLETIONS

@@ -6,6 +6,7 @@ import type {
   ApiEvent,
   ApiRequest,
   Completed,
+  KeySource,
   ProviderId,
   StreamEvent,
   UpstreamError,
@@ -15,7 +16,7 @@ import type { OfferedModel } from "../../domain/upstream/providersFile.ts"
 import { streamedAnswer, wholeAnswer } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
-import type { Provider } from "./Provider.ts"
+import { keySourceOf, type Provider } from "./Provider.ts"
 import { echo } from "./providers/echo/Echo.ts"
 import { apiQuestion, chatQuestion, type Question } from "./Questions.ts"
 import { type ProviderStatus } from "./UpstreamStatus.ts"
@@ -78,8 +79,8 @@ export class Upstream extends Context.Service<
       request: ApiRequest,
       onEvents: (events: ReadonlyArray<ApiEvent>) => Effect.Effect<unknown>,
     ) => Effect.Effect<Finished, UpstreamError>
-    /** The configured providers. */
-    readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
+    /** The configured providers, and whose keys they are called with. */
+    readonly configured: Effect.Effect<ReadonlyMap<ProviderId, KeySource>>
     /** The models that the configured providers offer, in order. The same array until they are replaced. */
     readonly offering: Effect.Effect<ReadonlyArray<Offers>>
     /** The state of every configured provider, in order. Makes no call. */
@@ -139,7 +140,10 @@ export class Upstream extends Context.Service<
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
       requestStream: (request) => streamed(request, apiQuestion(request)),
       requestStreamTo,
-      configured: Effect.map(policy.providers, (all) => new Set(all.map(({ id }) => id))),
+      configured: Effect.map(
+        policy.providers,
+        (all) => new Map(all.map((provider) => [provider.id, keySourceOf(provider)])),
+      ),
       offering: Effect.map(policy.providers, offersIn),
       status: policy.status,
       configure: policy.configure,

@@ -41,6 +41,7 @@ const FREE: ReadonlySet<string> = new Set([
   "unreachable",
   "connect-timeout",
   "unauthorized",
+  "key-refused",
   "invalid-request",
   "malformed",
   "context-too-long",
@@ -66,6 +67,7 @@ describe("the rows of a request", () => {
       assert.deepStrictEqual(rest, {
         first_of_request: 1,
         estimated: 0,
+        own_key: 0,
         key_id: "key-1",
         labels: '{"team":"docs"}',
         reservation_id: null,

@@ -66,7 +66,7 @@ export class ScriptedUpstream {
         request: () => Effect.die("not used"),
         requestStream: () => Stream.die("not used"),
         requestStreamTo: () => Effect.die("not used"),
-        configured: Effect.sync(() => new Set(this.statuses.map(({ provider }) => provider))),
+        configured: Effect.sync(() => new Map(this.statuses.map(({ provider }) => [provider, "operator"]))),
         offering: Effect.sync(() =>
           this.statuses.map(({ model, provider }) => ({ provider, offers: [{ name: model }] })),
         ),

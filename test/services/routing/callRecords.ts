@@ -25,6 +25,7 @@ export const callRecord = (members: Partial<CallRecord>): CallRecord => {
     cost: 1,
     charged: { tokens: 15, cost: 1 },
     estimated: false,
+    ownKey: false,
     baseline: 2,
     latency: 100,
     ttft: null,

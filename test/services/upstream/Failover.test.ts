@@ -194,6 +194,7 @@ describe("a failure", () => {
     redirected: ["upstream-protocol", true],
     "context-too-long": ["context-too-long", true],
     unauthorized: ["upstream-unauthorized", true],
+    "key-refused": ["tenant-key-refused", true],
     misconfigured: ["upstream-misconfigured", true],
     "unknown-model": ["unknown-model", true],
     unsupported: ["unsupported", true],

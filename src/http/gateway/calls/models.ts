@@ -3,7 +3,9 @@ import { Effect } from "effect"
 import type { Model } from "../../../client/sdk/vendors/models.ts"
 import { type Identity, permitsAgent } from "../../../domain/access/identity.ts"
 import { isNamed } from "../../../domain/routing/routing.ts"
+import { hasKey } from "../../../domain/upstream/upstream.ts"
 import { permits } from "../../../domain/upstream/targets.ts"
+import { ProviderKeys } from "../../../services/access/Secrets.ts"
 import { Agents } from "../../../services/agents/Agents.ts"
 import { RoutingConfig } from "../../../services/routing/RoutingConfig.ts"
 import { Upstream } from "../../../services/upstream/Upstream.ts"
@@ -16,14 +18,18 @@ export const makeModels = Effect.gen(function* () {
   const routing = yield* RoutingConfig
   const upstream = yield* Upstream
   const agents = yield* Agents
+  const keysOf = yield* ProviderKeys
 
   return Effect.fnUntraced(function* (user: Identity) {
     const { key, tenant } = user
     const settings = yield* routing.current
     const configured = yield* upstream.configured
-    const targets = settings.targets.filter(
-      (target) => key?.agents === undefined && configured.has(target.provider) && permits(key?.models, target),
-    )
+    const own = yield* keysOf(tenant)
+    const targets = settings.targets.filter((target) => {
+      const source = configured.get(target.provider)
+      const isUsable = source !== undefined && hasKey(source, target.provider, own)
+      return key?.agents === undefined && isUsable && permits(key?.models, target)
+    })
     const models = new Map<string, Model>()
     for (const id of Object.keys(settings.names ?? {})) {
       if (targets.some((target) => isNamed(settings, id, target))) models.set(id, { id, owned_by: "sealgate" })

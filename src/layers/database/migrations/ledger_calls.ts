@@ -30,6 +30,7 @@ export const ledgerCalls: ReadonlyArray<string> = [
     baseline BIGINT,
     latency_ms BIGINT NOT NULL,
     ttft_ms BIGINT,
+    own_key INTEGER NOT NULL DEFAULT 0,
     outcome TEXT NOT NULL
   )`,
   `CREATE INDEX ledger_calls_by_time ON ledger_calls (at, id)`,

@@ -1,11 +1,16 @@
-/** `sealed` is the value, encrypted with the operator's key and bound to the other columns. */
+/**
+ * `sealed` is the value, encrypted with the operator's key and bound to the other columns. A secret is for an `origin` or for
+ * a `provider`, which has at most one key of a tenant.
+ */
 export const secrets: ReadonlyArray<string> = [
   `CREATE TABLE secrets (
     tenant TEXT NOT NULL,
     name TEXT NOT NULL,
-    origin TEXT NOT NULL,
+    origin TEXT,
+    provider TEXT,
     sealed TEXT NOT NULL,
     updated_at BIGINT NOT NULL,
-    PRIMARY KEY (tenant, name)
+    PRIMARY KEY (tenant, name),
+    UNIQUE (tenant, provider)
   )`,
 ]

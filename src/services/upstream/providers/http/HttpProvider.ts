@@ -9,7 +9,7 @@ import { iJsonOf } from "../../../../domain/json/surrogates.ts"
 import { SOFTWARE } from "../../../../domain/operations/software.ts"
 import { saidIn } from "../../answerReaders/ChatReading.ts"
 import { PassingReader } from "../../answerReaders/PassingReader.ts"
-import type { NativeApis, NativeCall, Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
+import { type NativeApis, type NativeCall, type Provider, ProviderFailure, type StreamWatch } from "../../Provider.ts"
 import type { ProviderRequest } from "../../HttpExchange.ts"
 import { ProviderHttp } from "../../ProviderHttp.ts"
 import { reportsError } from "./ErrorBody.ts"
@@ -33,25 +33,43 @@ interface Caller {
   readonly limits: Limits
   readonly defaultModel: string
   readonly headers: Readonly<Record<string, string>>
-  /** Removes the operator's key from a failure. */
+  /** Removes the key from a failure. */
   readonly clean: (failure: ProviderFailure) => ProviderFailure
 }
 
 /** Makes a provider that speaks `providerFormat`. Interrupting a call closes its connection. */
-export const makeHttpProvider = Effect.fnUntraced(function* (
+export const makeHttpProvider = (
   providerFormat: ProviderFormat,
   options: ProviderOptions,
-): Effect.fn.Return<Provider, never, ProviderHttp> {
-  const { post } = yield* ProviderHttp
+): Effect.Effect<Provider, never, ProviderHttp> =>
+  Effect.map(ProviderHttp, ({ post }) => ({
+    ...providerWith(post, providerFormat, options, withoutKey(options.apiKey)),
+    ownKeys: {
+      required: options.tenantKeys === true,
+      withKey: (apiKey) =>
+        providerWith(post, providerFormat, { ...options, apiKey }, (failure) => ofTenant(withoutKey(apiKey)(failure))),
+    },
+  }))
+
+/** A refusal of the tenant's own key is not the operator's to solve. */
+const ofTenant = (failure: ProviderFailure): ProviderFailure =>
+  failure.kind === "unauthorized" ? new ProviderFailure({ ...failure, kind: "key-refused" }) : failure
+
+const providerWith = (
+  post: Caller["post"],
+  providerFormat: ProviderFormat,
+  options: ProviderOptions,
+  clean: Caller["clean"],
+): Provider => {
   const caller: Caller = {
     post,
     format: providerFormat.wireFormat(options),
     limits: { ...LIMITS, ...options.limits },
     defaultModel: options.defaultModel,
     headers: options.headers ?? {},
-    clean: withoutKey(options.apiKey),
+    clean,
   }
-  const { clean, format, limits } = caller
+  const { format, limits } = caller
   return {
     id: options.id,
     apiName: format.name,
@@ -71,7 +89,7 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
       ),
     ...(format.native === undefined ? {} : { native: nativeApis(caller, format.native) }),
   }
-})
+}
 
 /** The APIs that the provider speaks itself, so that requests go to it as they were sent. */
 const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["native"]>): NativeApis => ({

@@ -11,6 +11,8 @@ import type { Unsupported } from "./Unsupported.ts"
 export interface ProviderOptions {
   readonly id: ProviderId
   readonly apiKey: Redacted.Redacted
+  /** Whether tenants must bring their own keys. `apiKey` is then never used. */
+  readonly tenantKeys?: boolean | undefined
   /** With or without a trailing slash. */
   readonly baseUrl: string
   readonly defaultModel: string
