@@ -129,7 +129,3 @@ export const encodeRow = <A, I>(table: string, schema: Schema.Codec<A, I>) => {
   return (value: A): Effect.Effect<I> =>
     Effect.catch(encode(value), () => Effect.die(new Error(`A value for "${table}" cannot be stored.`)))
 }
-
-/** Whether a row is missing because of a unique index. SQLite does not say which constraint a row violates. */
-export const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
-  reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"

@@ -98,13 +98,14 @@ describe("commands for keys", () => {
     Effect.gen(function* () {
       const { agent, boss } = yield* start
       const flags =
-        "--role read --allow-model *mini* --deny-model x --deny-model y --requests-per-minute 60 --budget 0.5usd/total"
+        "--role read --allow-model *mini* --deny-model x --deny-model y --requests-per-minute 60 --weight 3 --budget 0.5usd/total"
       const made = yield* boss(keysCommand, "create", "k", ...flags.split(" "), "--agent", agent, "--json")
       assert.deepInclude(parse(made.stdout), {
         roles: ["read"],
         models: { allow: ["*mini*"], deny: ["x", "y"] },
         agents: [agent],
         requests_per_minute: 60,
+        weight: 3,
         budgets: [{ per: "total", max_cost_micro_usd: 500_000 }],
       })
       assert.property(parse(made.stdout), "key")

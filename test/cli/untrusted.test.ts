@@ -72,6 +72,7 @@ const JOB: Omit<Job, "status"> = {
   agent_id: "01a1fc17-d79c-7432-92db-922d1cc077c2",
   agent_version: 1,
   mode: "verified",
+  priority: "normal",
   attempt: 1,
   task: "Is 391 a prime?",
   options: {},

@@ -62,6 +62,8 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["read", "GET", "/v1/models"],
     ["read", "GET", "/v1/models/echo-1"],
     ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi" }],
+    ["manage", "POST", "/api/v1/agents/:agent/execute", { task: "hi", priority: "high" }],
+    ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi", priority: "low" }],
     ["run", "POST", "/api/v1/jobs/:job/cancel"],
     ["run", "POST", "/api/v1/jobs/:job/resume", undefined, 409],
     ["run", "POST", "/api/v1/jobs/:job/input", { answer: {} }, 409],

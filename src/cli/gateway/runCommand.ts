@@ -4,6 +4,7 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
 import { ThreadId } from "../../domain/jobs/thread.ts"
+import { JobPriority } from "../../domain/jobs/job.ts"
 import { Mode, modeOf } from "../../domain/jobs/modes.ts"
 import { Effort } from "../../domain/jobs/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
@@ -94,6 +95,10 @@ export const runCommand = Command.make(
       Flag.withDescription("Effort of the job: more samples or rounds (default: the agent's)"),
       Flag.optional,
     ),
+    priority: Flag.Literals("priority", JobPriority.literals).pipe(
+      Flag.withDescription("Whether it begins before or after your tenant's other jobs; high needs the role manage"),
+      Flag.optional,
+    ),
     agent: optionalFlag(
       "agent",
       "id",
@@ -121,7 +126,7 @@ export const runCommand = Command.make(
     const output_schema = yield* schemaIn(input.outputSchema)
     const options = givenOf({ effort: input.effort, output_schema })
     const thread_id = yield* threadFor(gateway, agent, input.thread)
-    const given = { task, options, ...givenOf({ mode: input.mode, thread_id }) }
+    const given = { task, options, ...givenOf({ mode: input.mode, priority: input.priority, thread_id }) }
     const job = yield* ask((signal) => gateway.agents.execute(agent, given, { signal }))
     const { at_most } = job.job
     tell(

@@ -39,6 +39,8 @@ export interface KeyLimits {
   readonly budgets?: Budgets
   /** Requests per minute. */
   readonly perMinute?: number
+  /** Turns of its jobs for one of a key without a weight. */
+  readonly weight?: number
 }
 
 /** A caller: the bearer of a token, or the holder of a key. */

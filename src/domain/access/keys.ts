@@ -13,6 +13,7 @@ export type KeyId = typeof KeyId.Type
 
 const MAX_AGENTS = 100
 export const MAX_PER_MINUTE = 1_000_000
+export const MAX_KEY_WEIGHT = 100
 /** Longer than any RFC 3339 time. */
 const MAX_TIME = 64
 
@@ -32,6 +33,9 @@ const AgentIds = Schema.Array(AgentId)
 const PerMinute = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_PER_MINUTE })).annotate({
   description: "Requests per minute, beside the limits of tenant and client.",
 })
+const Weight = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_KEY_WEIGHT })).annotate({
+  description: "How many of its new jobs begin for one of a key without a weight, while both wait.",
+})
 const Expiry = Schema.String.check(Schema.isMaxLength(MAX_TIME))
   .annotate({ description: "RFC 3339 time from which the key is refused." })
   .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
@@ -41,6 +45,7 @@ const limits = {
   agents: Schema.optionalKey(AgentIds),
   budgets: Schema.optionalKey(Budgets),
   requests_per_minute: Schema.optionalKey(PerMinute),
+  weight: Schema.optionalKey(Weight),
   expires_at: Schema.optionalKey(Expiry),
 }
 
@@ -56,6 +61,7 @@ export const UpdateKey = Schema.Struct({
   agents: Schema.optionalKey(Schema.NullOr(AgentIds)),
   budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
   requests_per_minute: Schema.optionalKey(Schema.NullOr(PerMinute)),
+  weight: Schema.optionalKey(Schema.NullOr(Weight)),
   expires_at: Schema.optionalKey(Schema.NullOr(Expiry)),
 })
 export type UpdateKey = typeof UpdateKey.Type

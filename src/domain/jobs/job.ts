@@ -58,7 +58,14 @@ export type JobTask = typeof JobTask.Type
 export const messagesOf = (task: JobTask): ReadonlyArray<Message> =>
   typeof task === "string" ? [{ role: "user", content: task }] : task
 
+/** From last to first. */
+export const JobPriority = Schema.Literals(["low", "normal", "high"]).annotate({
+  description: "Jobs of a higher one begin before others of the tenant. `high` needs the role `manage`.",
+})
+export type JobPriority = typeof JobPriority.Type
+
 const execute = {
+  priority: Schema.optionalKey(JobPriority),
   mode: Schema.optionalKey(ModeName),
   options: Schema.optionalKey(JobOptions),
   metadata: Schema.optionalKey(Metadata),
@@ -172,6 +179,7 @@ export const Job = Schema.Struct({
   status: JobStatus.annotate({
     description: "A job that is `completed`, `failed`, `cancelled` or `timed_out` has ended.",
   }),
+  priority: JobPriority,
   attempt: PositiveInt.annotate({ description: "Counts from 1 and grows with retries, not with crashes." }),
   task: JobTask,
   options: JobOptions,

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type Budgets, budgetIssues } from "../../domain/access/budgets.ts"
-import { permitsAgent } from "../../domain/access/identity.ts"
+import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
+import { hasRole } from "../../domain/access/roles.ts"
 import { type Agent, AgentNotFound, agentETag } from "../../domain/jobs/agent.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { Agents } from "../../services/agents/Agents.ts"
@@ -54,6 +55,7 @@ export const AgentsHandlers = layerHandlers(
       key: Parameters<typeof jobs.enqueue>[3],
     ) {
       const user = yield* userOf(id)
+      if (payload.priority === "high" && !hasRole(user, "manage")) return yield* AccessDenied.lacking("manage")
       yield* webhooks.check(user.tenant, payload.webhook_url)
       const job = yield* jobs.enqueue(user.tenant, id, payload, key, user.key)
       return HttpApiSchema.withHeaders({

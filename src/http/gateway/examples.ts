@@ -62,6 +62,7 @@ const queued = {
   agent_version: 1,
   mode: "verified",
   status: "queued",
+  priority: "normal",
   attempt: 1,
   task: "Which port does HTTPS use by default?",
   options: { effort: "low" },

@@ -10,6 +10,7 @@ import { agents } from "./migrations/agents.ts"
 import { budgets } from "./migrations/budgets.ts"
 import { gatewayKeys } from "./migrations/gatewayKeys.ts"
 import { jobQuestions } from "./migrations/jobQuestions.ts"
+import { jobRanks } from "./migrations/jobRanks.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
@@ -54,6 +55,7 @@ const STEPS = [
   ["webhooks", webhooks],
   ["job_questions", jobQuestions],
   ["threads", threads],
+  ["job_ranks", jobRanks],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

@@ -148,10 +148,10 @@ const make = Effect.gen(function* () {
       const [row] = yield* decode(Option.toArray(found))
       const now = yield* Clock.currentTimeMillis
       if (row === undefined) return yield* new TokenRefused()
-      const { agents, budgets, expires_at, id, models, name, requests_per_minute, roles } = row.document
+      const { agents, budgets, expires_at, id, models, name, requests_per_minute, roles, weight } = row.document
       if (expires_at !== undefined && expires_at.epochMilliseconds <= now) return yield* new TokenRefused()
       noteUse(id, now)
-      const limits = withoutUndefined({ agents, budgets, models, perMinute: requests_per_minute })
+      const limits = withoutUndefined({ agents, budgets, models, perMinute: requests_per_minute, weight })
       return { subject: name, tenant: row.tenant, roles, key: { id, ...limits } }
     }, unavailableUnlimited),
   })
@@ -164,13 +164,14 @@ const shown = ({ document, used_at }: typeof Row.Type): GatewayKey => ({
 
 /** Replaces what the change gives, and removes what it sets to `null`. */
 const changed = (key: StoredKey, change: UpdateKey): StoredKey => {
-  const { agents, budgets, expires_at, models, requests_per_minute, ...rest } = { ...key, ...change }
+  const { agents, budgets, expires_at, models, requests_per_minute, weight, ...rest } = { ...key, ...change }
   return {
     ...rest,
     ...(agents == null ? {} : { agents }),
     ...(budgets == null ? {} : { budgets }),
     ...(models == null ? {} : { models }),
     ...(requests_per_minute == null ? {} : { requests_per_minute }),
+    ...(weight == null ? {} : { weight }),
     ...(expires_at == null ? {} : { expires_at }),
   }
 }

@@ -24,7 +24,7 @@ export class JobQueue extends Context.Service<
     /**
      * Claims at most `count` due jobs for this process. A tenant gets at most `workersPerTenant`, its `running` ones
      * included. Tenants with the fewest running jobs for their weight come first, then those whose turn is next; within a
-     * tenant, the jobs that have waited longest.
+     * tenant, jobs of the highest priority, and then those with the lowest rank.
      */
     readonly claim: (
       count: number,

@@ -2,13 +2,14 @@
 import { Budgets } from "../../domain/access/budgets.ts"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { TargetFilter } from "../../domain/upstream/targets.ts"
-import { DateTime, Schema } from "effect"
+import { DateTime, Schema, SchemaTransformation } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { AgentId, Metadata, TenantId } from "../../domain/jobs/agent.ts"
 import {
   AtMost,
   type Job,
   JobId,
+  JobPriority,
   JobStatus,
   type JobStep,
   JobTask,
@@ -28,6 +29,15 @@ import { decodeRows, storedJson } from "../storedRows.ts"
 import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
+
+/** The place of a priority in its order, as the queue sorts by it. */
+const placeOf = (priority: JobPriority): number => JobPriority.literals.indexOf(priority)
+const StoredPriority = Schema.Int.pipe(
+  Schema.decodeTo(
+    JobPriority,
+    SchemaTransformation.transform({ decode: (place) => JobPriority.literals[place] ?? "normal", encode: placeOf }),
+  ),
+)
 
 /** A job's progress, which waiting clients read again and again. */
 const JobState = Schema.Struct({
@@ -53,6 +63,7 @@ const ShownColumns = Schema.Struct({
   agent_id: AgentId,
   agent_version: Schema.Int,
   thread: Schema.NullOr(ThreadId),
+  priority: StoredPriority,
   attempt: Schema.Int,
   task: storedJson(JobTask),
   options: storedJson(JobOptions),
@@ -133,6 +144,7 @@ export type NewJob = Pick<
   | "agent_version"
   | "thread"
   | "mode"
+  | "priority"
   | "task"
   | "options"
   | "metadata"
@@ -155,6 +167,7 @@ export const newJobColumns = (job: NewJob) => ({
   agent_version: job.agent_version,
   thread: job.thread,
   mode: job.mode,
+  priority: placeOf(job.priority),
   task: JSON.stringify(job.task),
   options: JSON.stringify(job.options),
   metadata: JSON.stringify(job.metadata),
@@ -177,6 +190,7 @@ export const NEW_JOB_COLUMNS = {
   agent_version: "BIGINT",
   thread: "TEXT",
   mode: "TEXT",
+  priority: "BIGINT",
   task: "TEXT",
   options: "TEXT",
   metadata: "TEXT",
@@ -291,6 +305,7 @@ export const toJob = (row: ShownRow, { spent, steps, tenantLimit }: Around): Job
     ...(row.thread === null ? {} : { thread_id: row.thread }),
     mode: row.mode,
     status: row.status,
+    priority: row.priority,
     attempt: row.attempt,
     task: row.task,
     options: row.options,

@@ -36,6 +36,7 @@ import { JobQueue } from "./JobQueue.ts"
 import { makeAnswering } from "./answering.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { JobSettings } from "./JobSettings.ts"
+import { makeNextRank, STEP } from "./ranks.ts"
 import { ended, JobSignals, stopped } from "./JobSignals.ts"
 import { makeSummary } from "./summary.ts"
 
@@ -159,6 +160,7 @@ export class Jobs extends Context.Service<
           // Followers have seen the end under the next event id, so that id is not given to a step.
           const update = sql`
               UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
+                rank = ${makeNextRank(sql)("jobs", sql`${STEP}`)},
                 crashes = 0, faults = 0, failing_since = NULL, ran_ms = 0, last_event = last_event + 1,
                 problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
               WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING id`

@@ -31,6 +31,7 @@ import { JobQueue } from "./JobQueue.ts"
 import type { JobReads } from "./JobReads.ts"
 import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, toNewJob } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
+import { makeNextRank, STEP } from "./ranks.ts"
 import { makeWithHistory } from "./threadHistory.ts"
 
 /** Returns `Jobs.enqueue`. */
@@ -41,7 +42,8 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   const prepare = yield* makePrepare
   const once = makeIdempotency(sql)
 
-  const newJobs = givenRows(sql, NEW_JOB_COLUMNS)
+  const newJobs = givenRows(sql, { ...NEW_JOB_COLUMNS, step: "BIGINT" })
+  const nextRank = makeNextRank(sql)
   const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
   type NewRow = Parameters<typeof newJobs>[0][number]
   const { openJobs } = yield* TenantQuotas
@@ -51,9 +53,13 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
    */
   const insertAll = (rows: ReadonlyArray<NewRow>) =>
     Effect.map(
-      sql<{ id: string }>`INSERT INTO jobs (${names}, due_at, status, attempt, crashes, faults, ran_ms, last_event)
-        SELECT ${names}, ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
-        FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY id) AS place FROM ${newJobs(rows)}) AS numbered
+      sql<{
+        id: string
+      }>`INSERT INTO jobs (${names}, rank, due_at, status, attempt, crashes, faults, ran_ms, last_event)
+        SELECT ${names}, ${nextRank("numbered", sql`step`)} + step * (turn - 1), ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
+        FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY id) AS place,
+          ROW_NUMBER() OVER (PARTITION BY tenant, priority, key_id ORDER BY id) AS turn
+          FROM ${newJobs(rows)}) AS numbered
         LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
           WHERE status IN ${sql.in(OPEN)} AND finished_at IS NULL AND tenant IN ${sql.in(tenantsOf(rows))}
           GROUP BY tenant) AS open ON open.owner = numbered.tenant
@@ -152,6 +158,7 @@ const makePrepare = Effect.gen(function* () {
       agent_version: agent.version,
       thread,
       mode,
+      priority: request.priority ?? "normal",
       task,
       options,
       metadata: request.metadata ?? {},
@@ -162,7 +169,8 @@ const makePrepare = Effect.gen(function* () {
       key: by,
       webhook: request.webhook_url ?? agent.webhook_url,
     }
-    return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent) }, span }
+    const step = Math.floor(STEP / (by?.weight ?? 1))
+    return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent), step }, span }
   })
 })
 

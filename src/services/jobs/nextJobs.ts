@@ -39,9 +39,11 @@ export const makeNextJobs = (
         weight: weights.get(tenant) ?? 1,
       })),
     )
-  /** The jobs of a tenant that have waited longest. */
-  const oldest = (tenant: string, count: Statement.Fragment) =>
-    sql`SELECT id, due_at FROM jobs WHERE ${isDue} AND tenant = ${sql.literal(tenant)} ORDER BY due_at, id LIMIT ${count}`
+  const inOrder = sql`priority DESC, rank, id`
+  /** The next jobs of a tenant. */
+  const firstOf = (tenant: string, count: Statement.Fragment) =>
+    sql`SELECT id, priority, rank FROM jobs WHERE ${isDue} AND tenant = ${sql.literal(tenant)}
+      ORDER BY ${inOrder} LIMIT ${count}`
 
   return ({ count, lastServed, running }: Choice): Statement.Fragment => {
     const ring = sql`ring (first, tenant, turn) AS (
@@ -52,14 +54,14 @@ export const makeNextJobs = (
         WHERE turn < ${count + running.size} AND (turn = 1 OR tenant <> first)
       )`
     const waiting = sql.onDialectOrElse({
-      pg: () => sql`SELECT ring.tenant, turn, own.id, due_at
-        FROM ring JOIN LATERAL (${oldest("ring.tenant", sql`${count}`)}) AS own ON TRUE`,
-      orElse: () => sql`SELECT ring.tenant, turn, jobs.id, due_at FROM ring CROSS JOIN jobs
-        ON jobs.id IN (SELECT id FROM (${oldest("ring.tenant", sql`${count}`)}))`,
+      pg: () => sql`SELECT ring.tenant, turn, own.id, priority, rank
+        FROM ring JOIN LATERAL (${firstOf("ring.tenant", sql`${count}`)}) AS own ON TRUE`,
+      orElse: () => sql`SELECT ring.tenant, turn, jobs.id, priority, rank FROM ring CROSS JOIN jobs
+        ON jobs.id IN (SELECT id FROM (${firstOf("ring.tenant", sql`${count}`)}))`,
     })
     const chosen = sql`placed AS (
         SELECT waiting.id, waiting.tenant, turn, COALESCE(given.weight, 1) AS weight, COALESCE(given.jobs, 0)
-          + ROW_NUMBER() OVER (PARTITION BY waiting.tenant ORDER BY due_at, id) AS place
+          + ROW_NUMBER() OVER (PARTITION BY waiting.tenant ORDER BY ${inOrder}) AS place
         FROM (${waiting} WHERE turn = 1 OR ring.tenant <> first) AS waiting
         LEFT JOIN ${givenOf(running)} ON given.tenant = waiting.tenant
       ), chosen AS (
@@ -69,7 +71,7 @@ export const makeNextJobs = (
       // Only each tenant's share is decided without locks; jobs that others claim meanwhile are replaced by later ones.
       pg: () => sql`${ring}, ${chosen}, shares AS (SELECT tenant, COUNT(*) AS jobs FROM chosen GROUP BY tenant),
         due AS (SELECT own.id FROM shares
-          JOIN LATERAL (${oldest("shares.tenant", sql`shares.jobs`)} FOR UPDATE SKIP LOCKED) AS own ON TRUE)`,
+          JOIN LATERAL (${firstOf("shares.tenant", sql`shares.jobs`)} FOR UPDATE SKIP LOCKED) AS own ON TRUE)`,
       orElse: () => sql`${ring}, ${chosen}, due AS (SELECT id FROM chosen)`,
     })
   }

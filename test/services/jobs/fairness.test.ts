@@ -1,8 +1,11 @@
 /** How tenants share the workers of a process. */
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Latch } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { KeyId } from "../../../src/domain/access/keys.ts"
+import type { Agent, TenantId } from "../../../src/domain/jobs/agent.ts"
+import type { JobPriority } from "../../../src/domain/jobs/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
@@ -28,6 +31,98 @@ const tenantWith = Effect.fnUntraced(function* (count: number) {
 /** How many of these jobs each tenant has. */
 const shares = (leases: ReadonlyArray<Lease>, ...tenants: ReadonlyArray<{ readonly tenant: TenantId }>) =>
   tenants.map(({ tenant }) => leases.filter(({ job }) => job.tenant === tenant).length)
+
+interface Enqueued {
+  readonly key?: { readonly id: KeyId; readonly weight?: number }
+  readonly priority?: JobPriority
+}
+
+/** Enqueues so many jobs of a tenant, one after another or at once, and returns their ids. */
+const enqueueAll = Effect.fnUntraced(function* (
+  { agent, tenant }: { readonly agent: Agent; readonly tenant: TenantId },
+  count: number,
+  { key, priority }: Enqueued,
+  concurrency: "unbounded" | 1 = 1,
+) {
+  const jobs = yield* Jobs
+  const request = { task: "x", ...(priority === undefined ? {} : { priority }) }
+  const made = yield* Effect.forEach(
+    Array.from({ length: count }),
+    () => jobs.enqueue(tenant, agent.id, request, undefined, key),
+    { concurrency },
+  )
+  return made.map(({ id }) => id)
+})
+
+const newKey = (weight?: number) => ({
+  id: KeyId.make(SecureRandom.uuidV7Unsafe()),
+  ...(weight === undefined ? {} : { weight }),
+})
+
+/** How many of these groups' jobs the claim took. */
+const taken = (leases: ReadonlyArray<Lease>, ...groups: ReadonlyArray<ReadonlyArray<string>>) =>
+  groups.map((ids) => leases.filter(({ job }) => ids.includes(job.id)).length)
+
+describeDatabases("keys of a tenant", (database) => {
+  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | JobQueue | Agents | SqlClient.SqlClient>) =>
+    it.live(name, () => Effect.provide(body, services(database.layer, { workersPerTenant: 100 })))
+
+  test(
+    "take turns, whatever their numbers of jobs, with the callers that have tokens as one of them",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const tenant = yield* makeAgent()
+      const many = yield* enqueueAll(tenant, 20, { key: newKey() }, "unbounded")
+      const few = yield* enqueueAll(tenant, 2, { key: newKey() })
+      const tokens = yield* enqueueAll(tenant, 3, {})
+      assert.deepStrictEqual(taken(yield* queue.claim(6), many, few, tokens), [2, 2, 2])
+      // A key that was idle is not ahead of one that was not.
+      const late = yield* enqueueAll(tenant, 10, { key: newKey() })
+      assert.deepStrictEqual(taken(yield* queue.claim(5), many, late, tokens), [2, 2, 1])
+    }),
+  )
+
+  test(
+    "get turns by their weights, one worker at a time",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const tenant = yield* makeAgent()
+      const heavy = yield* enqueueAll(tenant, 20, { key: newKey(3) })
+      const light = yield* enqueueAll(tenant, 20, { key: newKey() }, "unbounded")
+      const claimed = yield* Effect.forEach(Array.from({ length: 16 }), () => queue.claim(1))
+      assert.deepStrictEqual(taken(claimed.flat(), heavy, light), [12, 4])
+    }),
+  )
+
+  test(
+    "begin jobs of a higher priority first",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const tenant = yield* makeAgent()
+      const [one, other] = [newKey(), newKey()]
+      const low = yield* enqueueAll(tenant, 2, { key: one, priority: "low" })
+      const normal = yield* enqueueAll(tenant, 2, { key: one })
+      const high = yield* enqueueAll(tenant, 4, { key: other, priority: "high" })
+      assert.deepStrictEqual(taken(yield* queue.claim(3), low, normal, high), [0, 0, 3])
+      assert.deepStrictEqual(taken(yield* queue.claim(3), low, normal, high), [0, 2, 1])
+      assert.deepStrictEqual(taken(yield* queue.claim(3), low, normal, high), [2, 0, 0])
+    }),
+  )
+
+  test(
+    "wait behind the others' next jobs with jobs that they resume",
+    Effect.gen(function* () {
+      const [jobs, queue, sql] = [yield* Jobs, yield* JobQueue, yield* SqlClient.SqlClient]
+      const tenant = yield* makeAgent()
+      const old = yield* enqueueAll(tenant, 6, { key: newKey() })
+      const waiting = yield* enqueueAll(tenant, 12, { key: newKey() })
+      assert.deepStrictEqual(taken(yield* queue.claim(12), old, waiting), [6, 6])
+      yield* sql`UPDATE jobs SET status = 'failed', finished_at = 1 WHERE id IN ${sql.in(old)}`
+      for (const id of old) yield* jobs.resume(tenant.tenant, id)
+      assert.deepStrictEqual(taken(yield* queue.claim(6), old, waiting), [3, 3])
+    }),
+  )
+})
 
 describeDatabases("tenants with waiting jobs", (database) => {
   const test = <E>(

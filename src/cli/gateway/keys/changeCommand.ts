@@ -19,6 +19,7 @@ const REMOVABLE = {
   models: "models",
   agents: "agents",
   rate: "requests_per_minute",
+  weight: "weight",
   expiry: "expires_at",
 } as const satisfies Record<string, keyof KeyChange>
 
@@ -29,7 +30,7 @@ export const changeCommand = Command.make(
     name: optionalFlag("name", "text", "A new name", CreateKey.fields.name),
     role: Flag.Literals("role", Role.literals).pipe(Flag.withDescription("A new role"), Flag.optional),
     ...limitFlags,
-    remove: Flag.Literals("remove", ["budgets", "models", "agents", "rate", "expiry"]).pipe(
+    remove: Flag.Literals("remove", ["budgets", "models", "agents", "rate", "weight", "expiry"]).pipe(
       Flag.withDescription("Removes a limit; may be repeated"),
       Flag.atLeast(0),
     ),

@@ -2,7 +2,7 @@
 import { DateTime, type Duration, Effect, Option, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
 import type { Budget } from "../../../domain/access/budgets.ts"
-import { MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
+import { MAX_KEY_WEIGHT, MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { AgentId } from "../../../domain/jobs/agent.ts"
 import { DurationText, intText } from "../../../layers/config/codecs.ts"
@@ -35,6 +35,12 @@ export const limitFlags = {
     "Requests per minute (default: those of the tenant)",
     intText(1, MAX_PER_MINUTE),
   ),
+  weight: optionalFlag(
+    "weight",
+    "number",
+    "How many of its jobs begin for one of another key, while both wait (default: 1)",
+    intText(1, MAX_KEY_WEIGHT),
+  ),
   ttl: optionalFlag("ttl", "time", "How long it is valid, such as 12h or 90d (default: until revoked)", DurationText),
 }
 
@@ -44,6 +50,7 @@ interface Limits {
   readonly deny: ReadonlyArray<string>
   readonly agents: ReadonlyArray<string>
   readonly perMinute: Option.Option<number>
+  readonly weight: Option.Option<number>
   readonly ttl: Option.Option<Duration.Duration>
 }
 
@@ -51,7 +58,7 @@ const unlessEmpty = <A>(items: ReadonlyArray<A>): ReadonlyArray<A> | undefined =
   items.length === 0 ? undefined : items
 
 /** Returns the given limits as the API takes them. */
-export const limitsOf = Effect.fnUntraced(function* ({ agents, allow, budgets, deny, perMinute, ttl }: Limits) {
+export const limitsOf = Effect.fnUntraced(function* ({ agents, allow, budgets, deny, perMinute, ttl, weight }: Limits) {
   const models = withoutUndefined({ allow: unlessEmpty(allow), deny: unlessEmpty(deny) })
   const now = yield* DateTime.now
   return withoutUndefined({
@@ -59,6 +66,7 @@ export const limitsOf = Effect.fnUntraced(function* ({ agents, allow, budgets, d
     models: Object.keys(models).length === 0 ? undefined : models,
     agents: unlessEmpty(agents),
     requests_per_minute: Option.getOrUndefined(perMinute),
+    weight: Option.getOrUndefined(weight),
     expires_at: Option.getOrUndefined(Option.map(ttl, (ttl) => DateTime.formatIso(DateTime.addDuration(now, ttl)))),
   })
 })

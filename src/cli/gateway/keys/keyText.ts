@@ -42,6 +42,7 @@ export const keyText = (key: GatewayKey, uses: ReadonlyArray<BudgetUse>, now: nu
     ["models", modelsText(key)],
     ["agents", key.agents?.join(", ") ?? "all"],
     ["rate", key.requests_per_minute === undefined ? "the tenant's" : `${key.requests_per_minute} requests per minute`],
+    ["weight", String(key.weight ?? 1)],
     ["expires", key.expires_at ?? "never"],
     ["used", usedText(key, now)],
     ["created", `${key.created_at} by ${key.created_by}`],

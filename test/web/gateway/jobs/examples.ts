@@ -20,6 +20,7 @@ export const job = (members: Partial<Job> = {}): Job => ({
   agent_version: 1,
   mode: "adversarial",
   status: "running",
+  priority: "normal",
   attempt: 1,
   task: "x",
   options: {},
