@@ -8,6 +8,7 @@ import { AccessDenied } from "../../domain/access/identity.ts"
 import { ADMIN_ROLE, hasRole } from "../../domain/access/roles.ts"
 import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
 import { isGatewayKey } from "../../services/access/keySecret.ts"
+import { OF_KEYS, ofTenants } from "../../services/access/RateLimits.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { makeTake, tooMany } from "../shared/ClientLimits.ts"
@@ -32,12 +33,12 @@ export const layerAuthorization = Layer.effect(
         const user = yield* isGatewayKey(Redacted.value(credential))
           ? keys.identify(credential)
           : tokens.verify(credential)
-        yield* Effect.mapError(take(`${rateClass}-per-tenant`, user.tenant, limits.ofTenant[rateClass]), (error) =>
+        yield* Effect.mapError(take(ofTenants(rateClass), user.tenant, limits.ofTenant[rateClass]), (error) =>
           tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one tenant.`),
         )
         const { key } = user
         if (key?.perMinute !== undefined) {
-          yield* Effect.mapError(take("requests-per-key", key.id, key.perMinute), (error) =>
+          yield* Effect.mapError(take(OF_KEYS, key.id, key.perMinute), (error) =>
             tooMany(error, `At most ${error.limit} requests per minute are accepted from this key.`),
           )
         }

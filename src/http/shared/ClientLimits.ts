@@ -6,7 +6,7 @@ import { Context, Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TooManyRequests } from "../../api/problems.ts"
 import { ConcurrencyLimits, type TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
-import { type RateLimited, RateLimits } from "../../services/access/RateLimits.ts"
+import { type RateLimited, rateKey, RateLimits } from "../../services/access/RateLimits.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
 import { retryAfter } from "./renderProblems.ts"
 import { PolicyStates } from "./rateLimitFields.ts"
@@ -37,7 +37,7 @@ export const makeTake = Effect.map(
     (policy: string, whose: string, limit: number, ofProcess = false): Effect.Effect<void, RateLimited> =>
       Effect.flatMap(CountedPolicies, (states) => {
         const take = ofProcess ? rates.takeHere : rates.take
-        return Effect.mapBoth(take(`${policy}:${whose}`, limit), {
+        return Effect.mapBoth(take(rateKey(policy, whose), limit), {
           onSuccess: (allowance) => states.add(policy, allowance),
           onFailure: (error) => {
             states.add(policy, error)

@@ -6,7 +6,7 @@ import { Callers, makeIdentify } from "./Callers.ts"
 import { ConcurrencyLimits } from "./ConcurrencyLimits.ts"
 import { GatewayKeys } from "./GatewayKeys.ts"
 import { isGatewayKey } from "./keySecret.ts"
-import { RateLimits } from "./RateLimits.ts"
+import { OF_KEYS, ofTenants, rateKey, RateLimits } from "./RateLimits.ts"
 import { Tokens } from "./Tokens.ts"
 
 interface GatewayCallerSettings {
@@ -43,9 +43,9 @@ export const layerGatewayCallers = ({ inFlight, perMinute, refusedPerMinute }: G
           if (caller?.identity === undefined) return Effect.void
           const { key, tenant } = caller.identity
           return Effect.andThen(
-            rates.take(`execute-per-tenant:${tenant}`, perMinute),
+            rates.take(rateKey(ofTenants("execute"), tenant), perMinute),
             Effect.andThen(
-              key?.perMinute === undefined ? Effect.void : rates.take(`requests-per-key:${key.id}`, key.perMinute),
+              key?.perMinute === undefined ? Effect.void : rates.take(rateKey(OF_KEYS, key.id), key.perMinute),
               concurrency.enter(`calls:${tenant}`, inFlight),
             ),
           )

@@ -24,6 +24,13 @@ export interface Allowance {
 
 const WINDOW = Duration.minutes(1)
 
+/** The policy of a tenant's requests of one class, sealed or not. */
+export const ofTenants = (rateClass: string): string => `${rateClass}-per-tenant`
+/** The policy of a key's own limit. */
+export const OF_KEYS = "requests-per-key"
+/** The key of the bucket of `whose` requests under a policy. */
+export const rateKey = (policy: string, whose: string): string => `${policy}:${whose}`
+
 export class RateLimits extends Context.Service<
   RateLimits,
   {

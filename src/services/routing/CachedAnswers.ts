@@ -16,6 +16,7 @@ import type { ApiAnswered, ApiCall } from "./askApi.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { Ledger } from "./Ledger.ts"
 import { Router } from "./Router.ts"
+import { Upstream } from "../upstream/Upstream.ts"
 import { RoutingConfig } from "./RoutingConfig.ts"
 import type { RouterError } from "./RoutingErrors.ts"
 import { countRecords } from "./RoutingMetrics.ts"
@@ -67,6 +68,7 @@ export class CachedAnswers extends Context.Service<
       Effect.gen(function* () {
         const router = yield* Router
         const config = yield* RoutingConfig
+        const { configured } = yield* Upstream
         const ttl = Duration.toMillis(settings.ttl)
         const store = new AnswerStore<Stored>({ ...settings, ttl })
         const enter = yield* makeEnter
@@ -84,7 +86,9 @@ export class CachedAnswers extends Context.Service<
           const { tenant } = call
           const routing = yield* config.current
           const key = keyOf(call, routing)
-          const found = use === "all" ? store.find(tenant, key, yield* Clock.currentTimeMillis) : undefined
+          const kept = use === "all" ? store.find(tenant, key, yield* Clock.currentTimeMillis) : undefined
+          // An operator who removes a provider does not want its answers either.
+          const found = kept !== undefined && (yield* configured).has(kept.target.provider) ? kept : undefined
           if (found !== undefined) yield* enter(call, routing.strategy, found)
           const keep = ({ cost, served, target }: ApiAnswered, json: string) =>
             Effect.map(Clock.currentTimeMillis, (now) => {

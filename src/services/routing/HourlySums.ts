@@ -79,17 +79,26 @@ export const addSums = (a: Sums, b: Sums): Sums => Record.map(NO_SUMS, (_, name)
  * The rows that `rows` add to `ledger_hours`: for their tenant and for all tenants. They are sorted by key, so that
  * all writers lock rows in the same order and cannot deadlock.
  */
-export const hourlySums = (rows: ReadonlyArray<CallRecord>) => {
-  const hours = new Map<string, ReturnType<typeof keyOf> & Sums>()
-  for (const row of rows) {
-    const sums = sumsOf(row)
-    for (const tenant of [ALL_TENANTS, row.tenant]) {
-      const key = keyOf(row, tenant)
-      const text = JSON.stringify(Object.values(key))
-      hours.set(text, { ...key, ...addSums(hours.get(text) ?? NO_SUMS, sums) })
-    }
+export const hourlySums = (rows: ReadonlyArray<CallRecord>) =>
+  summed(
+    rows.flatMap((row) => {
+      const sums = sumsOf(row)
+      return [ALL_TENANTS, row.tenant].map((tenant) => [keyOf(row, tenant), sums] as const)
+    }),
+  )
+
+/** Adds up the sums of each key. Sorted by key. */
+export const summed = <Key extends object, Name extends string>(
+  parts: ReadonlyArray<readonly [Key, Readonly<Record<Name, number>>]>,
+): ReadonlyArray<Key & Readonly<Record<Name, number>>> => {
+  const all = new Map<string, Key & Readonly<Record<Name, number>>>()
+  for (const [key, sums] of parts) {
+    const text = JSON.stringify(Object.values(key))
+    const before = all.get(text)
+    const added = before === undefined ? sums : Record.map(sums, (sum, name) => sumOf(sum, before[name]))
+    all.set(text, { ...key, ...added })
   }
-  return [...hours].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
+  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
 }
 
 const keyOf = (row: CallRecord, tenant: string) => ({

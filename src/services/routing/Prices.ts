@@ -78,6 +78,15 @@ export type PricedBy = Pick<RoutingSettings, "targets" | "version"> & {
   readonly offered?: OfferedPrices
 }
 
+const ownPrices = new WeakMap<PricedBy["targets"], ReadonlyMap<string, Prices | undefined>>()
+
+/** The prices that the routing configuration sets, computed once: a list of hundreds of targets is priced for every call. */
+const ownPriceOf = ({ targets }: PricedBy, target: TargetName): Prices | undefined => {
+  const computed = ownPrices.get(targets) ?? new Map(targets.map((own) => [keyOf(own), own.prices]))
+  ownPrices.set(targets, computed)
+  return computed.get(keyOf(target))
+}
+
 const known = new WeakMap<ReadonlyArray<Offers>, OfferedPrices>()
 
 /** The prices that providers of the file offer, computed once; a version is a hash of the prices. */
@@ -108,9 +117,9 @@ export const priceOf = (
   at: number,
   served: string | null = null,
 ): PriceQuote | null => {
-  const own = settings.targets.find((candidate) => sameTarget(candidate, target))
-  if (own?.prices !== undefined) {
-    return { prices: own.prices, version: `config-${settings.version}`, source: "routing configuration" }
+  const own = ownPriceOf(settings, target)
+  if (own !== undefined) {
+    return { prices: own, version: `config-${settings.version}`, source: "routing configuration" }
   }
   const offered = settings.offered?.get(keyOf(target))
   if (offered !== undefined) return { ...offered, source: "PROVIDERS_FILE" }

@@ -1,8 +1,7 @@
 /** The rows that calls add to `ledger_spend_new`. */
 import { Record } from "effect"
-import { sumOf } from "../../domain/routing/money.ts"
 import { ANSWERED, type CallRecord } from "./CallRecord.ts"
-import { HOUR_MS } from "./HourlySums.ts"
+import { HOUR_MS, summed } from "./HourlySums.ts"
 
 /**
  * Values of labels per tenant and day that a process sums up. A label may differ in every call, and reports would read
@@ -56,27 +55,16 @@ const groupsOf = ({ agent, key, labels, model, provider }: CallRecord): Readonly
  */
 export const makeSpendSums = () => {
   const isSummed = makeLabelLimit()
-  return (rows: ReadonlyArray<CallRecord>) => {
-    const hours = new Map<string, Key & Sums>()
-    for (const row of rows) {
-      const sums = sumsOf(row)
-      for (const [kind, value] of groupsOf(row)) {
-        if (kind.startsWith("label:") && !isSummed(row, `${kind}=${value}`)) continue
-        const key = { tenant: row.tenant, kind, hour: Math.floor(row.at / HOUR_MS), value }
-        const text = JSON.stringify(Object.values(key))
-        const before = hours.get(text) ?? NO_SPEND
-        hours.set(text, { ...key, ...Record.map(sums, (sum, name) => sumOf(sum, before[name])) })
-      }
-    }
-    return [...hours].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
-  }
-}
-
-interface Key {
-  readonly tenant: string
-  readonly kind: string
-  readonly hour: number
-  readonly value: string
+  return (rows: ReadonlyArray<CallRecord>) =>
+    summed(
+      rows.flatMap((row) => {
+        const sums = sumsOf(row)
+        const hour = Math.floor(row.at / HOUR_MS)
+        return groupsOf(row)
+          .filter(([kind, value]) => !kind.startsWith("label:") || isSummed(row, `${kind}=${value}`))
+          .map(([kind, value]) => [{ tenant: row.tenant, kind, hour, value }, sums] as const)
+      }),
+    )
 }
 
 /** Admits the first labels of each tenant in each day, up to the limit. */

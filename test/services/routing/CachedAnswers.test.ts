@@ -3,6 +3,7 @@ import { Duration, Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { RawObject } from "../../../src/domain/json/rawObject.ts"
 import { CHAT_COMPLETIONS } from "../../../src/domain/upstream/apis.ts"
+import type { KeySource } from "../../../src/domain/upstream/upstream.ts"
 import { apiRequest } from "../../../src/services/sealing/apiRequest.ts"
 import type { ApiCall } from "../../../src/services/routing/askApi.ts"
 import {
@@ -19,12 +20,12 @@ import { describeDatabases, type TestDatabase } from "../../support/databases.ts
 
 const TTL = Duration.minutes(10)
 
-const services = (database: TestDatabase, limits: Partial<CacheSettings> = {}) =>
+const services = (database: TestDatabase, limits: Partial<CacheSettings> = {}, upstream = Upstream.layerEcho) =>
   CachedAnswers.layer({ ttl: TTL, maxBytes: 100_000, maxTenantBytes: 100_000, ...limits }).pipe(
     Layer.provide(Router.layer),
     Layer.provide(Ledger.layer),
     Layer.provideMerge(RoutingConfig.layer()),
-    Layer.provide(Upstream.layerEcho),
+    Layer.provide(upstream),
     Layer.provide(database.layer),
   )
 
@@ -66,6 +67,23 @@ describeDatabases("CachedAnswers", (database) => {
       assert.isTrue(yield* isCached("Hi", { key: "key-2" }))
     }).pipe(Effect.provide(services(database))),
   )
+
+  it.effect("gives no answers of a provider that is no longer configured", () => {
+    let isRemoved = false
+    const upstream = Layer.effect(
+      Upstream,
+      Effect.map(Upstream, (echo) => ({
+        ...echo,
+        configured: Effect.suspend(() => (isRemoved ? Effect.succeed(new Map<string, KeySource>()) : echo.configured)),
+      })),
+    ).pipe(Layer.provide(Upstream.layerEcho))
+    return Effect.gen(function* () {
+      yield* isCached("Hi")
+      assert.isTrue(yield* isCached("Hi"))
+      isRemoved = true
+      assert.propertyVal(yield* Effect.flip(isCached("Hi")), "reason", "configured")
+    }).pipe(Effect.provide(services(database, {}, upstream)))
+  })
 
   it.effect("keeps answers for the configured time", () =>
     Effect.gen(function* () {
