@@ -8,6 +8,8 @@ import { momentOf } from "./moments.ts"
 
 /** Least time between two announcements of a tenant's changes. */
 const PAUSE = Duration.seconds(1)
+/** Longest stream: a caller whose access ended meanwhile cannot begin another. */
+const LONGEST = Duration.minutes(10)
 const ANNOUNCED_EVERY = Duration.seconds(5)
 /** How long a tenant counts as followed after an announcement. */
 const FOLLOWED_FOR = 3 * Duration.toMillis(ANNOUNCED_EVERY)
@@ -15,7 +17,7 @@ const FOLLOWED_FOR = 3 * Duration.toMillis(ANNOUNCED_EVERY)
 interface TenantChangesService {
   /** Notes that something of the tenant changed. Belongs after the commit. */
   readonly note: (tenant: string) => Effect.Effect<void>
-  /** An element after changes of the tenant, or of any tenant; at most one a second. The first comes after a second. */
+  /** An element after changes of the tenant, or of any tenant; at most one a second. The first comes after a second. Ends after 10 minutes. */
   readonly follow: (tenant: string | undefined) => Stream.Stream<void>
 }
 
@@ -94,6 +96,13 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
       return Stream.fromEffectRepeat(Effect.andThen(hasNews.await, hasNews.close))
     })
 
-    return { note, follow: (tenant) => Stream.map(Stream.unwrap(follow(tenant)), () => undefined) }
+    return {
+      note,
+      follow: (tenant) =>
+        Stream.unwrap(follow(tenant)).pipe(
+          Stream.map(() => undefined),
+          Stream.interruptWhen(Effect.sleep(LONGEST)),
+        ),
+    }
   }),
 )

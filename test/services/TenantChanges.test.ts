@@ -29,7 +29,7 @@ const twoProcesses = Effect.gen(function* () {
 const counted = Effect.fnUntraced(function* (stream: Stream.Stream<void>) {
   const count = { news: 0 }
   const fiber = yield* Effect.forkScoped(Stream.runForEach(stream, () => Effect.sync(() => count.news++)))
-  return { count, close: Fiber.interrupt(fiber) }
+  return { count, close: Fiber.interrupt(fiber), isOpen: () => fiber.pollUnsafe() === undefined }
 })
 
 describe("changes of a tenant", () => {
@@ -47,7 +47,7 @@ describe("changes of a tenant", () => {
       assert.strictEqual(count.news, 2)
       yield* TestClock.adjust("100 millis")
       assert.strictEqual(count.news, 3)
-      yield* TestClock.adjust("1 hour")
+      yield* TestClock.adjust("5 minutes")
       assert.strictEqual(count.news, 3)
     }).pipe(Effect.scoped),
   )
@@ -81,6 +81,17 @@ describe("changes of a tenant", () => {
       yield* here.note("acme")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([...new Set(published)], ["followed:acme"])
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("end after 10 minutes", () =>
+    Effect.gen(function* () {
+      const { here } = yield* twoProcesses
+      const { isOpen } = yield* counted(here.follow("acme"))
+      yield* TestClock.adjust("599 seconds")
+      assert.isTrue(isOpen())
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(isOpen())
     }).pipe(Effect.scoped),
   )
 })

@@ -1,4 +1,4 @@
-import { Duration, Effect, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
@@ -7,9 +7,6 @@ import { eventStreamResponse, OPENING, renderEvent } from "../shared/EventStream
 import { layerHandlers } from "../shared/layerHandlers.ts"
 import { tenantIn } from "./scopes.ts"
 import { makeWaitingPlace } from "./waitingPlace.ts"
-
-/** Longest stream: a caller whose access ended since stops hearing news. */
-const LONGEST = Duration.minutes(10)
 
 const CHANGED = renderEvent("changed", "{}")
 
@@ -26,7 +23,7 @@ export const ChangesHandlers = layerHandlers(
         yield* place((yield* CurrentUser).tenant)
         const events = changes.follow(tenant).pipe(
           Stream.map(() => CHANGED),
-          Stream.interruptWhen(Effect.raceFirst(drain.begun, Effect.sleep(LONGEST))),
+          Stream.interruptWhen(drain.begun),
         )
         return eventStreamResponse(Stream.concat(Stream.succeed(OPENING), events))
       }),
