@@ -21,6 +21,7 @@ import { a2aForm } from "../http/gateway/a2a/rpcErrors.ts"
 import { McpHandlers } from "../http/gateway/mcp/McpHandlers.ts"
 import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
+import { SchedulesHandlers } from "../http/gateway/SchedulesHandlers.ts"
 import { SecretsHandlers } from "../http/gateway/SecretsHandlers.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
@@ -38,6 +39,8 @@ import { JobWrites } from "../services/jobs/JobWrites.ts"
 import { JobQueue } from "../services/jobs/JobQueue.ts"
 import { layerJobRetention } from "../services/jobs/JobRetention.ts"
 import { layerJobRunner } from "../services/jobs/JobRunner.ts"
+import { layerScheduler } from "../services/jobs/layerScheduler.ts"
+import { Schedules } from "../services/jobs/Schedules.ts"
 import { Threads } from "../services/jobs/Threads.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
@@ -84,6 +87,7 @@ const layerServices = (settings: GatewaySettings) =>
   Layer.mergeAll(
     layerJobRunner,
     layerJobRetention,
+    layerScheduler,
     layerWebhookDelivery,
     layerLedgerRetention(settings.ledgerRetention),
     layerSpendPeriods,
@@ -93,7 +97,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provideMerge(layerProviderKeys),
     Layer.provide(Layer.provideMerge(layerTools, ToolNetwork.layer({ allowed: settings.toolPrivateNetworks }))),
     Layer.provide(layerMcpCommands(settings.mcpCommandsFile)),
-    Layer.provideMerge(Threads.layer),
+    Layer.provideMerge(Layer.merge(Threads.layer, Schedules.layer)),
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.provide(Jobs.layer, Modes.layerCostBound),
@@ -164,6 +168,7 @@ const layerRoutes = (settings: GatewaySettings) => {
       AgentsHandlers,
       JobsHandlers,
       ThreadsHandlers,
+      SchedulesHandlers,
       RoutingHandlers,
       KeysHandlers,
       SecretsHandlers,

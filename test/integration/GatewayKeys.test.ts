@@ -33,10 +33,12 @@ const makeAgent = Effect.fnUntraced(function* (gateway: TestGateway, tenant = "a
 
 const ROLES = ["read", "run", "manage", "admin"] as const
 
+const PLAN = { cron: "0 7 * * *", request: { task: "x" } }
+
 const HI = [{ role: "user", content: "Hi" }]
 
 /**
- * Requests, and the least role that each needs. `:agent`, `:job`, `:thread` and `:key` stand for ids, `:config` for the routing that is
+ * Requests, and the least role that each needs. `:agent`, `:job`, `:thread`, `:schedule` and `:key` stand for ids, `:config` for the routing that is
  * in force. A status is that for roles that may ask, if it is none of success: the job did not fail, the echo embeds nothing,
  * the operator set no key for secrets.
  */
@@ -52,6 +54,8 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["read", "GET", "/api/v1/jobs/:job/deliveries"],
     ["read", "GET", "/api/v1/threads"],
     ["read", "GET", "/api/v1/threads/:thread"],
+    ["read", "GET", "/api/v1/schedules"],
+    ["read", "GET", "/api/v1/schedules/:schedule"],
     ["read", "GET", "/api/v1/routing/stats"],
     ["read", "GET", "/api/v1/routing/providers"],
     ["read", "GET", "/api/v1/budgets"],
@@ -74,6 +78,8 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["run", "POST", "/v1/embeddings", { model: "echo-1", input: "Hi" }, 400],
     ["manage", "DELETE", "/api/v1/jobs/:job"],
     ["manage", "DELETE", "/api/v1/threads/:thread"],
+    ["manage", "POST", "/api/v1/schedules", { agent_id: ":agent", ...PLAN }],
+    ["manage", "DELETE", "/api/v1/schedules/:schedule"],
     ["manage", "POST", "/api/v1/agents", { name: "another" }],
     ["manage", "PATCH", "/api/v1/agents/:agent", { name: "renamed" }],
     ["manage", "DELETE", "/api/v1/agents/:agent"],
@@ -111,7 +117,7 @@ const operationsOf = Effect.fnUntraced(function* (gateway: TestGateway) {
   )
 })
 
-const VARIABLE = /:(agent|job|key|thread)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/
+const VARIABLE = /:(agent|job|key|thread|schedule)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/
 /** The operation of a request above. */
 const operationOf = (method: string, path: string): string =>
   `${method} ${(path.split("?")[0] ?? "").replace(/(?<=secrets\/)s$/, "{name}").replace(VARIABLE, "{id}")}`
@@ -146,7 +152,9 @@ describeDatabases("keys of the gateway", (database) => {
           const thread = idOf(
             yield* call(gateway, "POST", "/api/v1/threads", { token: boss, body: { agent_id: agent } }),
           )
-          const ids = { agent, job, thread, key: victim.id }
+          const plan = { token: boss, body: { agent_id: agent, ...PLAN } }
+          const schedule = idOf(yield* call(gateway, "POST", "/api/v1/schedules", plan))
+          const ids = { agent, job, thread, schedule, key: victim.id }
           const withIds = (text: string) =>
             Object.entries(ids).reduce((filled, [name, id]) => filled.replace(`:${name}`, id), text)
           const url = withIds(path)
@@ -171,6 +179,8 @@ describeDatabases("keys of the gateway", (database) => {
       const token = yield* tokenFor("boss", { tenant: "acme" })
       const job = idOf(yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } }))
       const thread = idOf(yield* call(gateway, "POST", "/api/v1/threads", { token, body: { agent_id: agent } }))
+      const plan = { token, body: { agent_id: agent, ...PLAN } }
+      const schedule = idOf(yield* call(gateway, "POST", "/api/v1/schedules", plan))
       const theirs = yield* makeKey(gateway, {})
       const { key } = yield* makeKey(gateway, { roles: ["admin"] }, "other")
       const requests = [
@@ -188,6 +198,8 @@ describeDatabases("keys of the gateway", (database) => {
         ["DELETE", `/api/v1/jobs/${job}`],
         ["GET", `/api/v1/threads/${thread}`],
         ["DELETE", `/api/v1/threads/${thread}`],
+        ["GET", `/api/v1/schedules/${schedule}`],
+        ["DELETE", `/api/v1/schedules/${schedule}`],
         ["GET", `/api/v1/keys/${theirs.id}`],
         ["PATCH", `/api/v1/keys/${theirs.id}`],
         ["DELETE", `/api/v1/keys/${theirs.id}`],

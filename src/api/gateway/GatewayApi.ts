@@ -11,6 +11,7 @@ import { KeysApi } from "./KeysApi.ts"
 import { LedgerApi } from "./LedgerApi.ts"
 import { McpApi } from "./McpApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
+import { SchedulesApi } from "./SchedulesApi.ts"
 import { SecretsApi } from "./SecretsApi.ts"
 import { ThreadsApi } from "./ThreadsApi.ts"
 import { WebhooksApi } from "./WebhooksApi.ts"
@@ -20,6 +21,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AgentsApi)
   .add(JobsApi)
   .add(ThreadsApi)
+  .add(SchedulesApi)
   .add(RoutingApi)
   .add(LedgerApi)
   .add(KeysApi)

@@ -30,6 +30,7 @@ import type { GatewayClientOptions } from "./GatewayClientService.ts"
 import { BudgetsClient } from "./GatewayBudgets.ts"
 import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 import { AuditClient, KeysClient } from "./GatewayKeys.ts"
+import { SchedulesClient } from "./GatewaySchedules.ts"
 import { SecretsClient } from "./GatewaySecrets.ts"
 import { ThreadsClient } from "./GatewayThreads.ts"
 import { untilAborted } from "./untilAborted.ts"
@@ -169,7 +170,7 @@ class RoutingClient {
 }
 
 /**
- * Agents, jobs, threads, keys, budgets, secrets, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
+ * Agents, jobs, threads, schedules, keys, budgets, secrets, routing and audit trail of a gateway. Rejects with `GatewayProblem` after a refusal, and with `Unreachable`
  * without an answer.
  *
  * @example
@@ -186,6 +187,7 @@ export class GatewayClient {
   readonly budgets: BudgetsClient
   readonly secrets: SecretsClient
   readonly threads: ThreadsClient
+  readonly schedules: SchedulesClient
   readonly audit: AuditClient
   private readonly connection: Connection
 
@@ -198,6 +200,7 @@ export class GatewayClient {
     this.budgets = new BudgetsClient(connection)
     this.secrets = new SecretsClient(connection)
     this.threads = new ThreadsClient(connection)
+    this.schedules = new SchedulesClient(connection)
     this.audit = new AuditClient(connection)
     this.connection = connection
   }

@@ -12,6 +12,8 @@ export const AuditAction = Schema.Literals([
   "job.cancel",
   "job.remove",
   "thread.remove",
+  "schedule.create",
+  "schedule.remove",
   "job.resume",
   "job.input",
   "routing.put",

@@ -5,6 +5,7 @@ import type { BudgetReport } from "../../domain/access/budgets.ts"
 import type { CreateKey, GatewayKey, UpdateKey } from "../../domain/access/keys.ts"
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
+import type { NewSchedule, Schedule } from "../../domain/jobs/schedule.ts"
 import type { NewThread, Thread } from "../../domain/jobs/thread.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { LedgerEntry } from "../../domain/routing/ledger.ts"
@@ -41,6 +42,15 @@ const thread = {
   agent_id: AGENT_ID,
   created_at: TIME,
 } satisfies typeof Thread.Encoded
+
+const schedule = {
+  id: "01a20189-b5c3-7d10-9a41-3f7d2c9f5e08",
+  agent_id: AGENT_ID,
+  cron: "0 7 * * 1-5",
+  request: { task: "Summarize the issues that were opened since yesterday." },
+  next_at: "2026-11-23T07:00:00.000Z",
+  created_at: TIME,
+} satisfies typeof Schedule.Encoded
 
 const usage = { input_tokens: 212, output_tokens: 9, cached_tokens: 0 }
 
@@ -397,6 +407,13 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
   "threads.list": { answer: { items: [thread] } },
   "threads.get": { parameters: { id: thread.id }, answer: thread },
   "threads.remove": { parameters: { id: thread.id } },
+  "schedules.create": {
+    body: { agent_id: AGENT_ID, cron: schedule.cron, request: schedule.request } satisfies typeof NewSchedule.Encoded,
+    answer: schedule,
+  },
+  "schedules.list": { answer: { items: [schedule] } },
+  "schedules.get": { parameters: { id: schedule.id }, answer: schedule },
+  "schedules.remove": { parameters: { id: schedule.id } },
   "secrets.list": { answer: { items: [secret] } },
   "secrets.put": {
     parameters: { name: secret.name },

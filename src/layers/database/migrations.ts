@@ -17,6 +17,7 @@ import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { ledgerSpend } from "./migrations/ledgerSpend.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
+import { schedules } from "./migrations/schedules.ts"
 import { secrets } from "./migrations/secrets.ts"
 import { stepProblems } from "./migrations/stepProblems.ts"
 import { stepTools } from "./migrations/stepTools.ts"
@@ -56,6 +57,7 @@ const STEPS = [
   ["job_questions", jobQuestions],
   ["threads", threads],
   ["job_ranks", jobRanks],
+  ["schedules", schedules],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

@@ -25,6 +25,8 @@ const WORDS = {
   "job.cancel": "cancelled the job",
   "job.remove": "deleted the job",
   "thread.remove": "deleted the thread",
+  "schedule.create": "made the schedule",
+  "schedule.remove": "deleted the schedule",
   "job.resume": "resumed the job",
   "job.input": "answered the question of the job",
   "webhooks.secret": "replaced the secret of webhooks of the tenant",

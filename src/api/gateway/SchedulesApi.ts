@@ -1,0 +1,48 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AgentNotFound } from "../../domain/jobs/agent.ts"
+import { NewSchedule, Schedule, ScheduleNotFound, TooManySchedules } from "../../domain/jobs/schedule.ts"
+import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
+import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
+import { Authorization } from "./Authorization.ts"
+
+const params = { id: Schema.String.annotate({ description: "The schedule's id." }) }
+
+export class SchedulesApi extends HttpApiGroup.make("schedules")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewSchedule,
+      success: Schedule.pipe(HttpApiSchema.status(201)),
+      error: [AgentNotFound, TooManySchedules, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Make a schedule",
+        description:
+          "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job.",
+      }),
+    ),
+    HttpApiEndpoint.get("list", "/", {
+      success: Schema.Struct({ items: Schema.Array(Schedule) }),
+      error: StorageUnavailable,
+    }).annotateMerge(OpenApi.annotations({ summary: "List schedules", description: "All, the newest first." })),
+    HttpApiEndpoint.get("get", "/:id", {
+      params,
+      success: Schedule,
+      error: [ScheduleNotFound, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Read a schedule",
+        description: "With its next time, and what the last one gave.",
+      }),
+    ),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: [ScheduleNotFound, StorageUnavailable],
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a schedule", description: "Its jobs stay." })),
+  )
+  .middleware(Authorization)
+  .middleware(Refusals)
+  .prefix("/api/v1/schedules")
+  .annotateMerge(OpenApi.annotations({ title: "Schedules", description: "Tasks at times of the calendar." })) {}

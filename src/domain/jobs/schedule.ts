@@ -1,0 +1,74 @@
+/** Schedules: tasks that an agent gets at times of the calendar. */
+import { Cron, Result, Schema } from "effect"
+import { Problem } from "../problems/problem.ts"
+import { Refusal } from "../problems/refusal.ts"
+import { AgentId } from "./agent.ts"
+import { ExecuteRequest, JobId } from "./job.ts"
+
+/** The maximum number of a tenant's schedules. */
+export const MAX_SCHEDULES = 100
+
+/** UUIDv7, so ids sort by creation. */
+export const ScheduleId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("ScheduleId"))
+export type ScheduleId = typeof ScheduleId.Type
+
+const Time = Schema.DateTimeUtcFromString
+
+const plan = {
+  agent_id: AgentId,
+  cron: Schema.String.check(
+    Schema.isPattern(/^\S{1,60}(?: \S{1,60}){4}$/, { expected: "five fields of cron" }),
+  ).annotate({
+    description: "Minute, hour, day of the month, month and day of the week, such as `0 7 * * 1-5`.",
+  }),
+  time_zone: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(64)).annotate({
+      description: "The time zone of `cron`, such as Europe/Oslo; default: UTC.",
+    }),
+  ),
+  request: ExecuteRequest,
+}
+
+type Plan = Pick<Schema.Struct.Type<typeof plan>, "cron" | "time_zone">
+
+/** The first time after `after`, both in milliseconds since the epoch; `undefined` if there is none or the plan is invalid. */
+export const nextTime = ({ cron, time_zone = "UTC" }: Plan, after: number): number | undefined => {
+  const parsed = Result.getOrUndefined(Cron.parse(cron, time_zone))
+  if (parsed === undefined) return undefined
+  try {
+    return Cron.next(parsed, after).getTime()
+  } catch {
+    // It throws if no day matches, such as 31 February.
+    return undefined
+  }
+}
+
+/** Any time decides whether there is a next one: the days of the calendar repeat. */
+const hasNext = (given: Plan): boolean => nextTime(given, Date.UTC(2026)) !== undefined
+
+export const NewSchedule = Schema.Struct(plan).check(
+  Schema.makeFilter(hasNext, { message: "give a cron expression that some time matches, and a known time_zone" }),
+)
+export type NewSchedule = typeof NewSchedule.Type
+
+export const Schedule = Schema.Struct({
+  id: ScheduleId,
+  ...plan,
+  next_at: Time.annotate({ description: "When the next job is enqueued." }),
+  last_job_id: Schema.optionalKey(JobId.annotate({ description: "The newest job; it may be deleted." })),
+  last_problem: Schema.optionalKey(Problem.annotate({ description: "Why the last time gave no job." })),
+  created_at: Time,
+}).annotate({ identifier: "Schedule" })
+export type Schedule = typeof Schedule.Type
+
+export class ScheduleNotFound extends Refusal<ScheduleNotFound>()("ScheduleNotFound", {
+  code: "schedule-not-found",
+  status: 404,
+  title: "There is no such schedule.",
+}) {}
+
+export class TooManySchedules extends Refusal<TooManySchedules>()("TooManySchedules", {
+  code: "too-many-schedules",
+  status: 409,
+  title: `A tenant has at most ${MAX_SCHEDULES} schedules; delete one that is not needed.`,
+}) {}

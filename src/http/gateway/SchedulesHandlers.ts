@@ -1,0 +1,47 @@
+import { Effect } from "effect"
+import { CurrentUser } from "../../api/gateway/Authorization.ts"
+import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
+import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
+import { ScheduleNotFound } from "../../domain/jobs/schedule.ts"
+import { Audit } from "../../services/access/Audit.ts"
+import { Schedules } from "../../services/jobs/Schedules.ts"
+import { Webhooks } from "../../services/webhooks/Webhooks.ts"
+import { layerHandlers } from "../shared/layerHandlers.ts"
+
+export const SchedulesHandlers = layerHandlers(
+  GatewayApi,
+  "schedules",
+  Effect.fn(function* (handlers) {
+    const schedules = yield* Schedules
+    const webhooks = yield* Webhooks
+    const audit = yield* Audit
+
+    return handlers.handleAll({
+      create: Effect.fnUntraced(function* ({ payload }) {
+        const user = yield* CurrentUser
+        // Its jobs have no key, and so none of a key's limits.
+        if (user.key?.agents !== undefined) return yield* AccessDenied.limited()
+        yield* webhooks.check(user.tenant, payload.request.webhook_url)
+        const schedule = yield* schedules.create(user.tenant, payload)
+        yield* audit.note(user, "schedule.create", schedule.id)
+        return schedule
+      }),
+      list: () =>
+        Effect.flatMap(CurrentUser, (user) =>
+          Effect.map(schedules.list(user.tenant), (items) => ({
+            items: items.filter(({ agent_id }) => permitsAgent(user, agent_id)),
+          })),
+        ),
+      get: Effect.fnUntraced(function* ({ params }) {
+        const user = yield* CurrentUser
+        const schedule = yield* schedules.get(user.tenant, params.id)
+        return permitsAgent(user, schedule.agent_id) ? schedule : yield* new ScheduleNotFound()
+      }),
+      remove: Effect.fnUntraced(function* ({ params }) {
+        const user = yield* CurrentUser
+        yield* schedules.remove(user.tenant, params.id)
+        yield* audit.note(user, "schedule.remove", params.id)
+      }),
+    })
+  }),
+)

@@ -1,0 +1,17 @@
+/** Schedules. `next_at` is the database's time at which the next job is enqueued; what a schedule asks for is JSON. */
+export const schedules: ReadonlyArray<string> = [
+  `CREATE TABLE schedules (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    cron TEXT NOT NULL,
+    time_zone TEXT,
+    request TEXT NOT NULL,
+    next_at BIGINT NOT NULL,
+    last_job_id TEXT,
+    last_problem TEXT,
+    created_at BIGINT NOT NULL
+  )`,
+  `CREATE INDEX schedules_by_tenant ON schedules (tenant, id)`,
+  `CREATE INDEX schedules_due ON schedules (next_at)`,
+]
