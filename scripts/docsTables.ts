@@ -38,7 +38,8 @@ const withoutRepetitions = (settings: ReadonlyArray<AnySetting>): ReadonlyArray<
   settings.flatMap((setting) => {
     const alike = settings.filter((other) => ofAnySlot(other) === ofAnySlot(setting))
     if (alike.length === 1 || alike.some(({ summary }) => summary !== setting.summary)) return [setting]
-    const fallback = setting.fallback === undefined ? undefined : alike.map((each) => each.fallback).join("`, `")
+    const fallback =
+      setting.fallback === undefined ? undefined : [...new Set(alike.map((each) => each.fallback))].join("`, `")
     return setting === alike[0] ? [{ ...setting, variable: ofAnySlot(setting), aliases: [], fallback }] : []
   })
 
