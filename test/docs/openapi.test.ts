@@ -33,10 +33,11 @@ const PLAIN = new Set(
   above_input_tokens aead agent_id alg answer arguments as_of at breaker by_mode by_provider_model by_strategy
   by_target cached_tokens calls claim code content created_at critic crv data default_mode detail
   effective_prices evidence expires_at failed_calls finished_at from function function_call id image_url
-  input_tokens instance items judge kdf kem kty limits max_retries message mode model model_policy name note
-  object objections options output_tokens participants problem proposer provider question refusal replies retry
-  retryable role round rounds said_by sample severity since software started_at status strategy targets task text
-  timeouts title to tool_call_id tool_calls type updated_at url use version
+  input_tokens instance items judge kdf kem kty last_job_id last_problem limits max_retries message mode model
+  model_policy name next_at note object objections options output_tokens participants problem proposer
+  provider question refusal replies request retry retryable role round rounds said_by sample severity since
+  software started_at status strategy targets task text timeouts title to tool_call_id tool_calls type
+  updated_at url use version
 `.match(/\w+/g),
 )
 

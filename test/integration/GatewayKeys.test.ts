@@ -33,6 +33,9 @@ const makeAgent = Effect.fnUntraced(function* (gateway: TestGateway, tenant = "a
 
 const ROLES = ["read", "run", "manage", "admin"] as const
 
+/** A stream, which GatewayChanges.test.ts covers. */
+const ENDLESS = "GET /api/v1/changes"
+
 const PLAN = { cron: "0 7 * * *", request: { task: "x" } }
 
 const HI = [{ role: "user", content: "Hi" }]
@@ -134,7 +137,7 @@ describeDatabases("keys of the gateway", (database) => {
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       coversAll(
-        yield* operationsOf(gateway),
+        (yield* operationsOf(gateway)).filter((operation) => operation !== ENDLESS),
         REQUESTS.map(([, method, path]) => operationOf(method, path)),
       )
       const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
@@ -153,7 +156,10 @@ describeDatabases("keys of the gateway", (database) => {
             yield* call(gateway, "POST", "/api/v1/threads", { token: boss, body: { agent_id: agent } }),
           )
           const plan = { token: boss, body: { agent_id: agent, ...PLAN } }
-          const schedule = idOf(yield* call(gateway, "POST", "/api/v1/schedules", plan))
+          // A tenant has at most 100.
+          const schedule = path.includes(":schedule")
+            ? idOf(yield* call(gateway, "POST", "/api/v1/schedules", plan))
+            : ""
           const ids = { agent, job, thread, schedule, key: victim.id }
           const withIds = (text: string) =>
             Object.entries(ids).reduce((filled, [name, id]) => filled.replace(`:${name}`, id), text)

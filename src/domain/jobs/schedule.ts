@@ -51,12 +51,13 @@ export const NewSchedule = Schema.Struct(plan).check(
 )
 export type NewSchedule = typeof NewSchedule.Type
 
+/** `last_job_id` is its newest job, which may be deleted; `last_problem` says why the last time gave none. */
 export const Schedule = Schema.Struct({
   id: ScheduleId,
   ...plan,
-  next_at: Time.annotate({ description: "When the next job is enqueued." }),
-  last_job_id: Schema.optionalKey(JobId.annotate({ description: "The newest job; it may be deleted." })),
-  last_problem: Schema.optionalKey(Problem.annotate({ description: "Why the last time gave no job." })),
+  next_at: Time,
+  last_job_id: Schema.optionalKey(JobId),
+  last_problem: Schema.optionalKey(Problem),
   created_at: Time,
 }).annotate({ identifier: "Schedule" })
 export type Schedule = typeof Schedule.Type

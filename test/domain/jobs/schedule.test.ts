@@ -1,0 +1,31 @@
+import { assert, describe, it } from "@effect/vitest"
+import { nextTime } from "../../../src/domain/jobs/schedule.ts"
+
+const next = (cron: string, after: string, time_zone?: string) => {
+  const time = nextTime({ cron, ...(time_zone === undefined ? {} : { time_zone }) }, Date.parse(after))
+  return time === undefined ? undefined : new Date(time).toISOString()
+}
+
+describe("the next time of a schedule", () => {
+  it("is the first match after the given time, in UTC by default", () => {
+    assert.strictEqual(next("0 7 * * 1-5", "2026-11-27T07:00:00Z"), "2026-11-30T07:00:00.000Z")
+    assert.strictEqual(next("*/15 * * * *", "2026-11-27T07:00:01Z"), "2026-11-27T07:15:00.000Z")
+  })
+
+  it("follows the summer time of its zone", () => {
+    assert.strictEqual(next("0 7 * * *", "2026-03-28T12:00:00Z", "Europe/Oslo"), "2026-03-29T05:00:00.000Z")
+    assert.strictEqual(next("0 7 * * *", "2026-10-24T12:00:00Z", "Europe/Oslo"), "2026-10-25T06:00:00.000Z")
+  })
+
+  it("does not exist for days, fields or zones that do not", () => {
+    for (const [cron, zone] of [
+      ["0 0 31 2 *", "UTC"],
+      ["0 25 * * *", "UTC"],
+      ["0 7 * *", "UTC"],
+      ["x", "UTC"],
+      ["0 7 * * *", "Mars/Olympus"],
+    ] as const) {
+      assert.isUndefined(next(cron, "2026-11-27T00:00:00Z", zone), `${cron} ${zone}`)
+    }
+  })
+})

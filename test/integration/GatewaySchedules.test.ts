@@ -1,0 +1,105 @@
+/** Schedules over real sockets: a time gives one job, whatever happens to gateways, agents and rows. */
+import { DatabaseSync } from "node:sqlite"
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
+import { until } from "../support/calls.ts"
+import { describeDatabases } from "../support/databases.ts"
+import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+
+/** Tries until the gateway, which is in this process, holds no lock: waiting for it would stop it from letting go. */
+const onSqlite = (file: string, statement: string) =>
+  Effect.retry(
+    Effect.try(() => {
+      using database = new DatabaseSync(file, { timeout: 0 })
+      database.exec(statement)
+    }),
+    Schedule.spaced("5 millis"),
+  )
+
+const onPostgres = (url: string, statement: string) =>
+  SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
+    Effect.provide(layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })),
+  )
+
+describeDatabases("a schedule", (database) => {
+  /** A gateway, and a way to make schedules due. On Postgres two gateways share the database. */
+  const setup = Effect.gen(function* () {
+    const stored = yield* databaseUrl(database)
+    const gateway = yield* startGateway(stored)
+    if (database.kind === "postgres") yield* startGateway(stored)
+    const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
+    const api = (method: string, path: string, body?: object) =>
+      call(gateway, method, `/api/v1${path}`, { token, ...(body === undefined ? {} : { body }) })
+    const agent = String((yield* api("POST", "/agents", { name: "a", default_mode: "direct" })).json["id"])
+    const plan = { agent_id: agent, cron: "0 7 * * *", request: { task: "Report." } }
+    const make = Effect.map(api("POST", "/schedules", plan), ({ json }) => String(json["id"]))
+    const change = (statement: string) => (database.kind === "sqlite" ? onSqlite : onPostgres)(stored, statement)
+    const read = (id: string) => Effect.map(api("GET", `/schedules/${id}`), ({ json }) => json)
+    const jobs = Effect.map(api("GET", "/jobs"), ({ json }) => json["items"] as ReadonlyArray<{ readonly id: string }>)
+    /** Waits until the schedule's time has passed. */
+    const passed = (id: string) =>
+      until(Effect.map(read(id), ({ next_at }) => Date.parse(String(next_at)) > Date.now()))
+    return { agent, api, change, jobs, make, passed, plan, read }
+  })
+
+  it.live("gives one job for a time, and one for all times that were missed", () =>
+    Effect.gen(function* () {
+      const { change, jobs, make, passed, read } = yield* setup
+      const id = yield* make
+      assert.deepStrictEqual(yield* jobs, [])
+      for (const expected of [1, 2]) {
+        yield* change(`UPDATE schedules SET next_at = ${Date.now() - expected * 86_400_000}`)
+        yield* passed(id)
+        const now = yield* jobs
+        assert.strictEqual(now.length, expected)
+        const schedule = yield* read(id)
+        assert.strictEqual(schedule["last_job_id"], now[0]?.id)
+        assert.match(String(schedule["next_at"]), /T07:00:00.000Z$/)
+      }
+    }),
+  )
+
+  it.live("says why a time gave no job, and goes on", () =>
+    Effect.gen(function* () {
+      const { agent, api, change, jobs, make, passed, read } = yield* setup
+      const id = yield* make
+      yield* api("DELETE", `/agents/${agent}`)
+      yield* change("UPDATE schedules SET next_at = 1")
+      yield* passed(id)
+      assert.deepInclude((yield* read(id))["last_problem"], { code: "agent-not-found" })
+      assert.deepStrictEqual(yield* jobs, [])
+      assert.strictEqual((yield* api("DELETE", `/schedules/${id}`)).status, 204)
+      assert.strictEqual(problemIn(yield* api("GET", `/schedules/${id}`)).code, "schedule-not-found")
+    }),
+  )
+
+  it.live("is not held up by one that cannot be read", () =>
+    Effect.gen(function* () {
+      const { change, jobs, make, passed } = yield* setup
+      const [odd, id] = [yield* make, yield* make]
+      yield* change(`UPDATE schedules SET request = '{}', next_at = 1 WHERE id = '${odd}'`)
+      yield* change(`UPDATE schedules SET next_at = 2 WHERE id = '${id}'`)
+      yield* passed(id)
+      assert.strictEqual((yield* jobs).length, 1)
+    }),
+  )
+
+  it.live("is refused without a next time or an agent, and beyond 100", () =>
+    Effect.gen(function* () {
+      const { api, change, make, plan } = yield* setup
+      for (const members of [{ cron: "0 0 31 2 *" }, { cron: "* * * * * *" }, { time_zone: "Mars" }, { request: {} }]) {
+        const refused = problemIn(yield* api("POST", "/schedules", { ...plan, ...members }))
+        assert.deepInclude(refused, { code: "invalid-request", status: 400 }, JSON.stringify(members))
+      }
+      const missing = { ...plan, agent_id: "01890a5d-ac96-774b-bcce-b302099a8057" }
+      assert.strictEqual(problemIn(yield* api("POST", "/schedules", missing)).code, "agent-not-found")
+      yield* make
+      const copies = Array.from({ length: 99 }, (_, i) => `SELECT 'copy-${i}' AS id`).join(" UNION ALL ")
+      yield* change(`INSERT INTO schedules (id, tenant, agent_id, cron, request, next_at, created_at)
+        SELECT copies.id, tenant, agent_id, cron, request, next_at, created_at FROM schedules, (${copies}) AS copies`)
+      assert.strictEqual(problemIn(yield* api("POST", "/schedules", plan)).code, "too-many-schedules")
+    }),
+  )
+})
