@@ -4,7 +4,7 @@
  */
 import { Clock, DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { thisMoment } from "../moments.ts"
+import { inBatches } from "../inBatches.ts"
 import { unavailableUnlimited } from "../storedRows.ts"
 import { HOUR_MS } from "./HourlySums.ts"
 
@@ -13,10 +13,6 @@ export type Retention = { readonly days: number } | { readonly months: number }
 
 /** The least and most calls looked at per transaction. */
 const BATCH = { least: 5, most: 25 }
-/** Milliseconds that a batch should take: the embedded database serves nothing else meanwhile. */
-const AIM = 10
-/** Pause after a batch, so that others come first. */
-const PAUSE = Duration.millis(25)
 const EVERY = Duration.hours(1)
 
 interface Place {
@@ -47,18 +43,13 @@ export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff:
     return end
   })
 
-  let size = BATCH.least
   let start = BEGIN
-  for (;;) {
-    const began = yield* thisMoment
-    const end = yield* pruneAfter(start, size)
-    if (end === undefined) return
-    start = end
-    const took = (yield* thisMoment) - began
-    if (took > 2 * AIM) size = Math.max(BATCH.least, size >> 1)
-    else if (took < AIM) size = Math.min(BATCH.most, size << 1)
-    yield* Effect.sleep(PAUSE)
-  }
+  yield* inBatches(BATCH, (size) =>
+    Effect.map(pruneAfter(start, size), (end) => {
+      start = end ?? start
+      return end === undefined ? "last" : "more"
+    }),
+  )
 }, unavailableUnlimited)
 
 /** Prunes at start and then every hour, until its scope closes. */

@@ -4,6 +4,7 @@
  */
 import { Clock, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import { inBatches } from "../inBatches.ts"
 import { givenRows, unavailableUnlimited } from "../storedRows.ts"
 import { cappedSums, HOUR_MS } from "./HourlySums.ts"
 import { SPEND_COLUMNS, SPEND_SUMS } from "./spendSums.ts"
@@ -11,10 +12,8 @@ import { SPEND_COLUMNS, SPEND_SUMS } from "./spendSums.ts"
 /** The lengths of periods, in hours, the longest first. Each is a multiple of the next. */
 export const UNITS = [168, 24, 6, 1] as const
 
-/** Rows per transaction: the embedded database serves nothing else meanwhile. */
-const BATCH = 250
-/** Pause after a batch, so that others come first. */
-const PAUSE = Duration.millis(25)
+/** The least and most rows per transaction. */
+const BATCH = { least: 100, most: 250 }
 const EVERY = Duration.minutes(5)
 
 const KEY = "tenant, kind, unit, period, value"
@@ -32,10 +31,10 @@ export const moveSpend = Effect.fn("SpendPeriods.move")(function* (now: number) 
   const unlocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
   const rowKey = sql.literal("tenant, kind, hour, value, writer")
 
-  const moveBatch = Effect.gen(function* () {
+  const moveBatch = Effect.fnUntraced(function* (size: number) {
     const rows = yield* sql<{ [Name in keyof typeof SPEND_COLUMNS]: string | number }>`DELETE FROM ledger_spend_new
       WHERE (${rowKey}) IN (SELECT ${rowKey} FROM ledger_spend_new WHERE hour < ${Math.floor(now / HOUR_MS)}
-        LIMIT ${BATCH} ${unlocked})
+        LIMIT ${size} ${unlocked})
       RETURNING *`
     // Sorted, so that processes lock rows in the same order and cannot deadlock.
     if (rows.length > 0) {
@@ -44,10 +43,10 @@ export const moveSpend = Effect.fn("SpendPeriods.move")(function* (now: number) 
         GROUP BY ${key} ORDER BY ${key}
         ON CONFLICT (${key}) DO UPDATE SET ${addUp("ledger_spend", SPEND_SUMS)}`
     }
-    return rows.length
-  })
+    return rows.length < size ? "last" : "more"
+  }, sql.withTransaction)
 
-  while ((yield* sql.withTransaction(moveBatch)) === BATCH) yield* Effect.sleep(PAUSE)
+  yield* inBatches(BATCH, moveBatch)
 }, unavailableUnlimited)
 
 /** Moves at start and then every few minutes, until its scope closes. */
