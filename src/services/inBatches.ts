@@ -1,5 +1,6 @@
 /** Removes or moves many rows in the background, in batches that let others write in between. */
 import { Duration, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
 import { thisMoment } from "./moments.ts"
 
 /** Milliseconds that a batch should take: the embedded database serves nothing else meanwhile. */
@@ -7,18 +8,36 @@ const AIM = 10
 /** Pause after a batch, so that others come first. */
 const PAUSE = Duration.millis(25)
 
+/** Pages of the embedded database's log after which it is copied into the file, which commits wait for: SQLite's default. */
+const CHECKPOINT_PAGES = 1000
+/** The same meanwhile: batches change pages all over the file, and copying 1000 of them takes several times as long. */
+const CHECKPOINT_PAGES_MEANWHILE = 200
+
 /** Runs `batch` until it says that it was the last one. Its size, the number of rows, follows the time that batches take. */
 export const inBatches = Effect.fnUntraced(function* <E, R>(
   { least, most }: { readonly least: number; readonly most: number },
   batch: (size: number) => Effect.Effect<"more" | "last", E, R>,
-) {
+): Effect.fn.Return<void, E | SqlError.SqlError, R | SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const checkpointAfter = (pages: number) =>
+    sql.onDialectOrElse({
+      sqlite: () => Effect.asVoid(sql`PRAGMA wal_autocheckpoint = ${sql.literal(String(pages))}`),
+      orElse: () => Effect.void,
+    })
   let size = least
-  for (;;) {
-    const began = yield* thisMoment
-    if ((yield* batch(size)) === "last") return
-    const took = (yield* thisMoment) - began
-    if (took > 2 * AIM) size = Math.max(least, size >> 1)
-    else if (took < AIM) size = Math.min(most, size << 1)
-    yield* Effect.sleep(PAUSE)
-  }
+  const all = Effect.gen(function* () {
+    for (;;) {
+      const began = yield* thisMoment
+      if ((yield* batch(size)) === "last") return
+      const took = (yield* thisMoment) - began
+      if (took > 2 * AIM) size = Math.max(least, size >> 1)
+      else if (took < AIM) size = Math.min(most, size << 1)
+      yield* Effect.sleep(PAUSE)
+    }
+  })
+  yield* Effect.acquireUseRelease(
+    checkpointAfter(CHECKPOINT_PAGES_MEANWHILE),
+    () => all,
+    () => checkpointAfter(CHECKPOINT_PAGES),
+  )
 })
