@@ -1,4 +1,5 @@
 /** The sealed proxy of a gateway: the protocol as ever, with the gateway's keys, budgets and ledger behind it. */
+import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
@@ -8,6 +9,7 @@ import { CHECKS } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
 import { collect, costOf, failing, startCalls } from "../support/calls.ts"
 import { describeDatabases, sqlite } from "../support/databases.ts"
+import { fault } from "../support/FakeUpstream.ts"
 import { freePort } from "../support/freePort.ts"
 import { call } from "../support/gateway.ts"
 import { temporaryFolder } from "../support/proxy.ts"
@@ -102,6 +104,21 @@ describeDatabases("the sealed port of a gateway", (database) => {
     }),
   )
 })
+
+it.live("calls with the tenant's own key of a provider, and says under the seal that it was refused", () =>
+  Effect.gen(function* () {
+    const sealed = yield* startSealed(sqlite, { SECRETS_KEY: randomBytes(32).toString("base64") })
+    const own = { value: "sk-of-the-tenant", provider: "provider1" }
+    const set = yield* call(sealed.gateway, "PUT", "/api/v1/secrets/own", { token: sealed.boss, body: own })
+    assert.strictEqual(set.status, 200)
+    const client = sealed.clientOf(yield* sealed.makeKey())
+    sealed.fake.script({ text: "Hello" }, fault.status(401))
+    yield* Effect.promise(() => client.complete(ask("provider1/model-1")))
+    const error = yield* sealedProblemOf(() => client.complete(ask("provider1/model-1")))
+    assert.deepInclude(error, { code: "tenant-key-refused", status: 422 })
+    for (const { headers } of sealed.fake.requests) assert.strictEqual(headers["authorization"], `Bearer ${own.value}`)
+  }),
+)
 
 it.live("keeps a budget for sealed and unsealed calls together, and a revoked key out", () =>
   Effect.gen(function* () {
