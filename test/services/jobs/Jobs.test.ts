@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Fiber, Latch, Schedule, Schema, Stream } from "effect"
+import { DateTime, Duration, Effect, Fiber, Latch, Layer, Schedule, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { TenantId } from "../../../src/domain/jobs/agent.ts"
@@ -7,6 +7,7 @@ import { IdempotencyKey, Job } from "../../../src/domain/jobs/job.ts"
 import { type JobEvent, positionOf } from "../../../src/domain/jobs/jobEvents.ts"
 import type { Page } from "../../../src/domain/operations/storage.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
+import { Threads } from "../../../src/services/jobs/Threads.ts"
 import { prune } from "../../../src/services/jobs/JobRetention.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -454,6 +455,22 @@ describeDatabases("jobs", (database) => {
       assert.strictEqual(yield* countOf("jobs"), 0)
       assert.isAbove(left.size, 10)
     }),
+  )
+
+  it.effect("leave their threads, which are removed when they are as old and have no jobs", () =>
+    Effect.gen(function* () {
+      const threads = yield* Threads
+      const { agent, tenant } = yield* makeAgent()
+      const [used, unused] = [yield* threads.create(tenant, agent.id), yield* threads.create(tenant, agent.id)]
+      yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "x", thread_id: used.id })
+      yield* TestClock.adjust("29 days")
+      yield* prune
+      assert.strictEqual((yield* threads.list(tenant)).items.length, 2)
+      yield* TestClock.adjust("1 day")
+      yield* prune
+      assert.deepStrictEqual((yield* threads.list(tenant)).items, [used])
+      assert.strictEqual((yield* Effect.flip(threads.get(tenant, unused.id)))._tag, "ThreadNotFound")
+    }).pipe(Effect.provide(Layer.provideMerge(Threads.layer, services(database.layer, still)))),
   )
 
   it.effect("stay as long as their idempotency keys, even with a shorter retention", () =>
