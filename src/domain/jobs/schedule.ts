@@ -17,7 +17,8 @@ const Time = Schema.DateTimeUtcFromString
 const plan = {
   agent_id: AgentId,
   cron: Schema.String.check(
-    Schema.isPattern(/^\S{1,60}(?: \S{1,60}){4}$/, { expected: "five fields of cron" }),
+    Schema.isMaxLength(100),
+    Schema.isPattern(/^\S+(?: \S+){4}$/, { expected: "five fields of cron" }),
   ).annotate({
     description: "Minute, hour, day of the month, month and day of the week, such as `0 7 * * 1-5`.",
   }),
