@@ -37,7 +37,7 @@ const shown = ({ message, path }: ProblemIssue): string => (path === "" ? messag
 
 /** Returns a function that reads a value of `schema` in a file's bytes. */
 export const parsing = <A, I>(schema: Schema.Codec<A, I>): ((bytes: Buffer) => Result.Result<A, string>) => {
-  const decode = Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: "error" })
   return (bytes) => {
     const json = Result.try({
       try: () => parseIJson(bytes),

@@ -10,7 +10,20 @@ type Issue = SchemaIssue.Issue
 /** Issues reported at most; a body of a megabyte can have thousands. */
 const MAX_MISFITS = 64
 
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
+/** More names would hide the mistake. */
+const MAX_NAMES = 16
+
+/** Names the members that exist, because most unknown ones are misspelt. */
+const unexpected = (ast: SchemaAST.AST): string => {
+  const names = SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
+  return names.length === 0 || names.length > MAX_NAMES
+    ? "There is no such member"
+    : `There is no such member; possible are ${names.toSorted().join(", ")}`
+}
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => (issue._tag === "UnexpectedKey" ? unexpected(issue.ast) : SchemaIssue.defaultLeafHook(issue)),
+})
 
 /** The first issues, with paths below `root`. */
 export const schemaIssues = (issue: Issue, root: ReadonlyArray<string> = []): ReadonlyArray<ProblemIssue> =>
@@ -33,7 +46,9 @@ const narrowed = (issue: Issue): Issue => {
     case "Filter":
       return new SchemaIssue.Filter(issue.filter, narrowed(issue.issue))
     case "AnyOf":
-      return Arr.isReadonlyArrayNonEmpty(issue.issues) ? meant(issue.ast, Arr.map(issue.issues, narrowed)) : issue
+      return Arr.isReadonlyArrayNonEmpty(issue.issues)
+        ? meant(issue.ast, Arr.map(issue.issues, narrowed))
+        : withoutForm(issue)
     default:
       return issue
   }
@@ -68,9 +83,24 @@ const tagOf = (union: SchemaAST.Union): Tag | undefined => {
   for (const key of new Set(keys)) {
     const sets = union.types.map((form) => literalsAt(form, key)).filter((set) => set !== undefined)
     const values = sets.flat()
-    if (sets.length > 1 && new Set(values).size === values.length) return { key, values }
+    // The parser takes a single form by its literal, too.
+    const discriminates = sets.length > 1 || (union.types.length === 1 && values.length === 1)
+    if (discriminates && new Set(values).size === values.length) return { key, values }
   }
   return undefined
+}
+
+/** An issue about the value of the discriminating member. */
+const wrongTag = (tag: Tag): Issue => {
+  const expected = tag.values.map((value) => (typeof value === "string" ? JSON.stringify(value) : String(value)))
+  const wrong = new SchemaIssue.InvalidValue({ message: `Expected ${expected.join(" | ")}` })
+  return new SchemaIssue.Pointer([tag.key], wrong)
+}
+
+/** The issue of a value that is of no form, because its discriminating member is missing or wrong. */
+const withoutForm = (issue: SchemaIssue.AnyOf): Issue => {
+  const tag = tagOf(issue.ast)
+  return tag === undefined ? issue : wrongTag(tag)
 }
 
 /** The issues of a form: one per member, or one for the whole value. */
@@ -91,16 +121,14 @@ const isAt = (key: PropertyKey) => (issue: Issue) => issue._tag === "Pointer" &&
 const meant = (union: SchemaAST.Union, forms: Arr.NonEmptyReadonlyArray<Issue>): Issue => {
   const tag = tagOf(union)
   if (tag === undefined) return closest(forms)
-  const { key, values } = tag
+  const { key } = tag
   const hasTag = (form: Issue) => literalsAt(astOf(form), key) !== undefined
   const named = forms.filter((form) => hasTag(form) && !own(form).some(isAt(key)))
   if (Arr.isReadonlyArrayNonEmpty(named)) return closest(named)
   const untagged = forms.filter((form) => !hasTag(form))
   if (Arr.isReadonlyArrayNonEmpty(untagged)) return closest(untagged)
   const missing = own(forms[0]).find((issue) => isAt(key)(issue) && isOf(issue, "MissingKey"))
-  const expected = values.map((value) => (typeof value === "string" ? JSON.stringify(value) : String(value)))
-  const wrong = new SchemaIssue.InvalidValue({ message: `Expected ${expected.join(" | ")}` })
-  return missing ?? new SchemaIssue.Pointer([key], wrong)
+  return missing ?? wrongTag(tag)
 }
 
 /** Whether an issue is a missing or an unexpected member. */

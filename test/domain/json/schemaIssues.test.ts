@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { ChatInput } from "../../../src/domain/chat/chat.ts"
 import { ExecuteRequest } from "../../../src/domain/jobs/job.ts"
+import { RpcMessage } from "../../../src/api/gateway/JsonRpc.ts"
 import { schemaIssues } from "../../../src/domain/json/schemaIssues.ts"
 
 const of = <A, I>(schema: Schema.Codec<A, I>, value: unknown) =>
@@ -12,15 +13,21 @@ const of = <A, I>(schema: Schema.Codec<A, I>, value: unknown) =>
 
 const user = { role: "user", content: "x" }
 
+const NO_MEMBER = {
+  messages:
+    "payload.foo: There is no such member; possible are messages, metadata, mode, options, priority, thread_id, webhook_url",
+  task: "payload.foo: There is no such member; possible are metadata, mode, options, priority, task, thread_id, webhook_url",
+}
+
 describe("schemaIssues", () => {
   it.each<readonly [unknown, ReadonlyArray<string>]>([
     [{ mode: "debate", task: "x" }, [`payload.mode: Expected "adversarial" | "verified" | "direct"`]],
     [{ task: "" }, ["payload.task: Expected a value with a length of at least 1"]],
     [{ messages: "x" }, ["payload.messages: Expected array"]],
-    [{ messages: [user], foo: 1 }, ["payload.foo: Expected no excess property"]],
+    [{ messages: [user], foo: 1 }, [NO_MEMBER.messages]],
     [
       { task: "x", options: { rounds: 9 }, foo: 1 },
-      ["payload.options.rounds: Expected a value between 1 and 3", "payload.foo: Expected no excess property"],
+      ["payload.options.rounds: Expected a value between 1 and 3", NO_MEMBER.task],
     ],
     [5, ["payload: Expected object"]],
   ])("reports the form that was meant in %j", (value, expected) =>
@@ -44,6 +51,10 @@ describe("schemaIssues", () => {
   ])("reports the form that the literals name in %j", (value, expected) =>
     assert.sameMembers([...of(ChatInput, value)], [...expected]),
   )
+
+  it("names the literal that is missing, if no form of a union has the given one", () => {
+    assert.deepStrictEqual(of(Schema.Union([RpcMessage]), { hello: 1 }), [`payload.jsonrpc: Expected "2.0"`])
+  })
 
   it("names every form of a union if none was clearly meant", () => {
     assert.deepStrictEqual(of(ExecuteRequest, {}), ["payload: Missing key, one of messages, task"])
