@@ -1,6 +1,7 @@
 import { Console, DateTime, Duration, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { ClaimedTenant, Subject } from "../domain/access/identity.ts"
+import { Role } from "../domain/access/roles.ts"
 import { DurationText } from "../layers/config/codecs.ts"
 import { mintSettings } from "../layers/config/gatewaySettings.ts"
 import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
@@ -24,9 +25,8 @@ export const tokenCommand = Command.make(
       "Tenant whose agents and jobs it opens (required unless JWT_USERS_ARE_TENANTS is 1)",
       ClaimedTenant,
     ),
-    role: Flag.String("role").pipe(
-      Flag.withMetavar("name"),
-      Flag.withDescription("A role, such as admin; may be repeated (default none)"),
+    role: Flag.Literals("role", Role.literals).pipe(
+      Flag.withDescription("A role; may be repeated (default none)"),
       Flag.atLeast(0),
     ),
     ttl: Flag.String("ttl").pipe(
