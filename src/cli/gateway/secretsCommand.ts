@@ -46,7 +46,9 @@ const setCommand = Command.make(
     const value = process.stdin.isTTY ? "" : (yield* Effect.promise(() => text(process.stdin))).trim()
     if (value === "") {
       return yield* unusable(
-        "Pipe the secret to standard input: an argument would show it to every user of the machine.",
+        process.stdin.isTTY
+          ? "Pipe the secret to standard input: an argument would show it to every user of the machine."
+          : "Standard input holds no secret. Pipe it, such as with < token.txt.",
       )
     }
     const destination = destinationOf(input)

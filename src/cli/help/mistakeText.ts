@@ -24,6 +24,9 @@ const code = (doc: HelpDoc.HelpDoc): string => `\`${(doc.commandPath ?? ["sealga
 const listsByItself = (subcommand: string, doc: HelpDoc.HelpDoc): boolean =>
   (subcommand === "list" || subcommand === "ls") && doc.flags.some(({ name }) => name === "limit")
 
+/** Whether a command reads a secret, which may have been typed as an argument and must not be repeated. */
+const readsSecret = ({ commandPath = [] }: HelpDoc.HelpDoc): boolean => commandPath.join(" ").endsWith("secrets set")
+
 const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): string => {
   switch (error._tag) {
     case "MissingOption":
@@ -35,6 +38,7 @@ const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): stri
     case "UnknownSubcommand":
       return `There is no command ${JSON.stringify(error.subcommand)}.${listsByItself(error.subcommand, doc) ? ` ${code(doc)} alone lists.` : meant(error.suggestions)}`
     case "UnexpectedArgument": {
+      if (readsSecret(doc)) return "There are too many arguments. Pipe the secret to standard input instead."
       const given = error.arguments.map((argument) => JSON.stringify(argument)).join(" ")
       const takesNone = (doc.args ?? []).length === 0
       return `${given} is not expected: ${takesNone ? "this command takes no arguments" : "put quotes around text with spaces"}.`
