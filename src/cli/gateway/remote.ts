@@ -37,9 +37,14 @@ const hintFor = (error: SealgateError): string => {
   if (error instanceof Unreachable) {
     return "\nIs a gateway running? `sealgate gateway --dev` starts one; --gateway or SEALGATE_GATEWAY sets its URL."
   }
-  return error instanceof GatewayProblem && error.problem.status === UNAUTHORIZED
-    ? "\nSEALGATE_TOKEN may have expired or belong to another gateway: `sealgate token` mints a new one."
-    : ""
+  if (!(error instanceof GatewayProblem)) return ""
+  const { code, status } = error.problem
+  if (status === UNAUTHORIZED) {
+    return "\nSEALGATE_TOKEN may have expired or belong to another gateway: `sealgate token` mints a new one."
+  }
+  const [, kind] = /^(agent|job|key|secret)-not-found$/.exec(code) ?? []
+  if (kind === undefined) return ""
+  return kind === "secret" ? "\n`sealgate secrets` lists them." : `\nGive its id; \`sealgate ${kind}s\` lists them.`
 }
 
 export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
@@ -72,10 +77,14 @@ export async function* overPages<A>(
   }
 }
 
-/** Returns a line for each mistake that the gateway found in the request. */
+/** Returns a line for each mistake in the request that the message does not name. */
 const mistakesIn = (error: SealgateError): string =>
   error instanceof GatewayProblem
-    ? (error.problem.errors ?? []).map(({ message, path }) => `\n  ${printableLine(`${path}: ${message}`)}`).join("")
+    ? (error.problem.errors ?? [])
+        .map(({ message, path }) => `${path}: ${message}`)
+        .filter((mistake) => !error.message.includes(mistake))
+        .map((mistake) => `\n  ${printableLine(mistake)}`)
+        .join("")
     : ""
 
 /** Calls the gateway. A refusal ends the command with the gateway's message. */
