@@ -8,6 +8,7 @@ import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gatew
 import { CallsHandlers } from "../http/gateway/calls/CallsHandlers.ts"
 import { HeldBodies } from "../http/gateway/calls/HeldBodies.ts"
 import { vendorForm } from "../http/gateway/calls/vendorErrors.ts"
+import { wrongBase } from "../http/gateway/calls/wrongBase.ts"
 import { ChangesHandlers } from "../http/gateway/ChangesHandlers.ts"
 import { AuditHandlers } from "../http/gateway/AuditHandlers.ts"
 import { BudgetsHandlers } from "../http/gateway/BudgetsHandlers.ts"
@@ -162,6 +163,7 @@ const layerRoutes = (settings: GatewaySettings) => {
     kindOf: gatewayKindOf(limits),
     malformed: (why) => new RequestInvalid(why),
     namesRequest: true,
+    insteadOf: wrongBase,
     errorForm: (path) => vendorForm(path) ?? a2aForm(path),
   }).pipe(
     Layer.provide([

@@ -228,6 +228,19 @@ describe("a refusing gateway", () => {
     { MAX_REQUEST_BYTES: "4KiB" },
   )
 
+  test("tells clients of models whose base URL is wrong which one is right", (gateway, token) =>
+    Effect.forEach(
+      ["/chat/completions", "/api/v1/chat/completions", "/v1/v1/messages", "/v1/chat/completions/chat/completions"],
+      Effect.fnUntraced(function* (path) {
+        const answer = yield* call(gateway, "POST", path, { token, body: {} })
+        assert.strictEqual(answer.status, 404, path)
+        // OpenAI's SDKs show this member.
+        const { error } = answer.json
+        assert.include(JSON.stringify(error), "this server's address and /v1", path)
+      }),
+      { discard: true },
+    ))
+
   test("answers every invalid token in the same way", (gateway, good) =>
     Effect.gen(function* () {
       const routes = [

@@ -2,7 +2,7 @@
  * A `fetch` for the SDKs of OpenAI and Anthropic that sends requests through a sealed proxy and returns verified answers in the
  * vendor's format. It never falls back to plaintext.
  */
-import { API_HEADERS, API_NAMES, type ApiName, apiOf } from "../../domain/upstream/apis.ts"
+import { API_HEADERS, API_NAMES, apiAt, type ApiName, apiOf } from "../../domain/upstream/apis.ts"
 import { fromUtf8 } from "../../domain/bytes/bytes.ts"
 import type { PublicJwk, ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { withoutSlashes } from "../../domain/url.ts"
@@ -13,7 +13,7 @@ import { bodyOf, eventsOf, type Release } from "./eventStream.ts"
 import type { ProvenCode } from "../attestation/Policy.ts"
 import { type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
 import { objectIn, readBody } from "../transport/transport.ts"
-import { apiAt, vendorAsked, vendorOf } from "./vendors/endpoints.ts"
+import { vendorAsked, vendorOf } from "./vendors/endpoints.ts"
 import { type Model, modelsIn } from "./vendors/models.ts"
 import { errorReply, type Vendor } from "./vendors/Vendor.ts"
 import type { RevealedExchange } from "../verification/verify.ts"

@@ -64,6 +64,10 @@ export const API_NAMES = Object.keys(APIS) as ReadonlyArray<ApiName>
 
 export const isApiName = (name: string): name is ApiName => Object.hasOwn(APIS, name)
 
+/** Returns the API of a `POST` to this path, with any base path before it. */
+export const apiAt = (pathname: string): ApiName | undefined =>
+  API_NAMES.find((api) => pathname.endsWith(apiOf(api).path))
+
 /** The row of an API, for code that handles all alike. */
 export const apiOf = (name: ApiName): Api => APIS[name]
 

@@ -1,6 +1,7 @@
 /** The operator's file of providers (`PROVIDERS_FILE`), beside the slots of the environment. */
 import { Schema } from "effect"
 import { Prices } from "../routing/money.ts"
+import { apiAt } from "./apis.ts"
 import { ModelName } from "./targets.ts"
 import { ProviderId } from "./upstream.ts"
 
@@ -33,6 +34,9 @@ const BaseUrl = Schema.String.check(
     },
     { message: "expected an http or https URL without user, password, query and fragment" },
   ),
+  Schema.makeFilter((text: string) => !URL.canParse(text) || apiAt(new URL(text).pathname) === undefined, {
+    message: "leave out the path of the endpoint, such as /chat/completions",
+  }),
 )
 
 const isHeader = (name: string): boolean => /^[a-z0-9-]{1,64}$/.test(name) && !OWN_HEADERS.has(name)

@@ -1,9 +1,9 @@
 /** The refusal for SDKs whose base URL is a sealed proxy, because their requests are not sealed. */
 import { problemAnswer } from "../../client/sdk/errorAnswer.ts"
-import { apiAt } from "../../client/sdk/vendors/endpoints.ts"
 import { openai } from "../../client/sdk/vendors/openai.ts"
 import { NOT_SEALED } from "../../domain/operations/software.ts"
 import { Refusal } from "../../domain/problems/refusal.ts"
+import { apiAt } from "../../domain/upstream/apis.ts"
 
 class NotSealed extends Refusal<NotSealed>()("NotSealed", {
   code: NOT_SEALED,

@@ -4,6 +4,7 @@ import { type Decoded, optionalSetting, providerFromEnv, type Setting, setting }
 import { Duration, Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
 import { POLICY_BOUNDS } from "../../domain/routing/routing.ts"
+import { apiAt } from "../../domain/upstream/apis.ts"
 import { numberOf, PROVIDERS, type Slot, SLOTS } from "../../services/upstream/Slots.ts"
 
 const parseOrder = (text: string): ReadonlyArray<Slot> | undefined => {
@@ -59,6 +60,15 @@ type SlotSettings = {
   readonly [S in Slot as `${S}FirstTokenTimeout`]: Setting<Duration.Duration | undefined>
 }
 
+/** Calls add the path of an endpoint, so a URL that has one already would reach nothing. */
+const BaseUrlText = UrlText.pipe(
+  Schema.check(
+    Schema.makeFilter((url: URL) => apiAt(url.pathname) === undefined, {
+      message: "expected a URL without the path of an endpoint, such as /chat/completions",
+    }),
+  ),
+)
+
 const settingsOf = (slot: Slot) => {
   const { aliases, baseUrl, format, model } = PROVIDERS[slot]
   const variable = slot.toUpperCase()
@@ -77,7 +87,7 @@ const settingsOf = (slot: Slot) => {
     ),
     [`${slot}BaseUrl`]: setting(
       `${variable}_BASE_URL`,
-      UrlText,
+      BaseUrlText,
       baseUrl,
       "Endpoint; with the API's version, such as /v1, if OpenAI-compatible",
       aliases.baseUrl,

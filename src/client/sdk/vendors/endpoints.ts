@@ -1,5 +1,5 @@
 /** Finds the API and the vendor of an SDK's request. */
-import { API_NAMES, type ApiName, apiOf, type ApiVendor } from "../../../domain/upstream/apis.ts"
+import { apiAt, type ApiName, apiOf, type ApiVendor } from "../../../domain/upstream/apis.ts"
 import { anthropic } from "./anthropic.ts"
 import { openai } from "./openai.ts"
 import type { Vendor } from "./Vendor.ts"
@@ -7,10 +7,6 @@ import type { Vendor } from "./Vendor.ts"
 const VENDORS: Readonly<Record<ApiVendor, Vendor>> = { anthropic, openai }
 
 export const vendorOf = (api: ApiName): Vendor => VENDORS[apiOf(api).vendor]
-
-/** Returns the API of a `POST` to this path, with any base path before it. */
-export const apiAt = (pathname: string): ApiName | undefined =>
-  API_NAMES.find((api) => pathname.endsWith(apiOf(api).path))
 
 /** Returns the vendor whose format fits a request, by path or headers, even if it is for no API. */
 export const vendorAsked = (pathname: string, headers: { readonly has: (name: string) => boolean }): Vendor => {
