@@ -165,7 +165,13 @@ const canonicalNetwork = (network: IpNetwork.IpNetwork): IpNetwork.IpNetwork => 
 }
 
 /** Comma-separated parts; `parse` decodes each. */
-export const listText = <A>(of: Schema.Schema<A>, parse: (part: string) => A | undefined, expected: string) =>
+/** Comma-separated values; with `keyOf`, each key at most once. */
+export const listText = <A>(
+  of: Schema.Schema<A>,
+  parse: (part: string) => A | undefined,
+  expected: string,
+  keyOf?: (value: A) => unknown,
+) =>
   parsed(
     Schema.Array(of),
     (text) => {
@@ -174,7 +180,8 @@ export const listText = <A>(of: Schema.Schema<A>, parse: (part: string) => A | u
         .map((part) => part.trim())
         .filter((part) => part !== "")
       const values = parts.map(parse).filter((value) => value !== undefined)
-      return values.length === parts.length ? values : undefined
+      const isRepeated = keyOf !== undefined && new Set(values.map(keyOf)).size < values.length
+      return values.length === parts.length && !isRepeated ? values : undefined
     },
     expected,
   )

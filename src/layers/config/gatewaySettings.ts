@@ -64,7 +64,8 @@ const WeightsText = listText(
     const weight = Number(digits)
     return tenant !== undefined && weight >= 1 && weight <= MAX_WEIGHT ? { tenant, weight } : undefined
   },
-  `tenants with weights from 1 to ${MAX_WEIGHT}, such as acme=3,beta=2`,
+  `tenants, each once, with weights from 1 to ${MAX_WEIGHT}, such as acme=3,beta=2`,
+  ({ tenant }) => tenant,
 )
 
 const ownGatewaySettings = {

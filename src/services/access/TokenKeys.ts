@@ -97,6 +97,7 @@ const loadSet = Effect.fnUntraced(function* (location: JwksLocation) {
     Schema.decodeEffect(JwksText)(text),
     () => new JwksUnreadable({ source, problem: "it is not a JWKS" }),
   )
+  if (jwks.keys.length === 0) return yield* new JwksUnreadable({ source, problem: "it has no keys" })
   return yield* Effect.try({
     // The library checks each key when it is used.
     try: () => createLocalJWKSet(jwks as unknown as JSONWebKeySet),
