@@ -61,7 +61,11 @@ export const conformanceClientCommand = Command.make(
       tester,
       concurrency: input.atOnce,
       onResult: progress(),
-    })
+    }).pipe(
+      Effect.catchTag("NotStarted", ({ reason }) =>
+        unusable(`The command after -- cannot be started: ${reason}. Check its path, and that it may be executed.`),
+      ),
+    )
     yield* printReport(report, input.json, input.all)
   }, Effect.scoped),
 ).pipe(

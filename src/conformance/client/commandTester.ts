@@ -1,6 +1,7 @@
 /** Runs a command as the client, once for each case. */
 import { spawn } from "node:child_process"
-import { Effect } from "effect"
+import { Data, Effect } from "effect"
+import { fileReason } from "../../domain/problems/systemErrors.ts"
 import type { ClientVerdict } from "./judge.ts"
 import type { Asked, Tester } from "./runCases.ts"
 
@@ -12,8 +13,10 @@ const MOST_OUTPUT = 1024 * 1024
 const filledIn = (text: string, { form, pin, url }: Asked): string =>
   text.replaceAll("{url}", url).replaceAll("{pin}", pin).replaceAll("{form}", form)
 
+const REFUSED = { type: "refused" } as const
+
 /** The command could not be started. */
-const NOT_RUN = { type: "refused" } as const
+export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly reason: string }> {}
 
 /**
  * Exit code 0 means that the client believed the answer, which is on its standard output; any other code that it refused.
@@ -21,9 +24,9 @@ const NOT_RUN = { type: "refused" } as const
  * values.
  */
 export const commandTester =
-  ([command = "", ...args]: ReadonlyArray<string>): Tester =>
+  ([command = "", ...args]: ReadonlyArray<string>): Tester<NotStarted> =>
   (asked) =>
-    Effect.callback<ClientVerdict>((resume) => {
+    Effect.callback<ClientVerdict, NotStarted>((resume) => {
       const child = spawn(
         command,
         args.map((arg) => filledIn(arg, asked)),
@@ -36,8 +39,8 @@ export const commandTester =
       child.stdout.setEncoding("utf8").on("data", (text: string) => {
         output = (output + text).slice(-MOST_OUTPUT)
       })
-      child.on("error", () => resume(Effect.succeed(NOT_RUN)))
-      child.on("close", (code) => resume(Effect.succeed(code === 0 ? { type: "believed", output } : NOT_RUN)))
+      child.on("error", (error) => resume(Effect.fail(new NotStarted({ reason: fileReason(error) }))))
+      child.on("close", (code) => resume(Effect.succeed(code === 0 ? { type: "believed", output } : REFUSED)))
       return Effect.sync(() => void child.kill("SIGKILL"))
     }).pipe(
       Effect.timeoutOrElse({

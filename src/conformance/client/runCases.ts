@@ -13,16 +13,16 @@ export interface Asked {
   readonly form: Form
 }
 
-/** Makes a client ask for one completion and returns its verdict; never fails. */
-export type Tester = (asked: Asked) => Effect.Effect<ClientVerdict>
+/** Makes a client ask for one completion and returns its verdict. */
+export type Tester<E = never> = (asked: Asked) => Effect.Effect<ClientVerdict, E>
 
-export interface Running {
-  readonly tester: Tester
+export interface Running<E> {
+  readonly tester: Tester<E>
   readonly concurrency: number
   readonly onResult?: (result: Result, done: number, all: number) => void
 }
 
-const played = Effect.fnUntraced(function* (server: CaseServer, subject: Case, tester: Tester) {
+const played = Effect.fnUntraced(function* <E>(server: CaseServer, subject: Case, tester: Tester<E>) {
   const said = yield* tester({
     url: `${server.url}/${subject.name}`,
     pin: server.pin,
@@ -41,10 +41,10 @@ const isForm = ({ expect, form, lie }: Case): boolean =>
  * Plays `cases` of `server`. Honest cases come first: they show which forms the client asks for, and cases of other forms are
  * skipped.
  */
-export const runCases = Effect.fnUntraced(function* (
+export const runCases = Effect.fnUntraced(function* <E>(
   server: CaseServer,
   cases: ReadonlyArray<Case>,
-  { concurrency, onResult, tester }: Running,
+  { concurrency, onResult, tester }: Running<E>,
 ) {
   const known = new Set<Form>()
   let done = 0
