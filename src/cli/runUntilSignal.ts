@@ -7,6 +7,7 @@ import { CliError } from "effect/cli"
 import { watchOutput } from "./output.ts"
 import { printable } from "./printable.ts"
 import { failureMessage } from "./failureMessage.ts"
+import { fileReason } from "../domain/problems/systemErrors.ts"
 import { CUT_SHORT } from "./servers.ts"
 
 const HELD_UP = 1
@@ -74,7 +75,7 @@ export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>, serves: bo
     output.settled((lost) => {
       // A server only prints a log, so lost output is no failure.
       if (code !== 0 || serves || lost === undefined) process.exit(code)
-      process.stderr.write(`The output could not be written: ${lost.message}\n`, () => process.exit(UNWRITTEN))
+      process.stderr.write(`The output could not be written: ${fileReason(lost)}.\n`, () => process.exit(UNWRITTEN))
     })
   }
   process.on("SIGINT", stop)

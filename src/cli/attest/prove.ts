@@ -14,7 +14,7 @@ import { type Bytes, encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { EVIDENCE_NONCE_BYTES } from "../../domain/protocol/evidence.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { printableLine } from "../printable.ts"
+import { explained } from "../chat/answerText.ts"
 import { Judging } from "./Judging.ts"
 import { type Names, shownRules } from "./shownRules.ts"
 
@@ -36,8 +36,7 @@ const refusal = (error: unknown): SealgateError => {
   throw error
 }
 
-const failed = (error: unknown): CommandFailed =>
-  new CommandFailed({ message: printableLine(refusal(error).message), exitCode: 1 })
+const failed = (error: unknown): CommandFailed => new CommandFailed({ message: explained(refusal(error)), exitCode: 1 })
 
 /** Asks a proxy with a fresh nonce. */
 export const askAt = (proxy: URL) =>
