@@ -343,4 +343,44 @@ const LATER: ReadonlyArray<Mistake> = [
   { ...alone(["verify", "a.json", "--pin", PIN], 2, "neither a receipt"), files: { "a.json": "" } },
 ]
 
-export const MISTAKES: ReadonlyArray<Mistake> = [...TYPED, ...SETTINGS, ...ASKED, ...UNREAD, ...LATER]
+/** Mistakes with the gateway's keys, secrets, schemas and files, and at two in the morning. */
+const TWO_AM: ReadonlyArray<Mistake> = [
+  usage("keys create ci --budget $5/day", "such as 5usd/day"),
+  usage("keys create ci --weight 0", "from 1 to 100"),
+  usage("keys create ci --agent reviewer", "expected a UUID v7"),
+  usage("token --sub a --tenant b --role raed", '--role cannot be "raed"', "manage"),
+  usage("attest policy {proxy}", "--key is missing", "sealgate keygen"),
+  usage("stats --by user", "label: and the name of a label"),
+  usage("conformance client -- ./nowhere", "cannot be started: there is no such file"),
+  client(["secrets", "set", "github", SECRET, "--origin", "https://a.example"], 2, "Pipe the secret"),
+  client(["secrets", "set", "github", "--origin", "https://a.example"], 2, "Standard input holds no secret"),
+  { ...client(["secrets", "set", "a", "--origin", "a.example"], 1, "give an origin, such as"), stdin: SECRET },
+  client(["secrets", "remove", "none"], 1, "There is no such secret.", "`sealgate secrets` lists them"),
+  client(["keys", "revoke", "ci"], 1, "There is no such key.", "`sealgate keys` lists them"),
+  client(["run", "x", "--agent", "command-line"], 1, "Give its id; `sealgate agents` lists them"),
+  client(["run", "x", "--thread", "abc"], 2, "`--thread new` prints"),
+  {
+    ...client(["run", "x", "--mode", "direct", "--output-schema", "s.json"], 1, 'set "type" to "object"'),
+    files: { "s.json": '{"type":"array"}' },
+  },
+  within({ SEALGATE_TOKEN: "Bearer abc", SEALGATE_GATEWAY: "{gateway}" })(["agents"], 2, "without spaces"),
+  alone(["attest", "show", "{gateway}"], 1, "Is this a sealed proxy?"),
+  setting("proxy", { PROVIDER1_BASE_URL: "https://a.example/v1/chat/completions" }, "without the path of an endpoint"),
+  {
+    ...setting(
+      "proxy",
+      { PROVIDERS_FILE: "p.json" },
+      "There is no such member; possible are",
+      "models: Expected array",
+    ),
+    files: {
+      "p.json": `{"providers":[{"name":"a","format":"openai","base_url":"https://a.example/v1/","api_key":"${SECRET}","models":"m"}]}`,
+    },
+  },
+  setting("gateway --dev", { TENANT_WEIGHTS: "acme=2,acme=3" }, "TENANT_WEIGHTS: expected tenants, each once"),
+  { ...setting("gateway", { JWT_JWKS_FILE: "k.json" }, "it has no keys"), files: { "k.json": '{"keys":[]}' } },
+  setting("gateway --dev", { DATABASE_URL: "sqlite:///tmp/x.db" }, "expected the path of a file"),
+  { ...setting("gateway --dev", { DATABASE_URL: "x" }, "not a database of SQLite"), files: { x: "no database" } },
+]
+
+export const MISTAKES: ReadonlyArray<Mistake> = [...TYPED, ...SETTINGS, ...ASKED, ...UNREAD, ...LATER, ...TWO_AM]
