@@ -37,7 +37,13 @@ export interface AnswerForm<A> {
 }
 
 const outOfTime = () => Exit.fail(new OutOfTime())
-const timedOut = (kind: "slow" | "timeout") => Exit.fail(new ProviderFailure({ kind }))
+/** The limits that an operator may raise. */
+const SILENT = {
+  answer: { kind: "slow", reason: "no whole answer within UPSTREAM_ANSWER_TIMEOUT" },
+  first: { kind: "slow", reason: "no output within the time limit; UPSTREAM_FIRST_TOKEN_TIMEOUT is the longest" },
+  next: { kind: "timeout", reason: "no further output within UPSTREAM_IDLE_TIMEOUT" },
+} as const
+const timedOut = (limit: keyof typeof SILENT) => Exit.fail(new ProviderFailure(SILENT[limit]))
 
 /**
  * Fails a call whose translation threw on unexpected input. The message is not logged, because parsers quote their
@@ -63,7 +69,7 @@ export const wholeAnswer = <Answer>(
     const due = Math.min(timer.now() + longest, deadline)
     const isLate = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
       if (moment < due) return due
-      return due === deadline ? outOfTime() : timedOut("slow")
+      return due === deadline ? outOfTime() : timedOut("answer")
     }
     let served: Served | undefined
     const asked = Effect.suspend(() => question.complete(target))
@@ -245,7 +251,7 @@ class StreamCall<Piece> implements Call<Served>, StreamWatch {
     const firstAt = this.startedAt + (this.isWorking ? thinking : firstToken)
     const due = this.hasOutput ? idleAt : Math.max(firstAt, idleAt)
     if (moment >= deadline) return outOfTime()
-    if (moment >= due) return timedOut(this.hasOutput ? "timeout" : "slow")
+    if (moment >= due) return timedOut(this.hasOutput ? "next" : "first")
     return Math.min(due, moment + idle, deadline)
   }
 }

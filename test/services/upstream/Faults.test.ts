@@ -1,9 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Logger, Redacted } from "effect"
+import { Effect, Logger, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { REPEAT } from "../../../src/services/upstream/Faults.ts"
-import { ask, fails, passingTime, says, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
+import {
+  ask,
+  fails,
+  hang,
+  passingTime,
+  role,
+  says,
+  text,
+  type Script,
+  scripted,
+  upstreamOf,
+} from "./ScriptedProvider.ts"
 
 const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.make("quoted key") })
 const gone = fails("unreachable", { reason: "there is no host of that name", lasting: true })
@@ -23,10 +34,11 @@ const setUp = Effect.fnUntraced(function* (script: Script) {
     if (message === "Provider call failed") lines.push({ level, ...annotations })
     if (message === "Provider works again") lines.push({ level, message, ...annotations })
   })
-  const complete = (request: UpstreamRequest = ask()) =>
-    passingTime(Effect.provide(Effect.exit(upstream.complete(request)), Logger.layer([logger])), "1 second")
+  const complete = (request: UpstreamRequest = ask(), limit = 1) =>
+    passingTime(Effect.provide(Effect.exit(upstream.complete(request)), Logger.layer([logger])), `${limit} seconds`)
+  const stream = passingTime(Effect.exit(Stream.runDrain(upstream.stream(ask()))), "5 minutes")
   const fault = Effect.map(upstream.status, ([provider]) => provider?.fault)
-  return { first, lines, complete, fault }
+  return { first, lines, complete, stream, fault }
 })
 
 describe("a fault hidden by failover", () => {
@@ -111,6 +123,20 @@ describe("a fault hidden by failover", () => {
       yield* complete()
       assert.strictEqual((yield* fault)?.fix, "check PROVIDER1_MODEL, or the targets of the routing")
       assert.lengthOf(lines, 1)
+    }),
+  )
+
+  it.effect("of silence names the time limit that ended the call", () =>
+    Effect.gen(function* () {
+      const { complete, fault, first, stream } = yield* setUp([hang])
+      const reason = Effect.map(fault, (fault) => fault?.reason ?? "")
+      yield* complete(ask(), 300)
+      assert.include(yield* reason, "UPSTREAM_ANSWER_TIMEOUT")
+      yield* stream
+      assert.include(yield* reason, "UPSTREAM_FIRST_TOKEN_TIMEOUT")
+      first.always([role, text("begun"), hang])
+      yield* stream
+      assert.include(yield* reason, "UPSTREAM_IDLE_TIMEOUT")
     }),
   )
 
