@@ -81,7 +81,7 @@ export class ProviderTakesNoKey extends Refusal<ProviderTakesNoKey>()("ProviderT
   code: "provider-takes-no-key",
   status: 422,
   title: "No provider of this name takes keys of tenants.",
-  detail: "Ask the operator to set PROVIDERn_TENANT_KEYS, or tenant_keys in PROVIDERS_FILE, to on.",
+  detail: "Ask the operator to set PROVIDERn_TENANT_KEYS=on, or tenant_keys in PROVIDERS_FILE.",
 }) {}
 
 /** The tenant has a key of the provider under another name. */
