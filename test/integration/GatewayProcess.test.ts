@@ -155,13 +155,13 @@ describe("sealgate token", () => {
             "--role",
             "admin",
             "--role",
-            "auditor",
+            "read",
             "--ttl",
             "90",
             "--json",
           ]
           const printed: unknown = JSON.parse(yield* tokenOf(...args))
-          assert.deepInclude(printed, { sub: "alice", tenant: "acme", roles: ["admin", "auditor"], expires_in: 90 })
+          assert.deepInclude(printed, { sub: "alice", tenant: "acme", roles: ["admin", "read"], expires_in: 90 })
           const without = yield* run(["token", "--sub", "alice"])
           assert.strictEqual(yield* exitOf(without), 1)
           assert.match(without.stderr.join("\n"), /JWT_SECRET: is missing/)
