@@ -206,12 +206,13 @@ describe("sealgate doctor", () => {
     }),
   )
 
-  it.live("distinguishes a gateway from a connector", () =>
+  it.live("tells a gateway, a connector and an operator's listener from a proxy", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
-      const { kid, url } = yield* startProxy()
+      const { kid, operatorUrl, url } = yield* startProxy()
       const connector = yield* startConnector({ sealed: { baseUrl: url, pins: [kid] } })
       assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, not a sealed proxy")
+      assert.include((yield* examine(operatorUrl)).says("session"), "an operator's listener, not a sealed proxy")
       assert.include((yield* examine(connector.url)).says("session"), "a connector, not a sealed proxy")
     }),
   )

@@ -107,6 +107,7 @@ describe("a refusing gateway", () => {
     ["GET /api/v1/agents?limit=101", { status: 400, code: "invalid-request", errors: ["query.limit"] }],
     ["GET /api/v1/agents?limit=ten", { status: 400, code: "invalid-request", errors: ["query.limit"] }],
     ["GET /api/v1/agents?cursor=x", { status: 400, code: "cursor-invalid" }],
+    ["GET /api/v1/jobs?state=failed", { status: 400, code: "invalid-request", errors: ["query.state"] }],
     ["GET /api/v1/jobs?status=lost", { status: 400, code: "invalid-request", errors: ["query.status"] }],
     ["GET /api/v1/jobs?agent_id=%00", { status: 400, code: "invalid-request", errors: ["query.agent_id"] }],
     [`GET /api/v1/jobs/${MISSING}?wait=61`, { status: 400, code: "invalid-request", errors: ["query.wait"] }],

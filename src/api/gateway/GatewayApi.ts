@@ -36,7 +36,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(SystemApi)
   // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
-  .annotate(HttpApi.QueryParseOptions, { errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, { errors: "all", onExcessProperty: "error" })
   .annotateMerge(
     OpenApi.annotations({
       title: "sealgate gateway",

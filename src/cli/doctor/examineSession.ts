@@ -82,17 +82,25 @@ const refused = (answer: Probed): Finding => {
 
 /** A path that exists only at a gateway, where it requires a token. */
 const GATEWAY_ONLY = "api/v1/agents"
+/** A path that exists only at an operator's listener. */
+const OPERATOR_ONLY = "metrics"
 const UNAUTHORIZED = 401
+const OK = 200
 
 /** Identifies a sealgate server without sessions. A connector answers all paths in a vendor's error format. */
 const otherServer = Effect.fnUntraced(function* (offer: Probed, server: URL) {
-  const { status } = yield* probe(new URL(GATEWAY_ONLY, server))
-  const isGateway = status === UNAUTHORIZED
-  const isConnector = isObject(offer.body) && isObject(offer.body["error"])
-  if (!isGateway && !isConnector) return refused(offer)
+  const found =
+    (yield* probe(new URL(GATEWAY_ONLY, server))).status === UNAUTHORIZED
+      ? "an agent gateway"
+      : isObject(offer.body) && isObject(offer.body["error"])
+        ? "a connector"
+        : (yield* probe(new URL(OPERATOR_ONLY, server))).status === OK && isFromSealgate(offer)
+          ? "an operator's listener"
+          : undefined
+  if (found === undefined) return refused(offer)
   return error(
     "session",
-    `This is ${isGateway ? "an agent gateway" : "a connector"}, not a sealed proxy.`,
+    `This is ${found}, not a sealed proxy.`,
     "By default a proxy listens on port 3001, a gateway on 3000, a connector on 8787.",
   )
 })
