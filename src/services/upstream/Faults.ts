@@ -43,7 +43,7 @@ const fixOf = (provider: ProviderId, kind: FailureKind, lasting: boolean): strin
   if (kind === "unauthorized") return `check ${slot}_API_KEY, and the account that it belongs to`
   if (kind === "unknown-model") return `check ${slot}_MODEL, or the targets of the routing`
   if (kind === "rate-limited") return "lower the load, or raise the limit of the account"
-  if (failureRules[kind].against === "provider") return `check ${slot}_BASE_URL, DNS and the firewall`
+  if (failureRules[kind].against === "provider") return `check ${slot}_BASE_URL, DNS, the certificate and the firewall`
   if (lasting) return `check ${slot}_BASE_URL`
   return "check the provider's status page"
 }

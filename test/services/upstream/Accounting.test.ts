@@ -361,7 +361,7 @@ describe("the log", () => {
     ["unknown-model", "WARN", "check PROVIDER1_MODEL, or the targets of the routing"],
     ["unavailable", "INFO", "check the provider's status page"],
     ["rate-limited", "INFO", "lower the load, or raise the limit of the account"],
-    ["unreachable", "INFO", "check PROVIDER1_BASE_URL, DNS and the firewall"],
+    ["unreachable", "INFO", "check PROVIDER1_BASE_URL, DNS, the certificate and the firewall"],
     ["slow", "INFO", "check the provider's status page"],
     ["invalid-request", "DEBUG", undefined],
   ] as const)("names the remedy for a call that ended %s with %s", ([kind, level, fix]) =>

@@ -88,7 +88,7 @@ describe("a fault hidden by failover", () => {
       yield* complete()
       const { since, ...rest } = (yield* fault) ?? { since: undefined }
       assert.isDefined(since)
-      const fix = "check PROVIDER1_BASE_URL, DNS and the firewall"
+      const fix = "check PROVIDER1_BASE_URL, DNS, the certificate and the firewall"
       const about = {
         model: "provider1-model",
         outcome: "unreachable",
