@@ -4,6 +4,7 @@ const conditions = ["@sealgate/source", "node", "import", "default"]
 
 const BROWSER = ["test/web/*.test.ts"]
 const KITS = ["test/conformance/weakened/*.test.ts"]
+const SNIPPETS = ["test/docs/snippets.test.ts"]
 
 export default defineConfig({
   resolve: { conditions },
@@ -15,7 +16,7 @@ export default defineConfig({
         test: {
           name: "tests",
           include: ["test/**/*.test.ts"],
-          exclude: [...BROWSER, ...KITS],
+          exclude: [...BROWSER, ...KITS, ...SNIPPETS],
           globalSetup: ["test/support/builds.ts"],
           // Only ends tests that hang: a busy machine may take a minute to start a few programs.
           testTimeout: 120_000,
@@ -44,6 +45,16 @@ export default defineConfig({
           include: KITS,
           globalSetup: ["test/support/builds.ts"],
           maxWorkers: 2,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // Every command and program of the documentation, most of them processes.
+          name: "snippets",
+          include: SNIPPETS,
+          globalSetup: ["test/support/builds.ts"],
+          testTimeout: 120_000,
         },
       },
       {
