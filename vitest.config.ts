@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config"
 const conditions = ["@sealgate/source", "node", "import", "default"]
 
 const BROWSER = ["test/web/*.test.ts"]
-const KITS = ["test/conformance/weakened/*.test.ts"]
+const KITS = ["test/conformance/**/*.test.ts"]
 const SNIPPETS = ["test/docs/snippets.test.ts"]
 
 export default defineConfig({
@@ -40,10 +40,11 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          // More than a hundred servers, each with one mistake.
+          // Our server and clients, and more than a hundred copies with one mistake each.
           name: "kits",
           include: KITS,
           globalSetup: ["test/support/builds.ts"],
+          testTimeout: 120_000,
           maxWorkers: 2,
         },
       },
