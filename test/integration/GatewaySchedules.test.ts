@@ -77,12 +77,15 @@ describeDatabases("a schedule", (database) => {
 
   it.live("is not held up by one that cannot be read", () =>
     Effect.gen(function* () {
-      const { change, jobs, make, passed } = yield* setup
+      const { change, jobs, make, passed, read } = yield* setup
       const [odd, id] = [yield* make, yield* make]
       yield* change(`UPDATE schedules SET request = '{}', next_at = 1 WHERE id = '${odd}'`)
       yield* change(`UPDATE schedules SET next_at = 2 WHERE id = '${id}'`)
       yield* passed(id)
       assert.strictEqual((yield* jobs).length, 1)
+      // It is looked at again an hour later, not every second.
+      yield* change(`UPDATE schedules SET request = '{"task":"x"}' WHERE id = '${odd}'`)
+      assert.isAbove(Date.parse(String((yield* read(odd))["next_at"])), Date.now() + 1_800_000)
     }),
   )
 

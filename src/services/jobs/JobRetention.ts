@@ -5,7 +5,7 @@ import { inBatches } from "../inBatches.ts"
 import { unavailableUnlimited } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 
-/** The least and most jobs, with all their steps, or keys per transaction. */
+/** The least and most rows per transaction; a job has all its steps. */
 const BATCH = { least: 5, most: 100 }
 
 /** Removes all expired rows; returns the number of removed jobs. */
@@ -20,8 +20,13 @@ export const prune = Effect.gen(function* () {
     ),
   )
   const { retention } = yield* JobSettings
-  yield* sql`DELETE FROM threads WHERE created_at <= ${now - Duration.toMillis(retention)}
-    AND NOT EXISTS (SELECT 1 FROM jobs WHERE thread = threads.id)`
+  yield* inBatches(BATCH, (size) =>
+    Effect.map(
+      sql`DELETE FROM threads WHERE id IN (SELECT id FROM threads WHERE created_at <= ${now - Duration.toMillis(retention)}
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE thread = threads.id) LIMIT ${size}) RETURNING id`,
+      (rows) => (rows.length < size ? "last" : "more"),
+    ),
+  )
   let removed = 0
   // A job stays as long as its idempotency key: otherwise a repeated request would create a second job.
   yield* inBatches(BATCH, (size) =>

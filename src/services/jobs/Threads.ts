@@ -51,6 +51,17 @@ export class Threads extends Context.Service<
         return thread ?? (yield* new ThreadNotFound())
       })
 
+      const removeJobs = Effect.fnUntraced(function* (tenant: TenantId, thread: ThreadId) {
+        const ids = yield* unavailable(sql<{ id: string }>`SELECT id FROM jobs WHERE thread = ${thread}`)
+        yield* Effect.forEach(
+          ids,
+          ({ id }) => Effect.catchTag(jobs.remove(tenant, id), "JobNotFound", () => Effect.void),
+          {
+            discard: true,
+          },
+        )
+      })
+
       return Threads.of({
         create: Effect.fn("Threads.create")(function* (tenant, agentId) {
           const { id: agent_id } = yield* agents.get(tenant, agentId)
@@ -64,27 +75,19 @@ export class Threads extends Context.Service<
 
         list: Effect.fn("Threads.list")(function* (tenant, page) {
           const { before, limit } = yield* pageBounds(page)
-          const rows = yield* sql<PageRow>`SELECT id, 0 AS bytes FROM threads
-            WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-          const { items, ...next } = pageOf(rows, limit)
-          if (items.length === 0) return { items: [] }
           const found = yield* sql`SELECT id, agent_id, created_at FROM threads
-            WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
-          return { ...next, items: yield* decode(found) }
+            WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+          const threads = yield* decode(found)
+          const { items, ...next } = pageOf(threads.map(rowOf), limit)
+          return { ...next, items: threads.slice(0, items.length) }
         }, unavailable),
 
         remove: Effect.fn("Threads.remove")(function* (tenant, id) {
           const thread = yield* unavailable(find(tenant, id))
-          // First the thread, so that no job is added meanwhile.
+          // Last the thread, so that a call that fails can be repeated; jobs that arrived meanwhile go with it.
+          yield* removeJobs(tenant, thread.id)
           yield* unavailable(sql`DELETE FROM threads WHERE id = ${thread.id}`)
-          const ids = yield* unavailable(sql<{ id: string }>`SELECT id FROM jobs WHERE thread = ${thread.id}`)
-          yield* Effect.forEach(
-            ids,
-            (job) => Effect.catchTag(jobs.remove(tenant, job.id), "JobNotFound", () => Effect.void),
-            {
-              discard: true,
-            },
-          )
+          yield* removeJobs(tenant, thread.id)
         }),
       })
     }),
@@ -92,3 +95,6 @@ export class Threads extends Context.Service<
 }
 
 const isThreadId = Schema.is(ThreadId)
+
+/** A thread is small, so its size does not count. */
+const rowOf = ({ id }: Thread): PageRow => ({ id, bytes: 0 })

@@ -54,7 +54,7 @@ export const makeAttempt = Effect.gen(function* () {
         Effect.sync(() => leave(Exit.succeed(question))),
         Effect.never,
       )
-    const task = yield* persistently(unavailable(withHistory(job)))
+    const task = job.thread === null ? job.task : yield* persistently(unavailable(withHistory(job.thread, job)))
     const ran = program.run({ ...jobFacts(job), task, step, ask }).pipe(
       Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
       Effect.exit,

@@ -151,8 +151,10 @@ const makePrepare = Effect.gen(function* () {
         WHERE id = ${thread} AND tenant = ${tenant} AND agent_id = ${agent.id}`
       if (rows.length === 0) return yield* new ThreadNotFound()
     }
+    const id = JobId.make(yield* random.uuidV7())
+    const whole = thread === null ? task : yield* withHistory(thread, { id, task })
     const job: NewJob = {
-      id: JobId.make(yield* random.uuidV7()),
+      id,
       tenant,
       agent_id: agent.id,
       agent_version: agent.version,
@@ -162,7 +164,7 @@ const makePrepare = Effect.gen(function* () {
       task,
       options,
       metadata: request.metadata ?? {},
-      at_most: yield* costBound({ agent, mode, options, task: yield* withHistory({ thread, task }) }),
+      at_most: yield* costBound({ agent, mode, options, task: whole }),
       traceparent: storeTrace(span),
       created_at,
       expires_at: DateTime.addDuration(created_at, retention),

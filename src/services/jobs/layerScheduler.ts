@@ -1,8 +1,18 @@
 /** Enqueues the jobs of schedules when their time comes. */
-import { Effect, Layer, Schedule } from "effect"
+import { Cause, Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { IdempotencyKey } from "../../domain/jobs/job.ts"
+import { databaseTime } from "../databaseTime.ts"
 import { Drain } from "../lifecycle/Drain.ts"
+import { unavailable } from "../storedRows.ts"
+import { logFault } from "./attemptFailures.ts"
+import { Jobs } from "./Jobs.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { Schedules } from "./Schedules.ts"
+import { decodeSchedules, nextAt, planOf, SCHEDULE_COLUMNS, type ScheduleRow } from "./scheduleRows.ts"
+
+/** The maximum number of schedules that are looked at in one go. */
+const BATCH = 50
+const POSTPONED = Duration.hours(1)
 
 /** Looks regularly until a shutdown begins; not in a process without workers. */
 export const layerScheduler = Layer.effectDiscard(
@@ -10,8 +20,58 @@ export const layerScheduler = Layer.effectDiscard(
     const drain = yield* Drain
     const { poll, workers } = yield* JobSettings
     if (workers === 0) return
-    const { enqueueDue } = yield* Schedules
-    const regularly = Effect.repeat(Effect.ignore(enqueueDue), Schedule.spaced(poll))
+    const regularly = Effect.repeat(Effect.ignore(yield* makeEnqueueDue), Schedule.spaced(poll))
     yield* Effect.forkScoped(Effect.raceFirst(regularly, drain.begun))
   }),
 )
+
+/** Returns an effect that enqueues a job for each schedule that is due. Any process may run it: a time gives one job. */
+const makeEnqueueDue = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const enqueue = yield* makeEnqueueNext
+  const columns = sql.literal(SCHEDULE_COLUMNS)
+  const due = unavailable(sql<{ id: string }>`SELECT ${columns} FROM schedules
+    WHERE next_at <= (SELECT ${databaseTime(sql)}) ORDER BY next_at LIMIT ${BATCH}`)
+  const postpone = (id: string) =>
+    unavailable(
+      sql`UPDATE schedules SET next_at = ${databaseTime(sql)} + ${Duration.toMillis(POSTPONED)} WHERE id = ${id}`,
+    )
+
+  return Effect.gen(function* () {
+    const rows = yield* due
+    const done = yield* Effect.forEach(rows, (row) =>
+      Effect.flatMap(decodeSchedules([row]), (decoded) => Effect.forEach(decoded, enqueue)).pipe(
+        // A schedule that cannot be read, or whose job cannot be made, must not keep the others from theirs.
+        Effect.catchCauseIf(Cause.hasDies, (cause) =>
+          Effect.as(Effect.andThen(logFault(cause), postpone(row.id)), [true]),
+        ),
+      ),
+    )
+    return rows.length === BATCH && done.flat().some((isDone) => isDone)
+  }).pipe(Effect.repeat({ while: (hasMore) => hasMore }))
+})
+
+/**
+ * Returns a function that enqueues the job of the time that has come; `false` if another process does it. Times that were
+ * missed give one job together.
+ */
+const makeEnqueueNext = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const jobs = yield* Jobs
+
+  return Effect.fn("Schedules.enqueue")(function* (row: ScheduleRow) {
+    const key = IdempotencyKey.make(`schedule:${row.id}:${row.next_at}`)
+    const outcome = yield* Effect.result(jobs.enqueue(row.tenant, row.agent_id, row.request, key))
+    if (outcome._tag === "Failure") {
+      const { failure } = outcome
+      if (failure._tag === "StorageUnavailable") return yield* failure
+      if (failure._tag === "IdempotencyInFlight") return false
+    }
+    const next = nextAt(planOf(row), Math.max(row.next_at, yield* Clock.currentTimeMillis))
+    const job = outcome._tag === "Success" ? outcome.success.id : row.last_job_id
+    const problem = outcome._tag === "Failure" ? JSON.stringify(outcome.failure.problem) : null
+    yield* unavailable(sql`UPDATE schedules SET next_at = ${next}, last_job_id = ${job}, last_problem = ${problem}
+      WHERE id = ${row.id} AND next_at = ${row.next_at}`)
+    return true
+  })
+})

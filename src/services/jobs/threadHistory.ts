@@ -1,32 +1,23 @@
-/** What a job in a thread continues. */
+/** The earlier conversation of a job in a thread. */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Message } from "../../domain/chat/chat.ts"
 import { type JobId, JobTask, messagesOf } from "../../domain/jobs/job.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
-import { HISTORY } from "../../domain/jobs/thread.ts"
+import { HISTORY, type ThreadId } from "../../domain/jobs/thread.ts"
 import { pageOf, type PageRow } from "../../domain/operations/storage.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
 
 const decodeTurns = decodeRows("jobs", Schema.Struct({ task: storedJson(JobTask), result: storedJson(JobResult) }))
 
-/** A job, or one to be enqueued, which has no id yet. */
-interface InThread {
-  readonly id?: JobId | undefined
-  readonly thread: string | null | undefined
-  readonly task: JobTask
-}
-
 /**
- * Returns a function that puts the completed jobs of a job's thread before its task: their tasks and answers, the oldest
- * first, as far back as {@link HISTORY} allows.
+ * Returns a function that puts the completed jobs of a thread before the task of its job: their tasks and answers, the
+ * oldest first, as far back as {@link HISTORY} allows.
  */
 export const makeWithHistory = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* ({ id, task, thread }: InThread) {
-    if (thread === null || thread === undefined) return task
-    const before = id === undefined ? sql`1 = 1` : sql`id < ${id}`
+  Effect.fnUntraced(function* (thread: ThreadId, { id, task }: { readonly id: JobId; readonly task: JobTask }) {
     const rows = yield* sql<PageRow>`SELECT id, octet_length(task) + octet_length(result) AS bytes FROM jobs
-      WHERE thread = ${thread} AND status = 'completed' AND ${before} ORDER BY id DESC LIMIT ${HISTORY.jobs}`
+      WHERE thread = ${thread} AND status = 'completed' AND id < ${id} ORDER BY id DESC LIMIT ${HISTORY.jobs}`
     const { items } = pageOf(rows, HISTORY.jobs, HISTORY.bytes)
     if (items.length === 0) return task
     const turns = yield* decodeTurns(yield* sql`SELECT task, result FROM jobs WHERE id IN ${sql.in(items)} ORDER BY id`)

@@ -49,7 +49,7 @@ const withOwnKey = (target: Target, own: TenantKeys | undefined): Target => {
   return own === undefined || key === undefined ? target : { ...target, own: { tenant: own.tenant, key } }
 }
 
-/** What is called: the provider with the tenant's own key, if the target has one. */
+/** The provider to call, with the tenant's own key if the target has one. */
 export const calledOf = ({ own, provider }: Target): Pick<Provider, "complete" | "stream" | "native"> =>
   own === undefined ? provider : (provider.ownKeys?.withKey(own.key) ?? provider)
 

@@ -17,9 +17,18 @@ describe("the next time of a schedule", () => {
     assert.strictEqual(next("0 7 * * *", "2026-10-24T12:00:00Z", "Europe/Oslo"), "2026-10-25T06:00:00.000Z")
   })
 
+  it("is on either kind of day if both are limited, and undefined for steps of both", () => {
+    assert.strictEqual(next("0 0 31 2 1", "2026-11-27T00:00:00Z"), "2027-02-01T00:00:00.000Z")
+    assert.strictEqual(next("0 0 29 2 *", "2026-11-27T00:00:00Z"), "2028-02-29T00:00:00.000Z")
+    assert.strictEqual(next("0 0 */10 * *", "2026-11-27T00:00:00Z"), "2026-12-01T00:00:00.000Z")
+    assert.isUndefined(next("0 0 1 * */2", "2026-11-27T00:00:00Z"))
+    assert.isUndefined(next("0 0 */2 * 1", "2026-11-27T00:00:00Z"))
+  })
+
   it("does not exist for days, fields or zones that do not", () => {
     for (const [cron, zone] of [
       ["0 0 31 2 *", "UTC"],
+      ["0 0 31 2,4,6,9,11 *", "Europe/Oslo"],
       ["0 25 * * *", "UTC"],
       ["0 7 * *", "UTC"],
       ["x", "UTC"],
