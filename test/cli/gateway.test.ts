@@ -106,6 +106,23 @@ describe("commands for a gateway", () => {
     }),
   )
 
+  it.live("begin a thread and continue it", () =>
+    Effect.gen(function* () {
+      const { as, url } = yield* gateway
+      const token = yield* tokenFor("carol")
+      const carol = as(token)
+      const client = new GatewayClient({ baseUrl: url, token })
+      assert.strictEqual((yield* carol(runCommand, "One", "--mode", "direct", "--thread", "new")).code, 0)
+      const thread = (yield* Effect.promise(() => client.threads.list())).items[0]?.id ?? ""
+      assert.strictEqual((yield* carol(runCommand, "Two", "--mode", "direct", "--thread", thread)).code, 0)
+      const { items } = yield* Effect.promise(() => client.jobs.list({ thread_id: thread }))
+      assert.deepStrictEqual(
+        items.map(({ task }) => task),
+        ["Two", "One"],
+      )
+    }),
+  )
+
   it.live("pass on the schema of an output, and say what is wrong with its file", () =>
     Effect.gen(function* () {
       const { as, url } = yield* gateway

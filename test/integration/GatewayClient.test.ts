@@ -130,6 +130,37 @@ describe("GatewayClient", () => {
     ),
   )
 
+  it.live("keeps threads and schedules of an agent", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, upstream } = yield* gated
+        yield* upstream.open
+        yield* Effect.promise(async () => {
+          const agent = await client.agents.create({ name: "a", default_mode: "direct" })
+          const thread = await client.threads.create(agent.id)
+          assert.match(thread.created_at, RFC_3339)
+          assert.deepStrictEqual(await client.threads.get(thread.id), thread)
+          assert.deepStrictEqual((await client.threads.list()).items, [thread])
+          const job = await (await client.agents.execute(agent.id, { task: "Hi", thread_id: thread.id })).wait()
+          assert.strictEqual(job.thread_id, thread.id)
+          await (await client.agents.execute(agent.id, { task: "Alone" })).wait()
+          assert.deepStrictEqual((await client.jobs.list({ thread_id: thread.id })).items, [job])
+          await client.threads.remove(thread.id)
+          assert.instanceOf(await rejection(client.jobs.get(job.id)), GatewayProblem)
+
+          const plan = { agent_id: agent.id, cron: "0 7 * * *", time_zone: "Europe/Oslo", request: { task: "Report" } }
+          const schedule = await client.schedules.create(plan)
+          assert.deepInclude(schedule, plan)
+          assert.match(schedule.next_at, RFC_3339)
+          assert.deepStrictEqual(await client.schedules.get(schedule.id), schedule)
+          assert.deepStrictEqual(await client.schedules.list(), [schedule])
+          await client.schedules.remove(schedule.id)
+          assert.deepStrictEqual(await client.schedules.list(), [])
+        })
+      }),
+    ),
+  )
+
   it.live("rejects a request that does not fit its schema as the gateway would, and names every mistake", () =>
     Effect.scoped(
       Effect.gen(function* () {

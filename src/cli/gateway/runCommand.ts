@@ -50,7 +50,7 @@ const threadFor = Effect.fnUntraced(function* (gateway: GatewayClient, agent: st
   }
   const { id } = yield* ask((signal) => gateway.threads.create(agent, { signal }))
   tell(`thread ${id}: continue it with --thread ${id}`)
-  return Option.some(ThreadId.make(id))
+  return Option.some(id)
 })
 
 const decodeSchema = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))

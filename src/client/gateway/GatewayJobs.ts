@@ -66,6 +66,7 @@ export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: 
 
 export interface JobFilter {
   readonly agent_id?: string
+  readonly thread_id?: string
   readonly status?: JobStatus
   readonly mode?: Mode
   readonly from?: string | Date

@@ -1,6 +1,5 @@
 /** Threads, as the gateway's client sees them. */
 import { Schema } from "effect"
-import { AgentId } from "../../domain/jobs/agent.ts"
 import { Thread as ThreadSchema } from "../../domain/jobs/thread.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
@@ -18,8 +17,7 @@ export class ThreadsClient {
 
   /** Begins a thread with an agent. */
   async create(agent: string, options?: CallOptions): Promise<Thread> {
-    const payload = { agent_id: AgentId.make(agent) }
-    return encode(await run(this.connection.api.threads.create({ payload }), options))
+    return encode(await run(this.connection.api.threads.create({ payload: { agent_id: agent } }), options))
   }
 
   async get(id: string, options?: CallOptions): Promise<Thread> {

@@ -10,10 +10,11 @@ import { string, strings } from "../verification/decode.ts"
 import { deferred } from "../transport/deferred.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { CodeProver } from "../attestation/CodeProver.ts"
-import type { Policy, ProvenCode } from "../attestation/Policy.ts"
+import type { ProvenCode } from "../attestation/Policy.ts"
 import { deliver } from "./delivery.ts"
 import { KeyMissing, NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "../errors.ts"
-import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
+import type { RequestOptions, SealedClientOptions } from "./options.ts"
+import { ResponseOpener } from "./ResponseOpener.ts"
 import { type ChatStream, type EventStream, joinChat, joinEvents } from "./joins.ts"
 import { failureOf, type Join, nextEvent, SealedStream, type StreamEnd } from "./SealedStream.ts"
 import { expectEvent } from "./streamParts.ts"
@@ -21,75 +22,13 @@ import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, sessionRequest, verifySession } from "./session.ts"
 import type { Answer } from "../transport/httpTypes.ts"
-import { type Fetch, hangUp, readAnswer, Transport } from "../transport/transport.ts"
+import { hangUp, readAnswer, Transport } from "../transport/transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "../verification/trust.ts"
 import type { RevealedExchange } from "../verification/verify.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 export type { Fetch } from "../transport/transport.ts"
-
-export interface SealedClientOptions {
-  /** Where the proxy is, such as `https://proxy.example.com`. */
-  readonly baseUrl: string | URL
-  /** Key ids (`kid`) of the proxy identities to believe. Several allow a key to be rotated. */
-  readonly pins?: ReadonlyArray<string>
-  /**
-   * Which code, configuration and hardware to believe, from `readPolicy` of `sealgate-client/policy`. Nothing is sealed before
-   * the proxy's evidence is verified. With pins, both must hold. Without, a proven key counts as pinned for at most an hour.
-   */
-  readonly policy?: Policy
-  /**
-   * Without pins, trusts the first identity that answers, and only that one from then on. It may be an attacker's.
-   */
-  readonly trustOnFirstUse?: boolean
-  /**
-   * Allowed cipher suites; default: all, the post-quantum one first. The proxy signs the offered list, so nobody on the path
-   * can shorten it.
-   */
-  readonly suites?: ReadonlyArray<SuiteName>
-  /**
-   * Value for `Authorization`, such as `Bearer …`, or a function that returns it before each request. It is sealed, so only the
-   * proxy can read it.
-   */
-  readonly credential?: string | (() => string | Promise<string>)
-  /**
-   * Milliseconds between the frames of streams, 20 to 1000; default 100. Frames follow a clock, so that nobody on the path can
-   * count tokens. `0` sends each token as it comes, which lets the path count them.
-   */
-  readonly pace?: number
-  /**
-   * `never`: seals a request only once, even if the proxy says that it did not serve it. By default the client seals it again,
-   * once, if its session is gone. One process serves a request at most once, but a restarted process remembers nothing.
-   */
-  readonly retry?: "never"
-  /** How requests are sent; default: Node's own HTTP client in Node, else `fetch`. */
-  readonly fetch?: Fetch
-}
-
-export interface RequestOptions {
-  readonly signal?: AbortSignal
-  /** Provider that must serve the request; default: the proxy's order. */
-  readonly provider?: string
-  /**
-   * Whether a stream may start over with another provider after its first part. With `false`, a provider that fails midway ends
-   * the stream with `AnswerIncomplete`. Default: `true` for Chat Completions; `false` for `messages` and `responses`, because
-   * agents act on their parts as they come.
-   */
-  readonly restart?: boolean
-  /**
-   * Headers of the vendor's API, such as `anthropic-version`, by lower-case name. They go to the provider under the seal; the
-   * proxy refuses all others.
-   */
-  readonly headers?: Readonly<Record<string, string>>
-  /** Pace of this stream; default: the client's. */
-  readonly pace?: number
-  /** UUID of the request in the receipt; default: a random one. */
-  readonly requestId?: string
-  /** Trace context of the request, sent under the seal. The proxy ignores trace headers. */
-  readonly trace?: { readonly traceparent: string; readonly tracestate?: string | undefined }
-  /** Called with every verified frame, before its content is returned. */
-  readonly onFrame?: (frame: VerifiedFrame) => void
-}
+export type { RequestOptions, SealedClientOptions } from "./options.ts"
 
 /** How long after a session's end, in milliseconds, its request may be sealed again in a new session. */
 const SEALED_ANEW_WITHIN_MS = 60_000

@@ -2,20 +2,18 @@
 import { Cron, Result, Schema } from "effect"
 import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
-import { AgentId } from "./agent.ts"
 import { ExecuteRequest, JobId } from "./job.ts"
 
 /** The maximum number of a tenant's schedules. */
 export const MAX_SCHEDULES = 100
 
 /** UUIDv7, so ids sort by creation. */
-export const ScheduleId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("ScheduleId"))
-export type ScheduleId = typeof ScheduleId.Type
+export const ScheduleId = Schema.String.check(Schema.isUUID(7))
 
 const Time = Schema.DateTimeUtcFromString
 
 const plan = {
-  agent_id: AgentId,
+  agent_id: Schema.String.check(Schema.isUUID(7)),
   cron: Schema.String.check(
     Schema.isMaxLength(100),
     Schema.isPattern(/^\S+(?: \S+){4}$/, { expected: "five fields of cron" }),

@@ -4,8 +4,7 @@ import { Refusal } from "../problems/refusal.ts"
 import { AgentId } from "./agent.ts"
 
 /** UUIDv7, so ids sort by creation. */
-export const ThreadId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("ThreadId"))
-export type ThreadId = typeof ThreadId.Type
+export const ThreadId = Schema.String.check(Schema.isUUID(7))
 
 export const Thread = Schema.Struct({
   id: ThreadId,
@@ -14,7 +13,7 @@ export const Thread = Schema.Struct({
 })
 export type Thread = typeof Thread.Type
 
-export const NewThread = Schema.Struct({ agent_id: AgentId })
+export const NewThread = Schema.Struct({ agent_id: Schema.String.check(Schema.isUUID(7)) })
 
 /** The part of a thread that a job continues: the newest completed jobs, each whole. */
 export const HISTORY = {

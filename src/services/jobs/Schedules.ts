@@ -45,7 +45,7 @@ export class Schedules extends Context.Service<
         create: Effect.fn("Schedules.create")(function* (tenant, plan) {
           const { id: agent_id } = yield* agents.get(tenant, plan.agent_id)
           const now = yield* Clock.currentTimeMillis
-          const id = ScheduleId.make(yield* random.uuidV7())
+          const id = yield* random.uuidV7()
           const next = nextAt(plan, now)
           const request = yield* Effect.orDie(encodeRequest(plan.request))
           const row = { id, tenant, agent_id, cron: plan.cron, time_zone: plan.time_zone ?? null, request }

@@ -51,7 +51,7 @@ export class Threads extends Context.Service<
         return thread ?? (yield* new ThreadNotFound())
       })
 
-      const removeJobs = Effect.fnUntraced(function* (tenant: TenantId, thread: ThreadId) {
+      const removeJobs = Effect.fnUntraced(function* (tenant: TenantId, thread: string) {
         const ids = yield* unavailable(sql<{ id: string }>`SELECT id FROM jobs WHERE thread = ${thread}`)
         yield* Effect.forEach(
           ids,
@@ -66,7 +66,7 @@ export class Threads extends Context.Service<
         create: Effect.fn("Threads.create")(function* (tenant, agentId) {
           const { id: agent_id } = yield* agents.get(tenant, agentId)
           const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
-          const id = ThreadId.make(yield* random.uuidV7())
+          const id = yield* random.uuidV7()
           yield* sql`INSERT INTO threads ${sql.insert({ id, tenant, agent_id, created_at: created_at.epochMilliseconds })}`
           return { id, agent_id, created_at }
         }, unavailable),

@@ -4,7 +4,7 @@ import type { SqlClient } from "effect/sql"
 import type { Message } from "../../domain/chat/chat.ts"
 import { type JobId, JobTask, messagesOf } from "../../domain/jobs/job.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
-import { HISTORY, type ThreadId } from "../../domain/jobs/thread.ts"
+import { HISTORY } from "../../domain/jobs/thread.ts"
 import { pageOf, type PageRow } from "../../domain/operations/storage.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
 
@@ -15,7 +15,7 @@ const decodeTurns = decodeRows("jobs", Schema.Struct({ task: storedJson(JobTask)
  * oldest first, as far back as {@link HISTORY} allows.
  */
 export const makeWithHistory = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* (thread: ThreadId, { id, task }: { readonly id: JobId; readonly task: JobTask }) {
+  Effect.fnUntraced(function* (thread: string, { id, task }: { readonly id: JobId; readonly task: JobTask }) {
     const rows = yield* sql<PageRow>`SELECT id, octet_length(task) + octet_length(result) AS bytes FROM jobs
       WHERE thread = ${thread} AND status = 'completed' AND id < ${id} ORDER BY id DESC LIMIT ${HISTORY.jobs}`
     const { items } = pageOf(rows, HISTORY.jobs, HISTORY.bytes)

@@ -25,7 +25,7 @@ const Span = ({ length, offset }: { readonly offset: number; readonly length: nu
   </svg>
 )
 
-/** What the next step waits for. */
+/** The line below the steps of an open job. */
 const nextOf = ({ status, waiting }: Job): string => {
   if (waiting !== undefined) return `The next step waits ${waitingWords(waiting)}.`
   return status === "running" ? "The next step is running…" : "The next step follows the answer to the question."
