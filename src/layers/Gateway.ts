@@ -32,6 +32,7 @@ import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Audit } from "../services/access/Audit.ts"
 import { GatewayKeys } from "../services/access/GatewayKeys.ts"
 import { layerProviderKeys, layerRevealSecret, Secrets } from "../services/access/Secrets.ts"
+import { layerOperatorBox } from "../services/access/secretBox.ts"
 import { TenantBudgets } from "../services/access/TenantBudgets.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
@@ -62,6 +63,7 @@ import { layerTenantChanges } from "../services/TenantChanges.ts"
 import { ToolNetwork } from "../services/tools/ToolNetwork.ts"
 import { layerTools } from "../services/tools/Tools.ts"
 import { layerWebhookDelivery } from "../services/webhooks/layerWebhookDelivery.ts"
+import { PushConfigs } from "../services/webhooks/PushConfigs.ts"
 import { Webhooks } from "../services/webhooks/Webhooks.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
@@ -117,9 +119,11 @@ const layerServices = (settings: GatewaySettings) =>
         GatewayKeys.layer,
         Audit.layer,
         Webhooks.layer,
-        Secrets.layer(settings.secretsKey),
+        Secrets.layer,
+        PushConfigs.layer,
       ),
     ),
+    Layer.provideMerge(layerOperatorBox(settings.secretsKey)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provideMerge(Layer.merge(layerLiveSteps, layerTenantChanges)),
     Layer.provideMerge(layerDatabase(settings)),

@@ -1,9 +1,10 @@
 /** The gateway's agents over A2A, called by the official SDK's client. */
+import { randomBytes } from "node:crypto"
 import {
   type Message,
   Role,
   type SendMessageRequest,
-  type StreamResponse,
+  StreamResponse,
   type Task,
   TaskState,
   type AgentCard,
@@ -24,6 +25,7 @@ import {
   type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
+import { toolServer } from "../support/toolServer.ts"
 
 const ASKS = {
   toolCalls: [
@@ -127,7 +129,12 @@ describeDatabases("agents over A2A", (database) => {
   const withFake = Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     const provider = { PROVIDER1_BASE_URL: fake.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" }
-    const gateway = yield* startGateway(yield* databaseUrl(database), provider, "configured")
+    const environment = {
+      ...provider,
+      SECRETS_KEY: randomBytes(32).toString("base64"),
+      TOOL_PRIVATE_NETWORKS: "127.0.0.1",
+    }
+    const gateway = yield* startGateway(yield* databaseUrl(database), environment, "configured")
     const token = yield* tokenFor("alice")
     const body = { name: "guide", default_mode: "direct", ask_person: {} }
     yield* call(gateway, "POST", "/api/v1/agents", { token, body })
@@ -141,7 +148,7 @@ describeDatabases("agents over A2A", (database) => {
         const card: AgentCard = yield* Effect.promise(() => client.getAgentCard())
         assert.deepInclude(card, { name: "guide", description: "Guides.", version: "1" })
         assert.strictEqual(card.supportedInterfaces[0]?.url, `${gateway.url}/a2a/${agent}`)
-        assert.deepInclude(card.capabilities, { streaming: true, pushNotifications: false })
+        assert.deepInclude(card.capabilities, { streaming: true, pushNotifications: true })
         assert.strictEqual(card.securitySchemes["bearer"]?.scheme?.$case, "httpAuthSecurityScheme")
 
         const task = yield* send(client, message("m-1", "Say hello.", { contextId: "trip" }))
@@ -216,6 +223,90 @@ describeDatabases("agents over A2A", (database) => {
         const parts = [{ ...data, filename: "", mediaType: "" }]
         yield* send(client, message("m-6", "", { taskId: second, parts }))
         assert.deepStrictEqual(shown(yield* collect(follower)).slice(-2), ["append  last", "status 3"])
+      }),
+    ),
+  )
+
+  it.live("pushes a notice with the client's credentials when a task asks a person, and when it ends", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
+        const { client, fake, gateway, token } = yield* withFake
+        fake.script(ASKS, { text: "Oslo is north." })
+        const authentication = { scheme: "Bearer", credentials: "their-credentials" }
+        const config = { tenant: "", id: "mine", taskId: "", url: receiver.url, token: "their-token", authentication }
+        const first = request(message("m-1", "Where is it?", { contextId: "trip" }))
+        const configuration = { acceptedOutputModes: [], returnImmediately: false, taskPushNotificationConfig: config }
+        const asked = yield* Effect.promise(() => client.sendMessage({ ...first, configuration }))
+        const taskId = "id" in asked ? asked.id : ""
+        const other = {
+          ...config,
+          id: "other",
+          taskId,
+          url: `${receiver.url}/other`,
+          token: "",
+          authentication: undefined,
+        }
+        const made = yield* Effect.promise(() => client.createTaskPushNotificationConfig(other))
+        assert.deepInclude(made, { taskId, id: "other", url: other.url })
+        const which = { tenant: "", taskId, id: "mine" }
+        const list = Effect.promise(() =>
+          client.listTaskPushNotificationConfig({ ...which, pageSize: 0, pageToken: "" }),
+        )
+        const { configs } = yield* list
+        assert.deepStrictEqual(
+          configs.map(({ id, token }) => [id, token]),
+          [
+            ["mine", ""],
+            ["other", ""],
+          ],
+        )
+        const get = () => client.getTaskPushNotificationConfig(which)
+        assert.deepInclude(yield* Effect.promise(get), { id: "mine", url: receiver.url })
+        yield* Effect.promise(() => client.deleteTaskPushNotificationConfig({ ...which, id: "other" }))
+        assert.strictEqual((yield* list).configs.length, 1)
+
+        const arrived = (count: number) =>
+          Effect.repeat(Effect.yieldNow, {
+            until: () => receiver.requests.filter(({ url }) => url === "/").length >= count,
+          })
+        yield* arrived(1)
+        yield* send(client, message("m-2", "Oslo", { taskId }))
+        yield* arrived(2)
+        const seen = receiver.requests.filter(({ url }) => url === "/")
+        assert.deepStrictEqual(
+          seen
+            .map(({ body }) => StreamResponse.fromJSON(JSON.parse(body)).payload)
+            .map((payload) =>
+              payload?.$case === "statusUpdate"
+                ? [payload.value.taskId, payload.value.contextId, payload.value.status?.state]
+                : [],
+            ),
+          [
+            [taskId, "trip", TaskState.TASK_STATE_INPUT_REQUIRED],
+            [taskId, "trip", TaskState.TASK_STATE_COMPLETED],
+          ],
+        )
+        for (const { headers } of seen) {
+          assert.deepInclude(headers, {
+            "content-type": "application/a2a+json",
+            authorization: "Bearer their-credentials",
+            "x-a2a-notification-token": "their-token",
+          })
+        }
+        assert.strictEqual(new Set(seen.map(({ headers }) => headers["webhook-id"])).size, 2)
+        assert.notInclude(seen.map(({ body }) => body).join(), "Oslo")
+        assert.instanceOf(yield* failure(get), TaskNotFoundError)
+        const late = yield* Effect.promise(() =>
+          client.createTaskPushNotificationConfig({ ...other, url: receiver.url }),
+        )
+        assert.strictEqual(late.id, "other")
+        yield* arrived(3)
+        const reader = yield* connect(gateway, "guide", yield* tokenFor("eve", { tenant: "alice", roles: ["read"] }))
+        const refused = yield* failure(() => reader.createTaskPushNotificationConfig(other))
+        assert.include(String(refused), '"run"')
+        const sql = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token })
+        assert.notInclude(sql.text, "their-")
       }),
     ),
   )
@@ -298,7 +389,16 @@ describeDatabases("agents over A2A", (database) => {
           [sent({ id: "x" }, "GetTask"), 200, -32001, "no such job"],
           [sent({}, "ListTasks"), 200, -32004, "/api/v1/jobs"],
           [sent({}, "GetExtendedAgentCard"), 200, -32004, "card"],
-          [sent({ taskId: "x" }, "CreateTaskPushNotificationConfig"), 200, -32003, "webhook_url"],
+          [sent({ taskId: "x", url: "ftp://a" }, "CreateTaskPushNotificationConfig"), 200, -32602, "params.url"],
+          [
+            sent({ taskId: "x", url: "https://a.example" }, "CreateTaskPushNotificationConfig"),
+            200,
+            -32001,
+            "no such job",
+          ],
+          [sent({ taskId: "x", id: "y" }, "GetTaskPushNotificationConfig"), 200, -32001, "no such job"],
+          [sent({}, "ListTaskPushNotificationConfigs"), 200, -32602, "params.taskId"],
+          [sent({ taskId: "x" }, "DeleteTaskPushNotificationConfig"), 200, -32602, "params.id"],
         ]
         for (const [body, status, code, words] of cases) {
           const answer = yield* post(body)
@@ -311,9 +411,11 @@ describeDatabases("agents over A2A", (database) => {
         }
         const push = sent({
           message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] },
-          configuration: { taskPushNotificationConfig: { url: "https://example.com" } },
+          configuration: { taskPushNotificationConfig: { url: "https://example.com", token: "a-token" } },
         })
-        assert.deepInclude((yield* post(push)).json["error"], { code: -32003 })
+        const refused = yield* post(push)
+        assert.include(refused.text, "secrets-off")
+        assert.deepStrictEqual((yield* call(gateway, "GET", "/api/v1/jobs", { token })).json["items"], [])
         for (const version of [{}, { "a2a-version": "0.3" }]) {
           const old = yield* call(gateway, "POST", path, {
             token,

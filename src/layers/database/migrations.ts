@@ -15,6 +15,7 @@ import { jobs } from "./migrations/jobs.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { ledgerSpend } from "./migrations/ledgerSpend.ts"
+import { pushConfigs } from "./migrations/pushConfigs.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { schedules } from "./migrations/schedules.ts"
@@ -58,6 +59,7 @@ const STEPS = [
   ["threads", threads],
   ["job_ranks", jobRanks],
   ["schedules", schedules],
+  ["push_configs", pushConfigs],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

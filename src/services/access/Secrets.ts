@@ -14,7 +14,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { TenantKeys } from "../../domain/upstream/upstream.ts"
 import { decodeRows, givenRows, isDuplicate, unavailable } from "../storedRows.ts"
 import { makeOfTenants } from "./ofTenants.ts"
-import { makeSecretBox, type SecretBox } from "./secretBox.ts"
+import { OperatorBox, type SecretBox } from "./secretBox.ts"
 
 const destination = { origin: Schema.NullOr(Schema.String), provider: Schema.NullOr(Schema.String) }
 const Row = Schema.Struct({
@@ -31,9 +31,6 @@ const KeyRow = Schema.Struct({
   sealed: Schema.String,
 })
 const decodeKeys = decodeRows("secrets", KeyRow)
-
-/** Keys of 32 bytes in base64, the newest first; `undefined` if the operator set none. */
-export type SecretKeys = Redacted.Redacted<readonly [string, ...ReadonlyArray<string>]> | undefined
 
 /** A secret that may not be sent, and why. */
 export class SecretWithheld extends Schema.TaggedError<SecretWithheld>()("SecretWithheld", { why: Schema.String }) {}
@@ -64,23 +61,21 @@ export class Secrets extends Context.Service<
     readonly keysOf: KeysOfTenant
   }
 >()("sealgate/services/access/Secrets") {
-  static readonly layer = (keys: SecretKeys) =>
-    Layer.effect(
-      Secrets,
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const box = keys === undefined ? undefined : makeSecretBox(Redacted.value(keys))
+  static readonly layer = Layer.effect(
+    Secrets,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const box = yield* OperatorBox
+      const { forget, recent } = yield* makeProviderKeys(sql, box)
 
-        const { forget, recent } = yield* makeProviderKeys(sql, box)
-
-        return Secrets.of({
-          put: Effect.fn("Secrets.put")(function* (tenant, name, { value, ...destination }) {
-            if (box === undefined) return yield* new SecretsOff()
-            const at = yield* Clock.currentTimeMillis
-            const { origin = null, provider = null } = destination
-            const sealed = box.seal(Redacted.value(value), boundTo(tenant, name, { origin, provider }))
-            // Concurrent calls may exceed the limit by their number, which harms nothing.
-            const written = yield* sql`INSERT INTO secrets (tenant, name, origin, provider, sealed, updated_at)
+      return Secrets.of({
+        put: Effect.fn("Secrets.put")(function* (tenant, name, { value, ...destination }) {
+          if (box === undefined) return yield* new SecretsOff()
+          const at = yield* Clock.currentTimeMillis
+          const { origin = null, provider = null } = destination
+          const sealed = box.seal(Redacted.value(value), boundTo(tenant, name, { origin, provider }))
+          // Concurrent calls may exceed the limit by their number, which harms nothing.
+          const written = yield* sql`INSERT INTO secrets (tenant, name, origin, provider, sealed, updated_at)
               SELECT tenant, name, origin, provider, sealed, updated_at FROM (${sql`SELECT ${tenant} AS tenant,
                 ${name} AS name, ${origin} AS origin, ${provider} AS provider, ${sealed} AS sealed,
                 CAST(${at} AS BIGINT) AS updated_at`}) AS given
@@ -90,52 +85,52 @@ export class Secrets extends Context.Service<
                 origin = excluded.origin, provider = excluded.provider, sealed = excluded.sealed,
                 updated_at = excluded.updated_at
               RETURNING name`.pipe(
-              Effect.catchIf(
-                (error) => SqlError.isSqlError(error) && isDuplicate(error),
-                () => Effect.fail(new ProviderKeyElsewhere()),
-              ),
-            )
-            if (written.length === 0) return yield* new TooManySecrets()
-            yield* forget(tenant)
-            return { name, ...destination, updated_at: DateTime.makeUnsafe(at) }
-          }, unavailable),
+            Effect.catchIf(
+              (error) => SqlError.isSqlError(error) && isDuplicate(error),
+              () => Effect.fail(new ProviderKeyElsewhere()),
+            ),
+          )
+          if (written.length === 0) return yield* new TooManySecrets()
+          yield* forget(tenant)
+          return { name, ...destination, updated_at: DateTime.makeUnsafe(at) }
+        }, unavailable),
 
-          list: Effect.fn("Secrets.list")(function* (tenant) {
-            const rows = yield* decode(
-              yield* sql`SELECT name, origin, provider, updated_at FROM secrets WHERE tenant = ${tenant} ORDER BY name`,
-            )
-            return rows.map(({ name, origin, provider, updated_at }) => ({
-              name,
-              ...(origin === null ? {} : { origin }),
-              ...(provider === null ? {} : { provider }),
-              updated_at,
-            }))
-          }, unavailable),
+        list: Effect.fn("Secrets.list")(function* (tenant) {
+          const rows = yield* decode(
+            yield* sql`SELECT name, origin, provider, updated_at FROM secrets WHERE tenant = ${tenant} ORDER BY name`,
+          )
+          return rows.map(({ name, origin, provider, updated_at }) => ({
+            name,
+            ...(origin === null ? {} : { origin }),
+            ...(provider === null ? {} : { provider }),
+            updated_at,
+          }))
+        }, unavailable),
 
-          remove: Effect.fn("Secrets.remove")(function* (tenant, name) {
-            const removed = yield* sql`DELETE FROM secrets WHERE tenant = ${tenant} AND name = ${name} RETURNING name`
-            if (removed.length === 0) return yield* new SecretNotFound()
-            yield* forget(tenant)
-          }, unavailable),
+        remove: Effect.fn("Secrets.remove")(function* (tenant, name) {
+          const removed = yield* sql`DELETE FROM secrets WHERE tenant = ${tenant} AND name = ${name} RETURNING name`
+          if (removed.length === 0) return yield* new SecretNotFound()
+          yield* forget(tenant)
+        }, unavailable),
 
-          reveal: Effect.fn("Secrets.reveal")(function* (tenant, name, url) {
-            const [row] = yield* decodeSealed(
-              yield* sql`SELECT origin, provider, sealed FROM secrets WHERE tenant = ${tenant} AND name = ${name}`,
-            )
-            if (row === undefined) return yield* new SecretWithheld({ why: `There is no secret named ${name}.` })
-            if (row.origin !== new URL(url).origin) {
-              return yield* new SecretWithheld({ why: `The secret ${name} is for ${row.origin ?? row.provider} only.` })
-            }
-            const value = box?.open(row.sealed, boundTo(tenant, name, row))
-            return value === undefined
-              ? yield* new SecretWithheld({ why: `The secret ${name} cannot be decrypted. Set it again.` })
-              : Redacted.make(value)
-          }, unavailable),
+        reveal: Effect.fn("Secrets.reveal")(function* (tenant, name, url) {
+          const [row] = yield* decodeSealed(
+            yield* sql`SELECT origin, provider, sealed FROM secrets WHERE tenant = ${tenant} AND name = ${name}`,
+          )
+          if (row === undefined) return yield* new SecretWithheld({ why: `There is no secret named ${name}.` })
+          if (row.origin !== new URL(url).origin) {
+            return yield* new SecretWithheld({ why: `The secret ${name} is for ${row.origin ?? row.provider} only.` })
+          }
+          const value = box?.open(row.sealed, boundTo(tenant, name, row))
+          return value === undefined
+            ? yield* new SecretWithheld({ why: `The secret ${name} cannot be decrypted. Set it again.` })
+            : Redacted.make(value)
+        }, unavailable),
 
-          keysOf: recent,
-        })
-      }),
-    )
+        keysOf: recent,
+      })
+    }),
+  )
 }
 
 const makeProviderKeys = (sql: SqlClient.SqlClient, box: SecretBox | undefined) => {

@@ -1,5 +1,6 @@
 /** Encrypts secrets with the operator's keys: AES-256-GCM (NIST SP 800-38D), a random nonce each. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
+import { Context, Layer, Redacted } from "effect"
 
 const ALGORITHM = "aes-256-gcm"
 const NONCE_BYTES = 12
@@ -12,6 +13,17 @@ export interface SecretBox {
   /** Returns the text; `undefined` if it was sealed with an unknown key, bound to something else, or changed. */
   readonly open: (sealed: string, bound: string) => string | undefined
 }
+
+/** Keys of 32 bytes in base64, the newest first; `undefined` if the operator set none. */
+export type SecretKeys = Redacted.Redacted<readonly [string, ...ReadonlyArray<string>]> | undefined
+
+/** Encrypts with the operator's keys; `undefined` without keys. */
+export const OperatorBox = Context.Reference<SecretBox | undefined>("sealgate/services/access/OperatorBox", {
+  defaultValue: () => undefined,
+})
+
+export const layerOperatorBox = (keys: SecretKeys): Layer.Layer<never> =>
+  Layer.succeed(OperatorBox, keys === undefined ? undefined : makeSecretBox(Redacted.value(keys)))
 
 const idOf = (key: Buffer): string =>
   createHash("sha256").update(key).digest().subarray(0, ID_BYTES).toString("base64url")

@@ -6,12 +6,17 @@ import { Clock, Duration, Effect, Layer, Random, Schedule, Schema } from "effect
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { SqlClient, type Statement } from "effect/sql"
 import { TenantId } from "../../domain/jobs/agent.ts"
+import { JobStatus } from "../../domain/jobs/job.ts"
+import { TASK_STATES } from "../../domain/jobs/taskState.ts"
+import { OperatorBox, type SecretBox } from "../access/secretBox.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { JobSettings } from "../jobs/JobSettings.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { decodeRows, givenRows, unavailable } from "../storedRows.ts"
 import { isRefused, REFUSED } from "../tools/guardedConnect.ts"
 import { ToolNetwork } from "../tools/ToolNetwork.ts"
+import { openCredentials } from "./PushConfigs.ts"
+import { makePushNotices } from "./pushNotices.ts"
 import { signatureOf } from "./signature.ts"
 import { secretsOf } from "./Webhooks.ts"
 
@@ -34,9 +39,12 @@ const Row = Schema.Struct({
   agent_id: Schema.String,
   url: Schema.String,
   event: Schema.String,
-  job_status: Schema.String,
+  job_status: JobStatus,
   created_at: Schema.Int,
   attempts: Schema.Int,
+  /** The task's conversation, if this is a push notification of A2A. */
+  context_id: Schema.NullOr(Schema.String),
+  sealed: Schema.NullOr(Schema.String),
 })
 type Claimed = typeof Row.Type
 const decode = decodeRows("webhook_deliveries", Row)
@@ -52,8 +60,9 @@ export const layerWebhookDelivery = Layer.effectDiscard(
     const { poll, workers } = yield* JobSettings
     if (workers === 0) return
     const sql = yield* SqlClient.SqlClient
-    const attempt = makeAttempt(sql, yield* ToolNetwork)
+    const attempt = makeAttempt(sql, { network: yield* ToolNetwork, box: yield* OperatorBox })
     const claim = makeClaim(sql)
+    const writePushNotices = makePushNotices(sql)
     const underWay = new Set<Claimed>()
     const deliver = (row: Claimed) =>
       attempt(row).pipe(
@@ -64,6 +73,7 @@ export const layerWebhookDelivery = Layer.effectDiscard(
         Effect.ensuring(Effect.sync(() => underWay.delete(row))),
       )
     const round = Effect.gen(function* () {
+      yield* writePushNotices
       if (underWay.size >= MOST) return
       for (const row of yield* claim(MOST - underWay.size, [...new Set([...underWay].map(({ tenant }) => tenant))])) {
         underWay.add(row)
@@ -102,21 +112,34 @@ const makeClaim = (sql: SqlClient.SqlClient) => {
   })
 }
 
+interface Sending {
+  readonly network: HttpClient.HttpClient
+  readonly box: SecretBox | undefined
+}
+
 /** Returns a function that makes one attempt. */
-const makeAttempt = (sql: SqlClient.SqlClient, network: HttpClient.HttpClient) => {
+const makeAttempt = (sql: SqlClient.SqlClient, { box, network }: Sending) => {
   const client = HttpClient.withScope(network)
   return Effect.fnUntraced(function* (row: Claimed) {
     const secrets = yield* secretsOf(sql, row.tenant)
-    const body = bodyOf(row)
+    const credentials = row.sealed === null ? {} : yield* openCredentials(box, row.sealed, row.job_id, row.url)
+    if (credentials === undefined) {
+      return { failure: "Nothing was sent: its credentials cannot be decrypted.", again: false }
+    }
+    const [type, body] =
+      row.context_id === null ? ["application/json", bodyOf(row)] : ["application/a2a+json", updateOf(row)]
     const timestamp = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const signature = signatureOf(secrets, { id: row.id, timestamp, body })
     const request = HttpClientRequest.post(row.url, {
       headers: {
         "user-agent": "sealgate",
         "webhook-id": row.id,
         "webhook-timestamp": String(timestamp),
-        "webhook-signature": signatureOf(secrets, { id: row.id, timestamp, body }),
+        // Clients of A2A need no secret.
+        ...(signature === "" ? {} : { "webhook-signature": signature }),
+        ...credentials,
       },
-    }).pipe(HttpClientRequest.bodyText(body, "application/json"))
+    }).pipe(HttpClientRequest.bodyText(body, type))
     return yield* client.execute(request).pipe(
       Effect.map(({ status }) => resultOf(status)),
       // The answer's body is not read.
@@ -147,6 +170,12 @@ const bodyOf = ({ agent_id, created_at, event, job_id, job_status }: Claimed): s
     timestamp: new Date(created_at).toISOString(),
     data: { job_id, agent_id, status: job_status },
   })
+
+/** A push notification of A2A 1.0 (§4.3.3). */
+const updateOf = ({ context_id, created_at, job_id, job_status }: Claimed): string => {
+  const status = { state: TASK_STATES[job_status], timestamp: new Date(created_at).toISOString() }
+  return JSON.stringify({ statusUpdate: { taskId: job_id, contextId: context_id, status } })
+}
 
 /** 410 ends the delivery, as Standard Webhooks has it. */
 const resultOf = (status: number): Attempted => {

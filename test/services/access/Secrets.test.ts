@@ -4,6 +4,7 @@ import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { SecretNotFound } from "../../../src/domain/access/secrets.ts"
+import { layerOperatorBox } from "../../../src/services/access/secretBox.ts"
 import { Secrets } from "../../../src/services/access/Secrets.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
@@ -14,7 +15,12 @@ describeDatabases("a tenant's own key", (database) => {
     Effect.gen(function* () {
       const context = yield* Layer.build(database.layer)
       const open = Effect.map(
-        Layer.build(Layer.provide(Layer.fresh(Secrets.layer(KEYS)), Layer.succeedContext(context))),
+        Layer.build(
+          Layer.fresh(Secrets.layer).pipe(
+            Layer.provide(layerOperatorBox(KEYS)),
+            Layer.provide(Layer.succeedContext(context)),
+          ),
+        ),
         (built) => Context.get(built, Secrets),
       )
       const [one, other] = [yield* open, yield* open]

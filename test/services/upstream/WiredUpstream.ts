@@ -55,7 +55,7 @@ const SETTINGS = settingsWith({
 })
 
 /** Limits that silence reaches soon, with time for the next target to answer within them. */
-export const SHORT_MS = 1_000
+export const SHORT_MS = 2_000
 export const SHORT: Overrides = {
   timeouts: {
     answer: Duration.millis(SHORT_MS),

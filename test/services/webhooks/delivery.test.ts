@@ -54,7 +54,9 @@ const nextAttempt = Effect.fnUntraced(function* (set: Forward, tenant: TenantId,
   const now = yield* DateTime.now
   set.forward += Math.max(0, (before.next_attempt_at ?? now).epochMilliseconds - now.epochMilliseconds)
   for (let looks = 0; looks < 2000; looks++) {
-    if ((yield* deliveryOf(tenant, id)).attempts > before.attempts) {
+    const { attempts, status } = yield* deliveryOf(tenant, id)
+    // The attempt may have been under way when `before` was read.
+    if (attempts > before.attempts || status !== "pending") {
       yield* settled
       return yield* deliveryOf(tenant, id)
     }
@@ -126,7 +128,7 @@ describeDatabases("a webhook", (database) => {
             Array.from({ length: 300 }).keys(),
             (i) =>
               sql`INSERT INTO webhook_deliveries SELECT ${`${id}_x${i}`}, tenant, job_id, agent_id, url, event, job_status,
-              created_at, due_at, leased_until, attempts, outcome, failure FROM webhook_deliveries WHERE id = ${`${id}_1`}`,
+              created_at, due_at, leased_until, attempts, outcome, failure, context_id, sealed FROM webhook_deliveries WHERE id = ${`${id}_1`}`,
           ),
         ),
       )

@@ -23,7 +23,7 @@ export const cardOf = (request: HttpServerRequest.HttpServerRequest, agent: Agen
     supportedInterfaces: [
       { url: `${originOf(request)}/a2a/${agent.id}`, protocolBinding: "JSONRPC", protocolVersion: A2A_VERSION },
     ],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
+    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: false },
     securitySchemes: {
       bearer: { httpAuthSecurityScheme: { scheme: "Bearer", description: "A key or token of the gateway." } },
     },

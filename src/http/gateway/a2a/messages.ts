@@ -1,6 +1,7 @@
 /** Messages of A2A clients, which begin a task or answer its question. */
 import { Effect, Schema } from "effect"
 import { type ExecuteRequest, IdempotencyKey } from "../../../domain/jobs/job.ts"
+import { PushConfig } from "../../../domain/jobs/pushConfig.ts"
 import type { JobQuestion } from "../../../domain/jobs/question.ts"
 import { isObject, parseJson } from "../../../domain/json/json.ts"
 import { RpcError } from "./rpcErrors.ts"
@@ -19,7 +20,7 @@ const Part = Schema.Struct({
 })
 type Part = typeof Part.Type
 
-const TaskId = Schema.String.check(Schema.isMaxLength(MAX_TASK_ID))
+export const TaskId = Schema.String.check(Schema.isMaxLength(MAX_TASK_ID))
 
 const Message = Schema.Struct({
   messageId: IdempotencyKey,
@@ -35,7 +36,7 @@ export const SendMessage = Schema.Struct({
   configuration: Schema.optionalKey(
     Schema.Struct({
       returnImmediately: Schema.optionalKey(Schema.Boolean),
-      taskPushNotificationConfig: Schema.optionalKey(Schema.Unknown),
+      taskPushNotificationConfig: Schema.optionalKey(Schema.NullOr(PushConfig)),
     }),
   ),
 })

@@ -1,23 +1,21 @@
 /** The methods of A2A over jobs, each under the limits of its caller. */
-import { Effect, Option, Schema, type Scope, Stream } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
 import { isEnded, type Job } from "../../../domain/jobs/job.ts"
 import type { JobEvent } from "../../../domain/jobs/jobEvents.ts"
 import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
+import { type Caller, makeJobOf, needsRun } from "./caller.ts"
 import { SendMessage, TaskParams } from "./messages.ts"
-import { type Failure, RpcError } from "./rpcErrors.ts"
-import { type Caller, makeJobOf, makeSend, needsRun, NO_PUSH } from "./sending.ts"
+import type { Method, Reply } from "./method.ts"
+import { makePushMethods } from "./push.ts"
+import { RpcError } from "./rpcErrors.ts"
+import { makeSend } from "./sending.ts"
 import { NO_PROGRESS, taskOf, updatesOf } from "./tasks.ts"
 
 /** Below the minute after which many proxies give up. */
 const MAX_WAIT = "45 seconds"
-
-/** One result, or those of a stream. */
-type Reply = { readonly result: object } | { readonly results: Stream.Stream<object, Failure> }
-
-type Method = (caller: Caller, params: unknown) => Effect.Effect<Reply, Failure, Scope.Scope>
 
 const decodeSend = Schema.decodeUnknownEffect(SendMessage, { errors: "all" })
 const decodeTask = Schema.decodeUnknownEffect(TaskParams, { errors: "all" })
@@ -67,8 +65,6 @@ const refused = (): ReadonlyArray<readonly [string, Method]> => {
   return [
     ["ListTasks", () => unsupported("List the jobs instead: GET /api/v1/jobs?agent_id=…")],
     ["GetExtendedAgentCard", () => unsupported("The card at the well-known path is complete.")],
-    ...["Create", "Get", "Delete"].map((verb) => [`${verb}TaskPushNotificationConfig`, () => NO_PUSH] as const),
-    ["ListTaskPushNotificationConfigs", () => NO_PUSH],
   ]
 }
 
@@ -127,6 +123,7 @@ export const makeMethods = Effect.gen(function* () {
     ["GetTask", getTask],
     ["CancelTask", cancelTask],
     ["SubscribeToTask", subscribeToTask],
+    ...(yield* makePushMethods(jobOf)),
     ...refused(),
   ])
 })

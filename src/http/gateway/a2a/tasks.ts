@@ -1,22 +1,12 @@
 /** Jobs as tasks of A2A, and their events as updates of tasks (A2A 1.0, §4). */
 import { DateTime } from "effect"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
-import type { Job, JobStatus } from "../../../domain/jobs/job.ts"
+import type { Job } from "../../../domain/jobs/job.ts"
 import type { JobEvent } from "../../../domain/jobs/jobEvents.ts"
+import { TASK_STATES } from "../../../domain/jobs/taskState.ts"
 
 /** The label of a job with the context that its client named. */
 export const CONTEXT = "a2a_context_id"
-
-/** The state of a task. */
-const STATES: Readonly<Record<JobStatus, string>> = {
-  queued: "TASK_STATE_SUBMITTED",
-  running: "TASK_STATE_WORKING",
-  input_required: "TASK_STATE_INPUT_REQUIRED",
-  completed: "TASK_STATE_COMPLETED",
-  failed: "TASK_STATE_FAILED",
-  cancelled: "TASK_STATE_CANCELED",
-  timed_out: "TASK_STATE_FAILED",
-}
 
 /** The id of the only artifact. */
 const ANSWER = "answer"
@@ -46,7 +36,7 @@ const messageOf = (job: Job) => {
 }
 
 const statusOf = (job: Job) => ({
-  state: STATES[job.status],
+  state: TASK_STATES[job.status],
   timestamp: DateTime.formatIso(job.finished_at ?? job.question?.asked_at ?? job.started_at ?? job.created_at),
   ...withoutUndefined({ message: messageOf(job) }),
 })
@@ -76,7 +66,7 @@ export const NO_PROGRESS: Progress = { isWorking: false, step: "", text: "" }
 
 const statusUpdate = (job: Job) => ({ statusUpdate: { ...idsOf(job), status: statusOf(job) } })
 
-const working = (job: Job) => ({ statusUpdate: { ...idsOf(job), status: { state: STATES.running } } })
+const working = (job: Job) => ({ statusUpdate: { ...idsOf(job), status: { state: TASK_STATES.running } } })
 
 /** The end of a job. The answer replaces what was sent of it, unless that is the same. */
 const endOf = (job: Job, { step, text }: Progress) => {

@@ -1,0 +1,32 @@
+/** Where an A2A client wants to be notified of its task (A2A 1.0, §4.3.1). */
+import { Schema } from "effect"
+import { WebhookUrl } from "./webhook.ts"
+
+const MAX_ID = 64
+const MAX_SCHEME = 32
+const MAX_CREDENTIALS = 4096
+
+const printable = { expected: "printable ASCII characters" }
+const headerText = (most: number) =>
+  Schema.String.check(Schema.isMaxLength(most), Schema.isPattern(/^[\x20-\x7e]*$/, printable))
+
+/** Texts that are empty, as in ProtoJSON, count as absent. */
+export const PushConfig = Schema.Struct({
+  id: Schema.optionalKey(headerText(MAX_ID)),
+  url: WebhookUrl,
+  /** Sent back to the receiver, which knows by it that the notice is meant for it. */
+  token: Schema.optionalKey(Schema.RedactedFromValue(headerText(MAX_CREDENTIALS))),
+  authentication: Schema.optionalKey(
+    Schema.Struct({
+      scheme: Schema.String.check(Schema.isMaxLength(MAX_SCHEME), Schema.isPattern(/^[A-Za-z0-9-]*$/)),
+      credentials: Schema.optionalKey(Schema.RedactedFromValue(headerText(MAX_CREDENTIALS))),
+    }),
+  ),
+})
+export type PushConfig = typeof PushConfig.Type
+
+/** A stored one. Its credentials are not shown again. */
+export interface KnownPushConfig {
+  readonly id: string
+  readonly url: string
+}

@@ -1,0 +1,28 @@
+/** Writes notices for A2A clients. `layerWebhookDelivery` delivers them like webhooks. */
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+
+/**
+ * Returns an effect that writes a notice for each task with a push configuration that has ended or asks a person. Notices
+ * follow from the stored state of tasks, so neither a crash nor a configuration set late loses the one of its end. A
+ * configuration ends with its task.
+ */
+export const makePushNotices = (sql: SqlClient.SqlClient) => {
+  // Like that of a webhook, the id names the event: a task may ask several times.
+  const id = sql`jobs.id || '_' || (last_event + CASE WHEN finished_at IS NULL THEN 0 ELSE 1 END) || '_' || push_configs.id`
+  const isKnown = sql`EXISTS (SELECT 1 FROM webhook_deliveries AS known WHERE known.id = ${id})`
+  const write = (now: number) => sql`INSERT INTO webhook_deliveries
+    (id, tenant, job_id, agent_id, url, event, job_status, created_at, due_at, leased_until, attempts, context_id, sealed)
+    SELECT ${id}, tenant, jobs.id, agent_id, url,
+      CASE WHEN finished_at IS NULL THEN 'job.input_required' ELSE 'job.ended' END, status,
+      CAST(${now} AS BIGINT), CAST(${now} AS BIGINT), 0, 0, context_id, sealed
+    FROM push_configs JOIN jobs ON jobs.id = push_configs.job_id
+    WHERE (finished_at IS NOT NULL OR status = 'input_required') AND NOT ${isKnown}
+    ON CONFLICT DO NOTHING RETURNING id`
+  const forget = sql`DELETE FROM push_configs WHERE EXISTS (SELECT 1 FROM jobs
+    WHERE jobs.id = push_configs.job_id AND finished_at IS NOT NULL AND ${isKnown})`
+  return Effect.gen(function* () {
+    const written = yield* write(yield* Clock.currentTimeMillis)
+    if (written.length > 0) yield* forget
+  })
+}
