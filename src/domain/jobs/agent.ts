@@ -65,7 +65,7 @@ const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 
   description: "Seconds that workers may spend on a job; waiting and downtime do not count.",
 })
 const MaxRounds = Rounds.annotate({ description: "Maximum rounds of debate." })
-const MAX_TURNS = { description: "Maximum calls of the model in the direct mode." }
+const MAX_TURNS = { description: "Maximum calls of a model for one answer that may take tool calls." }
 const MAX_CALLS = { description: "Model calls per job, failed ones included." }
 const MAX_TOKENS = { description: "Input plus output tokens per job; estimated where a provider reports none." }
 const MAX_COST = { description: "Millionths of a US dollar per job; estimated where a provider reports no tokens." }

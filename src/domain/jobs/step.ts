@@ -1,5 +1,5 @@
 /** Identifies a step of a job: its kind, and which one of that kind it is. */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { withoutUndefined } from "../json/withoutUndefined.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
@@ -10,7 +10,12 @@ const fields = {
   round: Schema.optionalKey(Count),
   sample: Schema.optionalKey(Count),
   question: Schema.optionalKey(Count),
-  turn: Schema.optionalKey(Count.annotate({ description: "Which call of the model in the direct mode." })),
+  within: Schema.optionalKey(
+    Schema.NonEmptyString.annotate({
+      description: "What the tool call is for, such as `draft`; absent in the direct mode.",
+    }),
+  ),
+  turn: Schema.optionalKey(Count.annotate({ description: "Which call of a model that may call tools." })),
   call: Schema.optionalKey(Count.annotate({ description: "Which tool call of the turn." })),
   server: Schema.optionalKey(Count.annotate({ description: "Which MCP server of the agent." })),
   order: Schema.optionalKey(
@@ -24,7 +29,10 @@ const fields = {
 export const Step = Schema.Struct(fields)
 export type Step = typeof Step.Type
 
-const NAMED = ["round", "sample", "question", "turn", "call", "server"] as const
+/** The members of a step alone. */
+export const stepOf = (step: Step): Step => Struct.pick(step, Struct.keys(fields))
+
+const NAMED = ["within", "round", "sample", "question", "turn", "call", "server"] as const
 
 /**
  * Name under which a step's outcome is stored: unique within one run of a job and the same in every run. To learn what

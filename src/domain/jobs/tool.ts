@@ -113,7 +113,9 @@ const distinctNames = (tools: ReadonlyArray<{ readonly name: string }>): string 
 }
 
 export const HttpTools = Schema.Array(HttpTool)
-  .annotate({ description: `HTTP endpoints that models may call in the direct mode: at most ${MAX_TOOLS}.` })
+  .annotate({
+    description: `HTTP endpoints that models may call, outside the direct mode read-only ones: at most ${MAX_TOOLS}.`,
+  })
   .check(Schema.isMaxLength(MAX_TOOLS), Schema.makeFilter(distinctNames))
 
 const MAX_SERVER_NAME = 24
@@ -145,7 +147,9 @@ export const McpServer = Schema.Union(
 export type McpServer = typeof McpServer.Type
 
 export const McpServers = Schema.Array(McpServer)
-  .annotate({ description: `MCP servers whose tools models may call in the direct mode: at most ${MAX_SERVERS}.` })
+  .annotate({
+    description: `MCP servers whose tools models may call, outside the direct mode read-only ones: at most ${MAX_SERVERS}.`,
+  })
   .check(Schema.isMaxLength(MAX_SERVERS), Schema.makeFilter(distinctNames))
 
 /** A tool as an MCP server lists it, with the name that models see. */

@@ -8,6 +8,7 @@ import {
   type OpenStep,
   positionText,
 } from "../../domain/jobs/jobEvents.ts"
+import { stepOf } from "../../domain/jobs/step.ts"
 import type { Begun, TextPiece } from "./LiveSteps.ts"
 
 /** The text of a finished step, and when it began. */
@@ -98,13 +99,13 @@ export class Follower {
   }
 
   private missingCall(step: JobStep): ReadonlyArray<JobEvent> {
-    const { call, kind, name, started_at, tool, turn } = step
-    if (tool === undefined || call === undefined) return []
+    const { name, started_at, tool } = step
+    if (tool === undefined || step.call === undefined) return []
     const events: Array<JobEvent> = []
     const known = this.open.get(name) ?? { since: started_at.epochMilliseconds, at: 0 }
     if (!this.open.has(name)) {
       this.note(name, known)
-      const begun = { name, kind, call, ...(turn === undefined ? {} : { turn }), started_at }
+      const begun = { name, ...stepOf(step), started_at }
       events.push(
         this.numbered({ _tag: "ToolCall", call: { ...begun, tool: tool.name, input: inputBegun(tool.input) } }),
       )

@@ -5,7 +5,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
-import type { TargetName } from "../../domain/upstream/targets.ts"
+import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import type { ApiEvent, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { ProviderKeys } from "../access/Secrets.ts"
 import { TenantBudgets } from "../access/TenantBudgets.ts"
@@ -253,13 +253,15 @@ const hasMoney = (budgeted: ReadonlyArray<Budgeted> | undefined): boolean =>
 /** Outcomes whose cause may be the `response_format` or the output limit. */
 const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])
 
-/** The targets of a cascade's tier, the least related to `independentOf` first. */
+/** The targets of a cascade's tier: the preferred one, then the least related to `independentOf` first. */
 const tierOf = (settings: RoutingSettings, request: RoutedRequest, fitting: ReadonlyArray<Target>) => {
   const last = fitting.length - 1
   const isCascade = settings.strategy === "cascade"
   const tier = isCascade ? Math.min(request.tier ?? 0, last) : 0
+  const { independentOf = [], preferred } = request
+  const isPreferred = (target: Target) => Number(preferred !== undefined && sameTarget(target, preferred))
   return {
-    targets: leastRelatedFirst(fitting.slice(tier), request.independentOf ?? []),
+    targets: leastRelatedFirst(fitting.slice(tier), independentOf).toSorted((a, b) => isPreferred(b) - isPreferred(a)),
     escalateBelow: isCascade && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
   }
 }

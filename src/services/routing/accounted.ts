@@ -32,6 +32,8 @@ export interface RoutedRequest extends TargetRequirements {
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
   /** The authors of the answers to judge: the targets with the least in common with them come first. */
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
+  /** The target of the conversation so far: it comes first if it fits. */
+  readonly preferred?: TargetName | undefined
   /** How often the answer was escalated: a cascade skips as many of its cheapest targets. */
   readonly tier?: number | undefined
   /** Runs before the first call, with the target of that call. */

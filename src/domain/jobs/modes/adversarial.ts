@@ -1,6 +1,15 @@
 /** Public part of the adversarial mode: a debate that a judge decides. */
 import { Schema } from "effect"
-import { CONFIDENCE, Fraction, INCONCLUSIVE, type ModeDescription, note, optionSchema, VERDICT } from "./description.ts"
+import {
+  CONFIDENCE,
+  Fraction,
+  INCONCLUSIVE,
+  type ModeDescription,
+  note,
+  optionSchema,
+  VERDICT,
+  withTools,
+} from "./description.ts"
 
 export const Severity = Schema.Literals(["minor", "major", "critical"])
 export type Severity = typeof Severity.Type
@@ -76,12 +85,12 @@ export const adversarial = {
     rejected: { tone: "bad", meaning: "The judge calls the answer flawed. Do not rely on it." },
     inconclusive: INCONCLUSIVE,
   },
-  steps: {
+  steps: withTools({
     propose: () => "Proposal",
     critique: ({ round }) => `Round ${round}: critique`,
     respond: ({ round }) => `Round ${round}: response`,
     judge: ({ order }) => (order === undefined ? "Judgement" : "Judgement, the sides exchanged"),
-  },
+  }),
   texts: ["propose"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
 

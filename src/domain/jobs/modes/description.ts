@@ -1,5 +1,5 @@
 /** The description of a mode, for the pages, the command and the API's description. */
-import { Schema } from "effect"
+import { Record, Schema } from "effect"
 import type { Step } from "../step.ts"
 
 /** How much a job may take for its answer. */
@@ -34,6 +34,20 @@ export interface ModeDescription<Verdict extends string> {
   readonly steps: Readonly<Record<string, (step: Step) => string>>
   /** Kinds of steps whose answer is a text for readers, so that followers get it while it is written. */
   readonly texts: ReadonlyArray<string>
+}
+
+/** Labels of the steps of a mode, and of the turns and tool calls within them. */
+export const withTools = (labels: ModeDescription<string>["steps"]): ModeDescription<string>["steps"] => {
+  const inTurns = Record.map(
+    labels,
+    (label) => (step: Step) => `${label(step)}${step.turn === undefined ? "" : `, turn ${step.turn}`}`,
+  )
+  return {
+    ...inTurns,
+    tools: ({ server }) => `Tools of MCP server ${server}`,
+    tool: ({ call, within = "", ...step }) =>
+      `${inTurns[within]?.({ ...step, kind: within }) ?? within}: tool call ${call}`,
+  }
 }
 
 export const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))

@@ -1,6 +1,15 @@
 /** Public part of the verified mode: answers are compared until it is clear enough which is right. */
 import { Schema } from "effect"
-import { CONFIDENCE, Fraction, INCONCLUSIVE, type ModeDescription, note, optionSchema, VERDICT } from "./description.ts"
+import {
+  CONFIDENCE,
+  Fraction,
+  INCONCLUSIVE,
+  type ModeDescription,
+  note,
+  optionSchema,
+  VERDICT,
+  withTools,
+} from "./description.ts"
 
 /** Minimum probability of a `verified` answer. On recorded questions, at least this share of such answers was right. */
 export const SURE = 0.85
@@ -34,6 +43,9 @@ export const Check = Schema.Struct({
     description: "Whether it agrees with the final answer; `null` if that was not decided.",
   }),
   note: Schema.String,
+  executed: Schema.optionalKey(
+    Schema.Literal(true).annotate({ description: "The independent answer rests on a tool call that succeeded." }),
+  ),
 })
 export type Check = typeof Check.Type
 
@@ -43,7 +55,9 @@ export const VerifiedResult = Schema.Struct({
   mode: Schema.Literal("verified"),
   answer: Schema.String,
   verdict: Verdict.annotate(VERDICT),
-  confidence: Schema.NullOr(Fraction).annotate(CONFIDENCE),
+  confidence: Schema.NullOr(Fraction).annotate({
+    description: `${CONFIDENCE.description} Executed checks have none.`,
+  }),
   independent: Schema.Boolean.annotate({
     description:
       "Whether at least two models gave or chose the answer, or a model other than its author found all others wrong. Otherwise the best verdict is `inconclusive`.",
@@ -68,7 +82,7 @@ export const verified = {
     refuted: { tone: "bad", meaning: "The draft was found wrong, and nothing better is sure. Do not rely on it." },
     inconclusive: INCONCLUSIVE,
   },
-  steps: {
+  steps: withTools({
     draft: () => "Draft",
     sample: ({ sample }) => `Sample ${sample}`,
     compare: ({ sample }) => (sample === undefined ? "Comparison of the correction" : `Comparison of sample ${sample}`),
@@ -76,7 +90,7 @@ export const verified = {
     answer: ({ question }) => `Independent answer ${question}`,
     reconcile: ({ order }) => (order === undefined ? "Reconciliation" : "Reconciliation, in the opposite order"),
     correct: () => "Correction",
-  },
+  }),
   texts: ["draft", "sample", "correct"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
 

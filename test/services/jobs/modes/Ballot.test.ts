@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { ModelAnswer } from "../../../../src/services/jobs/modes/engine/Asking.ts"
+import type { ModelAnswer } from "../../../../src/services/jobs/modes/engine/ModelAnswer.ts"
 import { Ballot } from "../../../../src/services/jobs/modes/verified/Ballot.ts"
 
 const said = (model: string, text: string): ModelAnswer => ({

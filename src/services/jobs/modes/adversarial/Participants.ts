@@ -2,7 +2,7 @@
 import type { Participant } from "../../../../domain/jobs/modes/adversarial.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
 import { sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
-import { isEcho, type ModelAnswer } from "../engine/Asking.ts"
+import { isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
 
 export class Participants {
   private readonly said = new Map<string, readonly [Role, ModelAnswer]>()

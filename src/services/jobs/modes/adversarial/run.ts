@@ -6,48 +6,59 @@
  */
 import { Effect } from "effect"
 import { adversarial as mode, type AdversarialResult, type Round } from "../../../../domain/jobs/modes/adversarial.ts"
-import { DEFAULT_EFFORT } from "../../../../domain/jobs/modes/description.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import { atTier } from "../../../../domain/jobs/step.ts"
 import { spanned } from "../../../spans.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
-import { type Asking, counts } from "../engine/Asking.ts"
+import type { Asking } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
+import type { Kit } from "../engine/conversation.ts"
 import { calibrate, Measured } from "../engine/measured.ts"
+import { effortOf } from "../engine/effortOf.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
+import { kitOf, toolTurns, withholds } from "../engine/kitOf.ts"
+import { counts } from "../engine/ModelAnswer.ts"
+import type { ToolUse } from "../engine/toolUse.ts"
 import { Participants } from "./Participants.ts"
 import { isContested, isMaterial, Objections } from "./Objections.ts"
 import { prompts } from "./prompts.ts"
 import { Critique, Judgement, Response } from "./schemas.ts"
 
 /** Runs the debate; a cascade repeats it with dearer targets while its outcome is below the threshold. */
-export const run = (context: JobContext, asking: Asking): Effect.Effect<AdversarialResult, JobFailure> =>
-  Effect.map(
-    escalated((tier) => debate(context, asking, tier)),
-    ({ result }) => result,
-  )
+export const run = (
+  context: JobContext,
+  asking: Asking,
+  tools: ToolUse,
+): Effect.Effect<AdversarialResult, JobFailure> =>
+  Effect.gen(function* () {
+    const kit = yield* kitOf(context, tools)
+    return (yield* escalated((tier) => debate(context, { asking, tier, kit }))).result
+  })
 
 /** Maximum number of rounds. */
 const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
-  Math.min(
-    options.rounds ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
-    agent.limits.max_rounds,
-  )
+  Math.min(options.rounds ?? mode.depth[effortOf({ agent, options })], agent.limits.max_rounds)
 
-/** Maximum number of calls. A question for JSON may be asked twice. */
-export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
-  perTier: { proposer: 1 + 2 * roundsOf(job), critic: 2 * roundsOf(job), judge: 2 * 2 },
-  besides: { proposer: 0, critic: 0, judge: 0 },
-})
+/** Maximum number of calls. After its turns, a question for JSON may be asked once more. */
+export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => {
+  const turns = toolTurns(job)
+  const decision = turns + 1
+  const rounds = roundsOf(job)
+  return {
+    perTier: { proposer: turns + rounds * decision, critic: rounds * decision, judge: 2 * decision },
+    besides: { proposer: 0, critic: 0, judge: 0 },
+  }
+}
 
-const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tier: number) {
+const debate = Effect.fnUntraced(function* (context: JobContext, by: Pick<Debate, "asking" | "tier" | "kit">) {
+  const { asking, kit, tier } = by
   const measured = yield* Measured
   const participants = new Participants()
   const objections = new Objections()
   const rounds: Array<Round> = []
-  const debate: Debate = { asking, tier, participants, objections, rounds }
+  const debate: Debate = { ...by, participants, objections, rounds }
 
-  const proposal = yield* asking.propose(atTier(tier, { kind: "propose" }), { tier, extra: tier > 0 })
+  const proposal = yield* asking.propose(atTier(tier, { kind: "propose" }), { tier, extra: tier > 0, kit })
   participants.add("proposer", proposal)
   const proposed = { answer: proposal.text, decided: counts(proposal) }
   const { answer, decided } = proposed.decided ? yield* argued(debate, proposal.text, roundsOf(context)) : proposed
@@ -85,6 +96,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
       cut: proposal.cut && !changed,
       echo: participants.echo,
       alone: says && isAlone,
+      withholds: withholds(context),
       more: says ? undefined : SAYS_NOTHING,
     }),
   }
@@ -95,6 +107,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
 interface Debate {
   readonly asking: Asking
   readonly tier: number
+  readonly kit: Kit | undefined
   readonly participants: Participants
   readonly objections: Objections
   readonly rounds: Array<Round>
@@ -102,7 +115,7 @@ interface Debate {
 
 /** Critics and the author argue until no material objection is open. `decided`: no critique or reply failed to decode. */
 const argued = Effect.fnUntraced(function* (debate: Debate, proposed: string, most: number) {
-  const { asking, objections, participants, rounds, tier } = debate
+  const { asking, kit, objections, participants, rounds, tier } = debate
   const extra = tier > 0
   let answer = proposed
   for (let round = 1; round <= most; round++) {
@@ -112,6 +125,7 @@ const argued = Effect.fnUntraced(function* (debate: Debate, proposed: string, mo
       sections: [{ title: "answer", text: answer }, objections.section("earlier objections")],
       independentOf: participants.of("proposer"),
       extra,
+      kit,
     })
     participants.add("critic", critique.said)
     if (critique.value === undefined) {
@@ -132,6 +146,7 @@ const argued = Effect.fnUntraced(function* (debate: Debate, proposed: string, mo
       },
       tier,
       extra,
+      kit,
     })
     participants.add("proposer", response.said)
     if (response.value === undefined) {
@@ -154,7 +169,7 @@ const NOT_JUDGED: Judged = { judge: undefined, judgements: [] }
 
 /** Judges the debate once per order of the sides, until a judgement is missing or undecided. */
 const judged = Effect.fnUntraced(function* (debate: Debate, answer: string, orders: ReadonlyArray<number>) {
-  const { asking, objections, participants, tier } = debate
+  const { asking, kit, objections, participants, tier } = debate
   const judgements: Array<Judgement> = []
   let judge: string | undefined
   const authors = participants.of("proposer")
@@ -168,6 +183,7 @@ const judged = Effect.fnUntraced(function* (debate: Debate, answer: string, orde
       // Authors count twice: without a third target, the critic judges rather than the author.
       independentOf: [...authors, ...authors, ...participants.of("critic")],
       extra: tier > 0,
+      kit,
     })
     participants.add("judge", judgement.said)
     judge = judgement.said.model

@@ -4,7 +4,7 @@ import { isObject } from "../../../../domain/json/json.ts"
 import { type JsonSchema, misfits } from "../../../../domain/json/jsonSchema.ts"
 import { makeProblem, type ProblemIssue } from "../../../../domain/problems/problem.ts"
 import { JobFailure } from "../../JobProgram.ts"
-import { isEcho, type ModelAnswer } from "../engine/Asking.ts"
+import { isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
 import { jsonIn, MAX_JSON_CHARS } from "../engine/jsonIn.ts"
 import { REPAIR, shape } from "../engine/prompts.ts"
 

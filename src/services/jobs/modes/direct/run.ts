@@ -1,13 +1,13 @@
 /** The direct mode: one model answers. It may call the agent's tools first, in as many turns as the job allows. */
 import { Effect } from "effect"
-import type { Message } from "../../../../domain/chat/chat.ts"
-import { DEFAULT_EFFORT } from "../../../../domain/jobs/modes/description.ts"
 import { type DirectResult, direct as mode } from "../../../../domain/jobs/modes/direct.ts"
 import { spanned } from "../../../spans.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
-import { type Asking, isEcho, type ModelAnswer } from "../engine/Asking.ts"
+import type { Asking } from "../engine/Asking.ts"
 import { notesOf } from "../engine/Cascade.ts"
+import { effortOf } from "../engine/effortOf.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
+import { isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
 import type { ToolUse } from "../engine/toolUse.ts"
 import { formOf, isRepairable, outputIn, outputMisfit, repairing } from "./output.ts"
 
@@ -17,10 +17,7 @@ const hasTools = ({ ask_person, mcp_servers = [], tools = [] }: JobContext["agen
 /** Maximum number of turns. Without tools, the first turn is the last. */
 const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
   hasTools(agent)
-    ? Math.min(
-        options.turns ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
-        agent.limits.max_turns ?? mode.option.maximum,
-      )
+    ? Math.min(options.turns ?? mode.depth[effortOf({ agent, options })], agent.limits.max_turns ?? mode.option.maximum)
     : 1
 
 /** Maximum number of calls. */
@@ -29,55 +26,28 @@ export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls =
   besides: { proposer: turnsOf(job), critic: 0, judge: 0 },
 })
 
-/** Calls of one turn that are carried out. */
-const MAX_CALLS = 16
-const TOO_MANY = `Not carried out: a turn may make at most ${MAX_CALLS} calls.`
-
 export const run = (context: JobContext, asking: Asking, tools: ToolUse): Effect.Effect<DirectResult, JobFailure> =>
   Effect.gen(function* () {
-    const most = turnsOf(context)
-    const offered = yield* tools.offered
+    const kit = { tools: yield* tools.offered, turns: turnsOf(context), call: tools.call }
     const { output_schema } = context.options
     const form = output_schema === undefined ? undefined : formOf(output_schema)
-    const said: Array<Message> = []
-    let calls = 0
-    for (let turn = 1; ; turn++) {
-      const last = turn === most
-      const answer = yield* asking.converse({ kind: "turn", turn }, { said, tools: offered, last, form })
-      const wanted = last ? [] : (answer.toolCalls ?? [])
-      if (wanted.length === 0) {
-        const course = { turn, calls, ranOut: last && calls > 0 }
-        if (output_schema === undefined) return resultOf(answer, course)
-        const read = outputIn(output_schema, answer)
-        if ("output" in read) return { ...resultOf(answer, course), output: read.output }
-        if (!isRepairable(answer)) return yield* outputMisfit(read.mistakes)
-        const again = yield* asking.converse(
-          { kind: "turn", turn, repair: true },
-          { said: [...said, ...repairOf(answer, read.mistakes)], tools: offered, last: true, form },
-        )
-        const repaired = outputIn(output_schema, again)
-        if ("mistakes" in repaired) return yield* outputMisfit(repaired.mistakes)
-        return { ...resultOf(again, { ...course, turn: turn + 1 }), output: repaired.output }
-      }
-      said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted })
-      for (const [index, call] of wanted.entries()) {
-        const isCarriedOut = index < MAX_CALLS
-        const content = isCarriedOut ? yield* tools.call({ kind: "tool", turn, call: index + 1 }, call) : TOO_MANY
-        said.push({ role: "tool", tool_call_id: call.id, content })
-        calls += isCarriedOut ? 1 : 0
-      }
-    }
+    const about = form === undefined ? undefined : { instruction: form.instruction, sections: [] }
+    const answer = yield* asking.propose({ kind: "turn" }, { kit, about, format: form?.format })
+    const { again, calls, turns } = answer.course
+    const course = { turns, calls, ranOut: turns === kit.turns && calls > 0 }
+    if (output_schema === undefined) return resultOf(answer, course)
+    const read = outputIn(output_schema, answer)
+    if ("output" in read) return { ...resultOf(answer, course), output: read.output }
+    if (!isRepairable(answer)) return yield* outputMisfit(read.mistakes)
+    const repaired = yield* again(repairing(read.mistakes))
+    const second = outputIn(output_schema, repaired)
+    if ("mistakes" in second) return yield* outputMisfit(second.mistakes)
+    return { ...resultOf(repaired, { ...course, turns: turns + 1 }), output: second.output }
   }).pipe(spanned("modes.direct"))
-
-/** Asks again for what does not fit. */
-const repairOf = ({ text }: ModelAnswer, mistakes: Parameters<typeof repairing>[0]): ReadonlyArray<Message> => [
-  { role: "assistant", content: text },
-  { role: "user", content: repairing(mistakes) },
-]
 
 const resultOf = (
   answer: ModelAnswer,
-  { calls, ranOut, turn }: { readonly turn: number; readonly calls: number; readonly ranOut: boolean },
+  { calls, ranOut, turns }: { readonly turns: number; readonly calls: number; readonly ranOut: boolean },
 ): DirectResult => ({
   mode: "direct",
   answer: answer.text,
@@ -86,7 +56,7 @@ const resultOf = (
   independent: false,
   provider: answer.target.provider,
   model: answer.model,
-  turns: turn,
+  turns,
   tool_calls: calls,
   ...notesOf({
     tier: 0,

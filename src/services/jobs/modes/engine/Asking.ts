@@ -3,77 +3,37 @@
  * anything builds on it, so a resumed job finds the same answers and pays for none of them again.
  */
 import { DateTime, Effect, Option, Schema } from "effect"
-import {
-  type ChatRequest,
-  type Message,
-  type ResponseFormat,
-  type Tool,
-  ToolCall,
-} from "../../../../domain/chat/chat.ts"
+import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import { messagesOf } from "../../../../domain/jobs/job.ts"
 import { isText } from "../../../../domain/jobs/modes.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
-import { TargetName } from "../../../../domain/upstream/targets.ts"
 import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { LiveStep, LiveSteps } from "../../LiveSteps.ts"
+import { type Answered, type Ask, type Call, makeConverse, type Manner } from "./conversation.ts"
 import { emptyAnswer, refusal } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
-import { persona, REPAIR, shape } from "./prompts.ts"
+import { EXECUTE, persona, REPAIR, shape } from "./prompts.ts"
+import { isEcho, ModelAnswer } from "./ModelAnswer.ts"
 import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
-import { saysNothing } from "./saysNothing.ts"
 import { makeWithinLimits } from "./withinLimits.ts"
 
-/** The stored part of an answer. */
-export const ModelAnswer = Schema.Struct({
-  text: Schema.String,
-  refused: Schema.Boolean,
-  cut: Schema.Boolean,
-  /** Absent if the model calls no tool. */
-  toolCalls: Schema.optionalKey(Schema.Array(ToolCall)),
-  /** When its text began, in milliseconds since the epoch. */
-  since: Schema.optionalKey(Schema.Int),
-  /** The configured target, and the model name in the answer. */
-  target: TargetName,
-  model: Schema.String,
-  independent: Schema.Boolean,
-  /** The threshold below which a cascade escalates this answer; `null` if there is nothing to escalate to. */
-  escalateBelow: Schema.NullOr(Schema.Finite),
-})
-export type ModelAnswer = typeof ModelAnswer.Type
-
-interface Routing {
-  readonly independentOf?: ReadonlyArray<TargetName> | undefined
-  readonly tier?: number | undefined
-  readonly extra?: boolean | undefined
-}
-
-interface ProposerQuestion extends Routing {
+interface ProposerQuestion extends Manner {
   /** An instruction that follows the task, and the texts it refers to. */
   readonly about?: { readonly instruction: string; readonly sections: ReadonlyArray<Section> } | undefined
+  readonly format?: ResponseFormat | undefined
   /** Whether a refusal or an empty answer is an answer; otherwise the job fails, because there is nothing to examine. */
   readonly optional?: boolean | undefined
 }
 
-interface ExaminerQuestion extends Routing {
+interface ExaminerQuestion extends Manner {
   readonly role: Exclude<Role, "proposer">
   readonly instruction: string
   readonly sections: ReadonlyArray<Section>
-}
-
-/** The next turn of a conversation with tools. */
-interface Turn {
-  /** The messages after the task. */
-  readonly said: ReadonlyArray<Message>
-  readonly tools: ReadonlyArray<Tool>
-  /** The answer may call no tool. */
-  readonly last: boolean
-  /** The form of the answer, in words and, if no tools are offered, as a format. */
-  readonly form?: { readonly instruction: string; readonly format: ResponseFormat } | undefined
 }
 
 /** A decoded answer; `value` is `undefined` if it could not be decoded. */
@@ -84,9 +44,7 @@ interface Decision<A> {
 
 export interface Asking {
   /** Asks the proposer for text. */
-  readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
-  /** Asks the proposer for text, or for calls of tools. */
-  readonly converse: (step: Step, turn: Turn) => Effect.Effect<ModelAnswer, JobFailure>
+  readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<Answered, JobFailure>
   /** Asks the proposer for a value of `schema`, and once more if the answer does not decode. */
   readonly respond: <A, I>(
     step: Step,
@@ -94,20 +52,13 @@ export interface Asking {
     question: ProposerQuestion,
   ) => Effect.Effect<Decision<A>, JobFailure>
   /** Asks an examiner for text. */
-  readonly examine: (step: Step, question: ExaminerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
+  readonly examine: (step: Step, question: ExaminerQuestion) => Effect.Effect<Answered, JobFailure>
   /** Asks an examiner for a value of `schema`, and once more if the answer does not decode. */
   readonly decide: <A, I>(
     step: Step,
     schema: Schema.Codec<A, I>,
     question: ExaminerQuestion,
   ) => Effect.Effect<Decision<A>, JobFailure>
-}
-
-interface Call extends Routing {
-  readonly role: Role
-  readonly messages: ReadonlyArray<Message>
-  readonly tools?: Pick<ChatRequest, "tools" | "tool_choice"> | undefined
-  readonly optional?: boolean | undefined
 }
 
 interface Services {
@@ -123,9 +74,8 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   /** Calls a model once, and announces the step as soon as its target is chosen. */
   const route = (
     step: Step,
-    { extra, independentOf, messages, role, tier, tools }: Call,
-    response_format?: ResponseFormat,
-    allowance?: Allowance,
+    { extra, format, independentOf, messages, preferred, role, tier, tools }: Call,
+    allowance: Allowance | undefined,
   ) => {
     let underWay: LiveStep | undefined
     const call = router.call({
@@ -140,8 +90,9 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
       labels,
       budgeted,
       allowance,
-      completion: { messages, ...tools, ...withoutUndefined({ response_format }) },
+      completion: { messages, ...tools, ...withoutUndefined({ response_format: format }) },
       independentOf,
+      preferred,
       tier,
       extra,
       onChosen: Effect.fnUntraced(function* ({ model, provider }) {
@@ -158,9 +109,9 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
     )
   }
 
-  const ask = (step: Step, asked: Call, response_format?: ResponseFormat) => {
+  const ask: Ask = (step, asked) => {
     const answered = Effect.flatMap(
-      Effect.suspend(() => withinLimits((allowance) => route(step, asked, response_format, allowance))),
+      Effect.suspend(() => withinLimits((allowance) => route(step, asked, allowance))),
       ({ call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls }) => {
         if (asked.optional !== true) {
           if (refused) return Effect.fail(refusal(text, call))
@@ -183,54 +134,31 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
     return context.step(step, ModelAnswer, answered)
   }
 
-  const valueOf = makeValueOf(ask)
+  const converse = makeConverse(ask)
+  const valueOf = makeValueOf(converse)
   return {
-    propose: (step, question) => ask(step, proposing(context, question)),
-    converse: (step, turn) => {
-      // Some providers refuse a format beside tools.
-      const format = turn.tools.length === 0 ? turn.form?.format : undefined
-      return ask(step, conversing(context, turn), format)
-    },
+    propose: (step, question) => converse(step, proposing(context, question)),
     respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
-    examine: (step, question) => ask(step, examining(context, question)),
+    examine: (step, question) => converse(step, examining(context, question)),
     decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),
   }
 }
 
-const conversing = (context: JobContext, turn: Turn): Call => {
-  const { form, said } = turn
-  const about = form === undefined ? {} : { about: { instruction: form.instruction, sections: [] } }
-  const call = proposing(context, about)
-  return { ...call, messages: [...call.messages, ...said], tools: toolsOf(turn) }
-}
-
-/** The members of a turn's request that offer tools. */
-const toolsOf = ({ last, tools }: Turn): Call["tools"] =>
-  tools.length === 0 ? undefined : { tools, tool_choice: last ? "none" : "auto" }
-
-type Ask = (step: Step, call: Call, format?: ResponseFormat) => Effect.Effect<ModelAnswer, JobFailure>
-
 /** Returns the question for a value of a schema, which repeats a call whose answer does not decode once. */
-const makeValueOf = (ask: Ask) =>
+const makeValueOf = (converse: ReturnType<typeof makeConverse>) =>
   Effect.fnUntraced(function* <A, I>(step: Step, schema: Schema.Codec<A, I>, callWith: (form: string) => Call) {
     const { document, form } = jsonSchemaOf(schema)
-    const call = { ...callWith(form), optional: true }
     const format: ResponseFormat = {
       type: "json_schema",
       json_schema: { name: step.kind, strict: true, schema: document },
     }
-    const first = yield* ask(step, call, format)
+    const first = yield* converse(step, { ...callWith(form), optional: true, format })
     const value = decodeAnswer(schema, first)
     // An overlong answer is not sent again for repair.
     const hopeless = first.refused || isEcho(first) || first.text.length > MAX_JSON_CHARS
     if (value !== undefined || hopeless) return { value, said: first }
-    const repairing: ReadonlyArray<Message> = [
-      ...call.messages,
-      { role: "assistant", content: first.text },
-      { role: "user", content: REPAIR },
-    ]
     // Another model might have needed no repair, so it has a cost but no baseline.
-    const second = yield* ask({ ...step, repair: true }, { ...call, messages: repairing, extra: true }, format)
+    const second = yield* first.course.again(REPAIR, { extra: true })
     return { value: decodeAnswer(schema, second), said: second }
   })
 
@@ -264,19 +192,13 @@ const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""):
     ...rest,
     optional: true,
     messages: [
-      { role: "system", content: paragraphs(instruction, form) },
+      { role: "system", content: paragraphs(instruction, question.kit === undefined ? "" : EXECUTE, form) },
       { role: "user", content: pictures.length === 0 ? text : [{ type: "text", text }, ...pictures] },
     ],
   }
 }
 
 const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
-
-/** Whether the answer is the built-in echo's, which repeats its input and cannot judge. */
-export const isEcho = ({ target }: Pick<ModelAnswer, "target">): boolean => target.provider === "echo"
-
-/** Rejects refusals and answers that say nothing. */
-export const counts = (said: ModelAnswer): boolean => !said.refused && !saysNothing(said.text)
 
 /** The value in an answer, or `undefined`. */
 const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | undefined => {

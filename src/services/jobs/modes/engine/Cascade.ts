@@ -29,6 +29,8 @@ export const notesOf = (facts: {
   readonly echo: boolean
   /** Whether the verdict is `inconclusive` only because one model examined itself. */
   readonly alone: boolean
+  /** Whether tools of the agent were not offered. */
+  readonly withholds?: boolean
   /** A note of one mode only. */
   readonly more?: string | undefined
 }): { readonly note?: string } => {
@@ -42,6 +44,9 @@ export const notesOf = (facts: {
     facts.cut ? "The answer was cut off at the longest output of its model." : "",
     facts.alone
       ? "One model examined its own work, so nothing independent stands behind the answer; allow the agent a second model."
+      : "",
+    facts.withholds === true
+      ? "Tools of the agent that are not read_only were not offered; only the mode direct does."
       : "",
     facts.more ?? "",
   ].filter((note) => note !== "")

@@ -5,6 +5,10 @@ import type { Agent } from "../../../../domain/jobs/agent.ts"
 export const REPAIR =
   "That is not JSON of the form that was asked for. Reply again with the JSON alone, no text around it, no code fence, all members present."
 
+/** Follows an examiner's instruction if it may call tools. */
+export const EXECUTE =
+  "You may call tools. Where a tool can settle a point, call it instead of answering from memory, and say what it returned."
+
 /** Tells an agent its role; empty for an agent without role and instructions. */
 export const persona = ({ instructions, role }: Pick<Agent, "role" | "instructions">): string =>
   [role, instructions].filter((text) => text !== undefined && text !== "").join("\n\n")

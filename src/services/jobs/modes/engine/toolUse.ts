@@ -2,7 +2,7 @@
 import { DateTime, Effect, Option, Schema } from "effect"
 import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
-import { ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
+import { type HttpTool, ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
 import { ASK_PERSON } from "../../../../domain/jobs/question.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import type { StorageUnavailable } from "../../../../domain/operations/storage.ts"
@@ -18,10 +18,16 @@ import { toolsUnavailable } from "./jobFailures.ts"
 import { quotedOutput } from "./quoted.ts"
 
 export interface ToolUse {
-  /** The agent's tools as models see them. The list of each MCP server is a step, so a resumed job has the same tools. */
+  /**
+   * The agent's tools as models see them. The list of each MCP server is a step, so a resumed job has the same tools. Modes
+   * in which several models do the task get only read-only tools, and none that asks people.
+   */
   readonly offered: Effect.Effect<ReadonlyArray<Tool>, JobFailure>
-  /** Carries out a model's call of an offered tool, and returns the content of its `tool` message. */
-  readonly call: (step: Step, call: ToolCall) => Effect.Effect<string>
+  /** Carries out a model's call of an offered tool. `content` is that of its `tool` message. */
+  readonly call: (
+    step: Step,
+    called: ToolCall["function"],
+  ) => Effect.Effect<{ readonly content: string; readonly is_error: boolean }>
 }
 
 const MAX_NAME_SENT = 64
@@ -42,8 +48,11 @@ interface Services {
 }
 
 export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): ToolUse => {
-  const { ask_person, mcp_servers = [], tools: http = [] } = context.agent
-  const ofAgent = http.filter(({ name }) => ask_person === undefined || name !== ASK_PERSON)
+  const { mcp_servers = [], tools: http = [] } = context.agent
+  const isDirect = context.mode === "direct"
+  const ask_person = isDirect ? context.agent.ask_person : undefined
+  const mayOffer = ({ read_only }: Pick<HttpTool, "read_only">) => isDirect || read_only === true
+  const ofAgent = http.filter((tool) => mayOffer(tool) && (ask_person === undefined || tool.name !== ASK_PERSON))
   const { bearerOf, withBearer } = makeBearers(context, reveal)
   const known = new Map<string, Run>()
   for (const tool of ofAgent) {
@@ -57,7 +66,7 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
       Effect.mapError((error) => ({ why: withheld(error), retryable: error._tag === "StorageUnavailable" })),
       Effect.flatMap((bearer) => tools.list(server, bearer)),
       Effect.mapError(({ retryable, why }) => toolsUnavailable(server.name, why, retryable)),
-      Effect.map((listing) => listedStep(server, listing, known)),
+      Effect.map((listing) => listedStep(server, listing, known, mayOffer)),
     )
     return context.step({ kind: "tools", server: index + 1 }, Schema.Array(ListedTool), found)
   }
@@ -101,7 +110,7 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
 
   return {
     offered,
-    call: (step, { function: called }) => {
+    call: (step, called) => {
       const used = Effect.map(announced(step, called), (output) => ({
         value: output,
         tool: {
@@ -111,18 +120,30 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
           is_error: output.is_error,
         },
       }))
-      return Effect.map(context.step(step, ToolOutput, used), ({ text }) => quotedOutput(called.name, text))
+      return Effect.map(context.step(step, ToolOutput, used), ({ is_error, text }) => ({
+        content: quotedOutput(called.name, text),
+        is_error,
+      }))
     },
   }
 }
 
 /** The usable tools of a server, and the trail of their listing. */
-const listedStep = (server: McpServer, listing: Listing, known: ReadonlyMap<string, Run>) => {
-  const free = listing.tools.filter(({ name }) => !known.has(name))
-  const taken = listing.tools
-    .filter(({ name }) => known.has(name))
-    .map(({ name }) => `${name}: an HTTP tool has this name`)
-  const leftOut = [...listing.leftOut, ...taken].map((why) => `Left out ${why}`)
+const listedStep = (
+  server: McpServer,
+  listing: Listing,
+  known: ReadonlyMap<string, Run>,
+  mayOffer: (tool: ListedTool) => boolean,
+) => {
+  const { false: usable = [], true: taken = [] } = Object.groupBy(listing.tools, ({ name }) => `${known.has(name)}`)
+  const leftOut = [
+    ...listing.leftOut,
+    ...taken.map(({ name }) => `${name}: an HTTP tool has this name`),
+    ...usable
+      .filter((tool) => !mayOffer(tool))
+      .map(({ name }) => `${name}: only the mode direct calls tools that are not read-only`),
+  ].map((why) => `Left out ${why}`)
+  const free = usable.filter(mayOffer)
   const output = shownText([...free.map(({ name }) => name), ...leftOut].join("\n"))
   return { value: free, tool: { name: server.name, input: "", output, is_error: false } }
 }

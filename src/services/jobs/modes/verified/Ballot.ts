@@ -2,7 +2,7 @@
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import type { Candidate, Speaker } from "../../../../domain/jobs/modes/verified.ts"
 import { sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
-import type { ModelAnswer } from "../engine/Asking.ts"
+import type { ModelAnswer } from "../engine/ModelAnswer.ts"
 import type { Measurements } from "../engine/errorModel.ts"
 import { posterior, type Vote } from "../engine/posterior.ts"
 import { differ, plain } from "../engine/sameAnswer.ts"

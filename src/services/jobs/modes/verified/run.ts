@@ -5,7 +5,7 @@
  * that have not seen the answers answer questions about them, and a judge is asked in both orders.
  */
 import { Effect } from "effect"
-import { DEFAULT_EFFORT, type Effort } from "../../../../domain/jobs/modes/description.ts"
+import type { Effort } from "../../../../domain/jobs/modes/description.ts"
 import {
   type Check,
   MORE_LIKELY_THAN_NOT,
@@ -14,16 +14,21 @@ import {
   type VerifiedResult,
 } from "../../../../domain/jobs/modes/verified.ts"
 import { atTier } from "../../../../domain/jobs/step.ts"
-import { sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
+import { sameModel } from "../../../../domain/upstream/targets.ts"
 import { spanned } from "../../../spans.ts"
 import type { JobContext } from "../../JobProgram.ts"
-import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"
+import type { Asking } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
-import { Measured } from "../engine/measured.ts"
+import { effortOf } from "../engine/effortOf.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
+import { kitOf, toolTurns, withholds } from "../engine/kitOf.ts"
+import { Measured } from "../engine/measured.ts"
+import { counts, isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
+import type { ToolUse } from "../engine/toolUse.ts"
 import { Ballot } from "./Ballot.ts"
-import { prompts } from "./prompts.ts"
-import { Comparison, MAX_QUESTIONS, Questions, Reconciliation } from "./schemas.ts"
+import { decided, type Means, NOTHING } from "./deciding.ts"
+import { entered } from "./entered.ts"
+import { MAX_QUESTIONS } from "./schemas.ts"
 
 interface Plan {
   /** Maximum number of answers besides the draft. */
@@ -41,47 +46,55 @@ const EFFORTS: Readonly<Record<Effort, Omit<Plan, "samples">>> = {
 }
 
 const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan => {
-  const effort = options.effort ?? agent.default_effort ?? DEFAULT_EFFORT
+  const effort = effortOf({ agent, options })
   return { samples: options.samples ?? mode.depth[effort], ...EFFORTS[effort] }
 }
 
-/** Maximum number of calls. A question for JSON may be asked twice. */
+/** Maximum number of calls. A question for JSON may be asked twice; examiners who give JSON call no tools. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => {
   const { samples, thorough } = planOf(job)
+  const turns = toolTurns(job)
   return {
-    perTier: { proposer: 1 + samples, critic: 0, judge: 2 * samples },
+    perTier: { proposer: (1 + samples) * turns, critic: 0, judge: 2 * samples },
     // Questions and their answers; reconciliation in two orders and the comparison of a correction; the correction.
     besides: thorough
-      ? { proposer: 1, critic: 2 + MAX_QUESTIONS, judge: 2 * 2 + 2 }
+      ? { proposer: turns, critic: 2 + MAX_QUESTIONS * turns, judge: 2 * 2 + 2 }
       : { proposer: 0, critic: 0, judge: 0 },
   }
 }
 
-export const run = Effect.fnUntraced(function* (context: JobContext, asking: Asking) {
+export const run = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tools: ToolUse) {
   const plan = planOf(context)
-  const { ballot, draft, tier } = (yield* escalated((tier) => sampled(asking, plan, tier))).result
+  const kit = yield* kitOf(context, tools)
+  const { ballot, draft, tier } = (yield* escalated((tier) => sampled(asking, plan, { tier, kit }))).result
 
   const first = ballot.leader
   const open = plan.thorough && ballot.isSplit && first !== undefined && first.probability < SURE
-  const { checks, correction, others, refuted } = open ? yield* decided(asking, ballot, tier) : NOTHING
+  const { checks, correction, executed, others, refuted } = open
+    ? yield* decided(asking, ballot, { tier, kit })
+    : NOTHING
   const corrected = correction !== undefined
 
   // If the judge found all answers wrong in both orders, the correction replaces them.
-  const leader = corrected ? ballot.at(correction.group) : ballot.leader
+  const chosen = correction ?? executed
+  const leader = chosen === undefined ? ballot.leader : ballot.at(chosen.group)
   const final = leader?.said ?? draft
   const probability = leader !== undefined && ballot.isCompared ? leader.probability : null
   const replaced = final !== draft
-  const independent = corrected
-    ? !sameModel(correction.judge, final.target)
-    : leader !== undefined && ballot.behind(leader.group).length > 1
-  const found = verdictOf({ probability, replaced, refuted, corrected })
+  const independent =
+    (!corrected && leader !== undefined && ballot.behind(leader.group).length > 1) ||
+    (chosen?.by.some((target) => !sameModel(target, final.target)) ?? false)
+  const byVotes = verdictOf({ probability, replaced, refuted, corrected })
+  // The votes do not contain what tools returned.
+  const byTools = executed !== undefined && byVotes === "inconclusive"
+  const found = byTools ? (replaced ? "corrected" : "verified") : byVotes
   // One model that agrees with itself, or corrects itself, has settled nothing.
   const isAlone = !independent && (found === "verified" || found === "corrected")
   const result: VerifiedResult = {
     mode: "verified",
     answer: final.text,
     verdict: isAlone ? "inconclusive" : found,
-    confidence: probability,
+    confidence: byTools ? null : probability,
     independent,
     agreement: leader === undefined ? 0 : ballot.agreement(leader.group),
     answers: ballot.candidates,
@@ -94,11 +107,14 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
       cut: final.cut,
       echo: isEcho(draft) || others.some(isEcho),
       alone: isAlone,
-      more: noteOf(refuted, corrected),
+      withholds: withholds(context),
+      more: byTools ? EXECUTED : noteOf(refuted, corrected),
     }),
   }
   return result
 }, spanned("modes.verified"))
+
+const EXECUTED = "A check that was executed with a tool decided between the answers."
 
 const noteOf = (refuted: boolean, corrected: boolean): string | undefined => {
   if (!refuted) return undefined
@@ -108,9 +124,9 @@ const noteOf = (refuted: boolean, corrected: boolean): string | undefined => {
 }
 
 /** Collects a draft and further answers until one is probable enough or no further answer could change the outcome. */
-const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: number) {
+const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, { kit, tier }: Means) {
   const ballot = new Ballot(yield* Measured)
-  const routing = { tier, extra: tier > 0 }
+  const routing = { tier, extra: tier > 0, kit }
   const draft = yield* asking.propose(atTier(tier, { kind: "draft" }), routing)
   // The echo agrees with no answer, not even its own.
   const usable = (said: ModelAnswer) => counts(said) && !isEcho(said)
@@ -144,138 +160,6 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
     result: { ballot, draft, tier },
     measure,
     escalateBelow: draft.escalateBelow,
-  }
-})
-
-/**
- * Adds an answer to its group. Equal words are equal answers; a judge decides other cases, unless the difference is
- * plain.
- */
-const entered = Effect.fnUntraced(function* (
-  asking: Asking,
-  ballot: Ballot,
-  said: ModelAnswer,
-  tier: number,
-  usable: boolean,
-  sample?: number,
-) {
-  if (!usable) return void ballot.abstain(said)
-  const { candidates, group } = ballot.find(said.text)
-  if (group !== undefined) return ballot.add(said, group)
-  if (candidates.length === 0) return ballot.add(said)
-  const comparison = yield* asking.decide(
-    atTier(tier, { kind: "compare", ...(sample !== undefined && { sample }) }),
-    Comparison,
-    {
-      role: "judge",
-      instruction: prompts.compare,
-      sections: [
-        ...candidates.map((group, i) => ({ title: `answer ${i + 1}`, text: ballot.texts[group] ?? "" })),
-        { title: "new answer", text: said.text },
-      ],
-      independentOf: [said.target],
-      extra: tier > 0,
-    },
-  )
-  // An answer that could not be compared joins no group.
-  if (comparison.value === undefined) return void ballot.abstain(said)
-  const same = comparison.value.same_as
-  return ballot.add(said, same === null ? undefined : candidates[same - 1])
-})
-
-interface Finding extends Omit<Check, "consistent"> {
-  /** Numbers of the fitting answers, from 1. */
-  readonly fits: ReadonlyArray<number> | null
-}
-
-const NOTHING: Decision = { checks: [], refuted: false, others: [] }
-
-interface Decision {
-  readonly checks: ReadonlyArray<Finding>
-  /** Whether the judge found all answers wrong. */
-  readonly refuted: boolean
-  /** The group of the corrected answer, and the judge that found the others wrong. */
-  readonly correction?: { readonly group: number; readonly judge: TargetName } | undefined
-  readonly others: ReadonlyArray<ModelAnswer>
-}
-
-/** Decides between differing answers by questions whose answers distinguish them. */
-const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tier: number) {
-  const answers = ballot.texts.map((text, i) => ({ title: `answer ${i + 1}`, text }))
-  const judges = { independentOf: ballot.mostAsked }
-  const questions = yield* asking.decide({ kind: "questions" }, Questions, {
-    role: "critic",
-    instruction: prompts.questioner,
-    sections: answers,
-    ...judges,
-  })
-  const asked = questions.value?.questions ?? []
-  const found = yield* Effect.forEach(
-    asked,
-    (question, i) =>
-      asking.examine(
-        { kind: "answer", question: i + 1 },
-        {
-          role: "critic",
-          instruction: prompts.verifier,
-          sections: [{ title: "question", text: question }],
-          ...judges,
-        },
-      ),
-    { concurrency: "unbounded" },
-  )
-  const findings = asked.map((question, i) => ({
-    title: `question ${i + 1}`,
-    text: `${question}\nAnswer: ${found[i]?.text ?? ""}`,
-  }))
-
-  const judgements: Array<{ readonly value: Reconciliation; readonly said: ModelAnswer }> = []
-  const others = [questions.said, ...found]
-  for (const order of asked.length === 0 ? [] : [1, 2]) {
-    const { said, value } = yield* asking.decide({ kind: "reconcile", ...(order > 1 && { order }) }, Reconciliation, {
-      role: "judge",
-      instruction: prompts.judge,
-      sections: [...(order === 1 ? answers : answers.toReversed()), ...findings],
-      ...judges,
-    })
-    others.push(said)
-    if (value === undefined) break
-    judgements.push({ value, said })
-  }
-  const [first, second] = judgements
-  const checks = asked.map((question, i): Finding => {
-    const check = first?.value.checks.find((check) => check.question === i + 1)
-    return {
-      question,
-      independent_answer: found[i]?.text ?? "",
-      fits: check?.fits ?? null,
-      note: check?.note ?? "Not decided.",
-    }
-  })
-  // If the verdict changes with the order, nothing is decided.
-  if (first === undefined || second === undefined || first.value.right !== second.value.right) {
-    return { checks, refuted: false, others }
-  }
-  const { right } = first.value
-  if (right !== null) {
-    if (right <= answers.length) ballot.choose(first.said, right - 1)
-    return { checks, refuted: false, others }
-  }
-
-  const correction = yield* asking.propose(atTier(tier, { kind: "correct" }), {
-    about: { instruction: prompts.correct, sections: [...answers, ...findings] },
-    tier,
-    independentOf: [first.said.target],
-    // The findings are worth more than a failed job.
-    optional: true,
-  })
-  const group = yield* entered(asking, ballot, correction, tier, counts(correction) && !isEcho(correction))
-  // A correction that repeats an answer does not count.
-  return {
-    checks,
-    refuted: true,
-    others,
-    correction: group === undefined || group < answers.length ? undefined : { group, judge: first.said.target },
   }
 })
 

@@ -1,0 +1,122 @@
+/**
+ * A conversation with a model, which may call tools, turn by turn, until it answers. Every turn and every tool call is a
+ * step. The turns go to one target as long as it can be asked.
+ */
+import { Effect } from "effect"
+import type { ChatRequest, Message, ResponseFormat, Tool } from "../../../../domain/chat/chat.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
+import type { Step } from "../../../../domain/jobs/step.ts"
+import type { Role } from "../../../../domain/routing/routing.ts"
+import type { TargetName } from "../../../../domain/upstream/targets.ts"
+import type { JobFailure } from "../../JobProgram.ts"
+import type { ModelAnswer } from "./ModelAnswer.ts"
+import type { ToolUse } from "./toolUse.ts"
+
+/** The tools of a conversation. */
+export interface Kit {
+  readonly tools: ReadonlyArray<Tool>
+  /** Maximum number of turns. In the last one, the model can call no tool. */
+  readonly turns: number
+  readonly call: ToolUse["call"]
+}
+
+/** How a question is asked. */
+export interface Manner {
+  /** Absent if the model may call no tool: then the only turn has no number. */
+  readonly kit?: Kit | undefined
+  readonly independentOf?: ReadonlyArray<TargetName> | undefined
+  readonly tier?: number | undefined
+  readonly extra?: boolean | undefined
+}
+
+/** One call of a model. */
+export interface Call extends Manner {
+  readonly role: Role
+  readonly messages: ReadonlyArray<Message>
+  readonly tools?: Pick<ChatRequest, "tools" | "tool_choice"> | undefined
+  /** Left out beside tools, because some providers refuse both. */
+  readonly format?: ResponseFormat | undefined
+  /** The target of the turns before. */
+  readonly preferred?: TargetName | undefined
+  /** Whether a refusal or an empty answer is an answer. */
+  readonly optional?: boolean | undefined
+}
+
+export type Ask = (step: Step, call: Call) => Effect.Effect<ModelAnswer, JobFailure>
+
+/** How a model arrived at its answer. */
+export interface Course {
+  readonly turns: number
+  /** Calls of tools that were carried out, failed ones included. */
+  readonly calls: number
+  readonly succeeded: number
+  /** Asks once more because the answer cannot be used. */
+  readonly again: (why: string, manner?: Pick<Manner, "extra">) => Effect.Effect<ModelAnswer, JobFailure>
+}
+
+export interface Answered extends ModelAnswer {
+  readonly course: Course
+}
+
+/** Calls of one turn that are carried out. */
+const MAX_CALLS = 16
+const TOO_MANY = `Not carried out: a turn may make at most ${MAX_CALLS} calls.`
+
+/** Returns the function that asks until there is an answer. */
+export const makeConverse = (ask: Ask) =>
+  Effect.fnUntraced(function* (step: Step, { format, kit, ...call }: Call) {
+    const said: Array<Message> = []
+    let calls = 0
+    let succeeded = 0
+    let preferred: TargetName | undefined
+    for (let turn = 1; ; turn++) {
+      const at = kit === undefined ? step : { ...step, turn }
+      const isLast = turn === (kit?.turns ?? 1)
+      const asked = { ...call, ...offering(kit, isLast, format), preferred, messages: [...call.messages, ...said] }
+      const answer = yield* ask(at, asked)
+      const wanted = isLast ? [] : (answer.toolCalls ?? [])
+      if (kit === undefined || wanted.length === 0) {
+        const again: Course["again"] = (why, manner) =>
+          ask(
+            { ...at, repair: true },
+            {
+              ...asked,
+              ...manner,
+              ...offering(kit, true, format),
+              preferred: answer.target,
+              messages: [
+                ...asked.messages,
+                { role: "assistant", content: answer.text },
+                { role: "user", content: why },
+              ],
+            },
+          )
+        const answered: Answered = { ...answer, course: { turns: turn, calls, succeeded, again } }
+        return answered
+      }
+      said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted })
+      for (const [index, { id, function: called }] of wanted.entries()) {
+        const isCarriedOut = index < MAX_CALLS
+        const output = isCarriedOut ? yield* kit.call(toolStep(step, turn, index + 1), called) : undefined
+        said.push({ role: "tool", tool_call_id: id, content: output?.content ?? TOO_MANY })
+        calls += isCarriedOut ? 1 : 0
+        succeeded += output?.is_error === false ? 1 : 0
+      }
+      preferred = answer.target
+    }
+  })
+
+/** The members of a turn's call that offer tools, or ask for a format. */
+const offering = (kit: Kit | undefined, isLast: boolean, format: ResponseFormat | undefined) =>
+  kit === undefined || kit.tools.length === 0
+    ? { format }
+    : { tools: { tools: kit.tools, tool_choice: isLast ? ("none" as const) : ("auto" as const) } }
+
+/** In the direct mode, whose only conversation is the job's, the kind says enough. */
+const toolStep = ({ kind, ...step }: Step, turn: number, call: number): Step => ({
+  ...step,
+  kind: "tool",
+  ...withoutUndefined({ within: kind === "turn" ? undefined : kind }),
+  turn,
+  call,
+})
