@@ -1,6 +1,6 @@
 /** A job in memory whose steps are kept like the engine keeps them, over the real router and a scripted upstream. */
 import { DateTime, Effect, Layer, Schema } from "effect"
-import { type AgentLimits, DEFAULT_LIMITS, TenantId } from "../../../../src/domain/jobs/agent.ts"
+import { type Agent, type AgentLimits, DEFAULT_LIMITS, TenantId } from "../../../../src/domain/jobs/agent.ts"
 import type { HttpTool, McpServer } from "../../../../src/domain/jobs/tool.ts"
 import { AgentId } from "../../../../src/domain/jobs/agent.ts"
 import { JobId, type JobTask, type StepCall } from "../../../../src/domain/jobs/job.ts"
@@ -16,6 +16,7 @@ import { JobFailure, JobProgram, type JobContext } from "../../../../src/service
 import * as Modes from "../../../../src/services/jobs/modes/ModePrograms.ts"
 import { Tools } from "../../../../src/services/tools/Tools.ts"
 import { REPAIR } from "../../../../src/services/jobs/modes/engine/prompts.ts"
+import { prompts as debate } from "../../../../src/services/jobs/modes/adversarial/prompts.ts"
 import { prompts } from "../../../../src/services/jobs/modes/verified/prompts.ts"
 import { ledgerRows, routing, settings } from "../../routing/RouterFixture.ts"
 import { type Reply, type Script, ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
@@ -35,6 +36,7 @@ export interface JobOf {
   readonly instructions?: string
   readonly tools?: ReadonlyArray<HttpTool>
   readonly servers?: ReadonlyArray<McpServer>
+  readonly asks?: Agent["ask_person"]
   readonly steps?: Map<string, StoredStep>
 }
 
@@ -49,6 +51,7 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
     ...(job.instructions === undefined ? {} : { instructions: job.instructions }),
     ...(job.tools === undefined ? {} : { tools: job.tools }),
     ...(job.servers === undefined ? {} : { mcp_servers: job.servers }),
+    ...(job.asks === undefined ? {} : { ask_person: job.asks }),
     default_mode: job.mode,
     model_policy: job.policy ?? {},
     limits: { ...DEFAULT_LIMITS, ...job.limits },
@@ -94,8 +97,12 @@ export const kindOf = ({ completion: { messages, response_format: format } }: Up
   }
   const says = (prompt: string) => text.includes(JSON.stringify(prompt).slice(1, -1))
   if (says(prompts.verifier)) return "answer"
+  // Beside tools, no format is sent.
+  for (const [kind, prompt] of Object.entries(DEBATE)) if (says(prompt)) return kind
   return says(prompts.correct) ? "correct" : "propose"
 }
+
+const DEBATE = { critique: debate.critic, respond: debate.respond, judge: debate.judge }
 
 type Answers = Readonly<
   Record<string, unknown | ((request: UpstreamRequest, index: number) => Reply | UpstreamError | string)>
@@ -118,7 +125,8 @@ export const replying = (answers: Answers): Script => {
   }
 }
 
-const isReply = (said: object): boolean => ["text", "refusal", "usage", "hangs"].some((member) => member in said)
+const isReply = (said: object): boolean =>
+  ["text", "toolCalls", "refusal", "usage", "hangs"].some((member) => member in said)
 
 export interface Ran<A> {
   readonly result: A

@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { JobOptions, Mode } from "../../../../src/domain/jobs/modes.ts"
+import type { HttpTool } from "../../../../src/domain/jobs/tool.ts"
 import type { RoutingSettings } from "../../../../src/domain/routing/routing.ts"
 import * as Modes from "../../../../src/services/jobs/modes/ModePrograms.ts"
 import { CostBound } from "../../../../src/services/jobs/CostBound.ts"
 import { prices, routing, settings, target } from "../../routing/RouterFixture.ts"
-import { ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
-import { contextOf, debating, type JobOf, kindOf, verifying } from "./ModeFixture.ts"
+import { type Script, ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
+import { contextOf, debating, type JobOf, kindOf, replying, verifying } from "./ModeFixture.ts"
 
 const boundOf = (job: Omit<JobOf, "steps">, input: Partial<RoutingSettings> = {}) =>
   Effect.flatMap(CostBound, (bound) => bound(contextOf(job, new Map()))).pipe(
@@ -17,6 +18,15 @@ const boundOf = (job: Omit<JobOf, "steps">, input: Partial<RoutingSettings> = {}
     ),
     Effect.orDie,
   )
+
+const TOOL: HttpTool = {
+  name: "look",
+  description: "Looks.",
+  input_schema: { type: "object" },
+  url: "https://tools.example.com/",
+  read_only: true,
+}
+const CALL = { id: "1", type: "function" as const, function: { name: "look", arguments: "{}" } }
 
 const one = { targets: [target("provider1/large", { prices: prices(1, 10), max_context_tokens: 1000 })] }
 
@@ -46,6 +56,19 @@ describe("highestCost", () => {
     }),
   )
 
+  it.effect("counts the turns of answers that may take tool calls", () =>
+    Effect.gen(function* () {
+      const callsOf = (mode: Mode, tool: HttpTool, limits = {}) =>
+        Effect.map(boundOf({ mode, task: "x", tools: [tool], limits }, one), (bound) => bound?.calls)
+      // A draft, three samples, three answers and a correction of 5 turns; comparisons, questions and reconciliation.
+      assert.strictEqual(yield* callsOf("verified", TOOL), 5 * (1 + 3 + 3 + 1) + 2 * 3 + 2 + 6)
+      assert.strictEqual(yield* callsOf("verified", TOOL, { max_turns: 2 }), 2 * 8 + 14)
+      // A proposal of 5 turns; two critiques, responses and judgements of 5 turns, each repaired.
+      assert.strictEqual(yield* callsOf("adversarial", TOOL), 5 + 6 * 6)
+      assert.strictEqual(yield* callsOf("adversarial", { ...TOOL, read_only: false }), 1 + 6 * 2)
+    }),
+  )
+
   const garbled = "No JSON."
   const stubborn = {
     propose: (_: unknown, index: number) => `answer ${index}`,
@@ -62,18 +85,23 @@ describe("highestCost", () => {
     "reconcile-repair": { checks: [], right: null },
     correct: "another",
   }
-  it.effect.each<readonly [Mode, JobOptions]>([
+  it.effect.each<readonly [Mode, JobOptions, ReadonlyArray<HttpTool>?]>([
+    ["adversarial", { effort: "high" }, [TOOL]],
+    ["verified", { effort: "high" }, [TOOL]],
     ["adversarial", { effort: "low" }],
     ["adversarial", { effort: "high" }],
     ["verified", { effort: "low" }],
     ["verified", { effort: "high" }],
-  ])("is not exceeded by models that make %s as long as they can: %j", ([mode, options]) =>
+  ])("is not exceeded by models that make %s as long as they can: %j", ([mode, options, tools = []]) =>
     Effect.gen(function* () {
       const limits = { max_rounds: 3 }
-      const { upstream } = yield* mode === "adversarial"
-        ? debating(stubborn, { options, limits })
-        : verifying(stubborn, { options, limits })
-      const bound = yield* boundOf({ mode, options, limits })
+      const reply = replying(stubborn)
+      // With tools, they call one as long as they may.
+      const script: Script = (request, index) =>
+        request.completion.tool_choice === "auto" ? { text: "", toolCalls: [CALL] } : reply(request, index)
+      const job = { options, limits, tools, script }
+      const { upstream } = yield* mode === "adversarial" ? debating({}, job) : verifying({}, job)
+      const bound = yield* boundOf({ mode, options, limits, tools })
       assert.isAtMost(upstream.requests.length, bound?.calls ?? 0, upstream.requests.map(kindOf).join(" "))
       assert.isAtLeast(upstream.requests.length, (bound?.calls ?? 0) / 3)
     }),

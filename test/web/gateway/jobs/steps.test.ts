@@ -25,6 +25,14 @@ describe("steps", () => {
       ],
     )
     assert.strictEqual(stepLabel("verified", step("answer", { question: 3 })), "Independent answer 3")
+    assert.deepStrictEqual(
+      [
+        step("tools", { server: 1 }),
+        step("sample", { sample: 2, turn: 3 }),
+        step("tool", { within: "sample", sample: 2, turn: 3, call: 4, tier: 2 }),
+      ].map((step) => stepLabel("verified", step)),
+      ["Tools of MCP server 1", "Sample 2, turn 3", "Sample 2, turn 3: tool call 4, target 2"],
+    )
   })
 
   it("are announced as failed if they failed", () => {
