@@ -116,8 +116,11 @@ export const evaluateLive = Effect.fnUntraced(function* (file: string, count: nu
       ({ stop }) => Effect.sync(stop),
     )
     const calculator = { mcp_servers: [{ name: "calculator", url }] }
-    const calculated = yield* Effect.forEach(items, (item) => inMode("direct", {}, item, calculator))
-    const summaries = [summarize("first model, once", first), summarize("direct, with a calculator", calculated)]
+    const summaries = [summarize("first model, once", first)]
+    for (const mode of ["direct", "verified"] as const) {
+      const calculated = yield* Effect.forEach(items, (item) => inMode(mode, {}, item, calculator))
+      summaries.push(summarize(`${mode}, with a calculator`, calculated))
+    }
     for (const [mode, options] of STRATEGIES) {
       const outcomes = yield* Effect.forEach(items, (item) => inMode(mode, options, item))
       summaries.push(summarize(`${mode}, ${options.effort}`, outcomes))

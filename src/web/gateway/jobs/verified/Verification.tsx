@@ -40,12 +40,13 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
     </div>
     {result.checks.length > 0 && (
       <ol class="moments">
-        {result.checks.map(({ consistent, independent_answer, note, question }) => (
+        {result.checks.map(({ consistent, executed, independent_answer, note, question }) => (
           <li key={question} class="moment">
             <h4 class="plain">{question}</h4>
             <blockquote class="plain">{independent_answer === "" ? "No answer." : independent_answer}</blockquote>
             <p class="row">
               <Badge look={agreementBadge(consistent)} what="Check" />
+              {executed === true && <span class="small">executed with a tool</span>}
               <span class="small plain">{note}</span>
             </p>
           </li>
