@@ -145,18 +145,20 @@ describe("verified, with tools", () => {
   const failed: ToolOutput = { text: "no", is_error: true }
   const inOrders = (first: unknown, second: unknown) => (_: unknown, index: number) =>
     JSON.stringify(index === 0 ? first : second)
-  it.effect.each<readonly [string, unknown, ToolOutput?]>([
+  it.effect.each<readonly [string, unknown, ToolOutput?, string?]>([
     ["its tool failed", judged(1, [2], null), failed],
+    ["its answer says nothing", judged(1, [2], null), undefined, ":"],
     ["it fits both answers", judged(1, [1, 2], [2])],
     ["it fits none", judged(1, [], [2])],
     ["its result is unclear", judged(1, null, [2])],
     ["it fits another answer in the opposite order", inOrders(judged(1, [2], null), judged(1, [1], null))],
-  ])("the judge decides if of an executed check %s", ([, reconcile, output]) =>
+  ])("the judge decides if of an executed check %s", ([, reconcile, output, answer]) =>
     Effect.gen(function* () {
       const { job } = withTool(one, output)
-      const { result } = yield* verifying({ ...split, reconcile }, job)
+      const answers = answer === undefined ? split : { ...split, answer: working(() => answer) }
+      const { result } = yield* verifying({ ...answers, reconcile }, job)
       assert.deepInclude(result, { verdict: "inconclusive", answer: "SECRET 381" })
-      assert.strictEqual(result.checks[0]?.executed, output === undefined ? true : undefined)
+      assert.strictEqual(result.checks[0]?.executed, output === undefined && answer === undefined ? true : undefined)
     }),
   )
 
