@@ -56,11 +56,11 @@ export const VerifiedResult = Schema.Struct({
   answer: Schema.String,
   verdict: Verdict.annotate(VERDICT),
   confidence: Schema.NullOr(Fraction).annotate({
-    description: `${CONFIDENCE.description} Executed checks have none.`,
+    description: `${CONFIDENCE.description} Executed checks give none.`,
   }),
   independent: Schema.Boolean.annotate({
     description:
-      "Whether at least two models gave or chose the answer, or a model other than its author found all others wrong. Otherwise the best verdict is `inconclusive`.",
+      "Whether at least two models gave or chose the answer, or a model other than its author found all others wrong or executed the check that decided. Otherwise the best verdict is `inconclusive`.",
   }),
   agreement: Fraction.annotate({
     description: "Share of all answers, refusals included, that are the same as this one.",
@@ -77,7 +77,10 @@ export const verified = {
   option: { name: "samples", label: "Independent samples, at most", unit: "sample", minimum: 1, maximum: 5 },
   depth: { low: 2, medium: 3, high: 5 },
   verdicts: {
-    verified: { tone: "good", meaning: "Enough answers say the same, of two models or more." },
+    verified: {
+      tone: "good",
+      meaning: "Enough answers say the same, of two models or more, or an executed check fits only this one.",
+    },
     corrected: { tone: "warn", meaning: "The first draft was outvoted or found wrong; this is the better answer." },
     refuted: { tone: "bad", meaning: "The draft was found wrong, and nothing better is sure. Do not rely on it." },
     inconclusive: INCONCLUSIVE,
