@@ -125,12 +125,12 @@ export type AtMost = typeof AtMost.Type
 
 /** Why a queued job does not run. */
 export const JobWaiting = Schema.Struct({
-  reason: Schema.Literals(["worker", "tenant-limit", "retry", "budget"]).annotate({
+  reason: Schema.Literals(["worker", "tenant-limit", "retry", "budget", "timer"]).annotate({
     description:
-      "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `retry`: the pause after a failure or crash. `budget`: a budget renews.",
+      "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `retry`: the pause after a failure or crash. `budget`: a budget renews. `timer`: its program waits for a time.",
   }),
   until: Schema.optionalKey(
-    Schema.String.annotate({ description: "When it may run, after a failure or with a new budget." }).pipe(
+    Schema.String.annotate({ description: "When it may run, unless it waits for a worker." }).pipe(
       Schema.decodeTo(Schema.DateTimeUtcFromString),
     ),
   ),

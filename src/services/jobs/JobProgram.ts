@@ -3,7 +3,7 @@
  * and its finished steps return their stored outcomes.
  */
 import { Context, type Effect, Schema } from "effect"
-import type { Agent, TenantId } from "../../domain/jobs/agent.ts"
+import type { Agent, Metadata, TenantId } from "../../domain/jobs/agent.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { type JobId, type JobTask, StepCall } from "../../domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
@@ -51,6 +51,7 @@ export interface JobContext {
   readonly task: JobTask
   readonly mode: Mode
   readonly options: JobOptions
+  readonly metadata: Metadata
   /** The id of its caller's key. */
   readonly key?: string | undefined
   readonly labels: Labels
@@ -79,6 +80,11 @@ export interface JobContext {
    * outcome, a `ToolOutput`.
    */
   readonly ask: (question: AskedQuestion) => Effect.Effect<never>
+  /**
+   * Returns once it is `time`, in milliseconds since the epoch. Before, the whole job leaves its worker after its running
+   * steps, and the program is interrupted; it resumes at that time.
+   */
+  readonly waitUntil: (time: number) => Effect.Effect<void>
 }
 
 /** The program of jobs. The modes provide it; the runner calls it. */

@@ -82,6 +82,8 @@ const ShownColumns = Schema.Struct({
   due_at: Schema.Int,
   failing_since: Schema.NullOr(Schema.Int),
   crashes: Schema.Int,
+  /** What the last wait was for. */
+  waits_for: Schema.NullOr(Schema.Literals(["budget", "timer"])),
 })
 const ShownRow = Schema.Struct({
   ...ShownColumns.fields,
@@ -222,6 +224,7 @@ export const toNewJob = (job: NewJob): Job => {
       read_at: now,
       failing_since: null,
       crashes: 0,
+      waits_for: null,
       tenant_running: 0,
     },
     { steps: [], spent: NOTHING_SPENT, tenantLimit: Infinity },
@@ -284,7 +287,7 @@ export const toStep = ({ call, finished_at, name, problem, started_at, status, s
 const waitingOf = (row: ShownRow, tenantLimit: number): JobWaiting => {
   if (row.due_at > row.read_at) {
     const until = DateTime.makeUnsafe(row.due_at)
-    return { reason: row.failing_since === null && row.crashes === 0 ? "budget" : "retry", until }
+    return { reason: row.failing_since === null && row.crashes === 0 ? (row.waits_for ?? "retry") : "retry", until }
   }
   return { reason: row.tenant_running >= tenantLimit ? "tenant-limit" : "worker" }
 }

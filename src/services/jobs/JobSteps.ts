@@ -11,8 +11,11 @@ import type { Lease } from "./Lease.ts"
 import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
 
-/** `gone`: the job is no longer this worker's. `parked`: no step may begin any more, and none is running. A question: the job waits for a person. */
-export type Left = "gone" | "parked" | AskedQuestion
+/**
+ * `gone`: the job is no longer this worker's. `parked`: no step may begin any more, and none is running; with a time, it goes
+ * on then. A question: the job waits for a person.
+ */
+export type Left = "gone" | "parked" | { readonly until: number } | AskedQuestion
 
 export interface StepsOptions {
   readonly lease: Lease
@@ -25,14 +28,22 @@ export interface StepsOptions {
   readonly clock: Clock.Clock
 }
 
-export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions): JobContext["step"] => {
+export const makeSteps = ({
+  clock,
+  draining,
+  lease,
+  leave,
+  record,
+}: StepsOptions): Pick<JobContext, "step" | "waitUntil"> => {
   const { mode } = lease.job
   const used = new Set<string>()
   let running = 0
   let parked = 0
+  /** The earliest time that the program waits for. */
+  let until = Infinity
 
   const leaveWhenParked = () => {
-    if (running === 0 && parked > 0) leave(Exit.succeed("parked"))
+    if (running === 0 && parked > 0) leave(Exit.succeed(until === Infinity ? "parked" : { until }))
   }
 
   /** Leaves a step to the next process: the runner interrupts it with the program. */
@@ -71,7 +82,14 @@ export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions
       ),
     )
 
-  return <A, I, E, R>(step: Step, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) =>
+  const waitUntil = (time: number) =>
+    Effect.suspend(() => {
+      if (time <= clock.currentTimeMillisUnsafe()) return Effect.void
+      until = Math.min(until, time)
+      return park
+    })
+
+  const step = <A, I, E, R>(step: Step, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) =>
     Effect.suspend((): Effect.Effect<A, E, R> => {
       const name = stepName(step)
       if (used.has(name)) return Effect.die(new Error(`Step "${name}" was begun twice in one run of a job.`))
@@ -82,8 +100,10 @@ export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions
         return Effect.andThen(stepReplayed(mode), replayed)
       }
       const ran = spanned("job.step", { attributes: { "job.step": name } })(run(step, schema, effect))
-      return Effect.flatMap(draining, (late) => (late ? park : ran))
+      return Effect.flatMap(draining, (late) => (late || until !== Infinity ? park : ran))
     })
+
+  return { step, waitUntil }
 }
 
 /** The stored part of a step's exit; `undefined` if its value does not fit the schema. */

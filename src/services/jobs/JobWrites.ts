@@ -51,8 +51,8 @@ export class JobWrites extends Context.Service<
     readonly fail: (lease: Lease, failure: Failure) => Fenced
     /** Lets the job wait for a person. This uses no attempt. */
     readonly ask: (lease: Lease, question: AskedQuestion) => Fenced
-    /** Puts the job back unchanged, due at once or after a wait, such as for a budget. This uses no attempt. */
-    readonly release: (lease: Lease, wait?: Duration.Duration) => Fenced
+    /** Puts the job back unchanged, due at once or after a wait for something. This uses no attempt. */
+    readonly release: (lease: Lease, wait?: Duration.Duration, waitsFor?: "budget" | "timer") => Fenced
   }
 >()("sealgate/services/jobs/JobWrites") {
   static readonly layer = Layer.effect(
@@ -102,12 +102,12 @@ export class JobWrites extends Context.Service<
 
         ask: yield* makeAsk,
 
-        release: Effect.fn("JobWrites.release")(function* (lease, wait = Duration.zero) {
+        release: Effect.fn("JobWrites.release")(function* (lease, wait = Duration.zero, waitsFor = "budget") {
           // After a wait, earlier failures and crashes say nothing.
           const afresh = Duration.isPositive(wait) ? sql`failing_since = NULL, crashes = 0,` : sql``
           const rows = yield* sql`
             UPDATE jobs SET status = 'queued', lease = NULL, ${afresh} due_at = ${now} + ${Duration.toMillis(wait)},
-              ran_ms = ${yield* ranMs(lease)}
+              ran_ms = ${yield* ranMs(lease)}, waits_for = ${waitsFor}
             WHERE ${heldBy(sql, lease)} RETURNING id`
           if (rows.length > 0) yield* queue.wake
           return rows.length > 0

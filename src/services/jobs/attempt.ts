@@ -15,7 +15,7 @@ import { INTERNAL, logDefect, logFailure, logFault, logSuccess, timedOut } from 
 import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
-import { type Left, makeStep } from "./JobSteps.ts"
+import { type Left, makeSteps } from "./JobSteps.ts"
 import { JobWrites } from "./JobWrites.ts"
 import type { Lease } from "./Lease.ts"
 import type { RunningJob } from "./RunningJobs.ts"
@@ -48,14 +48,14 @@ export const makeAttempt = Effect.gen(function* () {
     const remaining = job.agent.limits.timeout_seconds * 1000 - job.ran_ms
     if (remaining <= 0) return "timed-out"
     const record = (step: FinishedStep) => persistently(writes.recordStep(lease, step))
-    const step = makeStep({ lease, draining: drain.draining, leave, record, clock })
+    const steps = makeSteps({ lease, draining: drain.draining, leave, record, clock })
     const ask = (question: AskedQuestion) =>
       Effect.andThen(
         Effect.sync(() => leave(Exit.succeed(question))),
         Effect.never,
       )
     const task = job.thread === null ? job.task : yield* persistently(unavailable(withHistory(job.thread, job)))
-    const ran = program.run({ ...jobFacts(job), task, step, ask }).pipe(
+    const ran = program.run({ ...jobFacts(job), ...steps, task, ask }).pipe(
       Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
       Effect.exit,
     )
@@ -71,6 +71,10 @@ export const makeAttempt = Effect.gen(function* () {
       const problem = timedOut(lease.job.agent.limits.timeout_seconds)
       yield* logFailure(faults, lease.job.id, problem)
       return yield* persistently(writes.end(lease, { status: "timed_out", problem }))
+    }
+    if ("until" in outcome) {
+      const wait = Duration.millis(Math.max(0, outcome.until - clock.currentTimeMillisUnsafe()))
+      return yield* persistently(writes.release(lease, wait, "timer"))
     }
     if ("asking" in outcome) return yield* persistently(writes.ask(lease, outcome))
     if (Exit.isSuccess(outcome)) {
@@ -104,12 +108,17 @@ export const makeAttempt = Effect.gen(function* () {
 })
 
 /** The facts of a job for its program. */
-const jobFacts = ({ key_id, key_models, ...job }: Lease["job"]): Omit<JobContext, "task" | "step" | "ask"> => ({
+const jobFacts = ({
+  key_id,
+  key_models,
+  ...job
+}: Lease["job"]): Omit<JobContext, "task" | "step" | "ask" | "waitUntil"> => ({
   jobId: job.id,
   tenant: job.tenant,
   agent: job.agent,
   mode: job.mode,
   options: job.options,
+  metadata: job.metadata,
   attempt: job.attempt,
   traceId: storedSpan(job.traceparent).traceId,
   key: key_id ?? undefined,
@@ -159,8 +168,10 @@ const withJobSpan =
 const nameOf = (outcome: Outcome): string =>
   typeof outcome === "string"
     ? outcome
-    : "asking" in outcome
-      ? "asked"
-      : Exit.isSuccess(outcome)
-        ? "completed"
-        : "failed"
+    : "until" in outcome
+      ? "waits"
+      : "asking" in outcome
+        ? "asked"
+        : Exit.isSuccess(outcome)
+          ? "completed"
+          : "failed"

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
 import type { FinishedStep } from "../../../src/services/jobs/stepWrites.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
-import { type Left, makeStep, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
+import { type Left, makeSteps, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
 import { sqlite } from "../../support/databases.ts"
 import { enqueueOne, failure, services, takeJob } from "../../support/jobs.ts"
 
@@ -15,7 +15,7 @@ const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
   const left = yield* Deferred.make<Left, StorageUnavailable>()
   const leave = (why: Exit.Exit<Left, StorageUnavailable>) => void Deferred.doneUnsafe(left, why)
   const clock = yield* Clock.Clock
-  return { left, step: makeStep({ lease, draining: Effect.succeed(false), leave, record, clock }) }
+  return { left, ...makeSteps({ lease, draining: Effect.succeed(false), leave, record, clock }) }
 })
 
 const say = (step: JobContext["step"], name = "a") =>

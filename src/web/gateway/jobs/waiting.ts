@@ -8,6 +8,7 @@ const REASONS = {
   "tenant-limit": "because your tenant has as many running jobs as it may",
   retry: "to try again after a failure",
   budget: "for a budget to renew",
+  timer: "as its program says",
 } as const satisfies Record<Waiting["reason"], string>
 
 /** Continues "waits": why, and until when. */

@@ -63,12 +63,14 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
   task: job.task ?? "What is 6 × 7?",
   mode: job.mode,
   options: job.options ?? {},
+  metadata: {},
   attempt: 1,
   labels: {},
   budgeted: [],
   traceId: "0".repeat(32),
   step: stepOver(steps),
   ask: () => Effect.die(new Error("A program asked a person.")),
+  waitUntil: () => Effect.die(new Error("A program waited.")),
 })
 
 const stepOver = (steps: Map<string, StoredStep>): JobContext["step"] => {
