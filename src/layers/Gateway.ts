@@ -48,6 +48,8 @@ import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
 import { layerLiveSteps } from "../services/jobs/LiveSteps.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
+import type { OwnMode } from "../services/jobs/modes/own/defineMode.ts"
+import { layerOwnModes } from "../services/jobs/modes/own/OwnModes.ts"
 import { Budgets } from "../services/routing/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
@@ -75,10 +77,14 @@ import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
 import { layerOperatorListener } from "./OperatorListener.ts"
 import { layerSealedPort } from "./SealedPort.ts"
-import { embeddable, serve } from "./serve.ts"
+import { embeddable, serve, start } from "./serve.ts"
 import { policyOf } from "./Providers.ts"
 
 export type { GatewaySettings } from "./config/gatewaySettings.ts"
+
+interface GatewayStart extends Partial<GatewaySettings> {
+  readonly modes?: ReadonlyArray<OwnMode>
+}
 
 const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
   databaseUrl.kind === "sqlite"
@@ -232,9 +238,18 @@ const layerGateway = (given: GatewaySettings) =>
     }),
   )
 
-/** The agent gateway, to be embedded. Settings passed here override the environment. */
-export const Gateway = embeddable({
+const embedded = embeddable({
   name: "sealgate-gateway",
   settings: (given: Partial<GatewaySettings> = {}) => decodeSettings(gatewaySettings, { given, rules: gatewayRules }),
   layerNoDeps: layerGateway,
 })
+
+/** The agent gateway, to be embedded. Settings passed here override the environment. */
+export const Gateway = {
+  ...embedded,
+  /** Own modes, as a layer to provide to the gateway's. Throws if two have the same name. */
+  modes: layerOwnModes,
+  /** For programs without a runtime of their own. Rejects if the configuration has mistakes or the port is taken. */
+  start: async ({ modes = [], ...given }: GatewayStart = {}) =>
+    start(Layer.provide(embedded.layer(given), layerOwnModes(modes))),
+}

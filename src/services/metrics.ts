@@ -4,7 +4,7 @@
  * or the configuration, never from a caller's input.
  */
 import { Effect, Metric } from "effect"
-import { Mode } from "../domain/jobs/modes.ts"
+import { BuiltInMode } from "../domain/jobs/modes.ts"
 
 /** Upper bounds in seconds for requests: from a local call to the longest provider call. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
@@ -14,7 +14,7 @@ const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 60
 const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
 
 /** A series for each mode. */
-const EACH_MODE = Mode.literals.map((mode) => ({ mode }))
+const EACH_MODE = BuiltInMode.literals.map((mode) => ({ mode }))
 
 /** Why a session's key was destroyed. */
 const SESSION_ENDS = ["expired", "spent", "evicted", "shutdown"] as const

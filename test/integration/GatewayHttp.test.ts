@@ -145,7 +145,7 @@ describe("a refusing gateway", () => {
       {
         status: 400,
         code: "invalid-request",
-        body: { task: "x", options: { rounds: 4, samples: 0 }, mode: "Fast" },
+        body: { task: "x", options: { rounds: 4, samples: 0 }, mode: "Too fast" },
         errors: ["payload.options.rounds", "payload.options.samples", "payload.mode"],
       },
     ],

@@ -7,6 +7,7 @@ import { OperatorListener } from "../../src/layers/OperatorListener.ts"
 import { urlOf } from "../../src/server/serverUrl.ts"
 import { layerUpstream } from "../../src/layers/Providers.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
+import type { OwnMode } from "../../src/services/jobs/modes/own/defineMode.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { postgresSchema, sqliteFile, type TestDatabase } from "./databases.ts"
 
@@ -34,11 +35,12 @@ export interface TestGateway {
   readonly stop: Effect.Effect<void>
 }
 
-/** Starts a gateway on `database`, with the echo, another upstream, or the configured providers. */
+/** Starts a gateway on `database`, with the echo, another upstream, or the configured providers, and with own modes. */
 export const startGateway = Effect.fnUntraced(function* (
   database: string,
   environment: Environment = {},
   upstream: Layer.Layer<Upstream> | "configured" = Upstream.layerEcho,
+  modes: ReadonlyArray<OwnMode> = [],
 ) {
   const env = {
     PORT: "0",
@@ -54,6 +56,7 @@ export const startGateway = Effect.fnUntraced(function* (
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const layer = Gateway.layerNoDeps(settings).pipe(
     Layer.provide(upstream === "configured" ? layerUpstream(settings) : upstream),
+    Layer.provide(Gateway.modes(modes)),
   )
   const context = yield* configured(Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope))
   const { address } = Context.get(context, HttpServer.HttpServer)

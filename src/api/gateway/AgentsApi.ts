@@ -9,6 +9,7 @@ import {
   OutputSchemaRefused,
   TooManyJobs,
 } from "../../domain/jobs/job.ts"
+import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -36,7 +37,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: HttpApiSchema.WithHeaders(Agent, { location: Schema.String, etag: Schema.String }).pipe(
         HttpApiSchema.status(201),
       ),
-      error: [TooManyAgents, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [ModeUnknown, TooManyAgents, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Create an agent",
@@ -58,7 +59,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       headers: ifMatch,
       payload: UpdateAgent,
       success: AgentWithTag,
-      error: [AgentNotFound, AgentStale, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [AgentNotFound, AgentStale, ModeUnknown, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change an agent",
@@ -83,6 +84,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         AgentNotFound,
         IdempotencyInFlight,
         IdempotencyMismatch,
+        ModeUnknown,
         OutputSchemaRefused,
         ThreadBusy,
         ThreadNotFound,

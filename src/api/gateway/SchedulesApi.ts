@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
+import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { NewSchedule, Schedule, ScheduleNotFound, TooManySchedules } from "../../domain/jobs/schedule.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -14,7 +15,7 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
     HttpApiEndpoint.post("create", "/", {
       payload: NewSchedule,
       success: Schedule.pipe(HttpApiSchema.status(201)),
-      error: [AgentNotFound, TooManySchedules, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
+      error: [AgentNotFound, ModeUnknown, TooManySchedules, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Make a schedule",

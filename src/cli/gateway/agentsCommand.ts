@@ -1,6 +1,6 @@
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Mode } from "../../domain/jobs/modes.ts"
+import { BuiltInMode } from "../../domain/jobs/modes.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
@@ -13,7 +13,7 @@ const createCommand = Command.make(
   {
     name: Argument.String("name").pipe(Argument.withDescription("Name of the agent")),
     instructions: optionalFlag("instructions", "text", "Instructions for every task (default none)", Schema.String),
-    mode: Flag.Literals("mode", Mode.literals).pipe(
+    mode: Flag.Literals("mode", BuiltInMode.literals).pipe(
       Flag.withDescription("Mode of its tasks (default: the gateway's)"),
       Flag.optional,
     ),

@@ -5,7 +5,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
 import { ThreadId } from "../../domain/jobs/thread.ts"
 import { JobPriority } from "../../domain/jobs/job.ts"
-import { Mode, modeOf } from "../../domain/jobs/modes.ts"
+import { BuiltInMode, MODES } from "../../domain/jobs/modes.ts"
 import { Effort } from "../../domain/jobs/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { givenOf, jsonFlag, optionalFlag } from "../flags.ts"
@@ -84,9 +84,9 @@ export const runCommand = Command.make(
       Argument.optional,
     ),
     gateway: gatewayFlag,
-    mode: Flag.Literals("mode", Mode.literals).pipe(
+    mode: Flag.Literals("mode", BuiltInMode.literals).pipe(
       Flag.withDescription(
-        `How the answer is checked. ${Mode.literals.map((mode) => `${mode}: ${modeOf(mode).hint}`).join(" ")} ` +
+        `How the answer is checked. ${BuiltInMode.literals.map((mode) => `${mode}: ${MODES[mode].hint}`).join(" ")} ` +
           "(default: the agent's)",
       ),
       Flag.optional,

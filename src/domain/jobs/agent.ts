@@ -1,7 +1,7 @@
 /** Agents, which a tenant configures once and then gives tasks. */
 import { Schema, SchemaTransformation } from "effect"
 import { Budgets } from "../access/budgets.ts"
-import { Mode } from "./modes.ts"
+import { BuiltInMode, MAX_MODE_NAME, Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
 import { Turns } from "./modes/direct.ts"
 import { Effort } from "./modes/description.ts"
@@ -21,23 +21,16 @@ export type TenantId = typeof TenantId.Type
 export const AgentId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("AgentId"))
 export type AgentId = typeof AgentId.Type
 
-/** Longer than any mode's name; rejected before it is compared. */
-const MAX_MODE_NAME = 32
-
 /** A mode in any case: `Adversarial` is `adversarial`. */
 export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
   .annotate({
-    description: `${Mode.literals.join(", ")}, in any case`,
-    examples: [...Mode.literals],
+    description: `${BuiltInMode.literals.join(", ")}, or a mode of the operator's program, in any case`,
+    examples: [...BuiltInMode.literals],
   })
   .pipe(
     Schema.decodeTo(
       Mode,
-      SchemaTransformation.transform<Mode, string>({
-        // The schema `Mode`, to which this decodes, checks the cast.
-        decode: (name) => name.toLowerCase() as Mode,
-        encode: (mode) => mode,
-      }),
+      SchemaTransformation.transform({ decode: (name) => name.toLowerCase(), encode: (mode) => mode }),
     ),
   )
 
@@ -82,7 +75,7 @@ export const AgentLimits = Schema.Struct({ ...limits, max_rounds: MaxRounds, tim
 export type AgentLimits = typeof AgentLimits.Type
 
 export const DEFAULT_LIMITS = { max_rounds: 2, timeout_seconds: 600 } as const satisfies AgentLimits
-export const DEFAULT_MODE: Mode = "adversarial"
+export const DEFAULT_MODE: BuiltInMode = "adversarial"
 
 const PartialLimits = Schema.Struct({
   ...limits,

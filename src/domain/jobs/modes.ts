@@ -1,21 +1,36 @@
-/** The modes: how a job arrives at its answer. Pages, forms and help take everything about a mode from its row. */
+/** The modes: how a job arrives at its answer. Pages, forms and help take everything about a built-in one from its row. */
 import { Record, Schema } from "effect"
 import { AdversarialResult, adversarial, Rounds } from "./modes/adversarial.ts"
 import { DirectResult, direct, OutputSchema, Turns } from "./modes/direct.ts"
 import { Effort, type ModeDescription, type VerdictMeaning } from "./modes/description.ts"
+import { OwnResult } from "./modes/own.ts"
 import { Samples, VerifiedResult, verified } from "./modes/verified.ts"
 import type { Step } from "./step.ts"
 
 export const MODES = { adversarial, verified, direct } as const
 
-export const Mode = Schema.Literals(Record.keys(MODES))
+export const BuiltInMode = Schema.Literals(Record.keys(MODES))
+export type BuiltInMode = typeof BuiltInMode.Type
+
+export const isBuiltIn = Schema.is(BuiltInMode)
+
+export const MAX_MODE_NAME = 32
+
+/** A built-in mode, or one that a program defines which embeds the gateway. */
+export const Mode = Schema.String.check(
+  Schema.isMaxLength(MAX_MODE_NAME),
+  Schema.isPattern(/^[a-z][a-z0-9-]*$/, { expected: "the name of a mode" }),
+).annotate({
+  description: `${BuiltInMode.literals.join(", ")}, or a mode of the operator's program.`,
+  examples: [...BuiltInMode.literals],
+})
 export type Mode = typeof Mode.Type
 
-/** The row of a mode, for code that handles all modes alike. */
-export const modeOf = (mode: Mode): ModeDescription<string> => MODES[mode]
+/** The row of a mode; `undefined` if it is not built in. */
+export const modeOf = (mode: Mode): ModeDescription<string> | undefined => (isBuiltIn(mode) ? MODES[mode] : undefined)
 
 /** The member `mode` tells the results apart. */
-export const JobResult = Schema.Union([AdversarialResult, VerifiedResult, DirectResult])
+export const JobResult = Schema.Union([AdversarialResult, VerifiedResult, DirectResult, OwnResult])
 export type JobResult = typeof JobResult.Type
 
 /** `effort` sets how much a job may take; `rounds`, `samples` and `turns` override it, each in its mode. */
@@ -48,13 +63,13 @@ export type JobOptions = typeof JobOptions.Type
 
 /** The meaning of a verdict for readers of the answer. */
 export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
-  modeOf(mode).verdicts[verdict] ?? { tone: "warn", meaning: "" }
+  modeOf(mode)?.verdicts[verdict] ?? { tone: "warn", meaning: "A program of the operator gave this answer." }
 
 /** Whether a step's answer is a text for readers. */
-export const isText = (mode: Mode, { kind }: Step): boolean => modeOf(mode).texts.includes(kind)
+export const isText = (mode: Mode, { kind }: Step): boolean => modeOf(mode)?.texts.includes(kind) ?? false
 
 /** A step's name for people; its kind if the mode has no name for it. */
 export const stepLabel = (mode: Mode, step: Step): string => {
-  const label = modeOf(mode).steps[step.kind]?.(step) ?? step.kind
+  const label = modeOf(mode)?.steps[step.kind]?.(step) ?? step.kind
   return `${label}${step.tier === undefined ? "" : `, target ${step.tier}`}${step.repair ? ", asked again" : ""}`
 }

@@ -7,6 +7,7 @@ import { type Agent, AgentNotFound, agentETag } from "../../domain/jobs/agent.ts
 import { Audit } from "../../services/access/Audit.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
+import { makeCheckMode } from "../../services/jobs/modes/own/OwnModes.ts"
 import { Webhooks } from "../../services/webhooks/Webhooks.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
@@ -36,10 +37,12 @@ export const AgentsHandlers = layerHandlers(
     const jobs = yield* Jobs
     const audit = yield* Audit
     const webhooks = yield* Webhooks
+    const checkMode = yield* makeCheckMode
 
     const create = Effect.fnUntraced(function* (payload: Parameters<typeof agents.create>[1]) {
       const user = yield* CurrentUser
       yield* checkBudgets(payload)
+      yield* checkMode(payload.default_mode)
       yield* webhooks.check(user.tenant, payload.webhook_url)
       const agent = yield* agents.create(user.tenant, payload)
       yield* audit.note(user, "agent.create", agent.id)
@@ -80,6 +83,7 @@ export const AgentsHandlers = layerHandlers(
       update: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const user = yield* userOf(params.id)
         yield* checkBudgets(payload)
+        yield* checkMode(payload.default_mode)
         yield* webhooks.check(user.tenant, payload.webhook_url)
         const agent = yield* agents.update(user.tenant, params.id, payload, headers["if-match"])
         yield* audit.note(user, "agent.update", agent.id)

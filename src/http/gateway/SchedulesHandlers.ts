@@ -4,6 +4,7 @@ import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { permitsAgent } from "../../domain/access/identity.ts"
 import { ScheduleNotFound } from "../../domain/jobs/schedule.ts"
 import { Audit } from "../../services/access/Audit.ts"
+import { makeCheckMode } from "../../services/jobs/modes/own/OwnModes.ts"
 import { Schedules } from "../../services/jobs/Schedules.ts"
 import { Webhooks } from "../../services/webhooks/Webhooks.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
@@ -16,11 +17,13 @@ export const SchedulesHandlers = layerHandlers(
     const schedules = yield* Schedules
     const webhooks = yield* Webhooks
     const audit = yield* Audit
+    const checkMode = yield* makeCheckMode
 
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload }) {
         // Its jobs have no key, and so none of a key's limits.
         const user = yield* unlimitedUser
+        yield* checkMode(payload.request.mode)
         yield* webhooks.check(user.tenant, payload.request.webhook_url)
         const schedule = yield* schedules.create(user.tenant, payload)
         yield* audit.note(user, "schedule.create", schedule.id)

@@ -18,6 +18,7 @@ import {
   type OutputSchemaRefused,
   type TooManyJobs,
 } from "../../domain/jobs/job.ts"
+import type { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { ThreadBusy, type ThreadNotFound } from "../../domain/jobs/thread.ts"
 import type { JobEvent, JobPosition } from "../../domain/jobs/jobEvents.ts"
 import type { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
@@ -58,6 +59,7 @@ export class Jobs extends Context.Service<
       | AgentNotFound
       | IdempotencyMismatch
       | IdempotencyInFlight
+      | ModeUnknown
       | OutputSchemaRefused
       | ThreadBusy
       | ThreadNotFound

@@ -31,6 +31,7 @@ import { JobQueue } from "./JobQueue.ts"
 import type { JobReads } from "./JobReads.ts"
 import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, toNewJob } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
+import { makeCheckMode } from "./modes/own/OwnModes.ts"
 import { makeNextRank, STEP } from "./ranks.ts"
 import { makeWithHistory } from "./threadHistory.ts"
 
@@ -138,11 +139,13 @@ const makePrepare = Effect.gen(function* () {
   const costBound = yield* CostBound
   const sql = yield* SqlClient.SqlClient
   const withHistory = makeWithHistory(sql)
+  const checkMode = yield* makeCheckMode
 
   return Effect.fnUntraced(function* ({ agentId, by, request, span, tenant }: NewExecution) {
     const agent = yield* agents.get(tenant, agentId)
     const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
     const mode = request.mode ?? agent.default_mode
+    yield* checkMode(mode)
     const [task, options] = [taskOf(request), request.options ?? {}]
     if (options.output_schema !== undefined && mode !== "direct") return yield* new OutputSchemaRefused()
     const thread = request.thread_id ?? null

@@ -21,7 +21,7 @@ const NO_MEMBER = {
 
 describe("schemaIssues", () => {
   it.each<readonly [unknown, ReadonlyArray<string>]>([
-    [{ mode: "debate", task: "x" }, [`payload.mode: Expected "adversarial" | "verified" | "direct"`]],
+    [{ mode: "de bate", task: "x" }, ["payload.mode: Expected the name of a mode"]],
     [{ task: "" }, ["payload.task: Expected a value with a length of at least 1"]],
     [{ messages: "x" }, ["payload.messages: Expected array"]],
     [{ messages: [user], foo: 1 }, [NO_MEMBER.messages]],

@@ -1,5 +1,6 @@
-import { Mode, modeOf } from "../../../domain/jobs/modes.ts"
+import { BuiltInMode, isBuiltIn, type Mode, modeOf } from "../../../domain/jobs/modes.ts"
 import { Effort } from "../../../domain/jobs/modes/description.ts"
+import { useState } from "preact/hooks"
 import { Field, fieldProps } from "../../shared/Field.tsx"
 
 export const ModeChoice = ({
@@ -13,22 +14,26 @@ export const ModeChoice = ({
   readonly name: string
   readonly value: Mode
   readonly onChange: (mode: Mode) => void
-}) => (
-  <fieldset class="field">
-    <legend>{legend}</legend>
-    <div class="columns">
-      {Mode.literals.map((mode) => (
-        <label key={mode} class="choice">
-          <input type="radio" name={name} value={mode} checked={value === mode} onChange={() => onChange(mode)} />
-          <span>
-            {modeOf(mode).label}
-            <span class="small muted">{modeOf(mode).hint}</span>
-          </span>
-        </label>
-      ))}
-    </div>
-  </fieldset>
-)
+}) => {
+  // An agent's own mode stays a choice after another was chosen.
+  const [first] = useState(value)
+  return (
+    <fieldset class="field">
+      <legend>{legend}</legend>
+      <div class="columns">
+        {[...BuiltInMode.literals, ...(isBuiltIn(first) ? [] : [first])].map((mode) => (
+          <label key={mode} class="choice">
+            <input type="radio" name={name} value={mode} checked={value === mode} onChange={() => onChange(mode)} />
+            <span>
+              {modeOf(mode)?.label ?? mode}
+              <span class="small muted">{modeOf(mode)?.hint ?? "A mode of the operator's program."}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  )
+}
 
 const isEffort = (value: string): value is Effort => Effort.literals.some((known) => known === value)
 

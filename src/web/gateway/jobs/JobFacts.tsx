@@ -13,9 +13,9 @@ import { useTypicalCost } from "./useTypicalCost.ts"
 import { waitingWords } from "./waiting.ts"
 
 const modeText = ({ mode, options }: Job): string => {
-  const { option } = modeOf(mode)
-  const depth = options[option.name]
-  const most = depth === undefined ? "" : `, ${plural(depth, option.unit)} at most`
+  const option = modeOf(mode)?.option
+  const depth = option && options[option.name]
+  const most = depth === undefined ? "" : `, ${plural(depth, option?.unit ?? "")} at most`
   return `${mode}${most}${options.effort === undefined ? "" : `, effort ${options.effort}`}`
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { JobStatus } from "../../../domain/jobs/job.ts"
-import { Mode, modeOf } from "../../../domain/jobs/modes.ts"
+import { BuiltInMode, isBuiltIn, MODES } from "../../../domain/jobs/modes.ts"
 import { STATUS } from "./badges.tsx"
 
 const HOUR = 3_600_000
@@ -19,13 +19,12 @@ export interface JobFilterFields {
 
 const isIn = <Name extends string>(known: Readonly<Record<Name, unknown>>, name: string): name is Name =>
   Object.hasOwn(known, name)
-const isMode = (name: string): name is Mode => Mode.literals.some((mode) => mode === name)
 
 /** The fields as the API's filter. */
 export const filterOf = ({ agent, mode, q, span, status }: JobFilterFields, now: number) => ({
   ...(q.trim() !== "" && { q: q.trim() }),
   ...(agent !== "" && { agent_id: agent }),
-  ...(isMode(mode) && { mode }),
+  ...(isBuiltIn(mode) && { mode }),
   ...(isIn(STATUS, status) && { status }),
   ...(isIn<Span>(SPAN_MS, span) && { from: new Date(now - SPAN_MS[span]) }),
 })
@@ -68,7 +67,7 @@ export const JobFilters = ({
         />
       </Labelled>
       {choice("agent", "Agent", [["", "all"], ...(agents ?? [])])}
-      {choice("mode", "Mode", [["", "all"], ...Mode.literals.map((mode) => [mode, modeOf(mode).label] as const)])}
+      {choice("mode", "Mode", [["", "all"], ...BuiltInMode.literals.map((mode) => [mode, MODES[mode].label] as const)])}
       {choice("status", "Status", [
         ["", "all"],
         ...JobStatus.literals.map((status) => [status, STATUS[status].word] as const),

@@ -21,7 +21,7 @@ import { comparedFor } from "./verdict.ts"
 import { useJob } from "./useJob.ts"
 import { Verification } from "./verified/Verification.tsx"
 
-/** The details of a mode besides its answer. A new mode adds its part here. */
+/** The details of a mode besides its answer. A new built-in mode adds its part here. */
 const Course = ({
   ended,
   job,
@@ -34,10 +34,10 @@ const Course = ({
   const { result } = job
   switch (job.mode) {
     case "adversarial":
-      return <DebateRounds steps={steps} result={result?.mode === job.mode ? result : undefined} ended={ended} />
+      return <DebateRounds steps={steps} result={result?.mode === "adversarial" ? result : undefined} ended={ended} />
     case "verified":
-      return result?.mode === job.mode ? <Verification result={result} /> : null
-    case "direct":
+      return result?.mode === "verified" ? <Verification result={result} /> : null
+    default:
       return null
   }
 }
@@ -54,6 +54,9 @@ const Answer = ({ result }: { readonly result: JobResult }) => (
     <p class="small muted">
       {comparedFor(result)} Confidence: <strong>{fraction(result.confidence)}</strong>.
     </p>
+    {result.mode === "own" && result.output !== undefined && (
+      <pre class="small">{JSON.stringify(result.output, null, 2)}</pre>
+    )}
     {result.note !== undefined && <p class="note warn small">{result.note}</p>}
   </section>
 )

@@ -41,5 +41,7 @@ export const comparedFor = (result: JobResult): string => {
       return ofAnswers(result)
     case "direct":
       return ofTurns(result)
+    case "own":
+      return `The mode ${result.name} answered.`
   }
 }

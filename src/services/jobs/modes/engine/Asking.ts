@@ -22,7 +22,7 @@ import { isEcho, ModelAnswer } from "./ModelAnswer.ts"
 import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
 import { makeWithinLimits } from "./withinLimits.ts"
 
-interface ProposerQuestion extends Manner {
+export interface ProposerQuestion extends Manner {
   /** An instruction that follows the task, and the texts it refers to. */
   readonly about?: { readonly instruction: string; readonly sections: ReadonlyArray<Section> } | undefined
   readonly format?: ResponseFormat | undefined
@@ -30,14 +30,14 @@ interface ProposerQuestion extends Manner {
   readonly optional?: boolean | undefined
 }
 
-interface ExaminerQuestion extends Manner {
+export interface ExaminerQuestion extends Manner {
   readonly role: Exclude<Role, "proposer">
   readonly instruction: string
   readonly sections: ReadonlyArray<Section>
 }
 
 /** A decoded answer; `value` is `undefined` if it could not be decoded. */
-interface Decision<A> {
+export interface Decision<A> {
   readonly value: A | undefined
   readonly said: ModelAnswer
 }

@@ -23,6 +23,8 @@ export interface ToolUse {
    * in which several models do the task get only read-only tools, and none that asks people.
    */
   readonly offered: Effect.Effect<ReadonlyArray<Tool>, JobFailure>
+  /** Carries out a call of an offered tool. */
+  readonly use: (step: Step, called: ToolCall["function"]) => Effect.Effect<ToolOutput>
   /** Carries out a model's call of an offered tool. `content` is that of its `tool` message. */
   readonly call: (
     step: Step,
@@ -49,9 +51,10 @@ interface Services {
 
 export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): ToolUse => {
   const { mcp_servers = [], tools: http = [] } = context.agent
-  const isDirect = context.mode === "direct"
-  const ask_person = isDirect ? context.agent.ask_person : undefined
-  const mayOffer = ({ read_only }: Pick<HttpTool, "read_only">) => isDirect || read_only === true
+  // Each of several samples would act again; an own mode decides for itself.
+  const mayAct = context.mode !== "adversarial" && context.mode !== "verified"
+  const ask_person = mayAct ? context.agent.ask_person : undefined
+  const mayOffer = ({ read_only }: Pick<HttpTool, "read_only">) => mayAct || read_only === true
   const ofAgent = http.filter((tool) => mayOffer(tool) && (ask_person === undefined || tool.name !== ASK_PERSON))
   const { bearerOf, withBearer } = makeBearers(context, reveal)
   const known = new Map<string, Run>()
@@ -108,23 +111,24 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
     return yield* Effect.ensuring(run(step, called), Effect.sync(end))
   })
 
+  const use = (step: Step, called: ToolCall["function"]) => {
+    const used = Effect.map(announced(step, called), (output) => ({
+      value: output,
+      tool: {
+        name: shownText(called.name),
+        input: shownText(called.arguments),
+        output: shownText(output.text),
+        is_error: output.is_error,
+      },
+    }))
+    return context.step(step, ToolOutput, used)
+  }
+
   return {
     offered,
-    call: (step, called) => {
-      const used = Effect.map(announced(step, called), (output) => ({
-        value: output,
-        tool: {
-          name: shownText(called.name),
-          input: shownText(called.arguments),
-          output: shownText(output.text),
-          is_error: output.is_error,
-        },
-      }))
-      return Effect.map(context.step(step, ToolOutput, used), ({ is_error, text }) => ({
-        content: quotedOutput(called.name, text),
-        is_error,
-      }))
-    },
+    use,
+    call: (step, called) =>
+      Effect.map(use(step, called), ({ is_error, text }) => ({ content: quotedOutput(called.name, text), is_error })),
   }
 }
 
