@@ -59,6 +59,7 @@ const EXAMPLES: ReadonlyArray<Example> = [
   node("ai-sdk.ts", "22 °C and sunny in Lisbon"),
   node("gateway-client.ts", "completed: inconclusive"),
   node("embedding.ts", "both stopped"),
+  node("own-mode.ts", 'parcel? {"sent":"'),
   { name: "connector.sh", command: "bash", args: [join(ROOT, "examples/connector.sh")], shows: "data: [DONE]" },
   { name: "connector.py", command: "python3", args: [join(ROOT, "examples/connector.py")], shows: "Hello from Python" },
 ]
