@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { Job } from "../../src/domain/jobs/job.ts"
 import { defineMode, Gateway, type OwnJob, type OwnMode } from "../../src/index.ts"
 import { layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
+import { startCalculator } from "../../examples/calculator.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
@@ -88,6 +89,10 @@ describeDatabases("an own mode", (database) => {
       Effect.gen(function* () {
         const { allDue, start, upstream } = yield* setup
         const stock = yield* toolServer((_, response) => void response.end("7 left"))
+        const calculator = yield* Effect.acquireRelease(
+          Effect.promise(() => startCalculator()),
+          ({ stop }) => Effect.sync(stop),
+        )
         const { noted, ran } = makeNoted()
         const triage = mode(
           (job) =>
@@ -100,6 +105,7 @@ describeDatabases("an own mode", (database) => {
                 sections: [],
               })
               const left = yield* job.tool("look", "stock", { id: 7 })
+              const sum = yield* job.tool("count", "calc__add", { a: 40, b: 2 })
               yield* job.waitFor("cool-down", "3 hours")
               const said = yield* job.ask("approve", {
                 question: "May I close it?",
@@ -107,14 +113,23 @@ describeDatabases("an own mode", (database) => {
               })
               yield* noted(job, "close")
               const approved = Option.isSome(said) && said.value.approved
-              return { answer: text, output: { approved, large: value?.large ?? null, left: left.text }, note: "Done." }
+              return {
+                answer: text,
+                output: { approved, large: value?.large ?? null, left: left.text, sum: sum.text },
+                note: "Done.",
+              }
             }),
           { maxCalls: { proposer: 1, judge: 2 } },
         )
         const first = yield* start(triage)
         upstream.script({ text: "Trifle." }, { text: '{"large":false}' })
         const tools = [{ name: "stock", description: "x", input_schema: { type: "object" }, url: stock.url }]
-        const { at_most, id, mode: name } = yield* enqueue(first, { tools, limits: { timeout_seconds: 60 } })
+        const mcp_servers = [{ name: "calc", url: calculator.url }]
+        const {
+          at_most,
+          id,
+          mode: name,
+        } = yield* enqueue(first, { tools, mcp_servers, limits: { timeout_seconds: 60 } })
         assert.deepStrictEqual([name, at_most?.calls], ["triage", 3])
         const waiting = yield* until(first, id, ({ waiting: why }) => why?.reason === "timer")
         const hours = ((waiting.waiting?.until?.epochMilliseconds ?? 0) - Date.now()) / 3_600_000
@@ -140,7 +155,7 @@ describeDatabases("an own mode", (database) => {
           mode: "own",
           name: "triage",
           answer: "Trifle.",
-          output: { approved: true, large: false, left: "7 left" },
+          output: { approved: true, large: false, left: "7 left", sum: "42" },
           verdict: "unchecked",
           confidence: null,
           independent: false,
@@ -148,9 +163,9 @@ describeDatabases("an own mode", (database) => {
         })
         assert.deepStrictEqual(
           job.steps.map((step) => step.name),
-          ["open", "draft", "size", "look", "cool-down", "approve", "close"],
+          ["open", "draft", "size", "tools-1", "look", "count", "cool-down", "approve", "close"],
         )
-        assert.deepInclude(job.steps[3]?.tool, { name: "stock", output: "7 left" })
+        assert.deepInclude(job.steps[4]?.tool, { name: "stock", output: "7 left" })
         assert.deepStrictEqual(ran, ["open", "close"])
         assert.deepStrictEqual([upstream.requests.length, stock.requests.length, job.usage.calls], [2, 1, 2])
         assert.include((yield* send(fourth, "GET", "jobs?mode=triage")).text, id)
