@@ -145,7 +145,7 @@ describe("verified, with tools", () => {
   const failed: ToolOutput = { text: "no", is_error: true }
   const inOrders = (first: unknown, second: unknown) => (_: unknown, index: number) =>
     JSON.stringify(index === 0 ? first : second)
-  it.effect.each<readonly [string, unknown, ToolOutput?, string?]>([
+  it.effect.each<readonly [string, unknown, (ToolOutput | undefined)?, string?]>([
     ["its tool failed", judged(1, [2], null), failed],
     ["its answer says nothing", judged(1, [2], null), undefined, ":"],
     ["it fits both answers", judged(1, [1, 2], [2])],
