@@ -61,6 +61,18 @@ describeDatabases("a schedule", (database) => {
     }),
   )
 
+  it.live("gives its jobs their concurrency key", () =>
+    Effect.gen(function* () {
+      const { api, change, jobs, passed, plan } = yield* setup
+      const concurrency = { key: "report", limit: 1 }
+      const { json } = yield* api("POST", "/schedules", { ...plan, request: { task: "Report.", concurrency } })
+      yield* change("UPDATE schedules SET next_at = 1")
+      yield* passed(String(json["id"]))
+      const [job] = yield* jobs
+      assert.deepStrictEqual((yield* api("GET", `/jobs/${job?.id}`)).json["concurrency"], concurrency)
+    }),
+  )
+
   it.live("says why a time gave no job, and goes on", () =>
     Effect.gen(function* () {
       const { agent, api, change, jobs, make, passed, read } = yield* setup
@@ -92,7 +104,14 @@ describeDatabases("a schedule", (database) => {
   it.live("is refused without a next time or an agent, and beyond 100", () =>
     Effect.gen(function* () {
       const { api, change, make, plan } = yield* setup
-      for (const members of [{ cron: "0 0 31 2 *" }, { cron: "* * * * * *" }, { time_zone: "Mars" }, { request: {} }]) {
+      const spaced = { request: { task: "x", concurrency: { key: "a b" } } }
+      for (const members of [
+        { cron: "0 0 31 2 *" },
+        { cron: "* * * * * *" },
+        { time_zone: "Mars" },
+        { request: {} },
+        spaced,
+      ]) {
         const refused = problemIn(yield* api("POST", "/schedules", { ...plan, ...members }))
         assert.deepInclude(refused, { code: "invalid-request", status: 400 }, JSON.stringify(members))
       }

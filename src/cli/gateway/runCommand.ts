@@ -99,6 +99,12 @@ export const runCommand = Command.make(
       Flag.withDescription("Whether it begins before or after your tenant's other jobs; high needs the role manage"),
       Flag.optional,
     ),
+    concurrencyKey: optionalFlag(
+      "concurrency-key",
+      "key",
+      "Begins when no other job of your tenant with this key has begun and not ended, such as deploy-prod",
+      Schema.String,
+    ),
     agent: optionalFlag(
       "agent",
       "id",
@@ -126,7 +132,8 @@ export const runCommand = Command.make(
     const output_schema = yield* schemaIn(input.outputSchema)
     const options = givenOf({ effort: input.effort, output_schema })
     const thread_id = yield* threadFor(gateway, agent, input.thread)
-    const given = { task, options, ...givenOf({ mode: input.mode, priority: input.priority, thread_id }) }
+    const concurrency = Option.map(input.concurrencyKey, (key) => ({ key }))
+    const given = { task, options, ...givenOf({ mode: input.mode, priority: input.priority, concurrency, thread_id }) }
     const job = yield* ask((signal) => gateway.agents.execute(agent, given, { signal }))
     const { at_most } = job.job
     tell(

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { AgentId, Metadata, ModeName } from "./agent.ts"
 import { Message } from "../chat/chat.ts"
+import { Concurrency, JobConcurrency } from "./concurrency.ts"
 import { KeptReceipt } from "../protocol/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "../problems/problem.ts"
@@ -66,6 +67,7 @@ export type JobPriority = typeof JobPriority.Type
 
 const execute = {
   priority: Schema.optionalKey(JobPriority),
+  concurrency: Schema.optionalKey(Concurrency),
   mode: Schema.optionalKey(ModeName),
   options: Schema.optionalKey(JobOptions),
   metadata: Schema.optionalKey(Metadata),
@@ -125,9 +127,9 @@ export type AtMost = typeof AtMost.Type
 
 /** Why a queued job does not run. */
 export const JobWaiting = Schema.Struct({
-  reason: Schema.Literals(["worker", "tenant-limit", "retry", "budget", "timer"]).annotate({
+  reason: Schema.Literals(["worker", "tenant-limit", "concurrency", "retry", "budget", "timer"]).annotate({
     description:
-      "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `retry`: the pause after a failure or crash. `budget`: a budget renews. `timer`: its program waits for a time.",
+      "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `concurrency`: as many jobs with its key as may run have begun. `retry`: the pause after a failure or crash. `budget`: a budget renews. `timer`: its program waits for a time.",
   }),
   until: Schema.optionalKey(
     Schema.String.annotate({ description: "When it may run, unless it waits for a worker." }).pipe(
@@ -180,6 +182,7 @@ export const Job = Schema.Struct({
     description: "A job that is `completed`, `failed`, `cancelled` or `timed_out` has ended.",
   }),
   priority: JobPriority,
+  concurrency: Schema.optionalKey(JobConcurrency),
   attempt: PositiveInt.annotate({ description: "Counts from 1 and grows with retries, not with crashes." }),
   task: JobTask,
   options: JobOptions,

@@ -9,6 +9,7 @@ import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { budgets } from "./migrations/budgets.ts"
 import { gatewayKeys } from "./migrations/gatewayKeys.ts"
+import { jobConcurrency } from "./migrations/jobConcurrency.ts"
 import { jobQuestions } from "./migrations/jobQuestions.ts"
 import { jobRanks } from "./migrations/jobRanks.ts"
 import { jobs } from "./migrations/jobs.ts"
@@ -57,6 +58,7 @@ const STEPS = [
   ["webhooks", webhooks],
   ["job_questions", jobQuestions],
   ["threads", threads],
+  ["job_concurrency", jobConcurrency],
   ["job_ranks", jobRanks],
   ["schedules", schedules],
   ["push_configs", pushConfigs],

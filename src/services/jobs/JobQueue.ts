@@ -11,6 +11,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { decodeAgent } from "../agents/storedAgents.ts"
 import { thisMoment } from "../moments.ts"
 import { unavailable } from "../storedRows.ts"
+import { makeConcurrency } from "./concurrency.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeWork, WORK_COLUMNS } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -36,6 +37,8 @@ export class JobQueue extends Context.Service<
      * forward or this process stood still.
      */
     readonly takeBack: (own?: Iterable<JobId>) => Effect.Effect<void, StorageUnavailable>
+    /** Gives free places to the jobs of a concurrency key, once the transaction commits; `null` is none. */
+    readonly admit: (key: string | null) => Effect.Effect<void>
     /** Announces a due job to this process once the transaction commits. Other processes find it when they poll. */
     readonly wake: Effect.Effect<void>
     /** Waits for a `wake` since the last wait. */
@@ -60,6 +63,8 @@ export class JobQueue extends Context.Service<
 
       const nextJobs = makeNextJobs(sql, settings)
       const wake = sql.afterCommit(Effect.asVoid(latch.open))
+      const { admit, admitLeft } = makeConcurrency(sql, wake)
+      const takeBack = yield* makeTakeBack(wake)
       let lastServed = ""
 
       const finishedSteps = Effect.fnUntraced(function* (jobs: ReadonlyArray<JobId>) {
@@ -102,7 +107,8 @@ export class JobQueue extends Context.Service<
 
       return JobQueue.of({
         claim: Effect.fn("JobQueue.claim")(claim, unavailable),
-        takeBack: yield* makeTakeBack(wake),
+        takeBack: (own) => Effect.andThen(takeBack(own), admitLeft),
+        admit,
         wake,
         woken: Effect.andThen(latch.await, latch.close),
       })

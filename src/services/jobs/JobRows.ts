@@ -26,6 +26,7 @@ import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
+import { shownKey } from "./concurrency.ts"
 import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
@@ -84,6 +85,9 @@ const ShownColumns = Schema.Struct({
   crashes: Schema.Int,
   /** What the last wait was for. */
   waits_for: Schema.NullOr(Schema.Literals(["budget", "timer"])),
+  concurrency_key: Schema.NullOr(Schema.String),
+  concurrency_limit: Schema.NullOr(Schema.Int),
+  held_back: Schema.Int,
 })
 const ShownRow = Schema.Struct({
   ...ShownColumns.fields,
@@ -96,7 +100,7 @@ export const decodeShown = decodeRows("jobs", ShownRow)
 export const shownColumns = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`${sql.literal(columnsOf(ShownColumns.fields))}, ${databaseTime(sql)} AS read_at,
     CASE WHEN jobs.status = 'queued' THEN (SELECT COUNT(*) FROM jobs AS other
-      WHERE other.tenant = jobs.tenant AND other.status = 'running' AND other.finished_at IS NULL) ELSE 0 END
+      WHERE other.tenant = jobs.tenant AND other.status = 'running' AND other.held_back = 0 AND other.finished_at IS NULL) ELSE 0 END
       AS tenant_running`
 /** SQL: approximate size of the row in bytes, counting the columns that can be large. */
 export const SHOWN_BYTES = [
@@ -132,6 +136,7 @@ const WorkRow = Schema.Struct({
   ran_ms: Schema.Int,
   /** Retries after a fault of this product. */
   faults: Schema.Int,
+  concurrency_key: Schema.NullOr(Schema.String),
 })
 export type WorkRow = typeof WorkRow.Type
 export const decodeWork = decodeRows("jobs", WorkRow)
@@ -154,6 +159,9 @@ export type NewJob = Pick<
   | "traceparent"
   | "created_at"
   | "expires_at"
+  | "concurrency_key"
+  | "concurrency_limit"
+  | "held_back"
 > & {
   /** The key that the job was enqueued with. */
   readonly key: KeyLimits | undefined
@@ -179,6 +187,9 @@ export const newJobColumns = (job: NewJob) => ({
   key_models: job.key?.models === undefined ? null : JSON.stringify(job.key.models),
   key_budgets: job.key?.budgets === undefined ? null : JSON.stringify(job.key.budgets),
   webhook: job.webhook ?? null,
+  concurrency_key: job.concurrency_key,
+  concurrency_limit: job.concurrency_limit,
+  held_back: job.held_back,
   created_at: job.created_at.epochMilliseconds,
   expires_at: job.expires_at.epochMilliseconds,
 })
@@ -202,6 +213,9 @@ export const NEW_JOB_COLUMNS = {
   key_models: "TEXT",
   key_budgets: "TEXT",
   webhook: "TEXT",
+  concurrency_key: "TEXT",
+  concurrency_limit: "BIGINT",
+  held_back: "BIGINT",
   created_at: "BIGINT",
   expires_at: "BIGINT",
 } as const
@@ -285,6 +299,7 @@ export const toStep = ({ call, finished_at, name, problem, started_at, status, s
 
 /** Why a queued job does not run. */
 const waitingOf = (row: ShownRow, tenantLimit: number): JobWaiting => {
+  if (row.held_back === 1) return { reason: "concurrency" }
   if (row.due_at > row.read_at) {
     const until = DateTime.makeUnsafe(row.due_at)
     return { reason: row.failing_since === null && row.crashes === 0 ? (row.waits_for ?? "retry") : "retry", until }
@@ -309,6 +324,9 @@ export const toJob = (row: ShownRow, { spent, steps, tenantLimit }: Around): Job
     mode: row.mode,
     status: row.status,
     priority: row.priority,
+    ...(row.concurrency_key === null || row.concurrency_limit === null
+      ? {}
+      : { concurrency: { key: shownKey(row.concurrency_key), limit: row.concurrency_limit } }),
     attempt: row.attempt,
     task: row.task,
     options: row.options,

@@ -121,6 +121,7 @@ export class JobWrites extends Context.Service<
 const makeEnd = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const signals = yield* JobSignals
+  const queue = yield* JobQueue
   const { retention } = yield* JobSettings
   const endings = givenRows(sql, {
     job_id: "TEXT",
@@ -176,6 +177,7 @@ const makeEnd = Effect.gen(function* () {
     }
     const isEnded = yield* writeEndings({ row, isAnnounced: job.webhook !== null })
     if (isEnded) yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
+    yield* queue.admit(job.concurrency_key)
     return isEnded
   })
 })

@@ -160,15 +160,17 @@ export class Jobs extends Context.Service<
           const { id: job } = yield* state(tenant, id)
           const now = yield* Clock.currentTimeMillis
           // Followers have seen the end under the next event id, so that id is not given to a step.
-          const update = sql`
+          const update = sql<{ concurrency_key: string | null }>`
               UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
                 rank = ${makeNextRank(sql)("jobs", sql`${STEP}`)},
                 crashes = 0, faults = 0, failing_since = NULL, ran_ms = 0, last_event = last_event + 1,
+                held_back = CASE WHEN concurrency_key IS NULL THEN 0 ELSE 1 END,
                 problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
-              WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING id`
-          const rows = yield* Effect.catchIf(update, isDuplicate, () => new ThreadBusy())
-          if (rows.length === 0) return yield* new JobNotResumable()
+              WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING concurrency_key`
+          const [row] = yield* Effect.catchIf(update, isDuplicate, () => new ThreadBusy())
+          if (row === undefined) return yield* new JobNotResumable()
           yield* queue.wake
+          yield* queue.admit(row.concurrency_key)
           yield* note(tenant)
           return yield* read(tenant, id)
         }, unavailable),
@@ -181,12 +183,13 @@ export class Jobs extends Context.Service<
 
         remove: Effect.fn("Jobs.remove")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)
-          const rows = yield* sql<{ finished_at: number | null }>`
-              DELETE FROM jobs WHERE id = ${job} RETURNING finished_at`
+          const rows = yield* sql<{ finished_at: number | null; concurrency_key: string | null }>`
+              DELETE FROM jobs WHERE id = ${job} RETURNING finished_at, concurrency_key`
           const [removed] = rows
           if (removed === undefined) return yield* new JobNotFound()
           yield* note(tenant)
           if (removed.finished_at !== null) return
+          yield* queue.admit(removed.concurrency_key)
           yield* signals.publish(stopped(job))
           yield* signals.publish(ended(job))
           const now = yield* Clock.currentTimeMillis
@@ -202,24 +205,27 @@ export class Jobs extends Context.Service<
 /** Returns a function that ends an open job; `false` if it had ended. */
 const makeEndCancelled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const queue = yield* JobQueue
   const { retention } = yield* JobSettings
   const outbox = makeOutbox(sql)
   return Effect.fnUntraced(function* (job: JobId, now: number) {
-    const rows = yield* sql`
+    const [row] = yield* sql<{ concurrency_key: string | null }>`
       UPDATE jobs SET status = 'cancelled', lease = NULL, question = NULL, input_due_at = NULL, finished_at = ${now},
         expires_at = ${now + Duration.toMillis(retention)}
-      WHERE id = ${job} AND finished_at IS NULL RETURNING id`
-    if (rows.length > 0) yield* outbox("job.ended", [job], now)
-    return rows.length > 0
+      WHERE id = ${job} AND finished_at IS NULL RETURNING concurrency_key`
+    if (row === undefined) return false
+    yield* outbox("job.ended", [job], now)
+    yield* queue.admit(row.concurrency_key)
+    return true
   }, sql.withTransaction)
 })
 
 const queueStateOf = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
-    // A job that waits for a retry, or for the renewal of a budget, is no sign of too few workers.
+    // A job that waits for a retry, for others with its key or for the renewal of a budget, is no sign of too few workers.
     const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
             SELECT status, COUNT(*) AS jobs, MIN(
-                CASE WHEN failing_since IS NULL AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest
+                CASE WHEN failing_since IS NULL AND held_back = 0 AND due_at <= ${databaseTime(sql)} THEN created_at END) AS oldest
             FROM jobs WHERE finished_at IS NULL GROUP BY status`
     const now = yield* Clock.currentTimeMillis
     const queued = rows.find((row) => row.status === "queued")

@@ -22,6 +22,7 @@ import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, inTime, unavailableUnlimited } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
+import { storedKey } from "./concurrency.ts"
 import { CostBound } from "./CostBound.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
@@ -43,34 +44,8 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   const prepare = yield* makePrepare
   const once = makeIdempotency(sql)
 
-  const newJobs = givenRows(sql, { ...NEW_JOB_COLUMNS, step: "BIGINT" })
-  const nextRank = makeNextRank(sql)
-  const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
-  type NewRow = Parameters<typeof newJobs>[0][number]
   const { openJobs } = yield* TenantQuotas
-  /**
-   * Inserts the jobs that fit their tenants' quotas and whose threads have no other open job, and says which. On Postgres, it does not see those that other gateways
-   * insert at the same moment.
-   */
-  const insertAll = (rows: ReadonlyArray<NewRow>) =>
-    Effect.map(
-      sql<{
-        id: string
-      }>`INSERT INTO jobs (${names}, rank, due_at, status, attempt, crashes, faults, ran_ms, last_event)
-        SELECT ${names}, ${nextRank("numbered", sql`step`)} + step * (turn - 1), ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
-        FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY id) AS place,
-          ROW_NUMBER() OVER (PARTITION BY tenant, priority, key_id ORDER BY id) AS turn
-          FROM ${newJobs(rows)}) AS numbered
-        LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
-          WHERE status IN ${sql.in(OPEN)} AND finished_at IS NULL AND tenant IN ${sql.in(tenantsOf(rows))}
-          GROUP BY tenant) AS open ON open.owner = numbered.tenant
-        WHERE place <= ${openJobs} - COALESCE(open.jobs, 0)
-        ON CONFLICT DO NOTHING RETURNING id`,
-      (inserted) => {
-        const ids = new Set(inserted.map(({ id }) => id))
-        return rows.map(({ id }) => ids.has(String(id)))
-      },
-    )
+  const insertAll = makeInsertAll(sql, openJobs)
   const insertTogether = yield* makeBatched<NewRow, boolean>({ run: insertAll })
 
   const create = Effect.fnUntraced(function* (
@@ -82,6 +57,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
       return yield* new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
     }
     yield* queue.wake
+    yield* queue.admit(job.concurrency_key)
     const sent = {
       ...jobMessage(job.id),
       "messaging.operation.name": "enqueue",
@@ -104,16 +80,55 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
     // The job's parent span: that of the transaction ends before the job begins.
     const span = yield* Effect.orDie(Effect.currentSpan)
     const prepared = prepare({ tenant, agentId, request, span, by })
-    if (key === undefined) return yield* create(yield* prepared, insertTogether)
-    const body = yield* encodeRequest(request)
-    const done = yield* inTime(
-      once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, (ready) =>
-        create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
-      ),
-    )
-    return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
+    const done =
+      key === undefined
+        ? yield* create(yield* prepared, insertTogether)
+        : yield* inTime(
+            once(
+              { tenant, route: `agents/${agentId}/execute`, key, body: yield* encodeRequest(request) },
+              prepared,
+              (ready) => create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
+            ),
+          )
+    if (typeof done === "string") return yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die)
+    // Whether it waits for others with its key is known after the commit.
+    return done.concurrency === undefined ? done : yield* Effect.orElseSucceed(read(tenant, done.id), () => done)
   }, unavailableUnlimited)
 })
+
+/**
+ * Returns a function that inserts the jobs that fit their tenants' quotas and whose threads have no other open job, and says
+ * which. On Postgres, it does not see those that other gateways insert at the same moment.
+ */
+const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
+  const newJobs = givenRows(sql, ROW_COLUMNS)
+  const nextRank = makeNextRank(sql)
+  const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
+  return (rows: ReadonlyArray<NewRow>) =>
+    Effect.map(
+      sql<{
+        id: string
+      }>`INSERT INTO jobs (${names}, rank, due_at, status, attempt, crashes, faults, ran_ms, last_event)
+        SELECT ${names}, ${nextRank("numbered", sql`step`)} + step * (turn - 1), ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
+        FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY id) AS place,
+          ROW_NUMBER() OVER (PARTITION BY tenant, priority, key_id ORDER BY id) AS turn
+          FROM ${newJobs(rows)}) AS numbered
+        LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
+          WHERE status IN ${sql.in(OPEN)} AND held_back IN (0, 1) AND finished_at IS NULL
+            AND tenant IN ${sql.in(tenantsOf(rows))}
+          GROUP BY tenant) AS open ON open.owner = numbered.tenant
+        WHERE place <= ${openJobs} - COALESCE(open.jobs, 0)
+        ON CONFLICT DO NOTHING RETURNING id`,
+      (inserted) => {
+        const ids = new Set(inserted.map(({ id }) => id))
+        return rows.map(({ id }) => ids.has(String(id)))
+      },
+    )
+}
+
+/** A row of the jobs to insert. */
+type NewRow = { readonly [Name in keyof typeof ROW_COLUMNS]: string | number | null }
+const ROW_COLUMNS = { ...NEW_JOB_COLUMNS, step: "BIGINT" } as const
 
 /** Whether a job in the thread has not ended. */
 const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
@@ -171,6 +186,9 @@ const makePrepare = Effect.gen(function* () {
       traceparent: storeTrace(span),
       created_at,
       expires_at: DateTime.addDuration(created_at, retention),
+      concurrency_key: request.concurrency === undefined ? null : storedKey(tenant, request.concurrency.key),
+      concurrency_limit: request.concurrency === undefined ? null : (request.concurrency.limit ?? 1),
+      held_back: request.concurrency === undefined ? 0 : 1,
       key: by,
       webhook: request.webhook_url ?? agent.webhook_url,
     }

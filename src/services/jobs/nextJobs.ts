@@ -23,7 +23,7 @@ export const makeNextJobs = (
   { weights, workersPerTenant }: Pick<JobSettings, "weights" | "workersPerTenant">,
 ) => {
   // A subquery, because Postgres uses no index for a comparison with a volatile function.
-  const isDue = sql`status = 'queued' AND finished_at IS NULL AND due_at <= (SELECT ${databaseTime(sql)})`
+  const isDue = sql`status = 'queued' AND held_back = 0 AND finished_at IS NULL AND due_at <= (SELECT ${databaseTime(sql)})`
   /** The next tenant with a due job, in alphabetical order, starting again after the last. */
   const tenantAfter = (tenant: Statement.Fragment) => sql`COALESCE(
     (SELECT tenant FROM jobs WHERE ${isDue} AND tenant > ${tenant} ORDER BY tenant LIMIT 1),

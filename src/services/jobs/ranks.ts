@@ -10,16 +10,29 @@ import { databaseTime } from "../databaseTime.ts"
 export const STEP = 1_000_000
 
 /** Returns the SQL of the rank of the next job like `row`, one of the same tenant, priority and key. */
-export const makeNextRank = (sql: SqlClient.SqlClient) => {
-  const isQueued = sql`queued.status = 'queued' AND queued.finished_at IS NULL`
-  return (row: string, step: Statement.Fragment): Statement.Fragment => {
-    const isAlike = sql`${isQueued} AND queued.tenant = ${sql(row)}.tenant AND queued.priority = ${sql(row)}.priority`
-    return sql`COALESCE((SELECT MAX(rank) FROM (
+export const makeNextRank =
+  (sql: SqlClient.SqlClient) =>
+  (row: string, step: Statement.Fragment): Statement.Fragment =>
+    sql`COALESCE((SELECT MAX(rank) FROM (
       SELECT MAX(queued.rank) + ${step} AS rank FROM jobs AS queued
-        WHERE ${isAlike} AND COALESCE(queued.key_id, '') = COALESCE(${sql(row)}.key_id, '')
-      UNION ALL
-      SELECT rank FROM (SELECT queued.rank FROM jobs AS queued
-        WHERE ${isAlike} AND queued.due_at <= (SELECT ${databaseTime(sql)})
-        ORDER BY queued.rank, queued.id LIMIT 1) AS next) AS ranks), 0)`
-  }
-}
+        WHERE ${isAlike(sql, row)} AND COALESCE(queued.key_id, '') = COALESCE(${sql(row)}.key_id, '')
+      UNION ALL SELECT rank FROM (${firstAlike(sql, row)}) AS next) AS ranks), 0)`
+
+/**
+ * Returns the SQL of the rank of a job that was held back: as it was, but a step after the tenant's next job, so that jobs
+ * with a concurrency key that come one after another do not keep others from their turn.
+ */
+export const makeAdmittedRank = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql`(SELECT MAX(rank) FROM (
+    SELECT jobs.rank UNION ALL SELECT rank + ${STEP} FROM (${firstAlike(sql, "jobs")}) AS next) AS ranks)`
+
+/** The queued jobs of the row's tenant and priority that are not held back. */
+const isAlike = (sql: SqlClient.SqlClient, row: string) =>
+  sql`queued.status = 'queued' AND queued.held_back = 0 AND queued.finished_at IS NULL
+    AND queued.tenant = ${sql(row)}.tenant AND queued.priority = ${sql(row)}.priority`
+
+/** The one of them that begins next. */
+const firstAlike = (sql: SqlClient.SqlClient, row: string) =>
+  sql`SELECT queued.rank FROM jobs AS queued
+    WHERE ${isAlike(sql, row)} AND queued.due_at <= (SELECT ${databaseTime(sql)})
+    ORDER BY queued.rank, queued.id LIMIT 1`
