@@ -13,9 +13,11 @@ import { agentsCommand } from "./gateway/agentsCommand.ts"
 import { auditCommand } from "./gateway/auditCommand.ts"
 import { jobsCommand } from "./gateway/jobsCommand.ts"
 import { keysCommand } from "./gateway/keys/keysCommand.ts"
+import { schedulesCommand } from "./gateway/schedulesCommand.ts"
 import { secretsCommand } from "./gateway/secretsCommand.ts"
 import { routingCommand } from "./gateway/routingCommand.ts"
 import { statsCommand } from "./gateway/statsCommand.ts"
+import { threadsCommand } from "./gateway/threadsCommand.ts"
 import { modelsCommand } from "./modelsCommand.ts"
 import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
@@ -68,6 +70,8 @@ agents that check each other's answers.`,
         runCommand,
         jobsCommand,
         agentsCommand,
+        threadsCommand,
+        schedulesCommand,
         keysCommand,
         secretsCommand,
         routingCommand,

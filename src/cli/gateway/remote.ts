@@ -42,7 +42,7 @@ const hintFor = (error: SealgateError): string => {
   if (status === UNAUTHORIZED) {
     return "\nSEALGATE_TOKEN may have expired or belong to another gateway: `sealgate token` mints a new one."
   }
-  const [, kind] = /^(agent|job|key|secret)-not-found$/.exec(code) ?? []
+  const [, kind] = /^(agent|job|key|schedule|secret|thread)-not-found$/.exec(code) ?? []
   if (kind === undefined) return ""
   return kind === "secret" ? "\n`sealgate secrets` lists them." : `\nGive its id; \`sealgate ${kind}s\` lists them.`
 }

@@ -1,0 +1,173 @@
+import { Console, Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { Schedule } from "../../client/gateway/GatewaySchedules.ts"
+import { Mode } from "../../domain/jobs/modes.ts"
+import { NewSchedule } from "../../domain/jobs/schedule.ts"
+import { unusable } from "../CommandFailed.ts"
+import { givenOf, optionalFlag } from "../flags.ts"
+import { withHelp } from "../help/Guide.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { table } from "../table.ts"
+import { json } from "./listFlags.ts"
+import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+import { taskText } from "./report.ts"
+
+const EXAMPLE = "01a20189-b5c3-7d10-9a41-3f7d2c9f5e08"
+
+const ofOne = {
+  id: Argument.String("id").pipe(Argument.withDescription("Id of the schedule, as in `sealgate schedules`")),
+  gateway: gatewayFlag,
+  json,
+}
+
+const taskOf = ({ request }: Schedule): string =>
+  printableLine(taskText("task" in request ? request.task : request.messages))
+const timesOf = ({ cron, time_zone = "UTC" }: Schedule): string => `${cron} (${time_zone})`
+/** The job of the last time, or why there is none. */
+const lastOf = ({ last_job_id, last_problem }: Schedule): string =>
+  last_problem === undefined ? (last_job_id ?? "none yet") : `no job: ${printableLine(last_problem.title)}`
+
+const textOf = (schedule: Schedule): string =>
+  table([
+    ["id", schedule.id],
+    ["agent", schedule.agent_id],
+    ["times", timesOf(schedule)],
+    ["next", schedule.next_at],
+    ["last", lastOf(schedule)],
+    ["task", taskOf(schedule)],
+    ["created", schedule.created_at],
+  ])
+
+const decodePlan = Schema.decodeUnknownEffect(NewSchedule)
+
+const createCommand = Command.make(
+  "create",
+  {
+    task: Argument.String("task").pipe(Argument.withDescription("The task, in quotes")),
+    agent: Flag.String("agent").pipe(
+      Flag.withMetavar("id"),
+      Flag.withDescription("Id of the agent that gets it, as in `sealgate agents`"),
+    ),
+    cron: Flag.String("cron").pipe(
+      Flag.withMetavar("times"),
+      Flag.withDescription('Minute, hour, day of the month, month and day of the week, such as "0 7 * * 1-5"'),
+    ),
+    timeZone: optionalFlag(
+      "time-zone",
+      "zone",
+      "Zone of these times, such as Europe/Oslo (default UTC)",
+      Schema.String,
+    ),
+    mode: Flag.Literals("mode", Mode.literals).pipe(
+      Flag.withDescription("How its answers are checked (default: the agent's)"),
+      Flag.optional,
+    ),
+    concurrencyKey: optionalFlag(
+      "concurrency-key",
+      "key",
+      "Its jobs begin when no other job of your tenant with this key has begun and not ended",
+      Schema.String,
+    ),
+    gateway: gatewayFlag,
+    json,
+  },
+  Effect.fn(function* (input) {
+    const concurrency = Option.map(input.concurrencyKey, (key) => ({ key }))
+    const plan = yield* decodePlan({
+      agent_id: input.agent,
+      cron: input.cron,
+      request: { task: input.task, ...givenOf({ mode: input.mode, concurrency }) },
+      ...givenOf({ time_zone: input.timeZone }),
+    }).pipe(Effect.mapError(({ message }) => unusable(`This is no schedule: ${message}`)))
+    const gateway = yield* connect(input.gateway)
+    const made = yield* ask((signal) => gateway.schedules.create(plan, { signal }))
+    yield* Console.log(input.json ? printableJson(made) : `${made.id}\nIts first job comes at ${made.next_at}.`)
+  }),
+).pipe(
+  withHelp({
+    summary: "Make a schedule",
+    description:
+      "Gives an agent a task whenever the times match, and prints the schedule's id. Times that were missed while no gateway ran give one job together.",
+    examples: [
+      [`sealgate schedules create --agent ID --cron "0 7 * * 1-5" "Report."`, "On weekdays at seven"],
+      [`sealgate schedules create --agent ID --cron "0 7 * * *" --json "Hi."`, "For programs"],
+    ],
+    environment: ENVIRONMENT,
+    exits: { ...EXITS, 0: "the schedule is made" },
+    next: "`sealgate schedules` lists all of them.",
+  }),
+)
+
+const showCommand = Command.make(
+  "show",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const schedule = yield* ask((signal) => gateway.schedules.get(input.id, { signal }))
+    yield* Console.log(input.json ? printableJson(schedule) : textOf(schedule))
+  }),
+).pipe(
+  withHelp({
+    summary: "Show a schedule",
+    description: "Shows a schedule's task, its next time, and what the last one gave: a job, or why none.",
+    examples: [
+      [`sealgate schedules show ${EXAMPLE}`, "Times, task and last job"],
+      [`sealgate schedules show ${EXAMPLE} --json`, "For programs"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate jobs show <id>` shows its last job.",
+  }),
+)
+
+const deleteCommand = Command.make(
+  "delete",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    yield* ask((signal) => gateway.schedules.remove(input.id, { signal }))
+    yield* Console.log(input.json ? printableJson({ id: input.id }) : `Deleted ${printableLine(input.id)}.`)
+  }),
+).pipe(
+  withHelp({
+    summary: "Delete a schedule",
+    description: "Deletes a schedule. Its jobs stay.",
+    examples: [
+      [`sealgate schedules delete ${EXAMPLE}`, "No further job comes"],
+      [`sealgate schedules delete ${EXAMPLE} --json`, "For programs: the id"],
+    ],
+    environment: ENVIRONMENT,
+    exits: { ...EXITS, 0: "the schedule is deleted" },
+  }),
+)
+
+export const schedulesCommand = Command.make(
+  "schedules",
+  { gateway: gatewayFlag, json },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const items = yield* ask((signal) => gateway.schedules.list({ signal }))
+    if (input.json) return yield* Console.log(printableJson(items))
+    if (items.length === 0) return yield* Console.log("No schedules yet: `sealgate schedules create --help` shows how.")
+    yield* Console.log(
+      table([
+        ["ID", "TIMES", "NEXT", "LAST", "TASK"],
+        ...items.map((item) => [item.id, timesOf(item), item.next_at, lastOf(item), taskOf(item)]),
+      ]),
+    )
+  }),
+).pipe(
+  withHelp({
+    summary: "List, make and delete schedules",
+    description: "Lists the schedules of your tenant, newest first: tasks that agents get at times of the calendar.",
+    examples: [
+      ["sealgate schedules", "Next times, and what the last ones gave"],
+      [`sealgate schedules create --agent ID --cron "0 7 * * *" "Report."`, "A task for every morning"],
+      ["sealgate schedules --json", "For programs"],
+    ],
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: "`sealgate schedules delete <id>` deletes one.",
+  }),
+  Command.withSubcommands([createCommand, showCommand, deleteCommand]),
+)
