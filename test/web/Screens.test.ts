@@ -175,6 +175,8 @@ describe.runIf(hasBrowser)("every state of the gateway's console", { timeout: LO
         await look("05-no-agents")
         await goTo(page, "#/jobs", "No jobs yet.")
         await look("04-no-jobs")
+        await goTo(page, "#/schedules", "No schedules yet.")
+        await look("50-no-schedules")
         await goTo(page, "#/agents/new", "Limits of one job")
         await page.getByRole("button", { name: "Create agent" }).click()
         await look("06-new-agent")
@@ -333,6 +335,57 @@ describe.runIf(hasBrowser)("every state of the gateway's console", { timeout: LO
           await look("44-asked-of-reader")
         },
         { roles: ["admin"] },
+      )
+    }),
+  )
+
+  it.live("fits and is accessible with schedules and threads, and shows readers no buttons", () =>
+    Effect.gen(function* () {
+      const reader = yield* tokenFor("rita", { tenant: "acme", roles: ["read"] })
+      yield* scene(
+        async ({ client, enter, page }) => {
+          const look = looker(page, "gateway")
+          const { id } = await client.agents.create({ name: "Security reviewer" })
+          const thread = (await client.threads.create(id)).id
+          const first = await client.agents.execute(id, { task: TASK, thread_id: thread })
+          await first.wait()
+          await client.agents.execute(id, { task: "Something else" })
+          await enter()
+          await goTo(page, "#/schedules", "No schedules yet.")
+          await page.getByRole("button", { name: "New schedule" }).click()
+          await page.getByRole("button", { name: "Make schedule" }).click()
+          await page.getByText("Write the task.").waitFor()
+          await look("51-new-schedule")
+          await page.getByLabel("Agent").selectOption({ label: "Security reviewer" })
+          await page.getByLabel("Task").fill("Summarize the issues of the night. averylongword".repeat(6))
+          await page.getByLabel("Times").fill("0 0 31 2 *")
+          await page.getByRole("button", { name: "Make schedule" }).click()
+          await page.getByText("No time matches").waitFor()
+          await page.getByLabel("Times").fill("0 7 * * 1-5")
+          await page.getByRole("button", { name: "Make schedule" }).click()
+          await page.getByText("0 7 * * 1-5").waitFor()
+          await look("52-schedules")
+          const [made] = await client.schedules.list()
+          assert.deepInclude(made, { agent_id: id, cron: "0 7 * * 1-5" })
+          await enter(reader)
+          await goTo(page, "#/schedules", "0 7 * * 1-5")
+          assert.strictEqual(await page.getByRole("main").getByRole("button").count(), 0)
+          await look("53-schedules-of-reader")
+          await enter()
+          await goTo(page, "#/schedules", "0 7 * * 1-5")
+          await page.getByRole("button", { name: /^Delete/ }).click()
+          await page.getByRole("dialog").waitFor()
+          await look("54-delete-schedule")
+          await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
+          await page.getByText("No schedules yet.").waitFor()
+          assert.deepStrictEqual(await client.schedules.list(), [])
+          await goTo(page, `#/jobs/${first.id}`, "Thread")
+          await page.getByRole("link", { name: "its jobs" }).click()
+          await page.getByText("Jobs of the thread").waitFor()
+          await page.getByText("1 job shown").waitFor()
+          await look("55-jobs-of-thread")
+        },
+        { roles: ["manage"] },
       )
     }),
   )

@@ -14,6 +14,7 @@ import { KeysView } from "./keys/KeysView.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
 import { OverviewView } from "./overview/OverviewView.tsx"
 import { RoutingView } from "./routing/RoutingView.tsx"
+import { SchedulesView } from "./schedules/SchedulesView.tsx"
 import { forgetToken, keptToken, type SignedIn, signIn, whyEnded, whyForgotten } from "./session/signedIn.ts"
 import { SessionContext } from "./session/SessionContext.ts"
 import { SignIn } from "./session/SignIn.tsx"
@@ -28,11 +29,13 @@ const ViewOf = ({ route }: { readonly route: Route }) => {
     case "agent":
       return <AgentView id={route.id} />
     case "jobs":
-      return <JobsView status={route.status} />
+      return <JobsView status={route.status} thread={route.thread} />
     case "job":
       return <JobView id={route.id} />
     case "overview":
       return <OverviewView />
+    case "schedules":
+      return <SchedulesView />
     case "routing":
       return <RoutingView />
     case "keys":

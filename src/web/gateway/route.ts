@@ -8,8 +8,9 @@ export type Route =
   | { readonly view: "agents" }
   | { readonly view: "new-agent" }
   | { readonly view: "agent"; readonly id: string }
-  | { readonly view: "jobs"; readonly status?: JobStatus | undefined }
+  | { readonly view: "jobs"; readonly status?: JobStatus | undefined; readonly thread?: string | undefined }
   | { readonly view: "job"; readonly id: string }
+  | { readonly view: "schedules" }
   | { readonly view: "routing" }
   | { readonly view: "keys" }
   | { readonly view: "audit" }
@@ -27,9 +28,10 @@ const decoded = (text: string): string => {
 
 const isStatus = Schema.is(JobStatus)
 
-const statusIn = (query: string): JobStatus | undefined => {
-  const status = new URLSearchParams(query).get("status")
-  return isStatus(status) ? status : undefined
+const filterIn = (query: string) => {
+  const given = new URLSearchParams(query)
+  const [status, thread] = [given.get("status"), given.get("thread") ?? undefined]
+  return { status: isStatus(status) ? status : undefined, thread }
 }
 
 /** Parses a hash; `undefined` for an anchor within the page, such as `#main`. */
@@ -44,7 +46,9 @@ export const routeOf = (hash: string): Route | undefined => {
       if (id === "new") return { view: "new-agent" }
       return id === "" ? { view: "agents" } : { view: "agent", id }
     case "jobs":
-      return id === "" ? { view: "jobs", status: statusIn(query) } : { view: "job", id }
+      return id === "" ? { view: "jobs", ...filterIn(query) } : { view: "job", id }
+    case "schedules":
+      return { view: "schedules" }
     case "routing":
       return { view: "routing" }
     case "keys":
@@ -56,6 +60,17 @@ export const routeOf = (hash: string): Route | undefined => {
   }
 }
 
+const queryOf = ({
+  status,
+  thread,
+}: {
+  readonly status?: string | undefined
+  readonly thread?: string | undefined
+}) => {
+  const query = new URLSearchParams({ ...(status && { status }), ...(thread && { thread }) }).toString()
+  return query === "" ? "" : `?${query}`
+}
+
 export const hrefOf = (route: Route): string => {
   switch (route.view) {
     case "new-agent":
@@ -65,14 +80,14 @@ export const hrefOf = (route: Route): string => {
     case "job":
       return `#/jobs/${encodeURIComponent(route.id)}`
     case "jobs":
-      return route.status === undefined ? "#/jobs" : `#/jobs?status=${route.status}`
+      return `#/jobs${queryOf(route)}`
     default:
       return `#/${route.view}`
   }
 }
 
 /** Returns the section of a view. */
-export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "routing" | "keys" => {
+export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "schedules" | "routing" | "keys" => {
   switch (route.view) {
     case "agent":
     case "new-agent":

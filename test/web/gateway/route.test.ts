@@ -7,9 +7,11 @@ const routes: ReadonlyArray<readonly [Route, string]> = [
   [{ view: "new-agent" }, "agents"],
   [{ view: "agent", id: "01890a5d-ac96-774b-bcce-b302099a8057" }, "agents"],
   [{ view: "agent", id: "a/b c%" }, "agents"],
-  [{ view: "jobs", status: undefined }, "jobs"],
+  [{ view: "jobs", status: undefined, thread: undefined }, "jobs"],
   [{ view: "job", id: "1" }, "jobs"],
-  [{ view: "jobs", status: "failed" }, "jobs"],
+  [{ view: "jobs", status: "failed", thread: undefined }, "jobs"],
+  [{ view: "jobs", status: "failed", thread: "01890a5d-ac96-774b-bcce-b302099a8057" }, "jobs"],
+  [{ view: "schedules" }, "schedules"],
   [{ view: "keys" }, "keys"],
   [{ view: "audit" }, "keys"],
 ]
@@ -28,7 +30,7 @@ describe("routes", () => {
   })
 
   it("ignore an unknown status", () => {
-    assert.deepStrictEqual(routeOf("#/jobs?status=lost"), { view: "jobs", status: undefined })
+    assert.deepStrictEqual(routeOf("#/jobs?status=lost"), { view: "jobs", status: undefined, thread: undefined })
   })
 
   it("keep a broken escape as text", () => {

@@ -46,6 +46,7 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
               {job.agent_version}
             </>,
           ],
+          ["Thread", job.thread_id && <a href={hrefOf({ view: "jobs", thread: job.thread_id })}>its jobs</a>],
           ["Mode", modeText(job)],
           ["Cost", <span class="figure">{usd(job.cost_micro_usd)}</span>],
           ["Usually", typical === undefined ? undefined : usd(typical)],

@@ -15,15 +15,17 @@ export interface JobFilterFields {
   readonly mode: string
   readonly status: string
   readonly span: string
+  readonly thread: string
 }
 
 const isIn = <Name extends string>(known: Readonly<Record<Name, unknown>>, name: string): name is Name =>
   Object.hasOwn(known, name)
 
 /** The fields as the API's filter. */
-export const filterOf = ({ agent, mode, q, span, status }: JobFilterFields, now: number) => ({
+export const filterOf = ({ agent, mode, q, span, status, thread }: JobFilterFields, now: number) => ({
   ...(q.trim() !== "" && { q: q.trim() }),
   ...(agent !== "" && { agent_id: agent }),
+  ...(thread !== "" && { thread_id: thread }),
   ...(isBuiltIn(mode) && { mode }),
   ...(isIn(STATUS, status) && { status }),
   ...(isIn<Span>(SPAN_MS, span) && { from: new Date(now - SPAN_MS[span]) }),

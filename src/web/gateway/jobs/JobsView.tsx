@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks"
 import type { JobStatus } from "../../../domain/jobs/job.ts"
 import { useNow } from "../../shared/Ago.tsx"
+import { CopyableId } from "../../shared/Copy.tsx"
 import { plural } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
 import { useAgentNames } from "../agents/useAgentNames.ts"
@@ -14,9 +15,15 @@ import { JobTable } from "./JobTable.tsx"
 const PAGE = 20
 const EVERY_MS = 3000
 
-export const JobsView = ({ status = "" }: { readonly status: JobStatus | "" | undefined }) => {
+export const JobsView = ({
+  status = "",
+  thread = "",
+}: {
+  readonly status: JobStatus | "" | undefined
+  readonly thread: string | undefined
+}) => {
   const { announce, gateway } = useSession()
-  const [fields, setFields] = useState<JobFilterFields>({ q: "", agent: "", mode: "", status, span: "" })
+  const [fields, setFields] = useState<JobFilterFields>({ q: "", agent: "", mode: "", status, span: "", thread })
   const pages = useCursors()
   const { cursor } = pages
   const now = useNow(1000)
@@ -32,6 +39,12 @@ export const JobsView = ({ status = "" }: { readonly status: JobStatus | "" | un
 
   return (
     <View title="Jobs">
+      {thread !== "" && (
+        <p class="small">
+          Jobs of the thread <CopyableId id={thread} what="thread id" />.{" "}
+          <a href={hrefOf({ view: "jobs" })}>All jobs</a>
+        </p>
+      )}
       <JobFilters
         fields={fields}
         agents={names}

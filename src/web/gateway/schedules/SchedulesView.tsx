@@ -1,0 +1,121 @@
+import { useRef, useState } from "preact/hooks"
+import type { Schedule } from "../../../client/gateway/GatewaySchedules.ts"
+import { excerpt, moment } from "../../shared/format.ts"
+import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
+import { Confirm } from "../Dialog.tsx"
+import { taskText } from "../jobs/jobState.ts"
+import { hrefOf } from "../route.ts"
+import { useSession } from "../session/SessionContext.ts"
+import { useLoad } from "../useLoad.ts"
+import { Empty, Loading, Problem, View } from "../View.tsx"
+import { NewSchedule } from "./NewSchedule.tsx"
+
+const EVERY_MS = 10_000
+
+const textOf = ({ request }: Schedule): string => taskText("task" in request ? request.task : request.messages)
+
+const ScheduleItem = ({
+  agent,
+  onDelete,
+  schedule,
+}: {
+  readonly schedule: Schedule
+  readonly agent: string
+  readonly onDelete: () => void
+}) => {
+  const { owner } = useSession()
+  return (
+    <li class="card item">
+      <div class="item-main">
+        <h3>{excerpt(textOf(schedule), 160)}</h3>
+        <p class="small">
+          <a href={hrefOf({ view: "agent", id: schedule.agent_id })}>{agent}</a> · <code>{schedule.cron}</code>{" "}
+          {schedule.time_zone ?? "UTC"} · next {moment(schedule.next_at)}
+          {schedule.last_job_id !== undefined && (
+            <>
+              {" · "}
+              <a href={hrefOf({ view: "job", id: schedule.last_job_id })}>last job</a>
+            </>
+          )}
+        </p>
+        {schedule.last_problem !== undefined && (
+          <p class="small mistake">The last time gave no job: {schedule.last_problem.title}</p>
+        )}
+      </div>
+      {owner.changes && (
+        <button type="button" onClick={onDelete}>
+          Delete<span class="visually-hidden"> {excerpt(textOf(schedule), 60)}</span>
+        </button>
+      )}
+    </li>
+  )
+}
+
+/** The tenant's schedules, with what the last time of each gave. */
+export const SchedulesView = () => {
+  const { announce, gateway, owner } = useSession()
+  const [isMaking, setMaking] = useState(false)
+  const [doomed, setDoomed] = useState<Schedule>()
+  const list = useRef<HTMLDivElement>(null)
+  const { busy, failure, reload, value } = useLoad((signal) => gateway.schedules.list({ signal }), [gateway], {
+    every: EVERY_MS,
+  })
+  const names = useAgentNames((value ?? []).map(({ agent_id }) => agent_id))
+
+  return (
+    <View
+      title="Schedules"
+      actions={
+        owner.changes && (
+          <button type="button" class="primary" onClick={() => setMaking(true)}>
+            New schedule
+          </button>
+        )
+      }
+    >
+      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
+      {value === undefined && failure === undefined && <Loading what="schedules" />}
+      {value?.length === 0 && (
+        <Empty title="No schedules yet.">A schedule gives an agent a task at times of the calendar.</Empty>
+      )}
+      <div ref={list} tabIndex={-1} aria-label="List of schedules" role="group" aria-busy={busy}>
+        <ul class="stack">
+          {value?.map((schedule) => (
+            <ScheduleItem
+              key={schedule.id}
+              schedule={schedule}
+              agent={agentName(names, schedule.agent_id)}
+              onDelete={() => setDoomed(schedule)}
+            />
+          ))}
+        </ul>
+      </div>
+      {isMaking && (
+        <NewSchedule
+          onClose={(made) => {
+            setMaking(false)
+            if (made) reload()
+          }}
+        />
+      )}
+      {doomed !== undefined && (
+        <Confirm
+          title="Delete this schedule?"
+          verb="Delete"
+          busyText="Deleting…"
+          act={() => gateway.schedules.remove(doomed.id)}
+          onClose={(deleted) => {
+            setDoomed(undefined)
+            if (!deleted) return
+            announce("The schedule was deleted.")
+            // The focused button is gone with its schedule.
+            list.current?.focus()
+            reload()
+          }}
+        >
+          No further job comes of it. Its jobs stay. This cannot be undone.
+        </Confirm>
+      )}
+    </View>
+  )
+}
