@@ -98,7 +98,9 @@ describeDatabases("an own mode", (database) => {
           (job) =>
             Effect.gen(function* () {
               yield* noted(job, "open")
-              const { text } = yield* job.propose("draft", { about: { instruction: "In one word.", sections: [] } })
+              const kit = yield* job.tools(2)
+              const about = { instruction: "In one word.", sections: [] }
+              const { text } = yield* job.propose("draft", { kit, about })
               const { value } = yield* job.decide("size", Schema.Struct({ large: Schema.Boolean }), {
                 role: "judge",
                 instruction: "Is it large?",
@@ -119,10 +121,14 @@ describeDatabases("an own mode", (database) => {
                 note: "Done.",
               }
             }),
-          { maxCalls: { proposer: 1, judge: 2 } },
+          { maxCalls: { proposer: 2, judge: 2 } },
         )
         const first = yield* start(triage)
-        upstream.script({ text: "Trifle." }, { text: '{"large":false}' })
+        upstream.script(
+          { toolCalls: [{ name: "stock", arguments: {} }] },
+          { text: "Trifle." },
+          { text: '{"large":false}' },
+        )
         const tools = [{ name: "stock", description: "x", input_schema: { type: "object" }, url: stock.url }]
         const mcp_servers = [{ name: "calc", url: calculator.url }]
         const {
@@ -130,7 +136,7 @@ describeDatabases("an own mode", (database) => {
           id,
           mode: name,
         } = yield* enqueue(first, { tools, mcp_servers, limits: { timeout_seconds: 60 } })
-        assert.deepStrictEqual([name, at_most?.calls], ["triage", 3])
+        assert.deepStrictEqual([name, at_most?.calls], ["triage", 4])
         const waiting = yield* until(first, id, ({ waiting: why }) => why?.reason === "timer")
         const hours = ((waiting.waiting?.until?.epochMilliseconds ?? 0) - Date.now()) / 3_600_000
         assert.closeTo(hours, 3, 0.1)
@@ -163,11 +169,23 @@ describeDatabases("an own mode", (database) => {
         })
         assert.deepStrictEqual(
           job.steps.map((step) => step.name),
-          ["open", "draft", "size", "tools-1", "look", "count", "cool-down", "approve", "close"],
+          [
+            "open",
+            "tools-1",
+            "draft-1",
+            "tool-draft-1-1",
+            "draft-2",
+            "size",
+            "look",
+            "count",
+            "cool-down",
+            "approve",
+            "close",
+          ],
         )
-        assert.deepInclude(job.steps[4]?.tool, { name: "stock", output: "7 left" })
+        assert.deepInclude(job.steps[6]?.tool, { name: "stock", output: "7 left" })
         assert.deepStrictEqual(ran, ["open", "close"])
-        assert.deepStrictEqual([upstream.requests.length, stock.requests.length, job.usage.calls], [2, 1, 2])
+        assert.deepStrictEqual([upstream.requests.length, stock.requests.length, job.usage.calls], [3, 2, 3])
         assert.include((yield* send(fourth, "GET", "jobs?mode=triage")).text, id)
       }),
     ),
