@@ -1,7 +1,7 @@
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Schedule } from "../../client/gateway/GatewaySchedules.ts"
-import { Mode } from "../../domain/jobs/modes.ts"
+import { BuiltInMode } from "../../domain/jobs/modes.ts"
 import { NewSchedule } from "../../domain/jobs/schedule.ts"
 import { unusable } from "../CommandFailed.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
@@ -58,7 +58,7 @@ const createCommand = Command.make(
       "Zone of these times, such as Europe/Oslo (default UTC)",
       Schema.String,
     ),
-    mode: Flag.Literals("mode", Mode.literals).pipe(
+    mode: Flag.Literals("mode", BuiltInMode.literals).pipe(
       Flag.withDescription("How its answers are checked (default: the agent's)"),
       Flag.optional,
     ),

@@ -22,7 +22,7 @@ const decodeCredentials = Schema.decodeUnknownEffect(Schema.fromJsonString(Crede
 const decode = decodeRows("push_configs", Schema.Struct({ id: Schema.String, url: Schema.String }))
 
 /** The task of a configuration; `context` is what its client calls the conversation. */
-interface Task {
+export interface Task {
   readonly id: JobId
   readonly context: string
 }

@@ -111,18 +111,12 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
     return yield* Effect.ensuring(run(step, called), Effect.sync(end))
   })
 
-  const use = (step: Step, called: ToolCall["function"]) => {
-    const used = Effect.map(announced(step, called), (output) => ({
-      value: output,
-      tool: {
-        name: shownText(called.name),
-        input: shownText(called.arguments),
-        output: shownText(output.text),
-        is_error: output.is_error,
-      },
-    }))
-    return context.step(step, ToolOutput, used)
-  }
+  const use = (step: Step, called: ToolCall["function"]) =>
+    context.step(
+      step,
+      ToolOutput,
+      Effect.map(announced(step, called), (output) => withTrail(called, output)),
+    )
 
   return {
     offered,
@@ -131,6 +125,17 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
       Effect.map(use(step, called), ({ is_error, text }) => ({ content: quotedOutput(called.name, text), is_error })),
   }
 }
+
+/** The output of a call, and the call for the trail. */
+const withTrail = (called: ToolCall["function"], output: ToolOutput) => ({
+  value: output,
+  tool: {
+    name: shownText(called.name),
+    input: shownText(called.arguments),
+    output: shownText(output.text),
+    is_error: output.is_error,
+  },
+})
 
 /** The usable tools of a server, and the trail of their listing. */
 const listedStep = (
