@@ -6,7 +6,6 @@ const SECTIONS = [
   { section: "overview", label: "Overview" },
   { section: "agents", label: "Agents" },
   { section: "jobs", label: "Jobs" },
-  { section: "schedules", label: "Schedules" },
   { section: "keys", label: "Keys" },
   { section: "routing", label: "Routing" },
 ] as const

@@ -87,12 +87,13 @@ export const hrefOf = (route: Route): string => {
 }
 
 /** Returns the section of a view. */
-export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "schedules" | "routing" | "keys" => {
+export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "routing" | "keys" => {
   switch (route.view) {
     case "agent":
     case "new-agent":
       return "agents"
     case "job":
+    case "schedules":
       return "jobs"
     case "audit":
       return "keys"

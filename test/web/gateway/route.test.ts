@@ -11,7 +11,7 @@ const routes: ReadonlyArray<readonly [Route, string]> = [
   [{ view: "job", id: "1" }, "jobs"],
   [{ view: "jobs", status: "failed", thread: undefined }, "jobs"],
   [{ view: "jobs", status: "failed", thread: "01890a5d-ac96-774b-bcce-b302099a8057" }, "jobs"],
-  [{ view: "schedules" }, "schedules"],
+  [{ view: "schedules" }, "jobs"],
   [{ view: "keys" }, "keys"],
   [{ view: "audit" }, "keys"],
 ]

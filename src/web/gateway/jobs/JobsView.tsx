@@ -38,10 +38,17 @@ export const JobsView = ({
   const more = value?.next_cursor !== undefined
 
   return (
-    <View title="Jobs">
+    <View
+      title="Jobs"
+      actions={
+        <a class="button" href={hrefOf({ view: "schedules" })}>
+          Schedules
+        </a>
+      }
+    >
       {thread !== "" && (
         <p class="small">
-          Jobs of the thread <CopyableId id={thread} what="thread id" />.{" "}
+          Jobs of the thread <CopyableId id={thread} what="thread id" /> ·{" "}
           <a href={hrefOf({ view: "jobs" })}>All jobs</a>
         </p>
       )}
