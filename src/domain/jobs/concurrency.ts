@@ -3,7 +3,10 @@ import { Schema } from "effect"
 
 export const MAX_CONCURRENCY = 100
 
+const MAX_KEY = 255
+
 const Key = Schema.String.check(
+  Schema.isMaxLength(MAX_KEY),
   Schema.isPattern(/^[\x21-\x7e]{1,255}$/, { expected: "1 to 255 visible ASCII characters" }),
 ).annotate({ description: "Any name, such as `deploy-prod`; each tenant has its own." })
 const Limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_CONCURRENCY })).annotate({

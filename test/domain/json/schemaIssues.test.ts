@@ -15,8 +15,8 @@ const user = { role: "user", content: "x" }
 
 const NO_MEMBER = {
   messages:
-    "payload.foo: There is no such member; possible are messages, metadata, mode, options, priority, thread_id, webhook_url",
-  task: "payload.foo: There is no such member; possible are metadata, mode, options, priority, task, thread_id, webhook_url",
+    "payload.foo: There is no such member; possible are concurrency, messages, metadata, mode, options, priority, thread_id, webhook_url",
+  task: "payload.foo: There is no such member; possible are concurrency, metadata, mode, options, priority, task, thread_id, webhook_url",
 }
 
 describe("schemaIssues", () => {
