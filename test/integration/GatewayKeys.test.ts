@@ -146,21 +146,25 @@ describeDatabases("keys of the gateway", (database) => {
       for (const role of ROLES) {
         const { key } = yield* makeKey(gateway, { roles: [role] })
         for (const [needed, method, path, given, status] of REQUESTS) {
+          const template = `${path} ${JSON.stringify(given)}`
+          const made = (name: string, make: () => Effect.Effect<string>) =>
+            template.includes(`:${name}`) ? make() : Effect.succeed("")
+          const post = (path: string, body?: object) =>
+            call(gateway, "POST", `/api/v1${path}`, { token: boss, ...(body === undefined ? {} : { body }) })
           const agent = yield* makeAgent(gateway)
-          const task = { token: boss, body: { task: "x" } }
-          const job = idOf(yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, task))
           // An ended job, whose events end.
-          yield* call(gateway, "POST", `/api/v1/jobs/${job}/cancel`, { token: boss })
-          const victim = yield* makeKey(gateway, {})
-          const thread = idOf(
-            yield* call(gateway, "POST", "/api/v1/threads", { token: boss, body: { agent_id: agent } }),
+          const job = yield* made("job", () =>
+            Effect.map(post(`/agents/${agent}/execute`, { task: "x" }), idOf).pipe(
+              Effect.tap((id) => post(`/jobs/${id}/cancel`)),
+            ),
           )
-          const plan = { token: boss, body: { agent_id: agent, ...PLAN } }
+          const victim = yield* made("key", () => Effect.map(makeKey(gateway, {}), ({ id }) => id))
+          const thread = yield* made("thread", () => Effect.map(post("/threads", { agent_id: agent }), idOf))
           // A tenant has at most 100.
-          const schedule = path.includes(":schedule")
-            ? idOf(yield* call(gateway, "POST", "/api/v1/schedules", plan))
-            : ""
-          const ids = { agent, job, thread, schedule, key: victim.id }
+          const schedule = yield* made("schedule", () =>
+            Effect.map(post("/schedules", { agent_id: agent, ...PLAN }), idOf),
+          )
+          const ids = { agent, job, thread, schedule, key: victim }
           const withIds = (text: string) =>
             Object.entries(ids).reduce((filled, [name, id]) => filled.replace(`:${name}`, id), text)
           const url = withIds(path)
