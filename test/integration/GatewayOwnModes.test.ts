@@ -264,6 +264,41 @@ describeDatabases("an own mode", (database) => {
     ),
   )
 
+  it.live("says what its author did wrong", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { start } = yield* setup
+        const result = { answer: "x" }
+        const mistakes: ReadonlyArray<readonly [string, OwnMode["run"], string]> = [
+          [
+            "twice",
+            (job) => Effect.as(Effect.andThen(job.propose("a"), job.propose("a")), result),
+            '"a" was begun twice',
+          ],
+          ["unnamed", (job) => Effect.as(job.propose("Ä"), result), "lower-case letters"],
+          [
+            "unfit",
+            (job) => Effect.as(job.step("a", Schema.Finite, Effect.succeed(NaN)), result),
+            'step "a" does not fit',
+          ],
+          [
+            "unasked",
+            (job) => Effect.as(job.ask("a", { question: "?", answer: Schema.String }), result),
+            "struct of plain types",
+          ],
+        ]
+        const own = mistakes.map(([name, run]) => mode(run, { name }))
+        const gateway = yield* start(...own)
+        for (const [name, , words] of mistakes) {
+          const { id } = yield* enqueue(gateway, {}, { mode: name })
+          const { problem } = yield* read(gateway, id, 30)
+          assert.deepInclude(problem, { code: "mode-failed" }, name)
+          assert.include(problem?.detail, words, name)
+        }
+      }),
+    ),
+  )
+
   it.live("keeps the limits of its agent, has an unknown bound without them, and a bounded result", () =>
     Effect.scoped(
       Effect.gen(function* () {

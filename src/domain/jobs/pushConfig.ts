@@ -12,7 +12,13 @@ const headerText = (most: number) =>
 
 /** Texts that are empty, as in ProtoJSON, count as absent. */
 export const PushConfig = Schema.Struct({
-  id: Schema.optionalKey(headerText(MAX_ID)),
+  /** Part of `webhook-id`, which is signed: it may not begin or end with a space. */
+  id: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isMaxLength(MAX_ID),
+      Schema.isPattern(/^[\x21-\x7e]*$/, { expected: "visible ASCII characters" }),
+    ),
+  ),
   url: WebhookUrl,
   /** Sent back to the receiver, which knows by it that the notice is meant for it. */
   token: Schema.optionalKey(Schema.RedactedFromValue(headerText(MAX_CREDENTIALS))),

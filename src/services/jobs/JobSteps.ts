@@ -8,6 +8,7 @@ import { jsonOf } from "../storedRows.ts"
 import { stepFinished, stepReplayed } from "./JobMetrics.ts"
 import { type JobContext, JobFailure, type StepOutcome } from "./JobProgram.ts"
 import type { Lease } from "./Lease.ts"
+import { ModeMistake } from "./ModeMistake.ts"
 import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
 
@@ -92,7 +93,7 @@ export const makeSteps = ({
   const step = <A, I, E, R>(step: Step, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) =>
     Effect.suspend((): Effect.Effect<A, E, R> => {
       const name = stepName(step)
-      if (used.has(name)) return Effect.die(new Error(`Step "${name}" was begun twice in one run of a job.`))
+      if (used.has(name)) return Effect.die(new ModeMistake(`Step "${name}" was begun twice in one run of a job.`))
       used.add(name)
       const known = lease.finished.get(name)
       if (known !== undefined) {
@@ -120,4 +121,4 @@ const keptOf = <A, I, E>(schema: Schema.Codec<A, I>, exit: Exit.Exit<StepOutcome
 }
 
 /** The message names the step only: a schema error quotes the outcome. */
-const unfit = (name: string) => Effect.die(new Error(`The outcome of step "${name}" does not fit its schema.`))
+const unfit = (name: string) => Effect.die(new ModeMistake(`The outcome of step "${name}" does not fit its schema.`))

@@ -47,8 +47,11 @@ export const makeConcurrency = (sql: SqlClient.SqlClient, wake: Effect.Effect<vo
     const next = sql.literal(`SELECT MIN(concurrency_key) FROM jobs WHERE held_back = 1 AND finished_at IS NULL`)
     const rows = yield* sql<{ key: string }>`WITH RECURSIVE keys (key) AS (
         SELECT (${next}) UNION ALL SELECT (${next} AND concurrency_key > keys.key) FROM keys WHERE key IS NOT NULL
-      ) SELECT key FROM keys WHERE (SELECT COUNT(*) FROM jobs WHERE concurrency_key = key AND ${hasPlace}) <
-        (SELECT concurrency_limit FROM jobs WHERE concurrency_key = key AND ${isHeldBack} ORDER BY due_at, id LIMIT 1)`
+      ) SELECT key FROM keys WHERE (SELECT COUNT(*) FROM jobs WHERE concurrency_key = key AND ${hasPlace}) < (
+        SELECT MIN(concurrency_limit) FROM (
+          SELECT concurrency_limit FROM jobs WHERE concurrency_key = key AND ${hasPlace}
+          UNION ALL SELECT concurrency_limit FROM (SELECT concurrency_limit FROM jobs
+            WHERE concurrency_key = key AND ${isHeldBack} ORDER BY due_at, id LIMIT 1) AS first) AS limits)`
     yield* Effect.forEach(rows, ({ key }) => admit(key), { discard: true })
   }).pipe(unavailable)
 

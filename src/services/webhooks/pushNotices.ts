@@ -10,19 +10,25 @@ import type { SqlClient } from "effect/sql"
 export const makePushNotices = (sql: SqlClient.SqlClient) => {
   // Like that of a webhook, the id names the event: a task may ask several times.
   const id = sql`jobs.id || '_' || (last_event + CASE WHEN finished_at IS NULL THEN 0 ELSE 1 END) || '_' || push_configs.id`
-  const isKnown = sql`EXISTS (SELECT 1 FROM webhook_deliveries AS known WHERE known.id = ${id})`
-  const write = (now: number) => sql`INSERT INTO webhook_deliveries
+  // A scalar subquery and a lateral one, so that Postgres looks rows up one by one: it would scan the history of all jobs.
+  const isKnown = sql`(SELECT 1 FROM webhook_deliveries AS known WHERE known.id = ${id}) IS NOT NULL`
+  const withJobs = sql.onDialectOrElse({
+    pg: () => sql`CROSS JOIN LATERAL (SELECT * FROM jobs WHERE jobs.id = push_configs.job_id OFFSET 0) AS jobs`,
+    orElse: () => sql`JOIN jobs ON jobs.id = push_configs.job_id`,
+  })
+  const write = (now: number) => sql<{ job_id: string }>`INSERT INTO webhook_deliveries
     (id, tenant, job_id, agent_id, url, event, job_status, created_at, due_at, leased_until, attempts, context_id, sealed)
     SELECT ${id}, tenant, jobs.id, agent_id, url,
       CASE WHEN finished_at IS NULL THEN 'job.input_required' ELSE 'job.ended' END, status,
       CAST(${now} AS BIGINT), CAST(${now} AS BIGINT), 0, 0, context_id, sealed
-    FROM push_configs JOIN jobs ON jobs.id = push_configs.job_id
-    WHERE (finished_at IS NOT NULL OR status = 'input_required') AND NOT ${isKnown}
-    ON CONFLICT DO NOTHING RETURNING id`
-  const forget = sql`DELETE FROM push_configs WHERE EXISTS (SELECT 1 FROM jobs
-    WHERE jobs.id = push_configs.job_id AND finished_at IS NOT NULL AND ${isKnown})`
+    FROM push_configs ${withJobs}
+    WHERE (finished_at IS NOT NULL OR status = 'input_required') AND NOT (${isKnown})
+    ON CONFLICT DO NOTHING RETURNING job_id`
+  const forget = (jobs: ReadonlyArray<string>) => sql`DELETE FROM push_configs
+    WHERE job_id IN ${sql.in(jobs)} AND EXISTS (SELECT 1 FROM jobs
+      WHERE jobs.id = push_configs.job_id AND finished_at IS NOT NULL AND ${isKnown})`
   return Effect.gen(function* () {
     const written = yield* write(yield* Clock.currentTimeMillis)
-    if (written.length > 0) yield* forget
+    if (written.length > 0) yield* forget([...new Set(written.map(({ job_id }) => job_id))])
   })
 }

@@ -7,6 +7,7 @@ import { makeProblem } from "../../../../domain/problems/problem.ts"
 import { spanned } from "../../../spans.ts"
 import { ToolOutput } from "../../../tools/ToolOutput.ts"
 import { type JobContext, JobFailure } from "../../JobProgram.ts"
+import { ModeMistake } from "../../ModeMistake.ts"
 import type { Asking } from "../engine/Asking.ts"
 import type { ModeProgram } from "../engine/ModeProgram.ts"
 import type { ToolUse } from "../engine/toolUse.ts"
@@ -23,7 +24,11 @@ export const programOf = ({ maxCalls, name, run }: OwnMode): ModeProgram => ({
   },
   run: (context, asking, tools) =>
     Effect.gen(function* () {
-      const { answer, note, output } = yield* run(yield* makeJob(context, asking, tools))
+      const { answer, note, output } = yield* run(yield* makeJob(context, asking, tools)).pipe(
+        Effect.catchDefect((defect) =>
+          defect instanceof ModeMistake ? failed({ detail: defect.message }) : Effect.die(defect),
+        ),
+      )
       const result: OwnResult = {
         mode: "own",
         name,
@@ -57,7 +62,7 @@ const STEP_NAME = /^[a-z][a-z0-9-]{0,59}$/
 
 const stepOf = (name: string): Step => {
   if (STEP_NAME.test(name)) return { kind: name }
-  throw new Error("A step is named by up to 60 lower-case letters, digits and hyphens, and begins with a letter.")
+  throw new ModeMistake("A step is named by up to 60 lower-case letters, digits and hyphens, and begins with a letter.")
 }
 
 const makeJob = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tools: ToolUse) {
@@ -91,7 +96,7 @@ const makeJob = Effect.fnUntraced(function* (context: JobContext, asking: Asking
       Effect.gen(function* () {
         const asking = stepOf(name)
         const { schema: answer_schema } = Schema.toJsonSchemaDocument(answer, { onExcessProperty: "error" })
-        const asked = yield* Effect.orDie(decodeQuestion({ question, answer_schema }))
+        const asked = yield* Effect.catch(decodeQuestion({ question, answer_schema }), () => Effect.die(UNASKABLE))
         const timeoutSeconds = Math.ceil(Duration.toSeconds(timeout))
         const { is_error, text } = yield* step(asking, ToolOutput, context.ask({ ...asked, asking, timeoutSeconds }))
         if (is_error) return yield* Effect.succeedNone
@@ -107,4 +112,5 @@ const makeJob = Effect.fnUntraced(function* (context: JobContext, asking: Asking
   return job
 })
 
+const UNASKABLE = new ModeMistake("A question needs a text, and a struct of plain types as its answer.")
 const decodeQuestion = Schema.decodeUnknownEffect(Question)
