@@ -71,6 +71,9 @@ describeDatabases("the gateway's overview", (database) => {
       for (const query of ["q=", `q=${"x".repeat(201)}`, "mode=no+mode", "from=noon"]) {
         assert.strictEqual((await Effect.runPromise(get(`/api/v1/jobs?${query}`))).status, 400, query)
       }
+      const { json: misspelt } = await Effect.runPromise(get("/api/v1/jobs?mode=verifed"))
+      assert.deepInclude(misspelt, { status: 422, code: "mode-unknown" })
+      assert.include(misspelt["detail"], "verified")
     }))
 
   test("searches beyond a page without a match", ({ alice }) =>

@@ -362,7 +362,7 @@ describe.runIf(hasBrowser)("every state of the gateway's console", { timeout: LO
           await page.getByLabel("Task").fill("Summarize the issues of the night. averylongword".repeat(6))
           await page.getByLabel("Times").fill("0 0 31 2 *")
           await page.getByRole("button", { name: "Make schedule" }).click()
-          await page.getByText("No time matches").waitFor()
+          await page.getByText("give a cron expression").waitFor()
           await page.getByLabel("Times").fill("0 7 * * 1-5")
           await page.getByRole("button", { name: "Make schedule" }).click()
           await page.getByText("0 7 * * 1-5").waitFor()

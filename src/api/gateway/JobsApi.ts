@@ -5,6 +5,7 @@ import { JobDelta, JobEventId, JobStepBegun, JobToolCall, JobToolResult } from "
 import { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import { ThreadBusy, ThreadId } from "../../domain/jobs/thread.ts"
 import { Mode } from "../../domain/jobs/modes.ts"
+import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
@@ -63,7 +64,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         ),
       },
       success: JobPage,
-      error: [CursorInvalid, StorageUnavailable],
+      error: [CursorInvalid, ModeUnknown, StorageUnavailable],
     }).annotateMerge(OpenApi.annotations({ summary: "List jobs", description: LIST })),
     HttpApiEndpoint.get("summary", "/summary", {
       query: {

@@ -8,17 +8,12 @@ import { givenOf, optionalFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
+import { idArgument, makeDeleteCommand } from "./deleteCommand.ts"
 import { json } from "./listFlags.ts"
 import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
 import { taskText } from "./report.ts"
 
 const EXAMPLE = "01a20189-b5c3-7d10-9a41-3f7d2c9f5e08"
-
-const ofOne = {
-  id: Argument.String("id").pipe(Argument.withDescription("Id of the schedule, as in `sealgate schedules`")),
-  gateway: gatewayFlag,
-  json,
-}
 
 const taskOf = ({ request }: Schedule): string =>
   printableLine(taskText("task" in request ? request.task : request.messages))
@@ -100,7 +95,7 @@ const createCommand = Command.make(
 
 const showCommand = Command.make(
   "show",
-  ofOne,
+  { id: idArgument("schedule"), gateway: gatewayFlag, json },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const schedule = yield* ask((signal) => gateway.schedules.get(input.id, { signal }))
@@ -120,26 +115,13 @@ const showCommand = Command.make(
   }),
 )
 
-const deleteCommand = Command.make(
-  "delete",
-  ofOne,
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    yield* ask((signal) => gateway.schedules.remove(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson({ id: input.id }) : `Deleted ${printableLine(input.id)}.`)
-  }),
-).pipe(
-  withHelp({
-    summary: "Delete a schedule",
-    description: "Deletes a schedule. Its jobs stay.",
-    examples: [
-      [`sealgate schedules delete ${EXAMPLE}`, "No further job comes"],
-      [`sealgate schedules delete ${EXAMPLE} --json`, "For programs: the id"],
-    ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the schedule is deleted" },
-  }),
-)
+const deleteCommand = makeDeleteCommand({
+  kind: "schedule",
+  summary: "Delete a schedule",
+  description: "Deletes a schedule. Its jobs stay.",
+  example: [EXAMPLE, "No further job comes"],
+  remove: (gateway, id, options) => gateway.schedules.remove(id, options),
+})
 
 export const schedulesCommand = Command.make(
   "schedules",

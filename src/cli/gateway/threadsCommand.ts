@@ -1,8 +1,9 @@
 import { Console, Effect } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
+import { makeDeleteCommand } from "./deleteCommand.ts"
 import { json, limitFlag } from "./listFlags.ts"
 import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
 
@@ -39,32 +40,13 @@ const createCommand = Command.make(
   }),
 )
 
-const EXAMPLE = "01a20189-9c1e-7e54-a3f0-0d6a1b1f6a11"
-
-const deleteCommand = Command.make(
-  "delete",
-  {
-    id: Argument.String("id").pipe(Argument.withDescription("Id of the thread, as in `sealgate threads`")),
-    gateway: gatewayFlag,
-    json,
-  },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    yield* ask((signal) => gateway.threads.remove(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson({ id: input.id }) : `Deleted ${printableLine(input.id)}.`)
-  }),
-).pipe(
-  withHelp({
-    summary: "Delete a thread with its jobs",
-    description: "Deletes a thread with all of its jobs, also those that run. This cannot be undone.",
-    examples: [
-      [`sealgate threads delete ${EXAMPLE}`, "The conversation and its jobs"],
-      [`sealgate threads delete ${EXAMPLE} --json`, "For programs: the id"],
-    ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the thread is deleted" },
-  }),
-)
+const deleteCommand = makeDeleteCommand({
+  kind: "thread",
+  summary: "Delete a thread with its jobs",
+  description: "Deletes a thread with all of its jobs, also those that run. This cannot be undone.",
+  example: ["01a20189-9c1e-7e54-a3f0-0d6a1b1f6a11", "The conversation and its jobs"],
+  remove: (gateway, id, options) => gateway.threads.remove(id, options),
+})
 
 export const threadsCommand = Command.make(
   "threads",

@@ -13,6 +13,7 @@ import {
 } from "../../domain/jobs/jobEvents.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
+import { makeCheckMode } from "../../services/jobs/modes/own/OwnModes.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { eventStreamResponse, OPENING, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
@@ -59,6 +60,7 @@ export const JobsHandlers = layerHandlers(
     const drain = yield* Drain
 
     const place = yield* makeWaitingPlace
+    const checkMode = yield* makeCheckMode
 
     const get = Effect.fnUntraced(function* (id: string, seconds: number) {
       const { tenant } = yield* userOf(id)
@@ -81,13 +83,12 @@ export const JobsHandlers = layerHandlers(
     })
 
     return handlers.handleAll({
-      list: ({ query: { cursor, limit, ...filter } }) =>
-        Effect.flatMap(CurrentUser, (user) =>
-          Effect.map(jobs.list(user.tenant, filter, { cursor, limit }), (page) => ({
-            ...page,
-            items: page.items.filter(({ agent_id }) => permitsAgent(user, agent_id)),
-          })),
-        ),
+      list: Effect.fnUntraced(function* ({ query: { cursor, limit, ...filter } }) {
+        const user = yield* CurrentUser
+        yield* checkMode(filter.mode)
+        const page = yield* jobs.list(user.tenant, filter, { cursor, limit })
+        return { ...page, items: page.items.filter(({ agent_id }) => permitsAgent(user, agent_id)) }
+      }),
       summary: Effect.fnUntraced(function* ({ query }) {
         const { key, tenant } = yield* CurrentUser
         if (key?.agents !== undefined) return yield* AccessDenied.limited()

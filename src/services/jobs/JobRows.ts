@@ -83,7 +83,7 @@ const ShownColumns = Schema.Struct({
   due_at: Schema.Int,
   failing_since: Schema.NullOr(Schema.Int),
   crashes: Schema.Int,
-  /** What the last wait was for. */
+  /** Why `due_at` is later, unless a failure or crash is the reason. */
   waits_for: Schema.NullOr(Schema.Literals(["budget", "timer"])),
   concurrency_key: Schema.NullOr(Schema.String),
   concurrency_limit: Schema.NullOr(Schema.Int),

@@ -1,14 +1,10 @@
-import { Schema } from "effect"
 import { useRef, useState } from "preact/hooks"
-import { NewSchedule as NewScheduleSchema } from "../../../domain/jobs/schedule.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { Dialog } from "../Dialog.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { useLoad } from "../useLoad.ts"
 import { Problem } from "../View.tsx"
-
-const isSchedule = Schema.is(NewScheduleSchema)
 
 const TIMES = "Minute, hour, day, month and weekday: 0 7 * * 1-5 is seven on weekdays."
 const TEXTS = [
@@ -19,16 +15,11 @@ const TEXTS = [
 const NEW = { agent: "", task: "", cron: "0 7 * * 1-5", zone: Intl.DateTimeFormat().resolvedOptions().timeZone }
 type Fields = typeof NEW
 
-/** Returns the schedule, or what is wrong with it by field. */
-const check = ({ agent, cron, task, zone }: Fields) => {
-  const plan = { agent_id: agent, cron: cron.trim(), time_zone: zone.trim(), request: { task } }
-  const mistakes: Partial<Fields> = {
-    ...(agent === "" && { agent: "Choose the agent that gets the task." }),
-    ...(task.trim() === "" && { task: "Write the task." }),
-  }
-  if (Object.keys(mistakes).length > 0) return { mistakes }
-  return isSchedule(plan) ? { plan } : { mistakes: { cron: `No time matches, or the zone is unknown. ${TIMES}` } }
-}
+/** Mistakes by field. The gateway checks the times. */
+const mistakesIn = ({ agent, task }: Fields): Partial<Fields> => ({
+  ...(agent === "" && { agent: "Choose the agent that gets the task." }),
+  ...(task.trim() === "" && { task: "Write the task." }),
+})
 
 const ScheduleForm = ({ onCancel, onMade }: { readonly onCancel: () => void; readonly onMade: () => void }) => {
   const { gateway } = useSession()
@@ -45,10 +36,11 @@ const ScheduleForm = ({ onCancel, onMade }: { readonly onCancel: () => void; rea
   })
   const submit = (event: Event) => {
     event.preventDefault()
-    const checked = check(fields)
-    setMistakes(checked.mistakes ?? {})
-    const { plan } = checked
-    if (plan === undefined) return form.current !== null && focusMistake(form.current)
+    const found = mistakesIn(fields)
+    setMistakes(found)
+    if (Object.keys(found).length > 0) return form.current !== null && focusMistake(form.current)
+    const { agent, cron, task, zone } = fields
+    const plan = { agent_id: agent, cron: cron.trim(), time_zone: zone.trim(), request: { task } }
     run(() => gateway.schedules.create(plan), onMade)
   }
 
