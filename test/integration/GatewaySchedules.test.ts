@@ -105,15 +105,18 @@ describeDatabases("a schedule", (database) => {
     Effect.gen(function* () {
       const { api, change, make, plan } = yield* setup
       const spaced = { request: { task: "x", concurrency: { key: "a b" } } }
-      for (const members of [
-        { cron: "0 0 31 2 *" },
-        { cron: "* * * * * *" },
-        { time_zone: "Mars" },
-        { request: {} },
-        spaced,
-      ]) {
+      for (const [members, path, words] of [
+        [{ cron: "0 0 31 2 *" }, "cron", "no time matches"],
+        [{ cron: "0 7 * * 9" }, "cron", "five fields"],
+        [{ cron: "* * * * * *" }, "cron", "five fields"],
+        [{ time_zone: "Mars" }, "time_zone", "Europe/Oslo"],
+        [{ request: {} }, "request", ""],
+        [spaced, "request.concurrency.key", "visible"],
+      ] as const) {
         const refused = problemIn(yield* api("POST", "/schedules", { ...plan, ...members }))
         assert.deepInclude(refused, { code: "invalid-request", status: 400 }, JSON.stringify(members))
+        assert.include(refused.errors?.[0]?.path, path)
+        assert.include(refused.errors?.[0]?.message, words)
       }
       const missing = { ...plan, agent_id: "01890a5d-ac96-774b-bcce-b302099a8057" }
       assert.strictEqual(problemIn(yield* api("POST", "/schedules", missing)).code, "agent-not-found")

@@ -2,8 +2,6 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Schedule } from "../../client/gateway/GatewaySchedules.ts"
 import { BuiltInMode } from "../../domain/jobs/modes.ts"
-import { NewSchedule } from "../../domain/jobs/schedule.ts"
-import { unusable } from "../CommandFailed.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
@@ -32,8 +30,6 @@ const textOf = (schedule: Schedule): string =>
     ["task", taskOf(schedule)],
     ["created", schedule.created_at],
   ])
-
-const decodePlan = Schema.decodeUnknownEffect(NewSchedule)
 
 const createCommand = Command.make(
   "create",
@@ -68,12 +64,12 @@ const createCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const concurrency = Option.map(input.concurrencyKey, (key) => ({ key }))
-    const plan = yield* decodePlan({
+    const plan = {
       agent_id: input.agent,
       cron: input.cron,
       request: { task: input.task, ...givenOf({ mode: input.mode, concurrency }) },
       ...givenOf({ time_zone: input.timeZone }),
-    }).pipe(Effect.mapError(({ message }) => unusable(`This is no schedule: ${message}`)))
+    }
     const gateway = yield* connect(input.gateway)
     const made = yield* ask((signal) => gateway.schedules.create(plan, { signal }))
     yield* Console.log(input.json ? printableJson(made) : `${made.id}\nIts first job comes at ${made.next_at}.`)

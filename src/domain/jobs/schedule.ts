@@ -57,15 +57,17 @@ export const nextTime = ({ cron, time_zone = "UTC" }: Plan, after: number): numb
   }
 }
 
-/** Any time decides whether there is a next one: the days of the calendar repeat. */
-const hasNext = (given: Plan): boolean => nextTime(given, Date.UTC(2026)) !== undefined
+/** What is wrong with a plan. Any time decides whether there is a next one: the days of the calendar repeat. */
+const mistakeIn = (given: Plan) => {
+  if (nextTime(given, Date.UTC(2026)) !== undefined) return undefined
+  const { cron, time_zone } = given
+  if (Result.isFailure(Cron.parse(cron))) return { path: ["cron"], issue: "give five fields, such as 0 7 * * 1-5" }
+  if (Result.isFailure(Cron.parse(cron, time_zone)))
+    return { path: ["time_zone"], issue: "give one such as Europe/Oslo" }
+  return { path: ["cron"], issue: "no time matches; if both kinds of day are limited, use no step for either" }
+}
 
-export const NewSchedule = Schema.Struct(plan).check(
-  Schema.makeFilter(hasNext, {
-    message:
-      "give a cron expression that some time matches, with steps for one kind of day only, and a known time_zone",
-  }),
-)
+export const NewSchedule = Schema.Struct(plan).check(Schema.makeFilter(mistakeIn))
 export type NewSchedule = typeof NewSchedule.Type
 
 /** `last_job_id` is its newest job, which may be deleted; `last_problem` says why the last time gave none. */

@@ -56,7 +56,7 @@ export const Problem = ({
   <div class="note bad" role="alert">
     <p>
       <strong>{failure.title}</strong>
-      {failure.detail !== undefined && <> {failure.detail}</>}
+      {failure.detail !== undefined && failure.issues.length === 0 && <> {failure.detail}</>}
     </p>
     {failure.issues.length > 0 && (
       <ul class="issues">
