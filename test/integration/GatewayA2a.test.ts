@@ -311,6 +311,43 @@ describeDatabases("agents over A2A", (database) => {
     ),
   )
 
+  it.live("pushes to no private address, for no task of others, and to at most 8 receivers a task", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
+        const gate = yield* gatedUpstream
+        const { client, gateway, token } = yield* setup(gate.layer)
+        const { id: taskId } = yield* send(client, message("m-1", "Wait."), true)
+        const config = { tenant: "", taskId, url: receiver.url, token: "", authentication: undefined }
+        const create = (by: Client, id: string, more: object = {}) =>
+          by.createTaskPushNotificationConfig({ ...config, id, ...more })
+        for (let i = 0; i < 8; i++) yield* Effect.promise(() => create(client, `config-${i}`))
+        assert.include(String(yield* failure(() => create(client, "one-more"))), "at most 8")
+        yield* Effect.promise(() => create(client, "config-0", { url: `${receiver.url}/replaced` }))
+        for (const id of [" trailing", "new\nline", "x".repeat(65)]) {
+          assert.include(String(yield* failure(() => create(client, id))), "params.id")
+        }
+        const injected = { authentication: { scheme: "Bearer\r\nx: y", credentials: "c" } }
+        assert.include(String(yield* failure(() => create(client, "config-1", injected))), "scheme")
+
+        const bob = yield* tokenFor("bob")
+        for (const by of [token, bob]) {
+          yield* call(gateway, "POST", "/api/v1/agents", { token: by, body: { name: "other" } })
+          const other = yield* connect(gateway, "other", by)
+          assert.instanceOf(yield* failure(() => create(other, "theirs")), TaskNotFoundError)
+          const theirs = { tenant: "", taskId, id: "config-1" }
+          assert.instanceOf(yield* failure(() => other.deleteTaskPushNotificationConfig(theirs)), TaskNotFoundError)
+        }
+        yield* gate.open
+        const { text } = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token }).pipe(
+          Effect.repeat({ until: ({ text }) => text.split('"failed"').length > 8 }),
+        )
+        assert.strictEqual(text.split("private network").length - 1, 8)
+        assert.strictEqual(receiver.requests.length, 0)
+      }),
+    ),
+  )
+
   it.live("answers at once if asked to, and cancels a task", () =>
     Effect.scoped(
       Effect.gen(function* () {
