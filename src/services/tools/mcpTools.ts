@@ -167,7 +167,7 @@ const reasonOf = ({ reason }: McpClientError.McpClientError): string => {
     case "UnsupportedError":
       return "The MCP server does not speak revision 2025-11-25 of the protocol, or offers no tools."
     case "LimitError":
-      return `The MCP server sent more than ${MAX_MESSAGE_BYTES} bytes.`
+      return `The MCP server sent more than ${MAX_MESSAGE_BYTES} bytes, or a list of tools without end.`
     default:
       return "The MCP server could not be reached, or did not answer as the protocol says."
   }

@@ -95,6 +95,7 @@ describe("a hostile MCP server", () => {
     Effect.flatMap(toolServer(speaking({ "tools/list": { tools } })), ({ url }) =>
       withTools(({ list }) => list({ name: "evil", url })),
     )
+  const TOO_MUCH = "The MCP server sent more than 1048576 bytes, or a list of tools without end."
   const inputSchema = { type: "object" }
   const nested = (levels: number): object => (levels === 1 ? {} : { properties: { a: nested(levels - 1) } })
 
@@ -125,7 +126,17 @@ describe("a hostile MCP server", () => {
   it.effect("cannot send a message of more than 1 MiB", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(listed([{ name: "big", description: "x".repeat(2 * 1024 * 1024), inputSchema }]))
-      assert.deepStrictEqual(error, { why: "The MCP server sent more than 1048576 bytes.", retryable: false })
+      assert.deepStrictEqual(error, { why: TOO_MUCH, retryable: false })
+    }),
+  )
+
+  it.effect("cannot list tools without end", () =>
+    Effect.gen(function* () {
+      const page = { tools: [{ name: "more", inputSchema }], nextCursor: "again" }
+      const { requests, url } = yield* toolServer(speaking({ "tools/list": page }))
+      const error = yield* Effect.flip(withTools(({ list }) => list({ name: "evil", url })))
+      assert.deepStrictEqual(error, { why: TOO_MUCH, retryable: false })
+      assert.strictEqual(requests.filter(({ body }) => body.includes("tools/list")).length, 2)
     }),
   )
 
