@@ -286,6 +286,11 @@ describeDatabases("an own mode", (database) => {
             (job) => Effect.as(job.ask("a", { question: "?", answer: Schema.String }), result),
             "struct of plain types",
           ],
+          [
+            "infinite",
+            (job) => Effect.as(job.ask("a", { question: "?", answer: Schema.Struct({ n: Schema.Number }) }), result),
+            "numbers are Schema.Finite",
+          ],
         ]
         const own = mistakes.map(([name, run]) => mode(run, { name }))
         const gateway = yield* start(...own)

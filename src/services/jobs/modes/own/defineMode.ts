@@ -14,7 +14,7 @@ import type { ModelAnswer } from "../engine/ModelAnswer.ts"
 /** A question to a person. */
 export interface PersonQuestion<A, I> {
   readonly question: string
-  /** A struct of plain types: its JSON Schema may not use patterns or references. */
+  /** A struct of plain types: its JSON Schema may not use patterns or references. Numbers are `Schema.Finite` or `Schema.Int`. */
   readonly answer: Schema.Codec<A, I>
   /** How long to wait for the answer; a day by default. */
   readonly timeout?: Duration.Input

@@ -112,5 +112,7 @@ const makeJob = Effect.fnUntraced(function* (context: JobContext, asking: Asking
   return job
 })
 
-const UNASKABLE = new ModeMistake("A question needs a text, and a struct of plain types as its answer.")
+const UNASKABLE = new ModeMistake(
+  "A question needs a text, and a struct of plain types as its answer; numbers are Schema.Finite or Schema.Int.",
+)
 const decodeQuestion = Schema.decodeUnknownEffect(Question)
