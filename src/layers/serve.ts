@@ -59,7 +59,7 @@ export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   Layer.unwrap(
     Effect.contextWith((context: Context.Context<never>) =>
       Effect.succeed(
-        layerDrainFirst.pipe(
+        layerDrainFirst(settings).pipe(
           Layer.provideMerge(
             HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
               Layer.provide(layerRequestContext(context)),

@@ -17,6 +17,7 @@ import { checkTls, readTls, tlsFiles, type TlsSettings } from "./tls/Tls.ts"
 import { reportRefusals } from "./tls/TlsRefusals.ts"
 import { keepTlsFresh } from "./tls/TlsReload.ts"
 import { UnreadBody } from "./connections/UnreadBody.ts"
+import { untilQuiet } from "./connections/untilQuiet.ts"
 
 /** Where to listen, and the limits of each connection. */
 export interface ListenSettings extends ConnectionLimits, TlsSettings {
@@ -130,10 +131,12 @@ export const layerCutAtClose = Layer.effectDiscard(
  * Drains before anything below is torn down. Must be built last, because layers close in reverse order. Meanwhile the
  * server still listens, so that `/ready` can report the drain.
  */
-export const layerDrainFirst = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const drain = yield* Drain
-    const server = yield* ListeningServer
-    yield* Effect.addFinalizer(() => Effect.andThen(drain.drain, cutSoon(server)))
-  }),
-)
+export const layerDrainFirst = ({ trustedProxies }: Pick<ListenSettings, "trustedProxies">) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { drain } = yield* Drain
+      const server = yield* ListeningServer
+      const drained = trustedProxies.length === 0 ? drain : untilQuiet(server, drain)
+      yield* Effect.addFinalizer(() => Effect.andThen(drained, cutSoon(server)))
+    }),
+  )

@@ -1,4 +1,5 @@
 /** Shutdown of the real process: requests in flight end in order, under their seal. */
+import { Agent, request } from "node:http"
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Scope } from "effect"
@@ -56,7 +57,38 @@ const partsOf = (events: ReadonlyArray<SentEvent>) => {
   }
 }
 
+/** Begins a session over a kept connection. Resolves with the status, or the code of the error of the connection. */
+const initOver = (agent: Agent, proxy: RunningProxyProcess) =>
+  new Promise<number | string>((resolve) => {
+    const headers = { "content-type": "application/json" }
+    request(`${proxy.url}/v1/init`, { agent, method: "POST", headers }, (response) =>
+      response.resume().on("end", () => resolve(response.statusCode ?? 0)),
+    )
+      .on("error", (error) => resolve(String(Reflect.get(error, "code"))))
+      .end("{}")
+  })
+
 describe("while the proxy shuts down", () => {
+  it.live("it closes no connection on which a balancer is sending a request", () =>
+    Effect.gen(function* () {
+      const { proxy } = yield* start({ TRUSTED_PROXIES: "127.0.0.1", RATE_LIMIT_INIT: "0", RATE_LIMIT_PROBES: "0" })
+      yield* Effect.promise(async () => {
+        const agent = new Agent({ keepAlive: true })
+        // Like a balancer, each goes elsewhere once it was refused.
+        const untilRefused = async () => {
+          for (;;) {
+            const outcome = await initOver(agent, proxy)
+            if (outcome !== 200) return outcome
+          }
+        }
+        const sending = Array.from({ length: 16 }, untilRefused)
+        proxy.kill("SIGTERM")
+        assert.deepStrictEqual(new Set(await Promise.all(sending)), new Set([503]))
+        assert.strictEqual(await proxy.exit, 0)
+      })
+    }),
+  )
+
   it.live("a stream in flight finishes, new requests are refused, and the exit code is 0", () =>
     Effect.gen(function* () {
       const { proxy, upstream } = yield* start()

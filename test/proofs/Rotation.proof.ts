@@ -72,6 +72,7 @@ describe.skipIf(!hasNginx)(hasNginx ? "proxies behind nginx" : NO_NGINX, () => {
       const [exchanges] = yield* Effect.all([load, rotate], { concurrency: "unbounded" })
       const failed = exchanges.filter(({ error }) => error !== undefined)
       console.info(`${exchanges.length} exchanges, ${failed.length} failed`)
+      if (failed.length > 0) console.info(nginx.log.join(""))
       assert.deepStrictEqual(
         failed.map(({ error }) => `${error?.code}: ${error?.message}`),
         [],
