@@ -11,7 +11,7 @@ import { verifyProof } from "../../src/client/verification/verify.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { runProxy, type RunningProxyProcess } from "../support/processes.ts"
 import { scrape, valueOf } from "../support/prometheus.ts"
-import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
+import { beginSession, INIT, jsonOf, post, seal } from "../support/sealing.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { openSocket } from "../support/sockets.ts"
 import { eventsOf, failureOf, type SentEvent } from "../support/tamper.ts"
@@ -65,7 +65,7 @@ const initOver = (agent: Agent, proxy: RunningProxyProcess) =>
       response.resume().on("end", () => resolve(response.statusCode ?? 0)),
     )
       .on("error", (error) => resolve(String(Reflect.get(error, "code"))))
-      .end("{}")
+      .end(JSON.stringify(INIT))
   })
 
 describe("while the proxy shuts down", () => {
@@ -74,14 +74,18 @@ describe("while the proxy shuts down", () => {
       const { proxy } = yield* start({ TRUSTED_PROXIES: "127.0.0.1", RATE_LIMIT_INIT: "0", RATE_LIMIT_PROBES: "0" })
       yield* Effect.promise(async () => {
         const agent = new Agent({ keepAlive: true })
+        let begun = 0
+        const { promise: busy, resolve: isBusy } = Promise.withResolvers<void>()
         // Like a balancer, each goes elsewhere once it was refused.
         const untilRefused = async () => {
           for (;;) {
             const outcome = await initOver(agent, proxy)
             if (outcome !== 200) return outcome
+            if (++begun === 40) isBusy()
           }
         }
         const sending = Array.from({ length: 16 }, untilRefused)
+        await Promise.race([busy, Promise.all(sending)])
         proxy.kill("SIGTERM")
         assert.deepStrictEqual(new Set(await Promise.all(sending)), new Set([503]))
         assert.strictEqual(await proxy.exit, 0)

@@ -1,29 +1,31 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
-import { Clock, Duration, Effect } from "effect"
+import { setTimeout } from "node:timers/promises"
+import { Effect } from "effect"
 
-/** A listener closes once no request has come for this long. */
-const QUIET = Duration.millis(250)
+/** A listener closes once no request has come for this long, in milliseconds. */
+const QUIET_MS = 250
 /** How long to wait for that. */
-const AT_MOST = Duration.seconds(2)
+const AT_MOST_MS = 2000
 
 /**
  * Runs `drain`, then returns once no request comes any more. Meanwhile each answer closes its connection. Without that, a
  * balancer may send a request over a kept connection just as the server closes it, and must not send it again.
  */
 export const untilQuiet = Effect.fnUntraced(function* (server: Server | HttpsServer, drain: Effect.Effect<void>) {
-  const clock = yield* Clock.Clock
-  let last = clock.currentTimeMillisUnsafe()
+  let last = performance.now()
   server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {
-    last = clock.currentTimeMillisUnsafe()
+    last = performance.now()
     response.shouldKeepAlive = false
   })
   yield* drain
-  const remaining = () => last + Duration.toMillis(QUIET) - clock.currentTimeMillisUnsafe()
-  const quiet = Effect.whileLoop({
-    while: () => remaining() > 0,
-    body: () => Effect.sleep(remaining()),
-    step: () => {},
+  const end = performance.now() + AT_MOST_MS
+  // In real time, as that of sockets is.
+  yield* Effect.promise(async () => {
+    for (;;) {
+      const remaining = Math.min(last + QUIET_MS, end) - performance.now()
+      if (remaining <= 0) return
+      await setTimeout(remaining)
+    }
   })
-  yield* Effect.timeoutOption(quiet, AT_MOST)
 })
