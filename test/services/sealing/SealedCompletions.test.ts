@@ -725,9 +725,10 @@ describe("a paced stream", () => {
   })
 
   it.live("sends the frames of ticks that passed while the process was busy", () => {
+    const begun = Latch.makeUnsafe()
     const busy = Stream.concat(
       Stream.fromEffectDrain(
-        Effect.sleep(50).pipe(
+        begun.await.pipe(
           Effect.andThen(
             Effect.sync(() => {
               const until = performance.now() + 500
@@ -740,9 +741,15 @@ describe("a paced stream", () => {
       Stream.make(finished),
     )
     return Effect.gen(function* () {
-      const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true }, { pace: 20 })
-      assert.isAtLeast(sizes.length - 1, 650 / 20 - 1)
-    }).pipe(Effect.provide(layerStreaming(busy)))
+      const completions = yield* SealedCompletions
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 20 })
+      const answer = yield* completions.handle(request.envelope)
+      if (answer._tag !== "Stream") return assert.fail("no stream")
+      const events = yield* Stream.runCollect(Stream.tap(eventsOf(answer), () => begun.open))
+      const { responseNonce } = answer
+      const { sizes } = openAnswer(request, { form: "stream", responseNonce, ...collectEvents(events) })
+      assert.isAtLeast(sizes.length - 1, 600 / 20 - 1)
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(busy)))
   })
 
   it.effect("sends the frames that it owes once its reader goes on, in the number of the ticks", () => {
