@@ -8,6 +8,8 @@ export interface Question {
   readonly right: string
   /** The model's nth answer, from 0; empty if it gives none. */
   readonly said: (model: string, nth: number) => string
+  /** The calculations that led a model to its answer, in the notation of eval/data/README.md; empty if there are none. */
+  readonly calculated?: (model: string) => string
   /** Measurements of the models on other questions. */
   readonly measured: Measurements
 }

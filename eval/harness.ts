@@ -1,7 +1,7 @@
 /** Runs a mode as a job does, with functions as models: no network, no database, every call counted. */
 import { DateTime, Effect, Layer, Stream } from "effect"
 import { type Agent, AgentId, DEFAULT_LIMITS, TenantId } from "../src/domain/jobs/agent.ts"
-import type { Message } from "../src/domain/chat/chat.ts"
+import type { Message, ToolCall } from "../src/domain/chat/chat.ts"
 import { JobId, type JobTask } from "../src/domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../src/domain/jobs/modes.ts"
 import type { Target } from "../src/domain/routing/routing.ts"
@@ -15,6 +15,7 @@ import type { Routed, RouterRequest } from "../src/services/routing/callTargets.
 import { Router } from "../src/services/routing/Router.ts"
 import { leastRelatedFirst } from "../src/services/routing/TargetChoice.ts"
 import { estimateInput } from "../src/services/routing/TokenEstimate.ts"
+import { Tools } from "../src/services/tools/Tools.ts"
 
 /** One call. `kind` names the requested type of value; absent for text. */
 export interface Call {
@@ -22,10 +23,13 @@ export interface Call {
   readonly role: RouterRequest["role"]
   readonly messages: ReadonlyArray<Message>
   readonly kind: string | undefined
+  /** Whether the model may call tools instead of answering. */
+  readonly offersTools: boolean
 }
 
-/** A model's answer; empty text means none. */
-export type Play = (call: Call) => string
+/** A model's answer, or its calls of tools; empty text means no answer. */
+export type Reply = string | ReadonlyArray<ToolCall["function"]>
+export type Play = (call: Call) => Reply
 
 export interface Run {
   readonly mode: Mode
@@ -35,6 +39,8 @@ export interface Run {
   readonly targets: ReadonlyArray<Target>
   readonly play: Play
   readonly measured?: Measurements | undefined
+  /** The agent's tools; the ambient `Tools` carry out their calls. */
+  readonly tools?: Pick<Agent, "mcp_servers"> | undefined
 }
 
 export interface Ran {
@@ -60,10 +66,18 @@ export const runMode = Effect.fnUntraced(function* (run: Run) {
         if (target === undefined) throw new Error("There are no targets.")
         const format = completion.response_format
         const kind = format?.type === "json_schema" ? format.json_schema.name : undefined
-        const call = { target, role, messages: completion.messages, kind }
-        const text = run.play(call)
+        const offersTools = completion.tools !== undefined && completion.tool_choice === "auto"
+        const call = { target, role, messages: completion.messages, kind, offersTools }
+        const reply = run.play(call)
         calls.push(call)
-        const output = estimateInput({ messages: [{ role: "assistant", content: text }] })
+        const text = typeof reply === "string" ? reply : ""
+        const toolCalls =
+          typeof reply === "string"
+            ? undefined
+            : reply.map((called, i): ToolCall => ({ id: `call-${i + 1}`, type: "function", function: called }))
+        const output = estimateInput({
+          messages: [{ role: "assistant", content: text, ...(toolCalls !== undefined && { tool_calls: toolCalls }) }],
+        })
         tokens += estimateInput(completion) + output
         return {
           text,
@@ -73,13 +87,17 @@ export const runMode = Effect.fnUntraced(function* (run: Run) {
           independent: !independentOf.some((other) => sameTarget(other, target)),
           call: { provider: target.provider, model: target.model, usage: null, cost_micro_usd: null, calls: 1 },
           escalateBelow: null,
+          ...(toolCalls !== undefined && { toolCalls }),
         }
       }),
   })
+  const tools = Layer.succeed(Tools, yield* Tools)
   const program = Modes.layer.pipe(
-    Layer.provide(Layer.merge(Layer.succeed(Router, router), Layer.mock(Ledger)({ spent: () => NOTHING_SPENT }))),
+    Layer.provide(
+      Layer.mergeAll(Layer.succeed(Router, router), Layer.mock(Ledger)({ spent: () => NOTHING_SPENT }), tools),
+    ),
   )
-  const job = JobProgram.use(({ run: start }) => start(jobContext(run)))
+  const job = JobProgram.use(({ run: start }) => start(jobContext(run, undefined, run.tools)))
   const result = yield* run.measured === undefined
     ? Effect.provide(job, program)
     : Effect.provide(Effect.provideService(job, Measured, run.measured), program)

@@ -5,8 +5,6 @@
 import { readFileSync } from "node:fs"
 import { Console, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { IpNetwork } from "effect/net"
-import { startCalculator } from "../examples/calculator.ts"
 import type { Agent } from "../src/domain/jobs/agent.ts"
 import { JobId } from "../src/domain/jobs/job.ts"
 import type { JobOptions, Mode } from "../src/domain/jobs/modes.ts"
@@ -20,8 +18,7 @@ import * as Modes from "../src/services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../src/services/routing/Ledger.ts"
 import { Router } from "../src/services/routing/Router.ts"
 import { RoutingConfig } from "../src/services/routing/RoutingConfig.ts"
-import { ToolNetwork } from "../src/services/tools/ToolNetwork.ts"
-import { layerTools } from "../src/services/tools/Tools.ts"
+import { layerLocalTools, startedCalculator } from "./calculator.ts"
 import { jobContext } from "./harness.ts"
 import { summarize, table } from "./report.ts"
 import type { Outcome } from "./strategies.ts"
@@ -30,12 +27,6 @@ import { writeMeasurements } from "./write.ts"
 
 const Item = Schema.fromJsonString(Schema.Struct({ question: Schema.NonEmptyString, answer: Schema.NonEmptyString }))
 type Item = typeof Item.Type
-
-/** Reaches the calculator, which runs in this process. */
-const layerLocalTools = Layer.provide(
-  layerTools,
-  ToolNetwork.layer({ allowed: [IpNetwork.fromStringUnsafe("127.0.0.1/32")] }),
-)
 
 const layer = Layer.unwrap(
   Effect.map(Gateway.settings({ dev: true }), (settings) =>
@@ -111,11 +102,7 @@ export const evaluateLive = Effect.fnUntraced(function* (file: string, count: nu
 
   yield* Effect.gen(function* () {
     const first = yield* Effect.forEach(items, once)
-    const { url } = yield* Effect.acquireRelease(
-      Effect.promise(() => startCalculator()),
-      ({ stop }) => Effect.sync(stop),
-    )
-    const calculator = { mcp_servers: [{ name: "calculator", url }] }
+    const calculator = yield* startedCalculator
     const summaries = [summarize("first model, once", first)]
     for (const mode of ["direct", "verified"] as const) {
       const calculated = yield* Effect.forEach(items, (item) => inMode(mode, {}, item, calculator))

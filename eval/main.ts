@@ -10,7 +10,10 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, Effect } from "effect"
 import { MEASUREMENTS } from "../src/services/jobs/modes/engine/measurements.ts"
+import { authors } from "./calculating.ts"
+import { layerRemembering, startedCalculator } from "./calculator.ts"
 import { evaluateLive } from "./live.ts"
+import type { Run } from "./harness.ts"
 import { recorded } from "./recorded.ts"
 import { summarize, type Summary, table } from "./report.ts"
 import { measureMmlu, simulated } from "./simulated.ts"
@@ -34,6 +37,20 @@ const modes = (efforts: ReadonlyArray<"low" | "medium" | "high">): ReadonlyArray
   modeAt("adversarial", { effort: "medium" }),
 ]
 
+const withCalculator = (tools: Run["tools"]): ReadonlyArray<Strategy> => {
+  const byAuthors = { name: "with a calculator", tools, play: authors }
+  return [
+    modeAt("direct", {}, byAuthors),
+    modeAt("verified", { effort: "low" }, byAuthors),
+    modeAt("verified", { effort: "medium" }, byAuthors),
+  ]
+}
+
+const alone = (model: string, { answer, name }: Strategy): Strategy => ({
+  name: `${model}, ${name}`,
+  answer: (world, question) => answer({ ...world, models: [model] }, question),
+})
+
 const compare = Effect.fnUntraced(function* (world: World, strategies: ReadonlyArray<Strategy>) {
   const text = table(yield* evaluate(world, strategies))
   yield* Console.log(`\n${world.name}: ${world.questions.length} questions, ${world.models.length} models\n\n${text}`)
@@ -42,7 +59,16 @@ const compare = Effect.fnUntraced(function* (world: World, strategies: ReadonlyA
 
 const offline = Effect.fnUntraced(function* (write: boolean) {
   // A recorded model has one answer, so high effort, which asks a model again, gains nothing.
-  yield* compare(recorded(), [strongest, plainVote(2), plainVote(3), ...modes(["low", "medium"])])
+  yield* Effect.gen(function* () {
+    const calculated = withCalculator(yield* startedCalculator)
+    const world = recorded()
+    yield* compare(world, [strongest, plainVote(2), plainVote(3), ...modes(["low", "medium"]), ...calculated])
+    const direct = [modeAt("direct", {}), ...calculated.slice(0, 1)]
+    yield* compare(
+      { ...world, name: "recorded, each model alone" },
+      world.models.flatMap((model) => direct.map((strategy) => alone(model, strategy))),
+    )
+  }).pipe(Effect.scoped, Effect.provide(layerRemembering))
   const efforts = modes(["low", "medium", "high"])
   const text = yield* compare(simulated(SIMULATED_QUESTIONS), [strongest, plainVote(3), selfConsistency(2), ...efforts])
   if (!write) return

@@ -17,6 +17,7 @@ const Row = Schema.fromJsonString(
     "6b_verification": Answer,
     "175b_finetuning": Answer,
     "175b_verification": Answer,
+    calculations: Schema.Array(Schema.String),
   }),
 )
 type Row = typeof Row.Type
@@ -63,6 +64,8 @@ export const recorded = (count = Infinity): World => {
         const answer = Object.entries(row).find(([name]) => name === model)?.[1]
         return typeof answer === "number" ? String(answer) : ""
       },
+      // The data begin with the smallest model.
+      calculated: (model) => row.calculations.at(-1 - MODELS.findIndex((name) => name === model)) ?? "",
       measured: known,
     }
   })

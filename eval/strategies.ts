@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { JobOptions, Mode } from "../src/domain/jobs/modes.ts"
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
-import { runMode, targetOf } from "./harness.ts"
+import { type Play, type Run, runMode, targetOf } from "./harness.ts"
 import { playing } from "./play.ts"
 import { isRight, type Question, type World } from "./World.ts"
 
@@ -62,8 +62,15 @@ export const selfConsistency = (count: number): Strategy => ({
     }),
 })
 
-export const modeAt = (mode: Mode, options: JobOptions): Strategy => ({
-  name: `${mode}, ${options.effort ?? "medium"}`,
+/** How models use the tools they have. */
+export interface Equipped {
+  readonly name: string
+  readonly tools: Run["tools"]
+  readonly play: (question: Question) => Play
+}
+
+export const modeAt = (mode: Mode, options: JobOptions, equipped?: Equipped): Strategy => ({
+  name: [mode, options.effort, equipped?.name].filter((part) => part !== undefined).join(", "),
   answer: ({ models }, question) =>
     Effect.map(
       // Calls of recorded models cannot fail.
@@ -73,8 +80,9 @@ export const modeAt = (mode: Mode, options: JobOptions): Strategy => ({
           options,
           task: question.task,
           targets: models.map(targetOf),
-          play: playing(question),
+          play: (equipped?.play ?? playing)(question),
           measured: question.measured,
+          tools: equipped?.tools,
         }),
       ),
       ({ calls, result, tokens }) => ({

@@ -4,6 +4,8 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { authors } from "../../eval/calculating.ts"
+import { layerLocalTools, startedCalculator } from "../../eval/calculator.ts"
 import { binsOf } from "../../eval/live.ts"
 import { evaluate } from "../../eval/main.ts"
 import { recorded } from "../../eval/recorded.ts"
@@ -77,6 +79,23 @@ describe("the evaluation", () => {
       ],
     )
   })
+
+  it.live("lets recorded models correct their answers with the calculator, for better and for worse", () =>
+    Effect.gen(function* () {
+      const world = recorded()
+      const tools = yield* startedCalculator
+      const withAndWithout = [modeAt("direct", {}), modeAt("direct", {}, { name: "calculator", tools, play: authors })]
+      const rightOf = (model: string, ids: ReadonlyArray<string>) => {
+        const questions = world.questions.filter(({ id }) => ids.includes(id))
+        const rows = evaluate({ ...world, models: [model], questions }, withAndWithout)
+        return Effect.map(rows, (rows) => rows.map(({ accuracy }) => Math.round(accuracy * questions.length)))
+      }
+      // 714 takes two thirds of 36 for 18, and multiplies it by 24. In 1, every calculation is right and the answer wrong.
+      assert.deepStrictEqual(yield* rightOf("6b_verification", ["1", "714", "1111", "1127"]), [0, 3])
+      // 581 states 500, the right answer, as the result of 520 × 1.18.
+      assert.deepStrictEqual(yield* rightOf("175b_verification", ["581"]), [1, 0])
+    }).pipe(Effect.scoped, Effect.provide(layerLocalTools)),
+  )
 
   it.live("measures a live model with a calculator beside the same model without", () =>
     Effect.gen(function* () {
