@@ -13,7 +13,7 @@ const DIGITS = 12
 const calculationOf = (text: string) => {
   const { a, b, said, sign } = CALCULATION.exec(text)?.groups ?? {}
   if (a === undefined || b === undefined || sign === undefined) throw new Error(`"${text}" is not a calculation.`)
-  return { a, b, tool: `calculator__${TOOLS[sign]}`, said }
+  return { a, b, tool: `calculator__${TOOLS[sign]}`, sign, said }
 }
 
 /** Whether a stated result is the calculated one, perhaps rounded to the decimals it is stated with. */
@@ -64,5 +64,20 @@ export class Worksheet {
     const turn = due.slice(0, MOST_CALLS)
     this.awaited = turn.map(({ at, call }) => [at, call.arguments])
     return turn.map(({ call }) => call)
+  }
+
+  /** Whether one of these results contradicts a stated one. */
+  isContradicted(results: ReadonlyArray<number>): boolean {
+    return this.calculations.some(({ said }, i) => {
+      const told = results[i] ?? NaN
+      return said !== undefined && Number.isFinite(told) && !states(said, told)
+    })
+  }
+
+  /** The calculations without their results, with the operands that the solution states. */
+  get questions(): string {
+    const stated = (operand: string) => this.calculations[Number(operand.replace(/^#/, "")) - 1]?.said
+    const shown = (operand: string) => (operand.startsWith("#") ? (stated(operand) ?? operand) : operand)
+    return this.calculations.map(({ a, b, sign }) => `${shown(a)}${sign}${shown(b)}`).join(" ")
   }
 }

@@ -10,7 +10,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, Effect } from "effect"
 import { MEASUREMENTS } from "../src/services/jobs/modes/engine/measurements.ts"
-import { authors } from "./calculating.ts"
+import { authors, examiners } from "./calculating.ts"
 import { layerRemembering, startedCalculator } from "./calculator.ts"
 import { evaluateLive } from "./live.ts"
 import type { Run } from "./harness.ts"
@@ -43,6 +43,7 @@ const withCalculator = (tools: Run["tools"]): ReadonlyArray<Strategy> => {
     modeAt("direct", {}, byAuthors),
     modeAt("verified", { effort: "low" }, byAuthors),
     modeAt("verified", { effort: "medium" }, byAuthors),
+    modeAt("verified", { effort: "medium" }, { name: "examiners with a calculator", tools, play: examiners }),
   ]
 }
 

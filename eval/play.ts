@@ -5,14 +5,14 @@
 import type { Call, Play } from "./harness.ts"
 import { isRight, type Question } from "./World.ts"
 
-/** Returns the one-line sections of the quoted document whose titles match, by number. */
-const sections = ({ messages }: Call, title: RegExp): ReadonlyArray<readonly [number, string]> =>
+/** Returns the number and the first two lines of the sections of the quoted document whose titles match. */
+export const sections = ({ messages }: Call, title: RegExp): ReadonlyArray<readonly [number, string, string]> =>
   messages.flatMap(({ content }) =>
     typeof content !== "string"
       ? []
       : content.split("\n").flatMap((line, i, lines) => {
           const found = line.startsWith("## ") ? title.exec(line) : null
-          return found === null ? [] : [[Number(found[1] ?? 0), lines[i + 1] ?? ""] as const]
+          return found === null ? [] : [[Number(found[1] ?? 0), lines[i + 1] ?? "", lines[i + 2] ?? ""] as const]
         }),
   )
 

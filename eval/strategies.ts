@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import type { JobOptions, Mode } from "../src/domain/jobs/modes.ts"
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
+import { finalOf } from "./calculating.ts"
 import { type Play, type Run, runMode, targetOf } from "./harness.ts"
 import { playing } from "./play.ts"
 import { isRight, type Question, type World } from "./World.ts"
@@ -86,7 +87,7 @@ export const modeAt = (mode: Mode, options: JobOptions, equipped?: Equipped): St
         }),
       ),
       ({ calls, result, tokens }) => ({
-        right: isRight(result.answer, question),
+        right: isRight(finalOf(result.answer), question),
         sure: result.verdict === "verified" || result.verdict === "upheld" || result.verdict === "revised",
         confidence: result.confidence ?? undefined,
         calls: calls.length,

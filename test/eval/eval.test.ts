@@ -4,8 +4,9 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { authors } from "../../eval/calculating.ts"
+import { authors, examiners, finalOf } from "../../eval/calculating.ts"
 import { layerLocalTools, startedCalculator } from "../../eval/calculator.ts"
+import { runMode, targetOf } from "../../eval/harness.ts"
 import { binsOf } from "../../eval/live.ts"
 import { evaluate } from "../../eval/main.ts"
 import { recorded } from "../../eval/recorded.ts"
@@ -94,6 +95,30 @@ describe("the evaluation", () => {
       assert.deepStrictEqual(yield* rightOf("6b_verification", ["1", "714", "1111", "1127"]), [0, 3])
       // 581 states 500, the right answer, as the result of 520 × 1.18.
       assert.deepStrictEqual(yield* rightOf("175b_verification", ["581"]), [1, 0])
+    }).pipe(Effect.scoped, Effect.provide(layerLocalTools)),
+  )
+
+  it.live("lets examiners refute a recorded answer with the calculator", () =>
+    Effect.gen(function* () {
+      const world = recorded()
+      const question = world.questions.find(({ id }) => id === "394")
+      if (question === undefined) return assert.fail("There is no question 394.")
+      const { result } = yield* runMode({
+        mode: "verified",
+        options: { effort: "medium" },
+        task: question.task,
+        targets: world.models.map(targetOf),
+        play: examiners(question),
+        measured: question.measured,
+        tools: yield* startedCalculator,
+      })
+      // It states 90 × 1/60 = 1.
+      assert.strictEqual(finalOf(result.answer), "14")
+      assert.strictEqual(result.verdict, "refuted")
+      if (result.mode !== "verified") return assert.fail(result.mode)
+      const check = result.checks.find(({ consistent }) => consistent === false)
+      assert.strictEqual(check?.executed, true)
+      assert.include(check?.independent_answer.split(" ") ?? [], "1.5")
     }).pipe(Effect.scoped, Effect.provide(layerLocalTools)),
   )
 
