@@ -98,7 +98,7 @@ describe("commands for keys", () => {
     Effect.gen(function* () {
       const { agent, boss } = yield* start
       const flags =
-        "--role read --allow-model *mini* --deny-model x --deny-model y --requests-per-minute 60 --weight 3 --budget 0.5usd/total"
+        "--role read --allow-model *mini* --deny-model x --deny-model y --requests-per-minute 60 --weight 3 --max-running-jobs 2 --max-calls-in-flight 4 --budget 0.5usd/total"
       const made = yield* boss(keysCommand, "create", "k", ...flags.split(" "), "--agent", agent, "--json")
       assert.deepInclude(parse(made.stdout), {
         roles: ["read"],
@@ -106,9 +106,15 @@ describe("commands for keys", () => {
         agents: [agent],
         requests_per_minute: 60,
         weight: 3,
+        max_running_jobs: 2,
+        max_calls_in_flight: 4,
         budgets: [{ per: "total", max_cost_micro_usd: 500_000 }],
       })
       assert.property(parse(made.stdout), "key")
+      const id = String(parse(made.stdout)["id"])
+      const shown = yield* boss(keysCommand, "change", id, "--max-running-jobs", "5", "--remove", "calls")
+      assert.match(shown.stdout, /jobs +at most 5 at once\n/)
+      assert.match(shown.stdout, /calls +the tenant's\n/)
     }),
   )
 

@@ -190,6 +190,25 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
+  it.live("is refused while its key has too many calls under way, which other keys do not feel", () =>
+    Effect.gen(function* () {
+      const { fake, makeKey, openai } = yield* startCalls(sqlite)
+      const [client, other] = [openai(yield* makeKey({ max_calls_in_flight: 1 })), openai(yield* makeKey())]
+      fake.script(fault.silence)
+      const leave = new AbortController()
+      const first = client.chat.completions.create(ask("Hi"), { signal: leave.signal })
+      const whole = yield* Effect.forkChild(failing(first))
+      yield* Effect.promise(() => fake.received(1))
+      const refused = yield* failing(client.chat.completions.create(ask("Hi")))
+      assert.instanceOf(refused, RateLimitError)
+      assert.include(refused.message, "At most 1 calls of models of this key may be under way (max_calls_in_flight).")
+      yield* Effect.promise(() => other.chat.completions.create(ask("Hi")))
+      leave.abort()
+      yield* Fiber.join(whole)
+      yield* until(Effect.isSuccess(Effect.tryPromise(() => client.chat.completions.create(ask("Hi")))))
+    }),
+  )
+
   it.live("is limited per minute with its tenant apart from its address", () =>
     Effect.gen(function* () {
       const limits = { RATE_LIMIT_EXECUTE: "1000", RATE_LIMIT_TENANT_EXECUTE: "1" }

@@ -289,6 +289,31 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
+  it.live("hold back their jobs beyond max_running_jobs, and let them go when it rises", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const agent = yield* makeAgent(gateway)
+      const { id, key } = yield* makeKey(gateway, { max_running_jobs: 1 })
+      const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
+      const enqueue = call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token: key, body: { task: "x" } })
+      assert.deepStrictEqual((yield* enqueue).json["waiting"], { reason: "worker" })
+      const second = yield* enqueue
+      assert.deepStrictEqual(second.json["waiting"], { reason: "key-limit" })
+      const change = (body: unknown) => call(gateway, "PATCH", `/api/v1/keys/${id}`, { token: boss, body })
+      assert.strictEqual((yield* change({ name: "renamed" })).json["max_running_jobs"], 1)
+      const waiting = Effect.map(
+        call(gateway, "GET", `/api/v1/jobs/${idOf(second)}`, { token: key }),
+        ({ json }) => json["waiting"],
+      )
+      assert.deepStrictEqual(yield* waiting, { reason: "key-limit" })
+      yield* change({ max_running_jobs: 2 })
+      assert.deepStrictEqual(yield* waiting, { reason: "worker" })
+      assert.deepStrictEqual((yield* enqueue).json["waiting"], { reason: "key-limit" })
+      assert.notProperty((yield* change({ max_running_jobs: null })).json, "max_running_jobs")
+      assert.deepStrictEqual((yield* enqueue).json["waiting"], { reason: "worker" })
+    }),
+  )
+
   it.effect("are refused when mistyped, expired, unknown or over their rate", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))

@@ -41,6 +41,10 @@ export interface KeyLimits {
   readonly perMinute?: number
   /** Turns of its jobs for one of a key without a weight. */
   readonly weight?: number
+  /** Jobs of it that may have begun and not ended. */
+  readonly maxRunningJobs?: number
+  /** Calls of models by it that one process has in flight. */
+  readonly maxCallsInFlight?: number
 }
 
 /** A caller: the bearer of a token, or the holder of a key. */

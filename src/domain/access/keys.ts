@@ -14,6 +14,7 @@ export type KeyId = typeof KeyId.Type
 const MAX_AGENTS = 100
 export const MAX_PER_MINUTE = 1_000_000
 export const MAX_KEY_WEIGHT = 100
+export const MAX_AT_ONCE = 10_000
 /** Longer than any RFC 3339 time. */
 const MAX_TIME = 64
 
@@ -36,6 +37,14 @@ const PerMinute = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_P
 const Weight = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_KEY_WEIGHT })).annotate({
   description: "How many of its new jobs begin for one of a key without a weight, while both wait.",
 })
+const AtOnce = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_AT_ONCE }))
+const RunningJobs = AtOnce.annotate({
+  description:
+    "Its jobs that may have begun and not ended, over all gateways; the others wait. A change holds for its open jobs.",
+})
+const CallsInFlight = AtOnce.annotate({
+  description: "Its calls of models that one gateway has in flight, beside the tenant's limit.",
+})
 const Expiry = Schema.String.check(Schema.isMaxLength(MAX_TIME))
   .annotate({ description: "RFC 3339 time from which the key is refused." })
   .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
@@ -46,6 +55,8 @@ const limits = {
   budgets: Schema.optionalKey(Budgets),
   requests_per_minute: Schema.optionalKey(PerMinute),
   weight: Schema.optionalKey(Weight),
+  max_running_jobs: Schema.optionalKey(RunningJobs),
+  max_calls_in_flight: Schema.optionalKey(CallsInFlight),
   expires_at: Schema.optionalKey(Expiry),
 }
 
@@ -62,6 +73,8 @@ export const UpdateKey = Schema.Struct({
   budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
   requests_per_minute: Schema.optionalKey(Schema.NullOr(PerMinute)),
   weight: Schema.optionalKey(Schema.NullOr(Weight)),
+  max_running_jobs: Schema.optionalKey(Schema.NullOr(RunningJobs)),
+  max_calls_in_flight: Schema.optionalKey(Schema.NullOr(CallsInFlight)),
   expires_at: Schema.optionalKey(Schema.NullOr(Expiry)),
 })
 export type UpdateKey = typeof UpdateKey.Type

@@ -127,9 +127,9 @@ export type AtMost = typeof AtMost.Type
 
 /** Why a queued job does not run. */
 export const JobWaiting = Schema.Struct({
-  reason: Schema.Literals(["worker", "tenant-limit", "concurrency", "retry", "budget", "timer"]).annotate({
+  reason: Schema.Literals(["worker", "tenant-limit", "key-limit", "concurrency", "retry", "budget", "timer"]).annotate({
     description:
-      "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `concurrency`: as many jobs with its key as may run have begun. `retry`: the pause after a failure or crash. `budget`: a budget renews. `timer`: its program waits for a time.",
+      "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `key-limit`: as many jobs of its caller's key as may run (`max_running_jobs`) have begun. `concurrency`: as many with its concurrency key have. `retry`: the pause after a failure or crash. `budget`: a budget renews. `timer`: its program waits for a time.",
   }),
   until: Schema.optionalKey(
     Schema.String.annotate({ description: "When it may run, unless it waits for a worker." }).pipe(

@@ -7,6 +7,7 @@ import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
+import { JobQueue } from "../../services/jobs/JobQueue.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** The caller, who must be a manager by name. */
@@ -32,6 +33,7 @@ export const KeysHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const keys = yield* GatewayKeys
     const audit = yield* Audit
+    const queue = yield* JobQueue
 
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload }) {
@@ -48,6 +50,7 @@ export const KeysHandlers = layerHandlers(
         const key = yield* keys.update(user.tenant, params.id, payload, (before, after) =>
           Effect.andThen(mayHandle(user, before), check(user, after)),
         )
+        if (payload.max_running_jobs !== undefined) yield* queue.cap(user.tenant, key.id, payload.max_running_jobs)
         yield* audit.note(user, "key.update", key.id)
         return key
       }),

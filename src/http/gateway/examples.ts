@@ -133,6 +133,7 @@ const newKey = {
   roles: ["run"],
   models: { allow: ["*mini*"] },
   requests_per_minute: 60,
+  max_running_jobs: 4,
   budgets: [{ per: "day", max_cost_micro_usd: 5_000_000 }],
 } satisfies typeof CreateKey.Encoded
 

@@ -13,6 +13,7 @@ import { jobConcurrency } from "./migrations/jobConcurrency.ts"
 import { jobQuestions } from "./migrations/jobQuestions.ts"
 import { jobRanks } from "./migrations/jobRanks.ts"
 import { jobs } from "./migrations/jobs.ts"
+import { keyJobCaps } from "./migrations/keyJobCaps.ts"
 import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { ledgerSpend } from "./migrations/ledgerSpend.ts"
@@ -62,6 +63,7 @@ const STEPS = [
   ["job_ranks", jobRanks],
   ["schedules", schedules],
   ["push_configs", pushConfigs],
+  ["key_job_caps", keyJobCaps],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

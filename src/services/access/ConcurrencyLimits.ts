@@ -1,5 +1,6 @@
 /** Limits what one caller has in flight at once. */
 import { Context, Data, Effect, Layer, type Scope } from "effect"
+import type { Identity } from "../../domain/access/identity.ts"
 import { holdUntilClosed } from "../lifecycle/holdUntilClosed.ts"
 
 /** The caller has reached its limit. Not an `Error`, for the same reason as `RateLimited`. */
@@ -39,3 +40,7 @@ export class ConcurrencyLimits extends Context.Service<
     })
   })
 }
+
+/** Takes one of the places that the caller's key has for calls of models. */
+export const enterOfKey = ({ enter }: ConcurrencyLimits["Service"], { key }: Identity) =>
+  key?.maxCallsInFlight === undefined ? Effect.void : enter(`calls-of-key:${key.id}`, key.maxCallsInFlight)

@@ -3,7 +3,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { AccessDenied } from "../../domain/access/identity.ts"
 import { hasRole } from "../../domain/access/roles.ts"
 import { Callers, makeIdentify } from "./Callers.ts"
-import { ConcurrencyLimits } from "./ConcurrencyLimits.ts"
+import { ConcurrencyLimits, enterOfKey } from "./ConcurrencyLimits.ts"
 import { GatewayKeys } from "./GatewayKeys.ts"
 import { isGatewayKey } from "./keySecret.ts"
 import { OF_KEYS, ofTenants, rateKey, RateLimits } from "./RateLimits.ts"
@@ -46,7 +46,7 @@ export const layerGatewayCallers = ({ inFlight, perMinute, refusedPerMinute }: G
             rates.take(rateKey(ofTenants("execute"), tenant), perMinute),
             Effect.andThen(
               key?.perMinute === undefined ? Effect.void : rates.take(rateKey(OF_KEYS, key.id), key.perMinute),
-              concurrency.enter(`calls:${tenant}`, inFlight),
+              Effect.andThen(concurrency.enter(`calls:${tenant}`, inFlight), enterOfKey(concurrency, caller.identity)),
             ),
           )
         },

@@ -148,14 +148,28 @@ const make = Effect.gen(function* () {
       const [row] = yield* decode(Option.toArray(found))
       const now = yield* Clock.currentTimeMillis
       if (row === undefined) return yield* new TokenRefused()
-      const { agents, budgets, expires_at, id, models, name, requests_per_minute, roles, weight } = row.document
+      const { expires_at, id } = row.document
       if (expires_at !== undefined && expires_at.epochMilliseconds <= now) return yield* new TokenRefused()
       noteUse(id, now)
-      const limits = withoutUndefined({ agents, budgets, models, perMinute: requests_per_minute, weight })
-      return { subject: name, tenant: row.tenant, roles, key: { id, ...limits } }
+      return holderOf(row)
     }, unavailableUnlimited),
   })
 })
+
+/** The caller that holds the key of a row. */
+const holderOf = ({ document, tenant }: typeof Row.Type): Identity => {
+  const { agents, budgets, id, models, name, roles, weight } = document
+  const limits = withoutUndefined({
+    agents,
+    budgets,
+    models,
+    perMinute: document.requests_per_minute,
+    weight,
+    maxRunningJobs: document.max_running_jobs,
+    maxCallsInFlight: document.max_calls_in_flight,
+  })
+  return { subject: name, tenant, roles, key: { id, ...limits } }
+}
 
 const shown = ({ document, used_at }: typeof Row.Type): GatewayKey => ({
   ...document,
@@ -164,7 +178,8 @@ const shown = ({ document, used_at }: typeof Row.Type): GatewayKey => ({
 
 /** Replaces what the change gives, and removes what it sets to `null`. */
 const changed = (key: StoredKey, change: UpdateKey): StoredKey => {
-  const { agents, budgets, expires_at, models, requests_per_minute, weight, ...rest } = { ...key, ...change }
+  const { agents, budgets, expires_at, models, requests_per_minute, weight, ...others } = { ...key, ...change }
+  const { max_calls_in_flight, max_running_jobs, ...rest } = others
   return {
     ...rest,
     ...(agents == null ? {} : { agents }),
@@ -172,6 +187,8 @@ const changed = (key: StoredKey, change: UpdateKey): StoredKey => {
     ...(models == null ? {} : { models }),
     ...(requests_per_minute == null ? {} : { requests_per_minute }),
     ...(weight == null ? {} : { weight }),
+    ...(max_running_jobs == null ? {} : { max_running_jobs }),
+    ...(max_calls_in_flight == null ? {} : { max_calls_in_flight }),
     ...(expires_at == null ? {} : { expires_at }),
   }
 }

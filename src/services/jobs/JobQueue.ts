@@ -5,13 +5,14 @@
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { KeyId } from "../../domain/access/keys.ts"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import type { JobId } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { decodeAgent } from "../agents/storedAgents.ts"
 import { thisMoment } from "../moments.ts"
 import { unavailable } from "../storedRows.ts"
-import { makeConcurrency } from "./concurrency.ts"
+import { type Lines, makeConcurrency } from "./concurrency.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeWork, WORK_COLUMNS } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -37,8 +38,10 @@ export class JobQueue extends Context.Service<
      * forward or this process stood still.
      */
     readonly takeBack: (own?: Iterable<JobId>) => Effect.Effect<void, StorageUnavailable>
-    /** Gives free places to the jobs of a concurrency key, once the transaction commits; `null` is none. */
-    readonly admit: (key: string | null) => Effect.Effect<void>
+    /** Gives free places to the jobs in these lines, once the transaction commits. */
+    readonly admit: (lines: Lines) => Effect.Effect<void>
+    /** Lets at most `limit` jobs of a caller's key run, or any number (`null`); jobs that have begun go on. */
+    readonly cap: (tenant: TenantId, key: KeyId, limit: number | null) => Effect.Effect<void, StorageUnavailable>
     /** Announces a due job to this process once the transaction commits. Other processes find it when they poll. */
     readonly wake: Effect.Effect<void>
     /** Waits for a `wake` since the last wait. */
@@ -63,7 +66,7 @@ export class JobQueue extends Context.Service<
 
       const nextJobs = makeNextJobs(sql, settings)
       const wake = sql.afterCommit(Effect.asVoid(latch.open))
-      const { admit, admitLeft } = makeConcurrency(sql, wake)
+      const { admit, admitLeft, cap } = makeConcurrency(sql, wake)
       const takeBack = yield* makeTakeBack(wake)
       let lastServed = ""
 
@@ -109,6 +112,7 @@ export class JobQueue extends Context.Service<
         claim: Effect.fn("JobQueue.claim")(claim, unavailable),
         takeBack: (own) => Effect.andThen(takeBack(own), admitLeft),
         admit,
+        cap,
         wake,
         woken: Effect.andThen(latch.await, latch.close),
       })

@@ -26,7 +26,7 @@ import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
-import { shownKey } from "./concurrency.ts"
+import { HELD_BY, shownKey } from "./concurrency.ts"
 import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
@@ -136,7 +136,6 @@ const WorkRow = Schema.Struct({
   ran_ms: Schema.Int,
   /** Retries after a fault of this product. */
   faults: Schema.Int,
-  concurrency_key: Schema.NullOr(Schema.String),
 })
 export type WorkRow = typeof WorkRow.Type
 export const decodeWork = decodeRows("jobs", WorkRow)
@@ -189,6 +188,7 @@ export const newJobColumns = (job: NewJob) => ({
   webhook: job.webhook ?? null,
   concurrency_key: job.concurrency_key,
   concurrency_limit: job.concurrency_limit,
+  key_limit: job.key?.maxRunningJobs ?? null,
   held_back: job.held_back,
   created_at: job.created_at.epochMilliseconds,
   expires_at: job.expires_at.epochMilliseconds,
@@ -215,6 +215,7 @@ export const NEW_JOB_COLUMNS = {
   webhook: "TEXT",
   concurrency_key: "TEXT",
   concurrency_limit: "BIGINT",
+  key_limit: "BIGINT",
   held_back: "BIGINT",
   created_at: "BIGINT",
   expires_at: "BIGINT",
@@ -299,7 +300,8 @@ export const toStep = ({ call, finished_at, name, problem, started_at, status, s
 
 /** Why a queued job does not run. */
 const waitingOf = (row: ShownRow, tenantLimit: number): JobWaiting => {
-  if (row.held_back === 1) return { reason: "concurrency" }
+  if (row.held_back === HELD_BY.concurrencyKey) return { reason: "concurrency" }
+  if (row.held_back === HELD_BY.callerKey) return { reason: "key-limit" }
   if (row.due_at > row.read_at) {
     const until = DateTime.makeUnsafe(row.due_at)
     return { reason: row.failing_since === null && row.crashes === 0 ? (row.waits_for ?? "retry") : "retry", until }

@@ -13,6 +13,7 @@ import { makeOutbox } from "../webhooks/outbox.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
 import { databaseTime } from "../databaseTime.ts"
+import { LINE_COLUMNS, type Lines } from "./concurrency.ts"
 import { afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
@@ -135,12 +136,12 @@ const makeEnd = Effect.gen(function* () {
   })
   const outbox = makeOutbox(sql)
   type Row = Parameters<typeof endings>[0][number]
-  const writeRows = (rows: ReadonlyArray<Row>) => sql<{
-    id: JobId
-  }>`UPDATE jobs SET status = given.status, result = given.result,
+  const writeRows = (rows: ReadonlyArray<Row>) => sql<
+    Lines & { id: JobId }
+  >`UPDATE jobs SET status = given.status, result = given.result,
           problem = given.problem, lease = NULL, ran_ms = given.ran_ms, finished_at = given.finished_at,
           expires_at = given.expires_at
-        FROM ${endings(rows)} WHERE ${sql.literal(HELD_BY_GIVEN)} RETURNING jobs.id`
+        FROM ${endings(rows)} WHERE ${sql.literal(HELD_BY_GIVEN)} RETURNING jobs.id, ${sql.literal(LINE_COLUMNS)}`
   const writeAnnounced = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
     const written = yield* writeRows(rows)
     if (written.length > 0)
@@ -151,14 +152,14 @@ const makeEnd = Effect.gen(function* () {
       )
     return written
   }, sql.withTransaction)
-  const writeEndings = yield* makeBatched<{ readonly row: Row; readonly isAnnounced: boolean }, boolean>({
+  const writeEndings = yield* makeBatched<{ readonly row: Row; readonly isAnnounced: boolean }, Lines | undefined>({
     keyOf: ({ row }) => row.job_id,
     run: Effect.fnUntraced(function* (items) {
       const rows = items.map(({ row }) => row)
       const written = yield* items.some(({ isAnnounced }) => isAnnounced) ? writeAnnounced(rows) : writeRows(rows)
-      const ids = new Set(written.map(({ id }) => id))
-      yield* Effect.forEach(ids, (id) => signals.publish(ended(id)), { discard: true })
-      return rows.map(({ job_id }) => ids.has(job_id as JobId))
+      yield* Effect.forEach(written, ({ id }) => signals.publish(ended(id)), { discard: true })
+      const byId = new Map<unknown, Lines>(written.map((lines) => [lines.id, lines]))
+      return rows.map(({ job_id }) => byId.get(job_id))
     }),
   })
 
@@ -175,10 +176,11 @@ const makeEnd = Effect.gen(function* () {
       finished_at: now,
       expires_at: now + Duration.toMillis(retention),
     }
-    const isEnded = yield* writeEndings({ row, isAnnounced: job.webhook !== null })
-    if (isEnded) yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
-    yield* queue.admit(job.concurrency_key)
-    return isEnded
+    const lines = yield* writeEndings({ row, isAnnounced: job.webhook !== null })
+    if (lines === undefined) return false
+    yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
+    yield* queue.admit(lines)
+    return true
   })
 })
 

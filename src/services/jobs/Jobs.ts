@@ -30,6 +30,7 @@ import { spanned } from "../spans.ts"
 import { isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
+import { LINE_COLUMNS, linedUp, type Lines } from "./concurrency.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
@@ -160,17 +161,16 @@ export class Jobs extends Context.Service<
           const { id: job } = yield* state(tenant, id)
           const now = yield* Clock.currentTimeMillis
           // Followers have seen the end under the next event id, so that id is not given to a step.
-          const update = sql<{ concurrency_key: string | null }>`
+          const update = sql<Lines>`
               UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
                 rank = ${makeNextRank(sql)("jobs", sql`${STEP}`)},
                 crashes = 0, faults = 0, failing_since = NULL, ran_ms = 0, last_event = last_event + 1,
-                held_back = CASE WHEN concurrency_key IS NULL THEN 0 ELSE 1 END,
-                problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
-              WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING concurrency_key`
+                ${linedUp(sql)}, problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
+              WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING ${sql.literal(LINE_COLUMNS)}`
           const [row] = yield* Effect.catchIf(update, isDuplicate, () => new ThreadBusy())
           if (row === undefined) return yield* new JobNotResumable()
           yield* queue.wake
-          yield* queue.admit(row.concurrency_key)
+          yield* queue.admit(row)
           yield* note(tenant)
           return yield* read(tenant, id)
         }, unavailable),
@@ -183,13 +183,13 @@ export class Jobs extends Context.Service<
 
         remove: Effect.fn("Jobs.remove")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)
-          const rows = yield* sql<{ finished_at: number | null; concurrency_key: string | null }>`
-              DELETE FROM jobs WHERE id = ${job} RETURNING finished_at, concurrency_key`
+          const rows = yield* sql<Lines & { finished_at: number | null }>`
+              DELETE FROM jobs WHERE id = ${job} RETURNING finished_at, ${sql.literal(LINE_COLUMNS)}`
           const [removed] = rows
           if (removed === undefined) return yield* new JobNotFound()
           yield* note(tenant)
           if (removed.finished_at !== null) return
-          yield* queue.admit(removed.concurrency_key)
+          yield* queue.admit(removed)
           yield* signals.publish(stopped(job))
           yield* signals.publish(ended(job))
           const now = yield* Clock.currentTimeMillis
@@ -209,13 +209,13 @@ const makeEndCancelled = Effect.gen(function* () {
   const { retention } = yield* JobSettings
   const outbox = makeOutbox(sql)
   return Effect.fnUntraced(function* (job: JobId, now: number) {
-    const [row] = yield* sql<{ concurrency_key: string | null }>`
+    const [row] = yield* sql<Lines>`
       UPDATE jobs SET status = 'cancelled', lease = NULL, question = NULL, input_due_at = NULL, finished_at = ${now},
         expires_at = ${now + Duration.toMillis(retention)}
-      WHERE id = ${job} AND finished_at IS NULL RETURNING concurrency_key`
+      WHERE id = ${job} AND finished_at IS NULL RETURNING ${sql.literal(LINE_COLUMNS)}`
     if (row === undefined) return false
     yield* outbox("job.ended", [job], now)
-    yield* queue.admit(row.concurrency_key)
+    yield* queue.admit(row)
     return true
   }, sql.withTransaction)
 })

@@ -1,11 +1,12 @@
 /**
- * Concurrency keys. At most `limit` jobs with one key have a place, from before they begin until they end; the others are
- * held back, and claims do not see them. Places are given one key at a time, each time after all earlier ones are visible.
+ * Lines in which jobs wait for a place: one of each concurrency key, and one of each caller's key with a cap. At most as
+ * many jobs of a line as its limit have a place, from before they begin until they end; the others are held back, and claims
+ * do not see them. Places are given one line at a time, each time after all earlier ones are visible.
  */
-import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import { Effect, Record } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { KeyId } from "../../domain/access/keys.ts"
 import type { TenantId } from "../../domain/jobs/agent.ts"
-import { MAX_CONCURRENCY } from "../../domain/jobs/concurrency.ts"
 import { unavailable } from "../storedRows.ts"
 import { makeAdmittedRank } from "./ranks.ts"
 
@@ -13,47 +14,150 @@ import { makeAdmittedRank } from "./ranks.ts"
 export const storedKey = (tenant: TenantId, key: string): string => `${key} ${tenant}`
 export const shownKey = (stored: string): string => stored.slice(0, stored.indexOf(" "))
 
+/** Values of `held_back`: which line holds a job back. It waits in that of its concurrency key first. */
+export const HELD_BY = { nothing: 0, concurrencyKey: 1, callerKey: 2 } as const
+
+/** The columns of a job that say in which lines it is. */
+export interface Lines {
+  readonly concurrency_key: string | null
+  readonly key_id: string | null
+  /** `null` if the caller's key has no cap. */
+  readonly key_limit: number | null
+}
+export const LINE_COLUMNS = "jobs.concurrency_key, jobs.key_id, jobs.key_limit"
+
+/** SQL of a kind of line: the column of its name and of its limit, its jobs with and without a place, and their order. */
+const CONCURRENCY_KEYS = {
+  name: "concurrency_key",
+  limit: "concurrency_limit",
+  placed: "concurrency_key IS NOT NULL AND held_back <> 1 AND finished_at IS NULL",
+  held: "held_back = 1 AND finished_at IS NULL",
+  next: "CASE WHEN key_limit IS NULL THEN 0 ELSE 2 END",
+  order: "due_at, id",
+}
+const CALLER_KEYS = {
+  name: "key_id",
+  limit: "key_limit",
+  placed: "key_limit IS NOT NULL AND held_back = 0 AND finished_at IS NULL",
+  held: "held_back = 2 AND finished_at IS NULL",
+  next: "0",
+  order: "priority DESC, due_at, id",
+}
+type Kind = { readonly [Part in keyof typeof CONCURRENCY_KEYS]: Statement.Fragment }
+
+/** SQL that sets a job back to the end of its lines, with the cap that its key has now; a revoked one has none. */
+export const linedUp = (sql: SqlClient.SqlClient): Statement.Fragment => {
+  const cap = sql.onDialectOrElse({
+    pg: () => sql`CAST(document::json ->> 'max_running_jobs' AS INTEGER)`,
+    orElse: () => sql`document ->> 'max_running_jobs'`,
+  })
+  const limit = sql`(SELECT ${cap} FROM gateway_keys WHERE gateway_keys.id = jobs.key_id)`
+  return sql`key_limit = ${limit},
+    held_back = CASE WHEN concurrency_key IS NOT NULL THEN 1 WHEN ${limit} IS NOT NULL THEN 2 ELSE 0 END`
+}
+
+/** Most places to give at once. */
+const BATCH = 100
+
 export const makeConcurrency = (sql: SqlClient.SqlClient, wake: Effect.Effect<void>) => {
-  const isHeldBack = sql.literal("held_back = 1 AND finished_at IS NULL")
-  const hasPlace = sql.literal("concurrency_key IS NOT NULL AND held_back = 0 AND finished_at IS NULL")
   const rank = makeAdmittedRank(sql)
+  const [concurrencyKeys, callerKeys] = [
+    Record.map(CONCURRENCY_KEYS, sql.literal),
+    Record.map(CALLER_KEYS, sql.literal),
+  ]
+  const lines = sql.literal(LINE_COLUMNS)
   // The statement after the lock begins when it is held, and so counts the places that its last holder gave.
   const lock = sql.onDialectOrElse({
-    pg: () => (key: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${`concurrency:${key}`}, 0))`,
-    orElse: () => (_key: string) => Effect.void,
+    pg: () => (name: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${`concurrency:${name}`}, 0))`,
+    orElse: () => (_name: string) => Effect.void,
   })
 
-  const give = Effect.fnUntraced(function* (key: string) {
-    yield* lock(key)
-    const rows = yield* sql`UPDATE jobs SET held_back = 0, rank = ${rank} WHERE ${isHeldBack} AND id IN (
-        SELECT id FROM (
-          SELECT id, ROW_NUMBER() OVER (ORDER BY due_at, id) AS turn,
-            MIN(concurrency_limit) OVER (ORDER BY due_at, id) AS most
-          FROM (SELECT id, due_at, concurrency_limit FROM jobs WHERE concurrency_key = ${key} AND ${isHeldBack}
-            ORDER BY due_at, id LIMIT ${MAX_CONCURRENCY}) AS first) AS line
-        CROSS JOIN (SELECT COUNT(*) AS jobs, COALESCE(MIN(concurrency_limit), ${MAX_CONCURRENCY}) AS most FROM jobs
-          WHERE concurrency_key = ${key} AND ${hasPlace}) AS placed
-        WHERE placed.jobs + turn <= line.most AND placed.jobs + turn <= placed.most)
-      RETURNING id`
-    if (rows.length > 0) yield* wake
+  // An array: Postgres would otherwise choose anew for each job that is held back.
+  const among = sql.onDialectOrElse({
+    pg: () => (ids: Statement.Fragment) => sql`= ANY (ARRAY(${ids}))`,
+    orElse: () => (ids: Statement.Fragment) => sql`IN (${ids})`,
+  })
+
+  const give = Effect.fnUntraced(function* ({ held, limit, name, next, order, placed }: Kind, of: string) {
+    yield* lock(of)
+    const first = sql`SELECT id FROM (
+          SELECT id, ROW_NUMBER() OVER (ORDER BY ${order}) AS turn, MIN(most) OVER (ORDER BY ${order}) AS most
+          FROM (SELECT id, priority, due_at, ${limit} AS most FROM jobs WHERE ${name} = ${of} AND ${held}
+            ORDER BY ${order} LIMIT ${BATCH}) AS first) AS line
+        CROSS JOIN (SELECT COUNT(*) AS jobs, MIN(${limit}) AS most FROM jobs
+          WHERE ${name} = ${of} AND ${placed}) AS placed
+        WHERE placed.jobs + turn <= line.most AND placed.jobs + turn <= COALESCE(placed.most, line.most)`
+    const rows = yield* sql<Lines & { held_back: number }>`UPDATE jobs SET
+      held_back = ${next}, rank = ${rank} WHERE ${held} AND id ${among(first)}
+      RETURNING ${lines}, held_back`
+    if (rows.some(({ held_back }) => held_back === HELD_BY.nothing)) yield* wake
+    const keys = rows.flatMap((row) => (row.held_back === HELD_BY.callerKey ? (row.key_id ?? []) : []))
+    yield* Effect.forEach(new Set(keys), (key) => giveLater(callerKeys, key), { discard: true })
+    return rows.length
   }, sql.withTransaction)
 
-  /** Gives free places to the jobs of a key, in their order, once the transaction commits. */
-  const admit = (key: string | null): Effect.Effect<void> =>
-    key === null ? Effect.void : sql.afterCommit(Effect.ignore(unavailable(give(key))))
+  const giveLater = (kind: Kind, of: string): Effect.Effect<void> =>
+    sql.afterCommit(
+      Effect.ignore(unavailable(Effect.repeat(give(kind, of), { while: (given: number) => given === BATCH }))),
+    )
 
-  /** Does so for the keys with a place that nobody gave: its job was given up, or its process died. */
-  const admitLeft = Effect.gen(function* () {
-    const next = sql.literal(`SELECT MIN(concurrency_key) FROM jobs WHERE held_back = 1 AND finished_at IS NULL`)
-    const rows = yield* sql<{ key: string }>`WITH RECURSIVE keys (key) AS (
-        SELECT (${next}) UNION ALL SELECT (${next} AND concurrency_key > keys.key) FROM keys WHERE key IS NOT NULL
-      ) SELECT key FROM keys WHERE (SELECT COUNT(*) FROM jobs WHERE concurrency_key = key AND ${hasPlace}) < (
-        SELECT MIN(concurrency_limit) FROM (
-          SELECT concurrency_limit FROM jobs WHERE concurrency_key = key AND ${hasPlace}
-          UNION ALL SELECT concurrency_limit FROM (SELECT concurrency_limit FROM jobs
-            WHERE concurrency_key = key AND ${isHeldBack} ORDER BY due_at, id LIMIT 1) AS first) AS limits)`
-    yield* Effect.forEach(rows, ({ key }) => admit(key), { discard: true })
-  }).pipe(unavailable)
+  /** Gives free places in the lines of a job, in their order, once the transaction commits. */
+  const admit = Effect.fnUntraced(function* ({ concurrency_key, key_id, key_limit }: Lines) {
+    if (concurrency_key !== null) yield* giveLater(concurrencyKeys, concurrency_key)
+    if (key_id !== null && key_limit !== null) yield* giveLater(callerKeys, key_id)
+  })
 
-  return { admit, admitLeft }
+  /** Does so in the lines with a place that nobody gave: its job was given up, or its process died. */
+  const admitLeft = Effect.forEach(
+    [concurrencyKeys, callerKeys],
+    Effect.fnUntraced(function* (kind) {
+      const { held, limit, name, order, placed } = kind
+      const next = sql`SELECT MIN(${name}) FROM jobs WHERE ${held}`
+      const rows = yield* sql<{ line: string }>`WITH RECURSIVE lines (line) AS (
+        SELECT (${next}) UNION ALL SELECT (${next} AND ${name} > lines.line) FROM lines WHERE line IS NOT NULL
+      ) SELECT line FROM lines WHERE (SELECT COUNT(*) FROM jobs WHERE ${name} = line AND ${placed}) < (
+        SELECT MIN(most) FROM (
+          SELECT ${limit} AS most FROM jobs WHERE ${name} = line AND ${placed}
+          UNION ALL SELECT most FROM (SELECT ${limit} AS most FROM jobs
+            WHERE ${name} = line AND ${held} ORDER BY ${order} LIMIT 1) AS first) AS limits)`
+      yield* Effect.forEach(rows, ({ line }) => giveLater(kind, line), { discard: true })
+    }, unavailable),
+    { discard: true },
+  )
+
+  return { admit, admitLeft, cap: makeCap(sql, { admit, lock, wake }) }
+}
+
+/**
+ * Returns a function that gives the open jobs of a caller's key another limit. Those that have not begun wait for a place
+ * anew. Skips locked rows, then writes one at a time: waiting for a row while others are locked could deadlock.
+ */
+const makeCap = (
+  sql: SqlClient.SqlClient,
+  {
+    admit,
+    lock,
+    wake,
+  }: {
+    readonly admit: (lines: Lines) => Effect.Effect<void>
+    readonly lock: (line: string) => Effect.Effect<unknown, SqlError.SqlError>
+    readonly wake: Effect.Effect<void>
+  },
+) => {
+  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR NO KEY UPDATE SKIP LOCKED`, orElse: () => sql`` })
+  return Effect.fnUntraced(function* (tenant: TenantId, key: KeyId, limit: number | null) {
+    const others = sql`SELECT id FROM jobs WHERE tenant = ${tenant} AND key_id = ${key} AND finished_at IS NULL
+      AND status IN ('queued', 'running', 'input_required') AND held_back IN (0, 1, 2)
+      AND COALESCE(key_limit, 0) <> ${limit ?? 0}`
+    const write = Effect.fnUntraced(function* (ids: Statement.Fragment) {
+      yield* lock(key)
+      yield* sql`UPDATE jobs SET key_limit = ${limit}, held_back = CASE
+        WHEN held_back = 2 OR (held_back = 0 AND started_at IS NULL) THEN ${limit === null ? 0 : HELD_BY.callerKey}
+        ELSE held_back END WHERE id IN (${ids}) AND finished_at IS NULL`
+    }, sql.withTransaction)
+    yield* write(sql`${others} ${skipLocked}`)
+    for (const { id } of yield* sql<{ id: string }>`${others}`) yield* write(sql`SELECT ${id}`)
+    yield* wake
+    yield* admit({ concurrency_key: null, key_id: key, key_limit: limit })
+  }, unavailable)
 }

@@ -22,7 +22,7 @@ import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, inTime, unavailableUnlimited } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
-import { storedKey } from "./concurrency.ts"
+import { HELD_BY, storedKey } from "./concurrency.ts"
 import { CostBound } from "./CostBound.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
@@ -57,7 +57,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
       return yield* new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
     }
     yield* queue.wake
-    yield* queue.admit(job.concurrency_key)
+    yield* queue.admit(columns)
     const sent = {
       ...jobMessage(job.id),
       "messaging.operation.name": "enqueue",
@@ -91,8 +91,8 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
             ),
           )
     if (typeof done === "string") return yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die)
-    // Whether it waits for others with its key is known after the commit.
-    return done.concurrency === undefined ? done : yield* Effect.orElseSucceed(read(tenant, done.id), () => done)
+    // Whether it waits for a place is known after the commit.
+    return done.waiting?.reason === "worker" ? done : yield* Effect.orElseSucceed(read(tenant, done.id), () => done)
   }, unavailableUnlimited)
 })
 
@@ -114,7 +114,7 @@ const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
           ROW_NUMBER() OVER (PARTITION BY tenant, priority, key_id ORDER BY id) AS turn
           FROM ${newJobs(rows)}) AS numbered
         LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
-          WHERE status IN ${sql.in(OPEN)} AND held_back IN (0, 1) AND finished_at IS NULL
+          WHERE status IN ${sql.in(OPEN)} AND held_back IN (0, 1, 2) AND finished_at IS NULL
             AND tenant IN ${sql.in(tenantsOf(rows))}
           GROUP BY tenant) AS open ON open.owner = numbered.tenant
         WHERE place <= ${openJobs} - COALESCE(open.jobs, 0)
@@ -188,7 +188,7 @@ const makePrepare = Effect.gen(function* () {
       expires_at: DateTime.addDuration(created_at, retention),
       concurrency_key: request.concurrency === undefined ? null : storedKey(tenant, request.concurrency.key),
       concurrency_limit: request.concurrency === undefined ? null : (request.concurrency.limit ?? 1),
-      held_back: request.concurrency === undefined ? 0 : 1,
+      held_back: firstLine(request, by),
       key: by,
       webhook: request.webhook_url ?? agent.webhook_url,
     }
@@ -196,6 +196,12 @@ const makePrepare = Effect.gen(function* () {
     return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent), step }, span }
   })
 })
+
+/** Where a new job is held back first. */
+const firstLine = ({ concurrency }: ExecuteRequest, by: KeyLimits | undefined) => {
+  if (concurrency !== undefined) return HELD_BY.concurrencyKey
+  return by?.maxRunningJobs === undefined ? HELD_BY.nothing : HELD_BY.callerKey
+}
 
 const isAgentId = Schema.is(AgentId)
 

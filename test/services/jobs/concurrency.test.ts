@@ -221,7 +221,13 @@ describeDatabases("jobs with a concurrency key", (database) => {
           Effect.flatMap(JobQueue, (queue) => queue.claim(1000)),
         )
         assert.strictEqual(leases.length, keys.length)
-        assert.strictEqual(new Set(leases.map(({ job }) => job.concurrency_key)).size, keys.length)
+        const placed = yield* Effect.forEach(leases, ({ job }) =>
+          use(
+            one,
+            Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
+          ),
+        )
+        assert.strictEqual(new Set(placed.map(({ concurrency }) => concurrency?.key)).size, keys.length)
       }).pipe(Effect.scoped),
     60_000,
   )
@@ -282,7 +288,7 @@ it.live.skipIf(!postgresIsThere)("a gateway gives places only after it sees thos
     const here = Effect.gen(function* () {
       yield* Effect.sleep("100 millis")
       yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${third.id}`
-      yield* queue.admit(key)
+      yield* queue.admit({ concurrency_key: key, key_id: null, key_limit: null })
     })
     yield* Effect.all([inOtherGateway, here], { concurrency: 2 })
     assert.deepStrictEqual(idsOf(yield* claim), [second.id])

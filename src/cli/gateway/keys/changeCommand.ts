@@ -20,6 +20,8 @@ const REMOVABLE = {
   agents: "agents",
   rate: "requests_per_minute",
   weight: "weight",
+  jobs: "max_running_jobs",
+  calls: "max_calls_in_flight",
   expiry: "expires_at",
 } as const satisfies Record<string, keyof KeyChange>
 
@@ -30,7 +32,7 @@ export const changeCommand = Command.make(
     name: optionalFlag("name", "text", "A new name", CreateKey.fields.name),
     role: Flag.Literals("role", Role.literals).pipe(Flag.withDescription("A new role"), Flag.optional),
     ...limitFlags,
-    remove: Flag.Literals("remove", ["budgets", "models", "agents", "rate", "weight", "expiry"]).pipe(
+    remove: Flag.Literals("remove", ["budgets", "models", "agents", "rate", "weight", "jobs", "calls", "expiry"]).pipe(
       Flag.withDescription("Removes a limit; may be repeated"),
       Flag.atLeast(0),
     ),
@@ -59,7 +61,7 @@ export const changeCommand = Command.make(
 ).pipe(
   withHelp({
     summary: "Change a key",
-    description: `Changes what a key may do, from its next request on. A given limit replaces the one of its kind: --budget all
+    description: `Changes what a key may do, from its next request on; --max-running-jobs holds also for its open jobs. A given limit replaces the one of its kind: --budget all
 budgets, --allow-model and --deny-model both lists. The secret stays.`,
     examples: [
       ["sealgate keys change 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --budget 20usd/day", "A larger budget"],

@@ -2,7 +2,7 @@
 import { DateTime, type Duration, Effect, Option, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
 import type { Budget } from "../../../domain/access/budgets.ts"
-import { MAX_KEY_WEIGHT, MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
+import { MAX_AT_ONCE, MAX_KEY_WEIGHT, MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { AgentId } from "../../../domain/jobs/agent.ts"
 import { DurationText, intText } from "../../../layers/config/codecs.ts"
@@ -41,6 +41,18 @@ export const limitFlags = {
     "How many of its jobs begin for one of another key, while both wait (default: 1)",
     intText(1, MAX_KEY_WEIGHT),
   ),
+  runningJobs: optionalFlag(
+    "max-running-jobs",
+    "number",
+    "How many of its jobs may have begun and not ended; the others wait (default: any number)",
+    intText(1, MAX_AT_ONCE),
+  ),
+  callsInFlight: optionalFlag(
+    "max-calls-in-flight",
+    "number",
+    "How many calls of models it may have in flight at one gateway (default: those of the tenant)",
+    intText(1, MAX_AT_ONCE),
+  ),
   ttl: optionalFlag("ttl", "time", "How long it is valid, such as 12h or 90d (default: until revoked)", DurationText),
 }
 
@@ -51,6 +63,8 @@ interface Limits {
   readonly agents: ReadonlyArray<string>
   readonly perMinute: Option.Option<number>
   readonly weight: Option.Option<number>
+  readonly runningJobs: Option.Option<number>
+  readonly callsInFlight: Option.Option<number>
   readonly ttl: Option.Option<Duration.Duration>
 }
 
@@ -58,15 +72,17 @@ const unlessEmpty = <A>(items: ReadonlyArray<A>): ReadonlyArray<A> | undefined =
   items.length === 0 ? undefined : items
 
 /** Returns the given limits as the API takes them. */
-export const limitsOf = Effect.fnUntraced(function* ({ agents, allow, budgets, deny, perMinute, ttl, weight }: Limits) {
+export const limitsOf = Effect.fnUntraced(function* ({ agents, allow, budgets, deny, ttl, ...numbers }: Limits) {
   const models = withoutUndefined({ allow: unlessEmpty(allow), deny: unlessEmpty(deny) })
   const now = yield* DateTime.now
   return withoutUndefined({
     budgets: unlessEmpty(yield* joinBudgets(budgets)),
     models: Object.keys(models).length === 0 ? undefined : models,
     agents: unlessEmpty(agents),
-    requests_per_minute: Option.getOrUndefined(perMinute),
-    weight: Option.getOrUndefined(weight),
+    requests_per_minute: Option.getOrUndefined(numbers.perMinute),
+    weight: Option.getOrUndefined(numbers.weight),
+    max_running_jobs: Option.getOrUndefined(numbers.runningJobs),
+    max_calls_in_flight: Option.getOrUndefined(numbers.callsInFlight),
     expires_at: Option.getOrUndefined(Option.map(ttl, (ttl) => DateTime.formatIso(DateTime.addDuration(now, ttl)))),
   })
 })

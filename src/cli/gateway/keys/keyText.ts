@@ -43,6 +43,8 @@ export const keyText = (key: GatewayKey, uses: ReadonlyArray<BudgetUse>, now: nu
     ["agents", key.agents?.join(", ") ?? "all"],
     ["rate", key.requests_per_minute === undefined ? "the tenant's" : `${key.requests_per_minute} requests per minute`],
     ["weight", String(key.weight ?? 1)],
+    ["jobs", key.max_running_jobs === undefined ? "any number at once" : `at most ${key.max_running_jobs} at once`],
+    ["calls", key.max_calls_in_flight === undefined ? "the tenant's" : `at most ${key.max_calls_in_flight} in flight`],
     ["expires", key.expires_at ?? "never"],
     ["used", usedText(key, now)],
     ["created", `${key.created_at} by ${key.created_by}`],

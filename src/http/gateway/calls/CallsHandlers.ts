@@ -5,7 +5,7 @@ import { ModelNotFound } from "../../../api/gateway/CallsApi.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
 import { AccessDenied } from "../../../domain/access/identity.ts"
 import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
-import { ConcurrencyLimits } from "../../../services/access/ConcurrencyLimits.ts"
+import { ConcurrencyLimits, enterOfKey } from "../../../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { CachedAnswers } from "../../../services/routing/CachedAnswers.ts"
 import { tooMany } from "../../shared/ClientLimits.ts"
@@ -38,6 +38,9 @@ export const CallsHandlers = layerHandlers(
       const user = yield* CurrentUser
       yield* Effect.mapError(concurrency.enter(`calls:${user.tenant}`, calls), (error) =>
         tooMany(error, `At most ${error.limit} calls of models of one tenant may be under way.`),
+      )
+      yield* Effect.mapError(enterOfKey(concurrency, user), (error) =>
+        tooMany(error, `At most ${error.limit} calls of models of this key may be under way (max_calls_in_flight).`),
       )
       const body = yield* readBody(request)
       yield* bodies.hold(user.tenant, body.length)

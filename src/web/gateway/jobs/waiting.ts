@@ -6,6 +6,7 @@ type Waiting = NonNullable<Job["waiting"]>
 const REASONS = {
   worker: "for a free worker",
   "tenant-limit": "because your tenant has as many running jobs as it may",
+  "key-limit": "because its key has as many running jobs as it may",
   concurrency: "for other jobs with its concurrency key to end",
   retry: "to try again after a failure",
   budget: "for a budget to renew",

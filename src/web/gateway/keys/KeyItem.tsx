@@ -22,6 +22,9 @@ const limitsOf = (key: GatewayKey): string =>
     modelsOf(key),
     ...(key.agents === undefined ? [] : [plural(key.agents.length, "agent")]),
     ...(key.requests_per_minute === undefined ? [] : [`${plural(key.requests_per_minute, "request")} per minute`]),
+    ...(key.weight === undefined ? [] : [`weight ${key.weight}`]),
+    ...(key.max_running_jobs === undefined ? [] : [`at most ${plural(key.max_running_jobs, "running job")}`]),
+    ...(key.max_calls_in_flight === undefined ? [] : [`at most ${plural(key.max_calls_in_flight, "call")} in flight`]),
   ].join(" · ")
 
 export const KeyItem = ({

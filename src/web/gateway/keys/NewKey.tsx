@@ -45,6 +45,27 @@ const TEXTS = [
     limits: true,
   },
   { name: "rate", label: "Requests per minute (optional)", hint: "", mode: "numeric", limits: false },
+  {
+    name: "weight",
+    label: "Weight (optional)",
+    hint: "With 3, three of its jobs begin for one of a key without.",
+    mode: "numeric",
+    limits: false,
+  },
+  {
+    name: "jobs",
+    label: "Running jobs at most (optional)",
+    hint: "Its other jobs wait.",
+    mode: "numeric",
+    limits: false,
+  },
+  {
+    name: "calls",
+    label: "Calls in flight at most (optional)",
+    hint: "Its calls of models beyond are refused.",
+    mode: "numeric",
+    limits: false,
+  },
   { name: "days", label: "Days until it expires (optional)", hint: "", mode: "numeric", limits: false },
 ] as const
 

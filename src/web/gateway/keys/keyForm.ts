@@ -1,7 +1,7 @@
 /** Validates the form of a new key and converts it to an API request, with one message per invalid field. */
 import type { KeySettings } from "../../../client/gateway/GatewayKeys.ts"
 import { Budget } from "../../../domain/access/budgets.ts"
-import { MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
+import { MAX_AT_ONCE, MAX_KEY_WEIGHT, MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
 import type { Role } from "../../../domain/access/roles.ts"
 
 export const PERIODS = Budget.fields.per.literals
@@ -20,13 +20,28 @@ export interface KeyFields {
   /** Patterns, separated by commas. */
   readonly models: string
   readonly rate: string
+  readonly weight: string
+  /** The most running jobs. */
+  readonly jobs: string
+  /** The most calls in flight. */
+  readonly calls: string
   /** Days until it expires; empty for never. */
   readonly days: string
   readonly budgets: ReadonlyArray<BudgetFields>
 }
 
 export const NO_BUDGET: BudgetFields = { per: "day", cost: "", tokens: "" }
-export const NEW_KEY: KeyFields = { name: "", role: "run", models: "", rate: "", days: "", budgets: [NO_BUDGET] }
+export const NEW_KEY: KeyFields = {
+  name: "",
+  role: "run",
+  models: "",
+  rate: "",
+  weight: "",
+  jobs: "",
+  calls: "",
+  days: "",
+  budgets: [NO_BUDGET],
+}
 
 /** Keys with these roles could make unlimited ones, so they have no limits. */
 export const isLimitable = (role: Role): boolean => role === "read" || role === "run"
@@ -48,6 +63,10 @@ const above0 = (text: string, unit = 1): number | undefined | null => {
   const isWhole = Math.abs(number - rounded) < 1e-6
   return isWhole && Number.isSafeInteger(rounded) && rounded > 0 ? rounded : null
 }
+
+const isBeyond = (number: number | undefined | null, most: number): boolean => number === null || (number ?? 0) > most
+const wholeUpTo = (most: number): string =>
+  `Enter a whole number up to ${most.toLocaleString("en-US")}, or leave it empty.`
 
 const limitsOf = ({ cost, per, tokens }: BudgetFields) => ({
   per,
@@ -75,7 +94,8 @@ export const checkKey = (
   now: number,
 ): { readonly value: KeySettings } | { readonly mistakes: KeyMistakes } => {
   const name = fields.name.trim()
-  const rate = above0(fields.rate)
+  const [rate, weight] = [above0(fields.rate), above0(fields.weight)]
+  const [jobs, calls] = [above0(fields.jobs), above0(fields.calls)]
   const days = above0(fields.days)
   const isLimited = isLimitable(fields.role)
   const budgets = isLimited
@@ -86,8 +106,11 @@ export const checkKey = (
   const mistakes: KeyMistakes = {
     ...(name === "" && { name: "Give the key a name: the program or person that gets it." }),
     ...(name.length > MAX_NAME && { name: `Use at most ${MAX_NAME} characters.` }),
-    ...((rate === null || (rate ?? 0) > MAX_PER_MINUTE) && { rate: "Enter a whole number, or leave it empty." }),
-    ...((days === null || (days ?? 0) > MAX_DAYS) && { days: "Enter whole days, such as 90, or leave it empty." }),
+    ...(isBeyond(rate, MAX_PER_MINUTE) && { rate: wholeUpTo(MAX_PER_MINUTE) }),
+    ...(isBeyond(weight, MAX_KEY_WEIGHT) && { weight: wholeUpTo(MAX_KEY_WEIGHT) }),
+    ...(isBeyond(jobs, MAX_AT_ONCE) && { jobs: wholeUpTo(MAX_AT_ONCE) }),
+    ...(isBeyond(calls, MAX_AT_ONCE) && { calls: wholeUpTo(MAX_AT_ONCE) }),
+    ...(isBeyond(days, MAX_DAYS) && { days: "Enter whole days, such as 90, or leave it empty." }),
     ...(wrongBudget !== undefined && { budgets: wrongBudget }),
   }
   if (Object.keys(mistakes).length > 0) return { mistakes }
@@ -98,6 +121,9 @@ export const checkKey = (
       ...(allow.length === 0 ? {} : { models: { allow } }),
       ...(budgets.length === 0 ? {} : { budgets: budgets.map(toBudget) }),
       ...(rate == null ? {} : { requests_per_minute: rate }),
+      ...(weight == null ? {} : { weight }),
+      ...(jobs == null ? {} : { max_running_jobs: jobs }),
+      ...(calls == null ? {} : { max_calls_in_flight: calls }),
       ...(days == null ? {} : { expires_at: new Date(now + days * DAY_MS).toISOString() }),
     },
   }

@@ -1,0 +1,14 @@
+/**
+ * Caps on the jobs of keys. A queued job is held back (2) until it has one of the `key_limit` places of its key, which it
+ * takes after the one of its concurrency key.
+ */
+export const keyJobCaps: ReadonlyArray<string> = [
+  `ALTER TABLE jobs ADD COLUMN key_limit INTEGER`,
+  `DROP INDEX jobs_with_place`,
+  `CREATE INDEX jobs_with_place ON jobs (concurrency_key)
+    WHERE concurrency_key IS NOT NULL AND held_back <> 1 AND finished_at IS NULL`,
+  `CREATE INDEX jobs_with_key_place ON jobs (key_id)
+    WHERE key_limit IS NOT NULL AND held_back = 0 AND finished_at IS NULL`,
+  `CREATE INDEX jobs_held_by_key ON jobs (key_id, priority DESC, due_at, id)
+    WHERE held_back = 2 AND finished_at IS NULL`,
+]
