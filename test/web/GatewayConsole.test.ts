@@ -134,11 +134,19 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("runs a failed task again with the same options", () =>
+  it.live("runs a failed task again with the same options, priority, concurrency key and thread", () =>
     scene(async ({ client, enter, fake, page }) => {
       const { id } = await client.agents.create({ name: "a" })
       fake.when((asked) => asked.text.includes("moody")).script(fault.invalidRequest())
-      const handle = await client.agents.execute(id, { task: "Something moody", options: { rounds: 1 } })
+      const thread = await client.threads.create(id)
+      const same = {
+        task: "Something moody",
+        options: { rounds: 1 },
+        priority: "high",
+        concurrency: { key: "deploy", limit: 3 },
+        thread_id: thread.id,
+      } as const
+      const handle = await client.agents.execute(id, same)
       await handle.wait().catch(() => undefined)
       await enter()
       await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
@@ -148,7 +156,27 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByRole("region", { name: "Answer" }).waitFor()
       const [again] = (await client.jobs.list()).items
       assert.notStrictEqual(again?.id, handle.id)
-      assert.deepStrictEqual([again?.task, again?.options], ["Something moody", { rounds: 1 }])
+      assert.deepInclude(again, same)
+      const facts = page.getByRole("region", { name: "Job", exact: true })
+      await facts.getByText("deploy, at most 3 at once").waitFor()
+      await facts.getByText("high", { exact: true }).waitFor()
+    }),
+  )
+
+  it.live("runs a task with a priority and a concurrency key", () =>
+    scene(async ({ client, enter, page }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      await enter()
+      await page.evaluate(`location.hash = "#/agents/${id}"`)
+      await page.getByLabel("Task", { exact: true }).fill("Is 391 a prime?")
+      await page.getByLabel("Priority").selectOption("high")
+      await page.getByLabel("Concurrency key (optional)").fill("two words")
+      await page.getByRole("button", { name: "Run", exact: true }).click()
+      await page.locator('#task-concurrency:focus[aria-invalid="true"]').fill("primes")
+      await page.getByRole("button", { name: "Run", exact: true }).click()
+      await page.getByText("primes, at most 1 at once").waitFor()
+      const [made] = (await client.jobs.list()).items
+      assert.deepInclude(made, { priority: "high", concurrency: { key: "primes", limit: 1 } })
     }),
   )
 

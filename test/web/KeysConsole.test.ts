@@ -29,6 +29,12 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
         await dialog.getByLabel("Tokens").nth(1).fill("100000")
         await dialog.getByLabel("Only these models").fill("*mini*, gpt-6-sol")
         await dialog.getByLabel("Days until it expires").fill("90")
+        await dialog.getByLabel("Weight").fill("101")
+        await dialog.getByLabel("Running jobs at most").fill("2")
+        await dialog.getByLabel("Calls in flight at most").fill("4")
+        await dialog.getByRole("button", { name: "Create key" }).click()
+        await dialog.getByText("Enter a whole number up to 100, or leave it empty.").waitFor()
+        await dialog.getByLabel("Weight").fill("3")
         await dialog.getByRole("button", { name: "Create key" }).click()
         await dialog.getByRole("button", { name: "Copy the key" }).click()
         await dialog.getByRole("button", { name: "Copied the key" }).waitFor()
@@ -41,12 +47,16 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
         const list = page.getByRole("group", { name: "List of keys" })
         await list.getByText("$0.00 of $5.00 per day spent").waitFor()
         await list.getByText("0 of 100,000 tokens in total spent").waitFor()
+        await list.getByText("weight 3 · at most 2 running jobs · at most 4 calls in flight").waitFor()
         assert.notInclude(await page.evaluate<string>("document.documentElement.outerHTML"), secret)
         const [key] = (await client.keys.list()).items
         assert.deepInclude(key, {
           name: "ci",
           roles: ["run"],
           models: { allow: ["*mini*", "gpt-6-sol"] },
+          weight: 3,
+          max_running_jobs: 2,
+          max_calls_in_flight: 4,
           budgets: [
             { per: "day", max_cost_micro_usd: 5_000_000 },
             { per: "total", max_tokens: 100_000 },

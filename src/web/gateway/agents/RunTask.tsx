@@ -11,6 +11,7 @@ import { useAction } from "../useAction.ts"
 import { Problem } from "../View.tsx"
 import { checkTask, type TaskFields } from "./forms.ts"
 import { EffortChoice, ModeChoice } from "./ModeChoice.tsx"
+import { WhenToRun } from "./WhenToRun.tsx"
 
 /** Form that runs a task and opens its job. */
 export const RunTask = ({ agent }: { readonly agent: Agent }) => {
@@ -20,6 +21,8 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
     task: "",
     mode: agent.default_mode,
     effort: agent.default_effort ?? DEFAULT_EFFORT,
+    priority: "normal",
+    concurrency: "",
   })
   const typical = useTypicalCost(fields.mode, fields.effort, agent.id)
   const [mistakes, setMistakes] = useState<Partial<Record<keyof TaskFields, string>>>({})
@@ -65,11 +68,18 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
         value={fields.mode}
         onChange={(mode) => setFields((known) => ({ ...known, mode }))}
       />
-      <EffortChoice
-        id="task-effort"
-        value={fields.effort}
-        onChange={(effort) => setFields((known) => ({ ...known, effort }))}
-      />
+      <div class="columns">
+        <EffortChoice
+          id="task-effort"
+          value={fields.effort}
+          onChange={(effort) => setFields((known) => ({ ...known, effort }))}
+        />
+        <WhenToRun
+          fields={fields}
+          mistake={mistakes.concurrency}
+          onChange={(change) => setFields((known) => ({ ...known, ...change }))}
+        />
+      </div>
       {typical !== undefined && <p class="small muted">Such a job usually costs {usd(typical)}.</p>}
       {failure !== undefined && <Problem failure={failure} />}
       <div>

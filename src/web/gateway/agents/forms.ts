@@ -1,4 +1,6 @@
 /** Validates forms and converts them to API requests, with one message per invalid field. */
+import { Schema } from "effect"
+import type { Job } from "../../../client/gateway/GatewayJobs.ts"
 import {
   DEFAULT_LIMITS,
   DEFAULT_MODE,
@@ -6,7 +8,8 @@ import {
   MAX_NAME,
   MAX_TIMEOUT_SECONDS,
 } from "../../../domain/jobs/agent.ts"
-import type { ExecuteRequest } from "../../../domain/jobs/job.ts"
+import { Concurrency } from "../../../domain/jobs/concurrency.ts"
+import type { ExecuteRequest, JobPriority } from "../../../domain/jobs/job.ts"
 import { type Mode, MODES } from "../../../domain/jobs/modes.ts"
 import { DEFAULT_EFFORT, type Effort } from "../../../domain/jobs/modes/description.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
@@ -42,7 +45,12 @@ export interface TaskFields {
   readonly task: string
   readonly mode: Mode
   readonly effort: Effort
+  readonly priority: JobPriority
+  /** A concurrency key; empty for none. */
+  readonly concurrency: string
 }
+
+const isConcurrencyKey = Schema.is(Concurrency.fields.key)
 
 const { maximum: MAX_ROUNDS, minimum: MIN_ROUNDS } = MODES.adversarial.option
 const MICRO = 1_000_000
@@ -101,7 +109,32 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
   }
 }
 
-export const checkTask = ({ effort, mode, task }: TaskFields): Checked<ExecuteRequest, TaskFields> =>
-  task.trim() === ""
-    ? { ok: false, mistakes: { task: "Enter a task." } }
-    : { ok: true, value: { task: task.trim(), mode, options: { effort } } }
+export const checkTask = (fields: TaskFields): Checked<ExecuteRequest, TaskFields> => {
+  const { effort, mode, priority } = fields
+  const [task, key] = [fields.task.trim(), fields.concurrency.trim()]
+  const mistakes: Mistakes<TaskFields> = {}
+  if (task === "") mistakes.task = "Enter a task."
+  if (key !== "" && !isConcurrencyKey(key))
+    mistakes.concurrency = "Use up to 255 ASCII characters without spaces, or leave it empty."
+  if (Object.keys(mistakes).length > 0) return { ok: false, mistakes }
+  return {
+    ok: true,
+    value: {
+      task,
+      mode,
+      options: { effort },
+      ...(priority === "normal" ? {} : { priority }),
+      ...(key === "" ? {} : { concurrency: { key } }),
+    },
+  }
+}
+
+/** The request that repeats a job. `high` is for those that may change agents. */
+export const requestOf = (job: Job, { changes }: { readonly changes: boolean }): ExecuteRequest => ({
+  mode: job.mode,
+  options: job.options,
+  metadata: job.metadata,
+  priority: job.priority === "high" && !changes ? "normal" : job.priority,
+  ...withoutUndefined({ concurrency: job.concurrency, thread_id: job.thread_id }),
+  ...(typeof job.task === "string" ? { task: job.task } : { messages: job.task }),
+})

@@ -48,6 +48,8 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
           ],
           ["Thread", job.thread_id && <a href={hrefOf({ view: "jobs", thread: job.thread_id })}>its jobs</a>],
           ["Mode", modeText(job)],
+          ["Priority", job.priority === "normal" ? undefined : job.priority],
+          ["Concurrency key", job.concurrency && `${job.concurrency.key}, at most ${job.concurrency.limit} at once`],
           ["Cost", <span class="figure">{usd(job.cost_micro_usd)}</span>],
           ["Usually", typical === undefined ? undefined : usd(typical)],
           ["At most", at_most && `${usd(at_most.cost_micro_usd)} in ${plural(at_most.calls, "call")}`],

@@ -3,6 +3,7 @@ import type { Job, Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded } from "../../../domain/jobs/job.ts"
 import { type JobResult, verdictMeaning } from "../../../domain/jobs/modes.ts"
 import { excerpt, fraction } from "../../shared/format.ts"
+import { requestOf } from "../agents/forms.ts"
 import { type Failure, failureOf } from "../failure.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
@@ -108,7 +109,7 @@ interface ActionsProps {
 /** Buttons that cancel, resume or repeat the job. */
 const Actions = ({ action: { busy, run }, hear, job, retry }: ActionsProps) => {
   const { gateway, owner } = useSession()
-  const { agent_id, id, metadata, mode, options, status, task } = job
+  const { agent_id, id, status } = job
   const cancel = () =>
     run(
       () => gateway.jobs.cancel(id),
@@ -122,15 +123,13 @@ const Actions = ({ action: { busy, run }, hear, job, retry }: ActionsProps) => {
         retry()
       },
     )
-  const runAgain = () => {
-    const request = { mode, options, metadata, ...(typeof task === "string" ? { task } : { messages: task }) }
+  const runAgain = () =>
     run(
-      () => gateway.agents.execute(agent_id, request),
+      () => gateway.agents.execute(agent_id, requestOf(job, owner)),
       ({ id }) => {
         location.hash = hrefOf({ view: "job", id })
       },
     )
-  }
   if (!owner.runs) return null
   if (!isEnded(status)) {
     return (

@@ -50,7 +50,7 @@ describe("the form of an agent", () => {
 })
 
 describe("the form of a task", () => {
-  const fields = { task: " do it ", mode: "verified", effort: "high" } as const
+  const fields = { task: " do it ", mode: "verified", effort: "high", priority: "normal", concurrency: " " } as const
 
   it("converts to an API request, and requires a task", () => {
     const checked = checkTask(fields)
@@ -63,5 +63,13 @@ describe("the form of a task", () => {
       ok: false,
       mistakes: { task: "Enter a task." },
     })
+  })
+
+  it("has a priority and a concurrency key", () => {
+    const checked = checkTask({ ...fields, priority: "low", concurrency: " deploy " })
+    assert.isTrue(checked.ok)
+    if (checked.ok) assert.deepInclude(checked.value, { priority: "low", concurrency: { key: "deploy" } })
+    const spaced = checkTask({ ...fields, concurrency: "two words" })
+    assert.deepStrictEqual(spaced.ok ? [] : Object.keys(spaced.mistakes), ["concurrency"])
   })
 })
