@@ -1,6 +1,7 @@
 /** What the gateway does, on both databases, over real sockets. */
 import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Fiber, identity, Latch, Option, Schedule, type Scope, Stream } from "effect"
+import { SignJWT } from "jose"
 import { IdempotencyKey } from "../../src/domain/jobs/job.ts"
 import { type GatewayClientService, makeGatewayApi } from "../../src/client/gateway/GatewayClientService.ts"
 import { describeDatabases } from "../support/databases.ts"
@@ -9,6 +10,7 @@ import {
   databaseUrl,
   gatedUpstream,
   hasArrived,
+  SECRET,
   startGateway,
   type TestGateway,
   tokenFor,
@@ -239,6 +241,35 @@ describeDatabases("the gateway", (database) => {
       const hourly = yield* api.routing.stats({ query: { interval: "hour" } })
       const perHour = hourly.over_time ?? []
       assert.deepStrictEqual([perHour[0]?.from, perHour.at(-1)?.to], [hourly.from, hourly.to])
+    }))
+
+  test("lets a token do what the known roles in its claim may, and nothing if there are none", (gateway) =>
+    Effect.gen(function* () {
+      // Signed by hand, because our command leaves out an empty claim.
+      const statusOf = Effect.fnUntraced(function* (method: string, path: string, roles?: unknown) {
+        const token = yield* Effect.promise(() =>
+          new SignJWT({ tenant: "acme", ...(roles === undefined ? {} : { roles }) })
+            .setProtectedHeader({ alg: "HS256" })
+            .setIssuer("sealgate")
+            .setAudience("sealgate")
+            .setSubject("alice")
+            .setExpirationTime("1h")
+            .sign(new TextEncoder().encode(SECRET)),
+        )
+        return yield* call(gateway, method, path, { token, ...(method === "POST" && { body: { name: "a" } }) })
+      })
+      const made = yield* statusOf("POST", "/api/v1/agents")
+      assert.strictEqual(made.status, 201)
+      for (const roles of [["Read"], ["ops", "run "], []]) {
+        for (const path of ["/api/v1/agents", "/api/v1/jobs", "/v1/models"]) {
+          const refused = yield* statusOf("GET", path, roles)
+          assert.strictEqual(refused.status, 403, `${path} ${JSON.stringify(roles)}`)
+          assert.include(refused.text, 'claim \\"roles\\" names none of read, run, manage, admin')
+        }
+      }
+      assert.strictEqual((yield* statusOf("GET", "/api/v1/agents", ["ops", "read"])).status, 200)
+      const reader = yield* statusOf("POST", "/api/v1/agents", ["ops", "read"])
+      assert.deepInclude(reader.json, { code: "forbidden", detail: 'This needs the role "manage".' })
     }))
 
   test("lets administrators alone see and change the routing, whole or not at all", (gateway) =>

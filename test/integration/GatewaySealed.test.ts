@@ -11,7 +11,7 @@ import { collect, costOf, failing, startCalls } from "../support/calls.ts"
 import { describeDatabases, sqlite } from "../support/databases.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { freePort } from "../support/freePort.ts"
-import { call } from "../support/gateway.ts"
+import { call, tokenFor } from "../support/gateway.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
 /** A gateway with a sealed port. */
@@ -145,6 +145,10 @@ it.live("says under the seal which role a key lacks, and names the setting of a 
     const reader = yield* sealed.makeKey({ roles: ["read"] })
     const refused = yield* sealedProblemOf(() => sealed.clientOf(reader).complete(ask("model-1")))
     assert.include(refused.detail, '"run"')
+    const stranger = yield* tokenFor("alice", { tenant: "acme", roles: ["runner"] })
+    const nameless = yield* sealedProblemOf(() => sealed.clientOf(stranger).complete(ask("model-1")))
+    assert.deepInclude(nameless, { status: 403 })
+    assert.include(nameless.detail, 'claim "roles" names none of read, run')
     const { port } = new URL(sealed.gateway.url)
     const taken = yield* Effect.exit(startSealed(sqlite, { SEALED_PORT: port }))
     assert.include(JSON.stringify(taken), `SEALED_PORT: ${port} is taken`)

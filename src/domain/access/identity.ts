@@ -5,7 +5,7 @@ import { Refusal } from "../problems/refusal.ts"
 import type { TargetFilter } from "../upstream/targets.ts"
 import type { Budgets } from "./budgets.ts"
 import type { KeyId } from "./keys.ts"
-import type { Role } from "./roles.ts"
+import { isStranger, Role } from "./roles.ts"
 
 const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,255}$/u, { expected: "1 to 255 characters without control characters" }),
@@ -53,7 +53,8 @@ export interface Identity {
   readonly subject: string
   /** Owner of the rows that the caller sees: the key's tenant, the token's `tenant` or, if users are tenants, that of the user. */
   readonly tenant: TenantId
-  readonly roles: ReadonlyArray<string>
+  /** As the token or key names them. Absent if the token has no such claim. */
+  readonly roles?: ReadonlyArray<string>
   /** Absent if the caller has a token. */
   readonly key?: KeyLimits
 }
@@ -93,6 +94,13 @@ export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
   headers: challenge("insufficient_scope"),
 }) {
   static readonly lacking = (role: Role) => new AccessDenied({ detail: `This needs the role "${role}".` })
+  /** The same, for a caller whose token may name no role at all. */
+  static readonly of = (caller: Identity, role: Role) =>
+    isStranger(caller)
+      ? new AccessDenied({
+          detail: `The token's claim "roles" names none of ${Role.literals.join(", ")}; correct it at its issuer.`,
+        })
+      : AccessDenied.lacking(role)
   /** The refusal of sums over all agents to a key of some. */
   static readonly limited = () =>
     new AccessDenied({

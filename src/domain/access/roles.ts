@@ -7,23 +7,26 @@ export type Role = typeof Role.Type
 /** The role that may access the routing configuration and the audit trail. */
 export const ADMIN_ROLE = "admin" satisfies Role
 
-/** The role of a token that names none of the roles: identity providers that know no gateway send none. */
-const UNNAMED: Role = "manage"
+/** The role of a token without the claim: identity providers that know no gateway send none. */
+const UNCLAIMED: Role = "manage"
 
 interface Holder {
-  /** The roles as the token or key names them; others are ignored. */
-  readonly roles: ReadonlyArray<string>
+  /** The roles as the token or key names them; others are ignored. Absent if a token has no such claim. */
+  readonly roles?: ReadonlyArray<string>
 }
 
 const rank = (role: Role): number => Role.literals.indexOf(role)
 
-const highest = ({ roles }: Holder): Role | undefined => Role.literals.findLast((role) => roles.includes(role))
+const highest = ({ roles }: Holder): Role | undefined => Role.literals.findLast((role) => roles?.includes(role))
 
-/** Whether the caller has the role, by name or because its token names no role. */
-export const hasRole = (holder: Holder, needed: Role): boolean => rank(highest(holder) ?? UNNAMED) >= rank(needed)
+const includes = (held: Role | undefined, needed: Role): boolean => held !== undefined && rank(held) >= rank(needed)
+
+/** Whether the caller has the role, by name or because its token has no claim of roles. */
+export const hasRole = (holder: Holder, needed: Role): boolean =>
+  includes(holder.roles === undefined ? UNCLAIMED : highest(holder), needed)
 
 /** Whether the caller has the role by name: keys outlive tokens, so a token without roles manages none. */
-export const isNamed = (holder: Holder, needed: Role): boolean => {
-  const named = highest(holder)
-  return named !== undefined && rank(named) >= rank(needed)
-}
+export const isNamed = (holder: Holder, needed: Role): boolean => includes(highest(holder), needed)
+
+/** Whether a token has a claim of roles that names none of them, such as a misspelt one. */
+export const isStranger = (holder: Holder): boolean => holder.roles !== undefined && highest(holder) === undefined

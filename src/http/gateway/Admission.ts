@@ -5,7 +5,7 @@
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AccessDenied } from "../../domain/access/identity.ts"
-import { ADMIN_ROLE, hasRole } from "../../domain/access/roles.ts"
+import { ADMIN_ROLE, hasRole, isNamed } from "../../domain/access/roles.ts"
 import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
 import { isGatewayKey } from "../../services/access/keySecret.ts"
 import { OF_KEYS, ofTenants } from "../../services/access/RateLimits.ts"
@@ -43,7 +43,7 @@ export const layerAuthorization = Layer.effect(
           )
         }
         const needed = neededRole(endpoint.method, endpoint.annotations)
-        if (!hasRole(user, needed)) return yield* AccessDenied.lacking(needed)
+        if (!hasRole(user, needed)) return yield* AccessDenied.of(user, needed)
         if (rateClass === "execute" && (yield* drain.draining)) return yield* new Draining()
         const answer = yield* Effect.provideService(app, CurrentUser, user)
         return HttpServerResponse.setHeader(answer, "cache-control", "no-store")
@@ -61,7 +61,7 @@ export const layerAdminOnly = Layer.succeed(
   AdminOnly,
   Effect.fnUntraced(function* (app) {
     const user = yield* CurrentUser
-    return user.roles.includes(ADMIN_ROLE)
+    return isNamed(user, ADMIN_ROLE)
       ? yield* Effect.provideService(app, CurrentAdmin, user)
       : yield* AccessDenied.lacking(ADMIN_ROLE)
   }),

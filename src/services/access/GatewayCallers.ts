@@ -31,7 +31,7 @@ export const layerGatewayCallers = ({ inFlight, perMinute, refusedPerMinute }: G
           ? keys.identify(Redacted.make(token))
           : tokens.verify(Redacted.make(token))
         const { key, subject, tenant } = identity
-        if (!hasRole(identity, "run")) return yield* AccessDenied.lacking("run")
+        if (!hasRole(identity, "run")) return yield* AccessDenied.of(identity, "run")
         if (key?.agents !== undefined) return yield* AccessDenied.limited()
         return { id: JSON.stringify([tenant, key?.id ?? subject]), identity }
       })

@@ -95,9 +95,9 @@ export class Tokens extends Context.Service<
         const verified = new VerifiedTokens()
 
         const identityOf = Effect.fnUntraced(function* (claims: unknown) {
-          const { roles = [], sub, tenant } = yield* Effect.mapError(decodeClaims(claims), refused)
-          if (tenant !== undefined) return { subject: sub, tenant, roles }
-          return settings.usersAreTenants ? { subject: sub, tenant: tenantOfUser(sub), roles } : yield* refused()
+          const { sub, tenant, ...roles } = yield* Effect.mapError(decodeClaims(claims), refused)
+          if (tenant !== undefined) return { subject: sub, tenant, ...roles }
+          return settings.usersAreTenants ? { subject: sub, tenant: tenantOfUser(sub), ...roles } : yield* refused()
         })
 
         const check = Effect.fnUntraced(function* (token: string) {

@@ -46,15 +46,14 @@ export const ownerOf = (token: string): Owner | undefined => {
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined
   const claims = Option.getOrUndefined(decodeClaims(utf8(payload)))
   if (claims === undefined) return undefined
-  const roles = claims.roles ?? []
   return {
     subject: claims.sub,
     tenant: claims.tenant,
-    roles,
-    admin: roles.includes(ADMIN_ROLE),
-    runs: hasRole({ roles }, "run"),
-    changes: hasRole({ roles }, "manage"),
-    manages: isNamed({ roles }, "manage"),
+    roles: claims.roles ?? [],
+    admin: isNamed(claims, ADMIN_ROLE),
+    runs: hasRole(claims, "run"),
+    changes: hasRole(claims, "manage"),
+    manages: isNamed(claims, "manage"),
     expires: Math.max(-LAST_MOMENT, Math.min(LAST_MOMENT, claims.exp * 1000)),
   }
 }

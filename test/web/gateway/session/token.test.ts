@@ -21,7 +21,9 @@ describe("tokens", () => {
       }
       assert.deepStrictEqual(mayOf("read"), [false, false, false, false])
       assert.deepStrictEqual(mayOf("run"), [true, false, false, false])
-      assert.deepStrictEqual(mayOf("ops"), [true, true, false, false])
+      assert.deepStrictEqual(mayOf("ops"), [false, false, false, false])
+      const unclaimed = ownerOf(unsigned({ sub: "a", exp: 1 }))
+      assert.deepStrictEqual([unclaimed?.runs, unclaimed?.changes, unclaimed?.manages], [true, true, false])
       assert.deepStrictEqual(mayOf("manage"), [true, true, true, false])
     }),
   )
