@@ -2,9 +2,11 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Job } from "../../src/domain/jobs/job.ts"
+import { until } from "../support/calls.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { startCalculator } from "../../examples/calculator.ts"
+import { freePort } from "../support/freePort.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 import { toolServer } from "../support/toolServer.ts"
 
@@ -117,6 +119,49 @@ describeDatabases("an agent with tools", (database) => {
         const failed = yield* work({ mcp_servers: refused }, { task: "x", mode: "direct" })
         assert.deepInclude(failed.problem, { code: "tools-unavailable", retryable: false })
         assert.include(failed.problem?.detail, "calc: It was not asked")
+      }),
+    ),
+  )
+
+  it.live("has its job tried again while an MCP server is down, and says which one", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token, upstream } = yield* setup
+        upstream.always({ text: "42" })
+        const port = yield* Effect.promise(freePort)
+        const mcp_servers = [{ name: "calc", url: `http://127.0.0.1:${port}` }]
+        const body = { name: "a", default_mode: "direct", mcp_servers }
+        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body })
+        const path = `/api/v1/agents/${agent["id"]}/execute`
+        const { json: made } = yield* call(gateway, "POST", path, { token, body: { task: "x" } })
+        const read = (wait: number) =>
+          Effect.map(call(gateway, "GET", `/api/v1/jobs/${made["id"]}?wait=${wait}`, { token }), ({ json }) =>
+            decodeJob(json),
+          )
+        yield* until(Effect.map(read(0), ({ waiting }) => waiting?.reason === "retry"))
+        const waiting = yield* read(0)
+        assert.deepInclude(waiting.steps[0]?.problem, { code: "tools-unavailable" })
+        assert.match(waiting.steps[0]?.problem?.detail ?? "", /^calc: The MCP server could not be reached/)
+        yield* Effect.acquireRelease(
+          Effect.promise(() => startCalculator(port)),
+          ({ stop }) => Effect.sync(stop),
+        )
+        assert.deepInclude(yield* read(30), { status: "completed" })
+      }),
+    ),
+  )
+
+  it.live("ends at once if the model calls tools in its last turn", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { upstream, work } = yield* setup
+        const server = yield* toolServer((_, response) => void response.end("42"))
+        upstream.always({ toolCalls: [{ name: "add", arguments: {} }] })
+        const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
+        const job = yield* work({ tools, limits: { max_turns: 2 } }, { task: "x", mode: "direct" })
+        assert.deepInclude(job, { status: "failed", attempt: 1 })
+        assert.deepInclude(job.problem, { code: "turn-limit-reached", retryable: false })
+        assert.strictEqual(server.requests.length, 1)
       }),
     ),
   )

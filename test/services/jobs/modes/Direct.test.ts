@@ -175,7 +175,23 @@ describe("the direct mode", () => {
       const { job } = withAdder()
       const script = () => wants(["add", "{}"])
       const { problem } = yield* Effect.flip(answering({}, { ...job, script, options: { turns: 1 } }))
-      assert.strictEqual(problem.title, "The model gave no answer.")
+      assert.deepInclude(problem, { code: "turn-limit-reached", status: 422, retryable: false })
+      assert.include(problem.detail, "Allow more turns (`options.turns`")
+    }),
+  )
+
+  it.effect("names the output of tools if it filled the context", () =>
+    Effect.gen(function* () {
+      const long = () => Effect.succeed({ text: "x ".repeat(32_768), is_error: false })
+      const script = () => wants(...Array.from({ length: 16 }, () => ["add", "{}"] as const))
+      const { problem } = yield* Effect.flip(answering({}, { tools: [adder], call: long, script }))
+      assert.deepInclude(problem, { code: "context-too-long", retryable: false })
+      assert.match(problem.detail ?? "", /^Tool output filled the context: 10\d\d KiB in 16 calls\. /)
+      assert.include(problem.detail, "lower `options.turns` or the agent's `limits.max_turns`")
+      const task = "x ".repeat(500_000)
+      const alone = yield* Effect.flip(answering({}, { tools: [adder], task, script: () => ({ text: "3" }) }))
+      assert.strictEqual(alone.problem.code, "context-too-long")
+      assert.notInclude(alone.problem.detail ?? "", "Tool output")
     }),
   )
 

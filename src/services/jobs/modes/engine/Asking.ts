@@ -15,7 +15,7 @@ import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { LiveStep, LiveSteps } from "../../LiveSteps.ts"
 import { type Answered, type Ask, type Call, makeConverse, type Manner } from "./conversation.ts"
-import { emptyAnswer, refusal } from "./jobFailures.ts"
+import { emptyAnswer, refusal, turnsUsedUp, withToolOutput } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { EXECUTE, persona, REPAIR, shape } from "./prompts.ts"
 import { isEcho, ModelAnswer } from "./ModelAnswer.ts"
@@ -115,8 +115,9 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
       ({ call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls }) => {
         if (asked.optional !== true) {
           if (refused) return Effect.fail(refusal(text, call))
-          const callsTools = toolCalls !== undefined && asked.tools?.tool_choice === "auto"
-          if (text.trim() === "" && !callsTools) return Effect.fail(emptyAnswer(call))
+          const called = toolCalls === undefined ? undefined : asked.tools?.tool_choice
+          if (text.trim() === "" && called !== "auto")
+            return Effect.fail(called === "none" ? turnsUsedUp(call) : emptyAnswer(call))
         }
         const value = {
           text,
@@ -131,7 +132,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
         return Effect.succeed({ value, call, receipt })
       },
     )
-    return context.step(step, ModelAnswer, answered)
+    return context.step(step, ModelAnswer, Effect.mapError(answered, withToolOutput(asked.messages)))
   }
 
   const converse = makeConverse(ask)

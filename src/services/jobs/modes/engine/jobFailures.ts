@@ -1,6 +1,7 @@
 /** Failures of a mode as problems for the job's owner. */
 import { Redacted } from "effect"
 import type { AgentLimits } from "../../../../domain/jobs/agent.ts"
+import type { Message } from "../../../../domain/chat/chat.ts"
 import type { StepCall } from "../../../../domain/jobs/job.ts"
 import { failureCodes } from "../../../../domain/upstream/failures.ts"
 import { makeProblem } from "../../../../domain/problems/problem.ts"
@@ -58,6 +59,36 @@ export const emptyAnswer = (call: StepCall): JobFailure =>
     problem: makeProblem({ code: "upstream-protocol", status: 502, title: "The model gave no answer." }),
     call,
   })
+
+const TURNS_OF_JOB = "`options.turns` or the agent's `limits.max_turns`"
+
+/** In its last turn, the model called tools again. Another attempt with the same conversation would end alike. */
+export const turnsUsedUp = (call: StepCall): JobFailure =>
+  new JobFailure({
+    problem: makeProblem({
+      code: "turn-limit-reached",
+      status: 422,
+      title: "The model called tools in its last turn instead of answering.",
+      detail: `Allow more turns (${TURNS_OF_JOB}, or a higher effort), or choose another model.`,
+      retryable: false,
+    }),
+    call,
+  })
+
+/** Adds to a failure of a conversation that became too long how much of it is output of tools. */
+export const withToolOutput = (messages: ReadonlyArray<Message>) => (failure: JobFailure) => {
+  const { problem } = failure
+  const outputs = messages.flatMap(({ content, role }) =>
+    role === "tool" && typeof content === "string" ? Buffer.byteLength(content) : [],
+  )
+  if (problem.code !== "context-too-long" || outputs.length === 0) return failure
+  const kib = Math.ceil(outputs.reduce((sum, bytes) => sum + bytes, 0) / 1024)
+  const detail = `Tool output filled the context: ${kib} KiB in ${outputs.length} calls. Let the tools answer with less, lower ${TURNS_OF_JOB}, or permit a model with a longer context.`
+  return new JobFailure({
+    ...failure,
+    problem: { ...problem, detail: problem.detail === undefined ? detail : `${detail} ${problem.detail}` },
+  })
+}
 
 /** An MCP server did not list its tools. */
 export const toolsUnavailable = (server: string, why: string, retryable: boolean): JobFailure =>
