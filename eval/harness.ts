@@ -1,5 +1,5 @@
 /** Runs a mode as a job does, with functions as models: no network, no database, every call counted. */
-import { DateTime, Effect, Layer, Stream } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import { type Agent, AgentId, DEFAULT_LIMITS, TenantId } from "../src/domain/jobs/agent.ts"
 import type { Message, ToolCall } from "../src/domain/chat/chat.ts"
 import { JobId, type JobTask } from "../src/domain/jobs/job.ts"
@@ -59,7 +59,7 @@ export const runMode = Effect.fnUntraced(function* (run: Run) {
   let tokens = 0
   const router = Router.of({
     answer: () => Effect.die("not used"),
-    stream: () => Stream.die("not used"),
+    stream: () => Effect.die("not used"),
     call: ({ completion, independentOf = [], role }) =>
       Effect.sync((): Routed => {
         const [target] = leastRelatedFirst(run.targets, independentOf)

@@ -10,6 +10,7 @@ import { behind, startProxy } from "../support/proxy.ts"
 import { scrape, valueOf } from "../support/prometheus.ts"
 import { openSocket, postOf } from "../support/sockets.ts"
 import { beginSession, seal } from "../support/sealing.ts"
+import { streaming } from "../support/streamed.ts"
 
 const COMMENT = ": keep-alive\n\n"
 const CONTENT = "x".repeat(16_384)
@@ -131,7 +132,7 @@ it.live("a sealed stream that nobody reads takes limited memory, and is cut toge
       }),
     ).pipe(Stream.rechunk(1), Stream.ensuring(Deferred.succeed(released, undefined)))
     const proxy = yield* startProxy({
-      upstream: layerEchoWith(() => ({ requestStream: () => flood })),
+      upstream: layerEchoWith(() => ({ requestStreamTo: streaming(() => flood) })),
       settings: { writeTimeout: Duration.millis(500) },
     })
     const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))

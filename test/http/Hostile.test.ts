@@ -1,6 +1,6 @@
 /** Requests that are invalid, too large, too slow or too many are refused with problem documents. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Schema, Stream } from "effect"
+import { Deferred, Duration, Effect, Schema } from "effect"
 import { IpNetwork } from "effect/net"
 import { TestClock } from "effect/testing"
 import { Problem } from "../../src/domain/problems/problem.ts"
@@ -296,11 +296,8 @@ it.live("one client's requests in flight are limited, streams included, until th
     const goOn = yield* Deferred.make<void>()
     const waiting = layerEchoWith((echo) => ({
       request: (request) => Effect.andThen(Deferred.await(goOn), echo.request(request)),
-      requestStream: (request) =>
-        Stream.concat(
-          echo.requestStream(request).pipe(Stream.take(1)),
-          Stream.drain(Stream.fromEffect(Deferred.await(goOn))),
-        ).pipe(Stream.concat(echo.requestStream(request).pipe(Stream.drop(1)))),
+      requestStreamTo: (request, emit) =>
+        echo.requestStreamTo(request, (events) => Effect.andThen(emit(events), Deferred.await(goOn))),
     }))
     const proxy = yield* startProxy({ upstream: waiting, settings: { maxConcurrentPerClient: 2 } })
     yield* Effect.promise(async () => {

@@ -9,6 +9,7 @@ import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { beginSession, seal } from "../support/sealing.ts"
 import { openSocket, postOf } from "../support/sockets.ts"
+import { streaming } from "../support/streamed.ts"
 
 /** The end of a connection, proper or by an error. */
 const closing = (socket: Socket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()))
@@ -77,7 +78,7 @@ it.live("a reader that is too slow on average is cut, a fast one is not", () =>
         )
       }),
     )
-    const upstream = layerEchoWith(() => ({ requestStream: () => endless }))
+    const upstream = layerEchoWith(() => ({ requestStreamTo: streaming(() => endless) }))
     const read = Effect.fnUntraced(function* (writeMinRate: number, pauseMs: number) {
       const proxy = yield* startProxy({ upstream, settings: { writeTimeout: Duration.seconds(1), writeMinRate } })
       const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))

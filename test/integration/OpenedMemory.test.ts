@@ -1,6 +1,6 @@
 /** The memory of requests that wait for their provider, over real sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Latch, Layer, Stream } from "effect"
+import { Effect, Latch, Layer } from "effect"
 import { UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { startProxy } from "../support/proxy.ts"
@@ -15,7 +15,7 @@ const gated = Effect.map(Latch.make(), (gate) => {
     entered++
     return Effect.andThen(gate.await, Effect.fail(new UpstreamError({ code: "overloaded" })))
   })
-  const layer = Layer.mock(Upstream)({ request: () => refuse, requestStream: () => Stream.fromEffect(refuse) })
+  const layer = Layer.mock(Upstream)({ request: () => refuse, requestStreamTo: () => refuse })
   return { gate, layer, entered: () => entered }
 })
 

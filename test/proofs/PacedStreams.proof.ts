@@ -5,10 +5,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { SealedCompletions } from "../../src/services/sealing/SealedCompletions.ts"
-import { type ApiEvent } from "../../src/domain/upstream/upstream.ts"
 import { streamResponse } from "../../src/http/proxy/streamResponse.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { beginSession, layerSealing, openAnswer, type ReferenceRequest, sealChat } from "../support/protocol/Sealing.ts"
+import { type ApiStreamedEvent, type Finished, streaming } from "../support/streamed.ts"
 
 const PACE = 100
 /** Streams of each length, and the concurrency. */
@@ -42,11 +42,11 @@ interface Said {
 }
 
 /** Silence, then tokens of 2 to 5 characters in two packets a tick, then the end. */
-const saying = ({ perTick, ticks, tokens }: Said): Stream.Stream<ApiEvent> => {
+const saying = ({ perTick, ticks, tokens }: Said): Stream.Stream<ApiStreamedEvent> => {
   const perPacket = perTick / 2
   const packets = Math.ceil(tokens / perPacket)
   const begin = ticks * PACE - packets * (PACE / 2) + PACE / 4
-  const packet = (index: number): ReadonlyArray<ApiEvent> =>
+  const packet = (index: number): ReadonlyArray<ApiStreamedEvent> =>
     Array.from({ length: Math.min(perPacket, tokens - index * perPacket) }, () => ({
       _tag: "Delta",
       provider: "provider1",
@@ -58,7 +58,7 @@ const saying = ({ perTick, ticks, tokens }: Said): Stream.Stream<ApiEvent> => {
         choices: [{ index: 0, delta: { content: `${"w".repeat(1 + upTo(4))}.` }, finish_reason: null }],
       },
     }))
-  const finished: ApiEvent = {
+  const finished: Finished = {
     _tag: "Finished",
     served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
     attempts: [],
@@ -76,10 +76,10 @@ const script: Array<Said> = []
 const layer = layerSealing({ sessions: { maxRequests: 100_000 } }).pipe(
   Layer.provide(
     Layer.mock(Upstream)({
-      requestStream: ({ body }) => {
+      requestStreamTo: streaming(({ body }) => {
         const said = script[Number(/"content":"(\d+)"/.exec(body.text)?.[1])]
         return said === undefined ? Stream.die(new Error("nothing to say")) : saying(said)
-      },
+      }),
     }),
   ),
 )

@@ -128,7 +128,7 @@ const delta = {
   },
 }
 
-const upstream = (parts: Pick<Upstream["Service"], "request" | "requestStream">) => layerEchoWith(() => parts)
+const upstream = (parts: Pick<Upstream["Service"], "request" | "requestStreamTo">) => layerEchoWith(() => parts)
 
 const failure = new UpstreamError({ code: "upstream-protocol", provider: "echo", detail })
 
@@ -144,26 +144,26 @@ const UPSTREAMS: Readonly<Record<string, Layer.Layer<Upstream>>> = {
   "an answer": Upstream.layerEcho,
   "a failure that quotes the prompt": upstream({
     request: () => Effect.fail(failure),
-    requestStream: () => Stream.fail(failure),
+    requestStreamTo: () => Effect.fail(failure),
   }),
   "a failure after output began": upstream({
     request: () => Effect.fail(failure),
-    requestStream: () => Stream.concat(Stream.succeed(delta), Stream.fail(failure)),
+    requestStreamTo: (_, emit) => Effect.andThen(emit([delta]), Effect.fail(failure)),
   }),
   "a defect that quotes the prompt": upstream({
     request: () => Effect.die(defect()),
-    requestStream: () => Stream.die(defect()),
+    requestStreamTo: () => Effect.die(defect()),
   }),
   "a defect after output began": upstream({
     request: () => Effect.die(MARKS.prompt),
-    requestStream: () => Stream.concat(Stream.succeed(delta), Stream.die(defect())),
+    requestStreamTo: (_, emit) => Effect.andThen(emit([delta]), Effect.die(defect())),
   }),
   "a defect thrown by code": upstream({
     request: () =>
       Effect.sync(() => {
         throw defect()
       }),
-    requestStream: () => {
+    requestStreamTo: () => {
       throw defect()
     },
   }),

@@ -12,13 +12,14 @@ import type { ChatChunk } from "../../src/domain/chat/chat.ts"
 import { isObject } from "../../src/domain/json/json.ts"
 import { FLOOR, pad } from "../../src/domain/protocol/padding.ts"
 import { joinContent } from "../../src/domain/protocol/sealedContent.ts"
-import { type ApiEvent, UpstreamError } from "../../src/domain/upstream/upstream.ts"
+import { UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { layerEchoWith } from "../support/echo.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { type RunningProxy, startProxy } from "../support/proxy.ts"
 import { type RawAnswer, RawConnection } from "../support/rawExchange.ts"
 import { beginSession, seal, sealBlock } from "../support/sealing.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
+import { type ApiStreamedEvent, type Finished, streaming } from "../support/streamed.ts"
 
 const EXCHANGES = 200
 const CONNECTIONS = 20
@@ -133,7 +134,7 @@ describe("paced streams on the wire", () => {
     model: "model-1",
     choices: [{ index: 0, delta: { content }, finish_reason: null }],
   })
-  const FINISHED: ApiEvent = {
+  const FINISHED: Finished = {
     _tag: "Finished",
     served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
     attempts: [],
@@ -146,7 +147,7 @@ describe("paced streams on the wire", () => {
 
   interface Scripted {
     readonly said: Said
-    readonly end: Stream.Stream<ApiEvent, UpstreamError>
+    readonly end: Stream.Stream<ApiStreamedEvent, UpstreamError>
     /** When it ends; by default soon after its last token, which then still waits for the next tick. */
     readonly after?: number
   }
@@ -178,7 +179,7 @@ describe("paced streams on the wire", () => {
   }
 
   const upstream = layerEchoWith(() => ({
-    requestStream: ({ body }) =>
+    requestStreamTo: streaming(({ body }) =>
       Stream.unwrap(
         Effect.clockWith((clock) =>
           Effect.map(clock.currentTimeMillis, (begun) => {
@@ -196,6 +197,7 @@ describe("paced streams on the wire", () => {
           }),
         ),
       ),
+    ),
   }))
 
   /** The same length for every ciphertext and statement of one length; a statement has the time of day in it. */

@@ -1,6 +1,6 @@
 /** Every byte, and the order and number of everything in a sealed answer, is verified by the client. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { decodeBase64Url } from "../../src/domain/bytes/bytes.ts"
 import { FLOOR, UNPACED_FLOOR } from "../../src/domain/protocol/padding.ts"
 import type { ChatChunk } from "../../src/domain/chat/chat.ts"
@@ -17,7 +17,8 @@ import { changing, changingEvents, eventsOf, failureOf, type SentEvent, textOf }
 const startProxy = () =>
   start({
     upstream: layerEchoWith((echo) => ({
-      requestStream: (request) => Stream.rechunk(echo.requestStream(request), 1),
+      requestStreamTo: (request, emit) =>
+        echo.requestStreamTo(request, (events) => Effect.forEach(events, (event) => emit([event]))),
     })),
   })
 

@@ -1,5 +1,5 @@
 /** Starts gateways on free ports of this machine, and calls them. */
-import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted, Schema, Scope, Stream } from "effect"
+import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted, Schema, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { Gateway } from "../../src/layers/Gateway.ts"
@@ -153,11 +153,9 @@ export const gatedUpstream = Effect.gen(function* () {
       Upstream.of({
         ...echo,
         complete: (request) => Effect.andThen(enter, echo.complete(request)),
-        stream: (request) => Stream.unwrap(Effect.as(enter, echo.stream(request))),
-        streamTo: (request, heard) => Effect.andThen(enter, echo.streamTo(request, heard)),
+        streamTo: (request, emit) => Effect.andThen(enter, echo.streamTo(request, emit)),
         request: (request) => Effect.andThen(enter, echo.request(request)),
-        requestStream: (request) => Stream.unwrap(Effect.as(enter, echo.requestStream(request))),
-        requestStreamTo: (request, heard) => Effect.andThen(enter, echo.requestStreamTo(request, heard)),
+        requestStreamTo: (request, emit) => Effect.andThen(enter, echo.requestStreamTo(request, emit)),
       }),
     ),
   ).pipe(Layer.provide(Upstream.layerEcho))

@@ -1,5 +1,5 @@
 /** Requests to model providers, and their outcomes. */
-import { type Redacted, type Result, Schema } from "effect"
+import { type Effect, type Redacted, type Result, Schema } from "effect"
 import type { ApiName, LimitMember } from "./apis.ts"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "../chat/chat.ts"
 import type { JsonObject } from "../json/json.ts"
@@ -125,32 +125,36 @@ export interface Served {
   readonly receipt?: KeptReceipt
 }
 
-export interface Completed {
-  readonly completion: ChatCompletion
+/** How an answer came about. */
+export interface Streamed {
   readonly served: Served
   /** All calls for this answer, in order; the last one succeeded. */
   readonly attempts: ReadonlyArray<Attempt>
 }
 
+export interface Completed extends Streamed {
+  readonly completion: ChatCompletion
+}
+
 /** A whole answer to an {@link ApiRequest}. */
-export interface Answered {
+export interface Answered extends Streamed {
   /** I-JSON as the provider wrote it, unless it had to be corrected or translated. */
   readonly json: string
-  readonly served: Served
-  readonly attempts: ReadonlyArray<Attempt>
 }
 
 /**
- * An event of a streamed answer. A successful stream ends with `Finished`; any other end is a failure, so truncation cannot
- * pass for success. `Restarted` voids everything before it: the upstream failed after output and another attempt took over.
+ * An event of a streamed answer. `Restarted` voids everything before it: the upstream failed after output and another
+ * attempt took over.
  */
 export type StreamEvent<Piece = ChatChunk> =
   | { readonly _tag: "Delta"; readonly provider: ProviderId; readonly chunk: Piece }
   | { readonly _tag: "Restarted"; readonly reason: string; readonly provider: ProviderId; readonly model: string }
-  | { readonly _tag: "Finished"; readonly served: Served; readonly attempts: ReadonlyArray<Attempt> }
 
 /** An event for an {@link ApiRequest}, whose pieces are the data of its API's events. */
 export type ApiEvent = StreamEvent<JsonObject>
+
+/** Receives the events of a streamed answer as they come, and may make the provider wait. */
+export type Emit<Piece> = (events: ReadonlyArray<StreamEvent<Piece>>) => Effect.Effect<unknown>
 
 /**
  * A request that failed for good. `message` is safe for logs and spans. `detail` may quote the prompt, so it is redacted

@@ -1,6 +1,6 @@
 /** Assembles a streamed answer. Calls are streamed because only a stream shows when its first token came. */
 import type { ToolCall, ToolCallDelta } from "../../domain/chat/chat.ts"
-import type { StreamEvent } from "../../domain/upstream/upstream.ts"
+import type { Streamed, StreamEvent } from "../../domain/upstream/upstream.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
 /** A model's answer. `text` is its refusal if it refused. */
@@ -37,8 +37,8 @@ export class AnswerDraft {
       this.content = this.refusal = ""
       this.calls.clear()
       this.heard?.restart()
+      return
     }
-    if (event._tag !== "Delta") return
     for (const { delta, index } of event.chunk.choices) {
       if (index !== 0) continue
       this.content += delta.content ?? ""
@@ -55,7 +55,7 @@ export class AnswerDraft {
   }
 
   /** Returns the answer at the end of the stream. */
-  finished({ served }: Extract<StreamEvent, { readonly _tag: "Finished" }>): Answer {
+  finished({ served }: Streamed): Answer {
     const { calls, content, refusal } = this
     const reason = served.finishReasons[0]
     const refused = refusal !== "" || reason === "content_filter"

@@ -3,14 +3,13 @@
  * and limits of its key, while the same routing is in force.
  */
 import { createHash } from "node:crypto"
-import { Clock, Context, Duration, Effect, Layer, Schedule, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { NO_TOKENS } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Strategy } from "../../domain/routing/routing.ts"
-import type { ApiEvent } from "../../domain/upstream/upstream.ts"
 import { AnswerStore } from "./AnswerStore.ts"
 import type { ApiAnswered, ApiCall } from "./askApi.ts"
 import type { CallRecord } from "./CallRecord.ts"
@@ -110,7 +109,7 @@ export class CachedAnswers extends Context.Service<
 
         const stream = Effect.fnUntraced(function* (call: ApiCall, use: CacheUse) {
           const cache = yield* lookUp(call, use)
-          if (cache === undefined) return { isCached: false, value: piecesOf(router.stream(call)) }
+          if (cache === undefined) return { isCached: false, value: piecesOf(router, call) }
           if (cache.text !== undefined) {
             // `gather` below wrote it.
             const pieces = JSON.parse(cache.text) as ReadonlyArray<JsonObject>
@@ -124,9 +123,27 @@ export class CachedAnswers extends Context.Service<
     )
 }
 
-const piecesOf = Stream.flatMap((event: ApiEvent) =>
-  event._tag === "Delta" ? Stream.succeed(event.chunk) : Stream.empty,
-)
+/** The number of pieces that wait for a slow reader of a stream before reading from its provider pauses. */
+const STREAM_BUFFER = 4
+
+/** The pieces of a streamed answer. `onAnswered` runs after the last one, before the stream ends. */
+const piecesOf = (
+  router: Router["Service"],
+  call: ApiCall,
+  onAnswered: (answered: ApiAnswered) => void = () => {},
+): Stream.Stream<JsonObject, CallError> =>
+  Stream.callback(
+    (queue) =>
+      router
+        .stream(call, (events) =>
+          Queue.offerAll(
+            queue,
+            events.flatMap((event) => (event._tag === "Delta" ? [event.chunk] : [])),
+          ),
+        )
+        .pipe(Effect.map(onAnswered), Effect.andThen(Queue.end(queue))),
+    { bufferSize: STREAM_BUFFER },
+  )
 
 /** Passes a stream on, and keeps it if it ends without failure. */
 const gather = (
@@ -145,7 +162,7 @@ const gather = (
       if (bytes > MAX_ANSWER_BYTES) texts = []
       else texts.push(text)
     }
-    return piecesOf(router.stream(call, (made) => (answered = made))).pipe(
+    return piecesOf(router, call, (made) => (answered = made)).pipe(
       Stream.map((piece) => {
         add(piece)
         return piece

@@ -1,12 +1,13 @@
 /** Chooses the targets of a request, calls them in that order, and learns how they want to be asked. */
-import { Clock, Context, Duration, Effect, Layer, Queue, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { type Budgeted, RequestUnbounded } from "../../domain/access/budgets.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { MAX_SUM } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
-import type { ApiEvent, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
+import type { Attempt, Emit, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { ProviderKeys } from "../access/Secrets.ts"
 import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
@@ -15,7 +16,7 @@ import { Upstream } from "../upstream/Upstream.ts"
 import { accountOf, type Route, type RoutedRequest } from "./accounted.ts"
 import { Spending, UNLIMITED, worstCase } from "./Allowance.ts"
 import { apiSize, openMembers } from "./apiSize.ts"
-import { type ApiAnswered, type ApiCall, type Emit, makeAskApi, mayAddLimit } from "./askApi.ts"
+import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
 import { Budgets } from "./Budgets.ts"
 import { makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
 import { type Dialect, Dialects, LEARNED_FOR, namedIn, nameOf } from "./Dialects.ts"
@@ -33,11 +34,11 @@ export class Router extends Context.Service<
     readonly call: (request: RouterRequest) => Effect.Effect<Routed, RouterError>
     /** Asks for a whole answer to a client's request. */
     readonly answer: (call: ApiCall) => Effect.Effect<ApiAnswered, RouterError | RequestUnbounded>
-    /** The same, streamed. It succeeded only if its last event is `Finished`; `onAnswered` runs just before. */
+    /** The same, streamed. */
     readonly stream: (
       call: ApiCall,
-      onAnswered?: (answered: ApiAnswered) => void,
-    ) => Stream.Stream<ApiEvent, RouterError | RequestUnbounded>
+      emit: Emit<JsonObject>,
+    ) => Effect.Effect<ApiAnswered, RouterError | RequestUnbounded>
   }
 >()("sealgate/services/routing/Router") {
   static readonly layer = Layer.effect(
@@ -57,7 +58,7 @@ export class Router extends Context.Service<
           budgeted: [...ofTenant, ...(request.budgeted ?? [])],
         }))
 
-      const ask = (call: ApiCall, emit?: Emit) =>
+      const ask = (call: ApiCall, emit?: Emit<JsonObject>) =>
         Effect.flatMap(
           inTenant(call),
           ({ request, ...call }): Effect.Effect<ApiAnswered, RouterError | RequestUnbounded> => {
@@ -88,27 +89,11 @@ export class Router extends Context.Service<
             ),
           ).pipe(spanned("Router.call")),
         answer: (call) => ask(call).pipe(spanned("Router.answer")),
-        stream: (call, onAnswered = () => {}) =>
-          Stream.callback<ApiEvent, RouterError | RequestUnbounded>(
-            (queue) =>
-              ask(call, (events) => Queue.offerAll(queue, events)).pipe(
-                spanned("Router.stream"),
-                Effect.flatMap((answered) => {
-                  onAnswered(answered)
-                  const { attempts, served } = answered
-                  return Queue.offer(queue, { _tag: "Finished", attempts, served })
-                }),
-                Effect.andThen(Queue.end(queue)),
-              ),
-            { bufferSize: STREAM_BUFFER },
-          ),
+        stream: (call, emit) => ask(call, emit).pipe(spanned("Router.stream")),
       })
     }),
   ).pipe(Layer.provide([Budgets.layer, TenantBudgets.layer]))
 }
-
-/** The number of events that wait for a slow reader of a stream before reading from its provider pauses. */
-const STREAM_BUFFER = 4
 
 /** A request in the form in which targets are asked. */
 interface Question<A> {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
-import type { Answered, ApiEvent, ApiRequest, CallOptions, OutputLimit } from "../../domain/upstream/upstream.ts"
+import type { Answered, ApiRequest, CallOptions, Emit, OutputLimit } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { makeAccounted, type Route } from "./accounted.ts"
 import type { Dialect } from "./Dialects.ts"
@@ -25,9 +25,6 @@ export interface ApiCall {
   /** The budgets of the key; those of the tenant apply, too. */
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
 }
-
-/** Receives the events of a streamed answer, and may make the provider wait. */
-export type Emit = (events: ReadonlyArray<ApiEvent>) => Effect.Effect<unknown>
 
 /** An answer; its JSON is empty for a stream. */
 export interface ApiAnswered extends Answered {
@@ -74,7 +71,7 @@ export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const upstream = yield* Upstream
   const accounted = yield* makeAccounted(times)
 
-  return (route: Route, request: ApiRequest, dialect: Dialect, emit?: Emit) => {
+  return (route: Route, request: ApiRequest, dialect: Dialect, emit?: Emit<JsonObject>) => {
     let bytes = 0
     const asked = {
       limitOf: (most: number | undefined) => limitOf(request, dialect, most),
@@ -94,7 +91,7 @@ export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
                   for (const event of events) if (event._tag === "Delta") bytes += outputBytes(request.api, event.chunk)
                   return emit(events)
                 }),
-                ({ attempts, served }): Answered => ({ json: "", attempts, served }),
+                (streamed): Answered => ({ ...streamed, json: "" }),
               ),
           })
     return Effect.map(answered, ({ call, served, value }): ApiAnswered => ({

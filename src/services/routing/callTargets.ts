@@ -48,7 +48,8 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
     const draft = new AnswerDraft(heard)
     const spoken = inDialect(completion, dialect)
     const answered = accounted(route, {
-      ask: (options) => upstream.streamTo({ ...options, completion: spoken }, draft.add),
+      ask: (options) =>
+        upstream.streamTo({ ...options, completion: spoken }, (events) => Effect.sync(() => events.forEach(draft.add))),
       limitOf: (most) => limitMembers(dialect, most),
       received: () => draft.received,
     })

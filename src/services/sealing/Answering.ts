@@ -1,6 +1,7 @@
 /** Answers opened requests. */
-import { Context, Effect, Layer, type Stream } from "effect"
-import type { Answered, ApiEvent, ApiRequest } from "../../domain/upstream/upstream.ts"
+import { Context, Effect, Layer } from "effect"
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { Answered, ApiRequest, Emit, Streamed } from "../../domain/upstream/upstream.ts"
 import type { Caller } from "../access/Callers.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { ServingError } from "./sealedProblem.ts"
@@ -16,17 +17,17 @@ export class Answering extends Context.Service<
   {
     /** Asks for a whole answer. */
     readonly answer: (admitted: Admitted) => Effect.Effect<Answered, ServingError>
-    /** The same, streamed. It succeeded only if its last event is `Finished`. */
-    readonly stream: (admitted: Admitted) => Stream.Stream<ApiEvent, ServingError>
+    /** The same, streamed. */
+    readonly stream: (admitted: Admitted, emit: Emit<JsonObject>) => Effect.Effect<Streamed, ServingError>
   }
 >()("sealgate/services/sealing/Answering") {
   /** Asks the providers in their configured order. */
   static readonly layerUpstream = Layer.effect(
     Answering,
-    Effect.map(Upstream, ({ request, requestStream }) =>
+    Effect.map(Upstream, ({ request, requestStreamTo }) =>
       Answering.of({
         answer: (admitted) => request(admitted.request),
-        stream: (admitted) => requestStream(admitted.request),
+        stream: (admitted, emit) => requestStreamTo(admitted.request, emit),
       }),
     ),
   )

@@ -12,16 +12,9 @@ export class CallLog {
   }
 
   recordEvent(event: ApiEvent): void {
-    switch (event._tag) {
-      case "Delta":
-        this.served = { ...NOT_SERVED, provider: event.provider, model: modelIn(event.chunk) ?? this.served.model }
-        return
-      case "Restarted":
-        this.served = { ...NOT_SERVED, provider: event.provider, model: event.model }
-        return
-      case "Finished":
-        this.served = event.served
-    }
+    const { provider } = event
+    const model = event._tag === "Delta" ? (modelIn(event.chunk) ?? this.served.model) : event.model
+    this.served = { ...NOT_SERVED, provider, model }
   }
 }
 

@@ -3,7 +3,7 @@ import type { Context } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { floorOf, UNPACED } from "../../domain/protocol/pace.ts"
 import type { EndStatus } from "../../domain/protocol/transcript.ts"
-import type { ApiEvent } from "../../domain/upstream/upstream.ts"
+import type { ApiEvent, Served } from "../../domain/upstream/upstream.ts"
 import { Backlog, FULL } from "./Backlog.ts"
 import { CallLog } from "./CallLog.ts"
 import type { Asked } from "./readRequest.ts"
@@ -56,14 +56,16 @@ export class StreamFrames {
   /** Adds an event from the provider. */
   add(event: ApiEvent): void {
     this.calls.recordEvent(event)
-    if (event._tag === "Delta") this.backlog.add(event.chunk)
-    else if (event._tag === "Restarted") {
-      const { _tag: _, ...restart } = event
-      this.backlog.startOver(restart)
-    } else {
-      this.backlog.end()
-      this.outcome = COMPLETE
-    }
+    if (event._tag === "Delta") return this.backlog.add(event.chunk)
+    const { _tag: _, ...restart } = event
+    this.backlog.startOver(restart)
+  }
+
+  /** The provider has answered. */
+  complete(served: Served): void {
+    this.calls.served = served
+    this.backlog.end()
+    this.outcome = COMPLETE
   }
 
   /** Whether more may be read from the provider. An unpaced stream has a frame for each arrival. */

@@ -1,6 +1,5 @@
 /** Seals a provider's stream, up to the end record and the terminal proof. */
-import { Context, Effect, Fiber, Latch, Metric, Scope, Stream } from "effect"
-import { UpstreamError } from "../../domain/upstream/upstream.ts"
+import { Context, Effect, Fiber, Latch, Metric, Scope } from "effect"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
 import type { Timer } from "../Timer.ts"
 import type { Answering } from "./Answering.ts"
@@ -121,21 +120,20 @@ const receive = (
   arrived: () => void,
 ) =>
   Effect.flatMap(asked.admitted, ({ caller, request }) =>
-    Stream.runForEachArray(
-      answering.stream({ caller, request: { ...request, onAttempt: frames.calls.recordAttempt } }),
-      (events) => {
+    answering
+      .stream({ caller, request: { ...request, onAttempt: frames.calls.recordAttempt } }, (events) => {
         for (const event of events) frames.add(event)
         arrived()
         if (frames.hasRoom) return Effect.void
         room.closeUnsafe()
         return room.await
-      },
-    ).pipe(Effect.ensuring(Effect.sync(() => request.body.overwrite()))),
+      })
+      .pipe(Effect.ensuring(Effect.sync(() => request.body.overwrite()))),
   ).pipe(
-    // A stream without a finish is not a whole answer.
-    Effect.andThen(() =>
-      frames.outcome === undefined ? Effect.fail(new UpstreamError({ code: "upstream-truncated" })) : Effect.void,
-    ),
+    Effect.map(({ served }) => {
+      frames.complete(served)
+      arrived()
+    }),
     notingDefects,
     Effect.catch((error) =>
       Effect.sync(() => {

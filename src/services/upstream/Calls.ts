@@ -5,7 +5,7 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import type { FailureKind } from "../../domain/upstream/failures.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
-import type { CallOptions, ProviderId, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
+import type { CallOptions, Emit, ProviderId, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
 import type { Timer } from "../Timer.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { OutOfTime } from "./Deadline.ts"
@@ -98,8 +98,6 @@ interface Emitted {
   /** Why the output so far is void, until `Restarted` is emitted. */
   voided: FailureKind | undefined
 }
-
-type Emit<Piece> = (events: ReadonlyArray<StreamEvent<Piece>>) => Effect.Effect<unknown>
 
 /**
  * A streamed answer, whose events go to `emit`. If an attempt failed after output, `Restarted` comes just before the

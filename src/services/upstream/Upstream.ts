@@ -1,14 +1,16 @@
 /** Calls model providers under the fault policy. */
-import { Context, Effect, Layer, Queue, Stream } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import type { ChatChunk } from "../../domain/chat/chat.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import type {
   Answered,
-  ApiEvent,
   ApiRequest,
   Completed,
+  Emit,
   KeySource,
   ProviderId,
-  StreamEvent,
+  Streamed,
   UpstreamError,
   UpstreamRequest,
 } from "../../domain/upstream/upstream.ts"
@@ -23,11 +25,6 @@ import { type ProviderStatus } from "./UpstreamStatus.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "./UpstreamSettings.ts"
 
 export type { ProviderStatus, TargetStatus } from "./UpstreamStatus.ts"
-
-type Finished = Extract<StreamEvent, { readonly _tag: "Finished" }>
-
-/** The number of events that wait for a slow reader of a stream before reading from its provider pauses. */
-const STREAM_BUFFER = 4
 
 /** The models that a provider is known to offer, its default first. */
 export interface Offers {
@@ -60,25 +57,15 @@ export class Upstream extends Context.Service<
   {
     /** Asks for a whole answer to a chat. */
     readonly complete: (request: UpstreamRequest) => Effect.Effect<Completed, UpstreamError>
-    /** Asks for a streamed answer to a chat. It succeeded only if its last event is `Finished`. */
-    readonly stream: (request: UpstreamRequest) => Stream.Stream<StreamEvent, UpstreamError>
     /**
-     * Asks for a streamed answer and passes each event to `onEvent` at once, without a queue. So the caller has all
+     * Asks for a streamed answer to a chat and passes its events on at once, without a queue. So the caller has all
      * output of a call when `onAttempt` reports the end of that call, and can charge for it.
      */
-    readonly streamTo: (
-      request: UpstreamRequest,
-      onEvent: (event: StreamEvent) => void,
-    ) => Effect.Effect<Finished, UpstreamError>
+    readonly streamTo: (request: UpstreamRequest, emit: Emit<ChatChunk>) => Effect.Effect<Streamed, UpstreamError>
     /** Asks for a whole answer to a request that is passed on as its sender wrote it where its API is spoken. */
     readonly request: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
-    /** The same, streamed. It succeeded only if its last event is `Finished`. */
-    readonly requestStream: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
-    /** The same, with the events passed to `onEvents` as they come, which may make the provider wait. */
-    readonly requestStreamTo: (
-      request: ApiRequest,
-      onEvents: (events: ReadonlyArray<ApiEvent>) => Effect.Effect<unknown>,
-    ) => Effect.Effect<Finished, UpstreamError>
+    /** The same, streamed. */
+    readonly requestStreamTo: (request: ApiRequest, emit: Emit<JsonObject>) => Effect.Effect<Streamed, UpstreamError>
     /** The configured providers, and whose keys they are called with. */
     readonly configured: Effect.Effect<ReadonlyMap<ProviderId, KeySource>>
     /** The models that the configured providers offer, in order. The same array until they are replaced. */
@@ -94,37 +81,15 @@ export class Upstream extends Context.Service<
     if (follow !== undefined) yield* Effect.forkScoped(follow(policy.replace))
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Effect.map(policy.serve(request, wholeAnswer(question)), ({ attempts, value }) => ({ ...value, attempts }))
-    const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
-      Stream.callback<StreamEvent<Piece>, UpstreamError>(
-        (events) =>
-          policy
-            .serve(
-              request,
-              streamedAnswer(question, request, (pieces) => Queue.offerAll(events, pieces)),
-            )
-            .pipe(
-              Effect.flatMap(({ attempts, value }) =>
-                Queue.offer(events, { _tag: "Finished", served: value, attempts }),
-              ),
-              Effect.andThen(Queue.end(events)),
-            ),
-        { bufferSize: STREAM_BUFFER },
-      )
-    const streamTo = (request: UpstreamRequest, onEvent: (event: StreamEvent) => void) => {
-      const hear = (events: ReadonlyArray<StreamEvent>) => {
-        for (const event of events) onEvent(event)
-        return Effect.void
-      }
-      return Effect.map(
-        policy.serve(request, streamedAnswer(chatQuestion(request.completion, request.outputLimit), request, hear)),
-        ({ attempts, value }): Finished => ({ _tag: "Finished", served: value, attempts }),
-      )
-    }
-    const requestStreamTo: Upstream["Service"]["requestStreamTo"] = (request, onEvents) =>
-      Effect.map(
-        policy.serve(request, streamedAnswer(apiQuestion(request), request, onEvents)),
-        ({ attempts, value }): Finished => ({ _tag: "Finished", served: value, attempts }),
-      )
+    const streamed = <Answer, Piece>(
+      request: UpstreamRequest | ApiRequest,
+      question: Question<Answer, Piece>,
+      emit: Emit<Piece>,
+    ) =>
+      Effect.map(policy.serve(request, streamedAnswer(question, request, emit)), ({ attempts, value }) => ({
+        served: value,
+        attempts,
+      }))
     return Upstream.of({
       complete: (request) =>
         Effect.map(
@@ -134,12 +99,10 @@ export class Upstream extends Context.Service<
             ...rest,
           }),
         ),
-      stream: (request) => streamed(request, chatQuestion(request.completion, request.outputLimit)),
-      streamTo,
+      streamTo: (request, emit) => streamed(request, chatQuestion(request.completion, request.outputLimit), emit),
       request: (request) =>
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
-      requestStream: (request) => streamed(request, apiQuestion(request)),
-      requestStreamTo,
+      requestStreamTo: (request, emit) => streamed(request, apiQuestion(request), emit),
       configured: Effect.map(
         policy.providers,
         (all) => new Map(all.map((provider) => [provider.id, keySourceOf(provider)])),

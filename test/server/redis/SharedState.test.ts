@@ -7,6 +7,7 @@ import { layerCircuitStore, layerRateLimits } from "../../../src/server/redis/Sh
 import { RateLimits } from "../../../src/services/access/RateLimits.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ask, fails, hang, says, scripted, settingsWith, text } from "../../services/upstream/ScriptedProvider.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 const URL = process.env["TEST_REDIS_URL"] ?? "redis://127.0.0.1:6379"
 
@@ -73,7 +74,7 @@ describe.runIf(reachable)("with Redis", () => {
       yield* Effect.flip(one.complete(ask()))
       assert.strictEqual(yield* shown(one), "half-open")
       const reader = yield* Effect.forkChild(
-        Stream.runForEach(one.stream(ask()), () => Deferred.succeed(begun, undefined)),
+        Stream.runForEach(streamOf(one, ask()), () => Deferred.succeed(begun, undefined)),
       )
       yield* Deferred.await(begun)
       // The word that the target works is on its way to Redis when the reader has the output.

@@ -4,13 +4,13 @@ import type { ToolCall, Usage } from "../../../src/domain/chat/chat.ts"
 import {
   type Attempt,
   type ProviderId,
-  type StreamEvent,
   UpstreamError,
   type UpstreamRequest,
   type UpstreamTarget,
 } from "../../../src/domain/upstream/upstream.ts"
 import { type ProviderStatus, Upstream } from "../../../src/services/upstream/Upstream.ts"
 import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { type StreamedEvent, streaming } from "../../support/streamed.ts"
 
 export interface Reply {
   readonly text?: string
@@ -64,7 +64,6 @@ export class ScriptedUpstream {
       Upstream.of({
         complete: () => Effect.die("not used"),
         request: () => Effect.die("not used"),
-        requestStream: () => Stream.die("not used"),
         requestStreamTo: () => Effect.die("not used"),
         configured: Effect.sync(() => new Map(this.statuses.map(({ provider }) => [provider, "operator"]))),
         offering: Effect.sync(() =>
@@ -72,21 +71,12 @@ export class ScriptedUpstream {
         ),
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
-        stream: () => Stream.die("not used"),
-        streamTo: (request, heard) =>
-          Effect.flatMap(this.answer(request), (events) =>
-            events.pipe(
-              Stream.tap((event) => Effect.sync(() => heard(event))),
-              Stream.filter((event) => event._tag === "Finished"),
-              Stream.runHead,
-              Effect.map(Option.getOrThrow),
-            ),
-          ),
+        streamTo: streaming((request) => Stream.unwrap(this.answer(request))),
       }),
     )
   }
 
-  private answer(request: UpstreamRequest): Effect.Effect<Stream.Stream<StreamEvent, UpstreamError>> {
+  private answer(request: UpstreamRequest): Effect.Effect<Stream.Stream<StreamedEvent, UpstreamError>> {
     return Effect.map(Clock.currentTimeMillis, (now) => {
       const reply = this.script(request, this.requests.push(request) - 1)
       const tell = (attempts: ReadonlyArray<Attempt>) => attempts.forEach((each) => request.onAttempt?.(each))
@@ -121,7 +111,7 @@ export class ScriptedUpstream {
           : { tool_calls: reply.toolCalls.map((call, index) => ({ index, ...call })) }),
       }
       const finishReasons = [reply.finishReason ?? "stop"]
-      return Stream.make<ReadonlyArray<StreamEvent>>(
+      return Stream.make<ReadonlyArray<StreamedEvent>>(
         {
           _tag: "Delta",
           provider: served.provider,

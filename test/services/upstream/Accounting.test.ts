@@ -20,6 +20,7 @@ import {
   usage,
   wait,
 } from "./ScriptedProvider.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 describe("each attempt", () => {
   it.effect("records its provider, cause, times and outcome", () =>
@@ -34,7 +35,7 @@ describe("each attempt", () => {
       const upstream = yield* upstreamOf([first, second], { retry: { times: 2 } })
       const told: Array<Attempt> = []
       const onAttempt = (attempt: Attempt) => void told.push(attempt)
-      const last = (yield* passingTime(Stream.runCollect(upstream.stream(ask({ onAttempt }))))).at(-1)
+      const last = (yield* passingTime(Stream.runCollect(streamOf(upstream, ask({ onAttempt }))))).at(-1)
       const attempts = last?._tag === "Finished" ? last.attempts : []
       assert.deepStrictEqual(told, [...attempts])
       assert.deepStrictEqual(
@@ -102,7 +103,7 @@ describe("each attempt", () => {
       const upstream = yield* upstreamOf([first, second])
       const told: Array<Attempt> = []
       const request = ask({ onAttempt: (attempt) => void told.push(attempt) })
-      yield* passingTime(Stream.runDrain(Stream.take(upstream.stream(request), 1)))
+      yield* passingTime(Stream.runDrain(Stream.take(streamOf(upstream, request), 1)))
       assert.deepStrictEqual(
         told.map(({ outcome, usage }) => [outcome, usage]),
         [
@@ -119,7 +120,7 @@ describe("each attempt", () => {
       provider.script([spends(5, 1), text("a"), finish()], [spends(5, 1), text("a"), finish(), usage(5, 9)])
       const upstream = yield* upstreamOf([provider])
       for (const expected of [null, tokens(5, 9)]) {
-        const last = (yield* Stream.runCollect(upstream.stream(ask()))).at(-1)
+        const last = (yield* Stream.runCollect(streamOf(upstream, ask()))).at(-1)
         assert.deepStrictEqual(last?._tag === "Finished" && last.served.usage, expected)
         assert.deepStrictEqual(last?._tag === "Finished" && last.attempts[0]?.usage, expected)
       }
@@ -184,7 +185,7 @@ describe("metrics", () => {
       const { series } = yield* observed(
         Effect.gen(function* () {
           const upstream = yield* upstreamOf([first, second])
-          yield* passingTime(Stream.runDrain(upstream.stream(ask())))
+          yield* passingTime(Stream.runDrain(streamOf(upstream, ask())))
         }),
       )
       assert.deepStrictEqual(Object.fromEntries(series), {
@@ -262,7 +263,7 @@ describe("metrics", () => {
       const { series, sums } = yield* observed(
         Effect.gen(function* () {
           const upstream = yield* upstreamOf([provider])
-          yield* passingTime(Stream.runDrain(upstream.stream(ask())), "3 seconds")
+          yield* passingTime(Stream.runDrain(streamOf(upstream, ask())), "3 seconds")
           const caller = yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
           yield* Fiber.interrupt(caller)
         }),
@@ -329,7 +330,7 @@ describe("a span", () => {
       provider.script([text("a"), finish("because somebody wrote so")])
       const { spans } = yield* observed(
         Effect.gen(function* () {
-          yield* Stream.runDrain((yield* upstreamOf([provider])).stream(ask()))
+          yield* Stream.runDrain(streamOf(yield* upstreamOf([provider]), ask()))
         }),
       )
       const attributes = spans[0]?.attributes
@@ -416,7 +417,7 @@ describe("spans", () => {
       const { spans } = yield* observed(
         Effect.gen(function* () {
           const upstream = yield* upstreamOf([provider])
-          yield* passingTime(Stream.runDrain(upstream.stream(ask())))
+          yield* passingTime(Stream.runDrain(streamOf(upstream, ask())))
         }),
       )
       const request = {

@@ -8,6 +8,7 @@ import { MAX_PLACES, MAX_PLACES_OF_CALLER } from "../../../src/services/upstream
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { settableClock } from "../../support/settableClock.ts"
 import { ask, fails, finish, passingTime, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 const once = { retry: { times: 0 }, circuit: { failures: 1_000, slow: 1_000 } }
 
@@ -63,7 +64,7 @@ describe("a conversation", () => {
       const upstream = yield* upstreamOf([first, second], once)
       first.script([text("half"), fails("unavailable")])
       for (const n of [1, 2]) {
-        const last = yield* passingTime(Stream.runLast(upstream.stream(turn(n))), "1 second")
+        const last = yield* passingTime(Stream.runLast(streamOf(upstream, turn(n))), "1 second")
         assert.strictEqual(
           last._tag === "Some" && last.value._tag === "Finished" ? last.value.served.provider : "",
           "provider2",

@@ -4,9 +4,10 @@ import { Cause, Effect, Exit, Option, Redacted, Result, Stream } from "effect"
 import type { ApiName } from "../../../src/domain/upstream/apis.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { RawObject } from "../../../src/domain/json/rawObject.ts"
-import type { ApiEvent, ApiRequest, ProviderId, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
+import type { ApiRequest, ProviderId, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { passingTime, upstreamOf } from "./ScriptedProvider.ts"
 import { canned, events, json } from "./providers/support/Canned.ts"
+import { type ApiStreamedEvent, apiStreamOf } from "../../support/streamed.ts"
 
 const sse =
   (...data: ReadonlyArray<JsonObject>) =>
@@ -63,7 +64,7 @@ const asked = (api: ApiName, more: Partial<ApiRequest> = {}): ApiRequest => ({
 const soon = <A, E, R>(effect: Effect.Effect<A, E, R>) => passingTime(effect, "1 minute")
 
 /** Reads a stream and its final error. */
-const read = (stream: Stream.Stream<ApiEvent, UpstreamError>) =>
+const read = (stream: Stream.Stream<ApiStreamedEvent, UpstreamError>) =>
   Effect.gen(function* () {
     const heard: Array<string> = []
     const exit = yield* soon(
@@ -102,7 +103,7 @@ describe("a request for messages", () => {
     Effect.gen(function* () {
       const failed = [sse(...BEGINNING, overloaded), sse(...BEGINNING), () => json(overloaded)]
       const { calls, upstream } = yield* slots("messages", failed, [sse(...BEGINNING, WORD, ...END)])
-      const { error, heard } = yield* read(upstream.requestStream(asked("messages")))
+      const { error, heard } = yield* read(apiStreamOf(upstream, asked("messages")))
       assert.isUndefined(error)
       assert.deepStrictEqual(calls(), [3, 1])
       assert.deepStrictEqual(heard, [...[...BEGINNING, WORD, ...END].map(({ type }) => type), "Finished"])
@@ -117,12 +118,12 @@ describe("a request for messages", () => {
   ] as const)("whose stream breaks behind output by %s end there, unless they may begin anew", ([, broken]) =>
     Effect.gen(function* () {
       const { calls, upstream } = yield* slots("messages", [broken], [sse(...BEGINNING, WORD, ...END)])
-      const { error, heard } = yield* read(upstream.requestStream(asked("messages")))
+      const { error, heard } = yield* read(apiStreamOf(upstream, asked("messages")))
       assert.strictEqual(error?.code, "upstream-interrupted")
       assert.notInclude(heard, "Finished")
       assert.notInclude(heard, "Restarted")
       assert.deepStrictEqual(calls(), [1, 0])
-      const again = yield* read(upstream.requestStream(asked("messages", { restart: true })))
+      const again = yield* read(apiStreamOf(upstream, asked("messages", { restart: true })))
       assert.isUndefined(again.error)
       assert.include(again.heard, "Restarted")
       assert.strictEqual(again.heard.at(-1), "Finished")
@@ -132,7 +133,7 @@ describe("a request for messages", () => {
   it.effect("that broke off fails in the vendor's words", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [sse(...BEGINNING, WORD, overloaded)])
-      const { error } = yield* read(upstream.requestStream(asked("messages")))
+      const { error } = yield* read(apiStreamOf(upstream, asked("messages")))
       assert.deepStrictEqual(error && saidOf(error), { status: 529, error: OVERLOADED })
     }),
   )
@@ -163,7 +164,7 @@ describe("streamed responses", () => {
         }),
       ])
       for (const reason of ["completed", "max_output_tokens"]) {
-        const last = yield* soon(Stream.runLast(upstream.requestStream(asked("responses"))))
+        const last = yield* soon(Stream.runLast(apiStreamOf(upstream, asked("responses"))))
         const finished = Option.getOrUndefined(last)
         assert.deepStrictEqual(finished?._tag === "Finished" ? finished.served.finishReasons : undefined, [reason])
       }
@@ -185,7 +186,7 @@ describe("streamed responses", () => {
         ...Array.from({ length: times }, () => sse(created, { type: "response.failed", response: failed })),
         () => json(failed),
       ])
-      const streamed = yield* read(upstream.requestStream(asked("responses")))
+      const streamed = yield* read(apiStreamOf(upstream, asked("responses")))
       assert.deepStrictEqual([streamed.error?.code, streamed.heard], [expected, []])
       assert.deepStrictEqual(calls(), [times])
       const whole = yield* soon(Effect.flip(upstream.request(asked("responses"))))
@@ -214,7 +215,7 @@ describe("a response that continues another one", () => {
         [busy, busy, busy, made("r0")],
         [streamed ? sse(created, completed) : made("r1"), made("r2"), made("r3"), busy],
       )
-      yield* streamed ? read(upstream.requestStream(first)) : soon(upstream.request(first))
+      yield* streamed ? read(apiStreamOf(upstream, first)) : soon(upstream.request(first))
       assert.deepStrictEqual(calls(), [3, 1])
       for (const previous of ["r1", "r2"]) {
         const { served } = yield* soon(upstream.request(goingOn(previous)))

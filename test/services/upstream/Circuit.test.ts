@@ -23,6 +23,7 @@ import {
   upstreamOf,
   wait,
 } from "./ScriptedProvider.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 const { failures, maxOpen, open, slow } = defaultUpstreamSettings.circuit
 const { answer, firstToken } = defaultUpstreamSettings.timeouts
@@ -145,7 +146,7 @@ describe("a circuit", () => {
       const upstream = yield* upstreamOf([provider], plain)
       const slowness = (times: number) => {
         provider.script(...Array.from({ length: times }, () => [hang]))
-        const once = passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), firstToken)
+        const once = passingTime(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))), firstToken)
         return Effect.repeat(once, { times: times - 1 })
       }
       const failure = Effect.suspend(() => {
@@ -173,7 +174,7 @@ describe("a circuit", () => {
       const upstream = yield* upstreamOf([provider], { ...plain, circuit: { slow: 2, failures: 1 } })
       yield* passingTime(fail(upstream, 1), answer)
       assert.strictEqual(yield* circuitOf(upstream), "closed")
-      yield* passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), firstToken)
+      yield* passingTime(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))), firstToken)
       assert.strictEqual(yield* circuitOf(upstream), "open")
     }),
   )
@@ -183,7 +184,7 @@ describe("a circuit", () => {
       const provider = scripted("provider1")
       provider.always([text("a"), hang])
       const upstream = yield* upstreamOf([provider], { ...plain, circuit: { failures: 1 } })
-      yield* passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), "1 minute")
+      yield* passingTime(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))), "1 minute")
       assert.strictEqual(yield* circuitOf(upstream), "half-open")
     }),
   )
@@ -288,7 +289,7 @@ describe("a circuit", () => {
       yield* passingTime(fail(upstream, failures), "20 seconds")
       yield* TestClock.adjust(Duration.times(maxOpen, 1.3))
       provider.script([text("a"), fails("truncated")], says("whole"))
-      const events = yield* passingTime(Stream.runCollect(upstream.stream(ask())), "20 seconds")
+      const events = yield* passingTime(Stream.runCollect(streamOf(upstream, ask())), "20 seconds")
       assert.deepInclude(events.at(-1), { _tag: "Finished" })
     }),
   )
@@ -443,7 +444,7 @@ describe("a circuit", () => {
   ] as const)("a probe that streams %s lets the others in at once, in every process", ([, probe]) =>
     Effect.gen(function* () {
       const { other, provider, upstream } = yield* ripe(probe)
-      const reader = yield* Effect.forkChild(Stream.runDrain(upstream.stream(ask())), { startImmediately: true })
+      const reader = yield* Effect.forkChild(Stream.runDrain(streamOf(upstream, ask())), { startImmediately: true })
       yield* TestClock.adjust("999 millis")
       assert.strictEqual(yield* circuitOf(upstream), "half-open")
       assert.strictEqual((yield* Effect.flip(other.complete(ask()))).code, "upstream-unavailable")
@@ -461,7 +462,7 @@ describe("a circuit", () => {
     Effect.gen(function* () {
       const { provider, upstream } = yield* ripe([...Array.from({ length: 100 }, () => text("a")), finish()])
       const reader = yield* Effect.forkChild(
-        Stream.runForEach(upstream.stream(ask()), () => Effect.never),
+        Stream.runForEach(streamOf(upstream, ask()), () => Effect.never),
         { startImmediately: true },
       )
       yield* TestClock.adjust("1 second")
@@ -475,7 +476,7 @@ describe("a circuit", () => {
   it.effect("stays closed when a probe breaks off after output", () =>
     Effect.gen(function* () {
       const { upstream } = yield* ripe([text("a"), wait(1_000), fails("truncated")])
-      yield* passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), "1 minute")
+      yield* passingTime(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))), "1 minute")
       assert.strictEqual(yield* circuitOf(upstream), "closed")
     }),
   )
@@ -485,7 +486,7 @@ describe("a circuit", () => {
       const broken: Script = [text("a"), fails("truncated")]
       const { provider, upstream } = yield* ripe(broken)
       provider.always(broken)
-      const ask1 = Effect.flip(Stream.runDrain(upstream.stream(ask())))
+      const ask1 = Effect.flip(Stream.runDrain(streamOf(upstream, ask())))
       yield* Effect.repeat(ask1, { times: failures })
       assert.strictEqual(yield* circuitOf(upstream), "open")
     }),

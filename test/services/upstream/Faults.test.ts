@@ -15,6 +15,7 @@ import {
   scripted,
   upstreamOf,
 } from "./ScriptedProvider.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.make("quoted key") })
 const gone = fails("unreachable", { reason: "there is no host of that name", lasting: true })
@@ -36,7 +37,7 @@ const setUp = Effect.fnUntraced(function* (script: Script) {
   })
   const complete = (request: UpstreamRequest = ask(), limit = 1) =>
     passingTime(Effect.provide(Effect.exit(upstream.complete(request)), Logger.layer([logger])), `${limit} seconds`)
-  const stream = passingTime(Effect.exit(Stream.runDrain(upstream.stream(ask()))), "5 minutes")
+  const stream = passingTime(Effect.exit(Stream.runDrain(streamOf(upstream, ask()))), "5 minutes")
   const fault = Effect.map(upstream.status, ([provider]) => provider?.fault)
   return { first, lines, complete, stream, fault }
 })

@@ -15,12 +15,13 @@ import {
   upstreamOf,
   wait,
 } from "./ScriptedProvider.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 const answersAfter = (ms: number): Script => [wait(ms), text("late"), finish()]
 
 /** Returns the provider that served a stream, and the milliseconds it took. */
 const streamed = (upstream: Upstream["Service"], request = ask()) =>
-  Effect.map(timed(Stream.runLast(upstream.stream(request))), ({ exit, ms }) => {
+  Effect.map(timed(Stream.runLast(streamOf(upstream, request))), ({ exit, ms }) => {
     const last = exit._tag === "Success" && exit.value._tag === "Some" ? exit.value.value : undefined
     return [last?._tag === "Finished" ? last.served.provider : undefined, ms] as const
   })

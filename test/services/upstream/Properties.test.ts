@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Schema, Stream } from "effect"
 import { FailureKind, failureRules } from "../../../src/domain/upstream/failures.ts"
-import type { Attempt, Completed, StreamEvent, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
+import type { Attempt, Completed, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { LEAST_MS } from "../../../src/services/upstream/FirstTokenLimits.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {
@@ -19,6 +19,7 @@ import {
   upstreamOf,
   wait,
 } from "./ScriptedProvider.ts"
+import { type StreamedEvent, streamOf } from "../../support/streamed.ts"
 
 const { base, times } = defaultUpstreamSettings.retry
 const { idle, total } = defaultUpstreamSettings.timeouts
@@ -60,7 +61,7 @@ const scriptOf = (performance: typeof Performance.Type, name: string): Script =>
 }
 
 /** Which call a piece of text is from. */
-const callOf = (event: StreamEvent): string | undefined =>
+const callOf = (event: StreamedEvent): string | undefined =>
   event._tag === "Delta" ? event.chunk.choices[0]?.delta.content?.split(".")[0] : undefined
 
 const checkAttempts = (attempts: ReadonlyArray<Attempt>, startedAt: number, endedAt: number) => {
@@ -87,7 +88,7 @@ const checkAttempts = (attempts: ReadonlyArray<Attempt>, startedAt: number, ende
 }
 
 /** Checks the end of a stream, and that a restart stands between the texts of any two calls. */
-const checkEvents = (events: ReadonlyArray<StreamEvent>, succeeded: boolean, restart: boolean) => {
+const checkEvents = (events: ReadonlyArray<StreamedEvent>, succeeded: boolean, restart: boolean) => {
   const finishedAt = events.findIndex(({ _tag }) => _tag === "Finished")
   assert.strictEqual(finishedAt, succeeded ? events.length - 1 : -1)
   if (!restart) assert.isFalse(events.some(({ _tag }) => _tag === "Restarted"))
@@ -130,9 +131,9 @@ describe("whatever the providers do", () => {
           const before = providers.map(({ calls }) => calls.length)
           const request = ask({ provider, restart })
           const startedAt = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-          const events: Array<StreamEvent> = []
+          const events: Array<StreamedEvent> = []
           const streamed = Effect.gen(function* () {
-            yield* Stream.runForEach(upstream.stream(request), (event) => Effect.sync(() => events.push(event)))
+            yield* Stream.runForEach(streamOf(upstream, request), (event) => Effect.sync(() => events.push(event)))
             const last = events.at(-1)
             return last?._tag === "Finished" ? last : assert.fail("a stream ended without an error and without an end")
           })
@@ -172,7 +173,7 @@ describe("whatever the providers do", () => {
         const [silent, healthy] = [scripted("provider1"), scripted("provider2")]
         silent.always([...Array.from({ length: words }, (_, index) => text(`${index}`)), hang])
         const upstream = yield* upstreamOf([silent, healthy])
-        yield* passingTime(Stream.runDrain(upstream.stream(ask())))
+        yield* passingTime(Stream.runDrain(streamOf(upstream, ask())))
         assert.strictEqual(silent.calls.length, 1)
         const [call] = silent.calls
         assert.strictEqual(

@@ -6,6 +6,7 @@ import { fault } from "../../support/FakeUpstream.ts"
 import { MAX_RESPONSE_HEADER_BYTES } from "../../../src/services/upstream/ProviderHttp.ts"
 import { ask } from "./ScriptedProvider.ts"
 import { openAi, wired } from "./WiredUpstream.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 /** Spans that go somewhere, as far as anybody can tell. */
 const layerTraced = OtelTracer.layer.pipe(
@@ -17,7 +18,7 @@ describe("HTTP to providers", () => {
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(openAi)
       const caller = yield* Effect.gen(function* () {
-        yield* Stream.runDrain(upstream.stream(ask()))
+        yield* Stream.runDrain(streamOf(upstream, ask()))
         return yield* Effect.currentSpan
       }).pipe(Effect.withSpan("caller"), Effect.provide(layerTraced))
       const [version, trace, span, flags] = target.requests[0]?.headers["traceparent"]?.split("-") ?? []
@@ -32,7 +33,7 @@ describe("HTTP to providers", () => {
       const { target, upstream } = yield* wired(openAi)
       const requests = 10
       for (let i = 0; i < requests; i++) {
-        yield* i % 2 === 0 ? upstream.complete(ask()) : Stream.runDrain(upstream.stream(ask()))
+        yield* i % 2 === 0 ? upstream.complete(ask()) : Stream.runDrain(streamOf(upstream, ask()))
         // A connection is free some turns of the event loop after the answer on it is complete.
         for (let turn = 0; turn < 10; turn++) {
           yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
@@ -66,7 +67,7 @@ describe("HTTP to providers", () => {
       const { target, upstream } = yield* wired(openAi, { bulkhead: { calls: streams, waiting: 0 } })
       target.always({ text: "a b c d e f", delivery: { gap: 20 } })
       yield* Effect.all(
-        Array.from({ length: streams }, () => Stream.runDrain(upstream.stream(ask()))),
+        Array.from({ length: streams }, () => Stream.runDrain(streamOf(upstream, ask()))),
         { concurrency: "unbounded" },
       ).pipe(Effect.timeout(Duration.seconds(10)))
       assert.strictEqual(new Set(target.requests.map(({ connection }) => connection)).size, streams)

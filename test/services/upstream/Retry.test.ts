@@ -17,6 +17,7 @@ import {
   upstreamOf,
   wait,
 } from "./ScriptedProvider.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 const { base, cap, factor, maxRetryAfter } = defaultUpstreamSettings.retry
 const floor = Duration.toMillis(base) * JITTER_FLOOR
@@ -261,7 +262,7 @@ describe("time limits", () => {
       const upstream = yield* upstreamOf([{ ...scripted("provider1"), stream }], {
         timeouts: { total: Duration.seconds(45) },
       })
-      const reading = yield* Effect.forkChild(Effect.flip(Stream.runDrain(upstream.stream(ask()))))
+      const reading = yield* Effect.forkChild(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))))
       const passing = yield* Effect.forkChild(Effect.forever(TestClock.adjust("1 second")))
       yield* Deferred.await(again)
       yield* Fiber.interrupt(passing)

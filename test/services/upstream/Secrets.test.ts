@@ -6,6 +6,7 @@ import { inspect } from "node:util"
 import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { type Asked, fault, type Reply } from "../../support/FakeUpstream.ts"
 import { readInto, WIRES, wired } from "./WiredUpstream.ts"
+import { streamOf } from "../../support/streamed.ts"
 
 const KEY = "sk-canary-key-7f3a"
 const PROMPT = "canary-prompt-c0ffee"
@@ -143,7 +144,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
       for (const status of [400, 401, 403, 500]) {
         target.clear()
         target.always(quoting(status))
-        for (const call of [upstream.complete(request), Stream.runDrain(upstream.stream(request))]) {
+        for (const call of [upstream.complete(request), Stream.runDrain(streamOf(upstream, request))]) {
           const error = yield* Effect.flip(call)
           const detail = error.detail === undefined ? "" : Redacted.value(error.detail)
           assert.notInclude(detail, KEY)
@@ -157,7 +158,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY })
       target.always({ text: ANSWER })
-      for (const call of [upstream.complete(request), Stream.runDrain(upstream.stream(request))]) {
+      for (const call of [upstream.complete(request), Stream.runDrain(streamOf(upstream, request))]) {
         const { exit, places, spans } = yield* observe(call)
         assert.isTrue(Exit.isSuccess(exit))
         assert.isAbove(spans.length, 0)

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk } from "../../../src/domain/chat/chat.ts"
-import type { StreamEvent, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
+import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import {
   ask,
@@ -24,9 +24,10 @@ import {
   usage,
   wait,
 } from "./ScriptedProvider.ts"
+import { type StreamedEvent, streamOf } from "../../support/streamed.ts"
 
 /** An event as a reader sees it. */
-const show = (event: StreamEvent): string => {
+const show = (event: StreamedEvent): string => {
   switch (event._tag) {
     case "Delta": {
       const [choice] = event.chunk.choices
@@ -44,7 +45,7 @@ const read = (upstream: Upstream["Service"], request: UpstreamRequest = ask()) =
   Effect.gen(function* () {
     const seen: Array<string> = []
     const { exit, ms } = yield* timed(
-      Stream.runForEach(upstream.stream(request), (event) => Effect.sync(() => seen.push(show(event)))),
+      Stream.runForEach(streamOf(upstream, request), (event) => Effect.sync(() => seen.push(show(event)))),
     )
     const error = Exit.isFailure(exit) ? yield* Effect.flip(exit) : undefined
     return { seen, code: error?.code, error, ms }
@@ -64,7 +65,7 @@ describe("a stream", () => {
       const provider = scripted("provider1")
       provider.script([fails("unavailable")], [role, text("a"), text("b"), finish(), usage(3, 2)])
       const upstream = yield* upstreamOf([provider])
-      const events = yield* passingTime(Stream.runCollect(upstream.stream(ask())))
+      const events = yield* passingTime(Stream.runCollect(streamOf(upstream, ask())))
       assert.deepStrictEqual(events.map(show), ["", "a", "b", "stop", "usage", "finished by provider1"])
       const last = events.at(-1)
       assert.deepStrictEqual(last?._tag === "Finished" && last.served, {
@@ -84,10 +85,10 @@ describe("a stream", () => {
     Effect.gen(function* () {
       const { providers, upstream } = yield* two([role, text("a"), fails("timeout")])
       const seen: Array<string> = []
-      const hear = (event: StreamEvent) => void seen.push(show(event))
+      const hear = (events: ReadonlyArray<StreamedEvent>) => Effect.sync(() => seen.push(...events.map(show)))
       const finished = yield* passingTime(upstream.streamTo(ask(), hear))
       assert.deepStrictEqual(
-        [...seen, show(finished)],
+        [...seen, show({ _tag: "Finished", ...finished })],
         (yield* passingTime(Effect.flatMap(two([role, text("a"), fails("timeout")]), (other) => read(other.upstream))))
           .seen,
       )
@@ -109,7 +110,7 @@ describe("a stream", () => {
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
-      const last = (yield* Stream.runCollect(upstream.stream(ask()))).at(-1)
+      const last = (yield* Stream.runCollect(streamOf(upstream, ask()))).at(-1)
       assert.isNull(last?._tag === "Finished" ? last.served.usage : undefined)
     }),
   )
@@ -135,7 +136,7 @@ describe("a stream", () => {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
       provider.script([choice(1, {}), choice(0, {}), choice(1, { finish_reason: "length" }), choice(0, finished)])
-      const last = (yield* Stream.runCollect(upstream.stream(ask()))).at(-1)
+      const last = (yield* Stream.runCollect(streamOf(upstream, ask()))).at(-1)
       assert.deepStrictEqual(last?._tag === "Finished" && last.served.finishReasons, ["stop", "length"])
       provider.always([choice(1, {}), choice(0, finished)])
       assert.strictEqual((yield* read(upstream)).code, "upstream-truncated")
@@ -469,7 +470,7 @@ describe("the reader of a stream", () => {
       })
       const seen: Array<string> = []
       yield* passingTime(
-        Stream.runForEach(Stream.rechunk(upstream.stream(ask()), 1), (event) =>
+        Stream.runForEach(Stream.rechunk(streamOf(upstream, ask()), 1), (event) =>
           Effect.delay(
             Effect.sync(() => seen.push(show(event))),
             "4 seconds",
@@ -496,7 +497,7 @@ describe("the reader of a stream", () => {
       }
       const upstream = yield* upstreamOf([endless])
       const reader = yield* Effect.forkChild(
-        Stream.runForEach(upstream.stream(ask()), () => Effect.never),
+        Stream.runForEach(streamOf(upstream, ask()), () => Effect.never),
         { startImmediately: true },
       )
       yield* TestClock.adjust("1 minute")
@@ -510,7 +511,7 @@ describe("the reader of a stream", () => {
       const provider = scripted("provider1")
       provider.script([text("a"), hang])
       const upstream = yield* upstreamOf([provider], { bulkhead: { calls: 1, waiting: 0 } })
-      const first = yield* Stream.runCollect(Stream.take(upstream.stream(ask()), 1))
+      const first = yield* Stream.runCollect(Stream.take(streamOf(upstream, ask()), 1))
       assert.deepStrictEqual(first.map(show), ["a"])
       assert.strictEqual(provider.calls[0]?.ended, "interrupted")
       assert.strictEqual(provider.calls[0]?.endedAt, yield* Clock.currentTimeMillis)
@@ -523,7 +524,7 @@ describe("the reader of a stream", () => {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
       const upstream = yield* upstreamOf([provider])
-      const reader = yield* Effect.forkChild(Stream.runDrain(upstream.stream(ask())), { startImmediately: true })
+      const reader = yield* Effect.forkChild(Stream.runDrain(streamOf(upstream, ask())), { startImmediately: true })
       yield* TestClock.adjust("10 millis")
       yield* Fiber.interrupt(reader)
       yield* TestClock.adjust("1 minute")

@@ -1,6 +1,6 @@
 /** The service under test with real providers over real sockets, in front of fakes of the vendors. */
 import { Context, Duration, Effect, Layer, Redacted, type Scope, Stream } from "effect"
-import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
+import type { ProviderId, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { makeHttpProvider } from "../../../src/services/upstream/providers/http/HttpProvider.ts"
 import type { ProviderFormat } from "../../../src/services/upstream/providers/shared/Descriptor.ts"
 import { PROVIDERS } from "../../../src/services/upstream/Slots.ts"
@@ -9,6 +9,7 @@ import { ProviderHttp } from "../../../src/services/upstream/ProviderHttp.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import { type Fake, FakeUpstream, type WireName } from "../../support/FakeUpstream.ts"
 import { type Overrides, settingsWith } from "./ScriptedProvider.ts"
+import { type Finished, type StreamedEvent, streamOf } from "../../support/streamed.ts"
 
 interface Wire {
   readonly name: WireName
@@ -109,18 +110,18 @@ export const wired = Effect.fnUntraced(function* (
 
 /** A reader's view of a stream, in easily compared words. */
 export interface Heard {
-  readonly events: ReadonlyArray<StreamEvent>
+  readonly events: ReadonlyArray<StreamedEvent>
   /** The final text, since the last restart. */
   readonly text: string
-  readonly restarts: ReadonlyArray<Extract<StreamEvent, { readonly _tag: "Restarted" }>>
-  readonly finished: Extract<StreamEvent, { readonly _tag: "Finished" }> | undefined
+  readonly restarts: ReadonlyArray<Extract<StreamedEvent, { readonly _tag: "Restarted" }>>
+  readonly finished: Finished | undefined
 }
 
 /** Reads a stream into `events`, so that what came before a failure is not lost. */
-export const readInto = (upstream: Upstream["Service"], request: UpstreamRequest, events: Array<StreamEvent>) =>
-  Stream.runForEach(upstream.stream(request), (event) => Effect.sync(() => events.push(event)))
+export const readInto = (upstream: Upstream["Service"], request: UpstreamRequest, events: Array<StreamedEvent>) =>
+  Stream.runForEach(streamOf(upstream, request), (event) => Effect.sync(() => events.push(event)))
 
-export const heard = (events: ReadonlyArray<StreamEvent>): Heard => {
+export const heard = (events: ReadonlyArray<StreamedEvent>): Heard => {
   const last = events.at(-1)
   return {
     events,
@@ -136,7 +137,7 @@ export const heard = (events: ReadonlyArray<StreamEvent>): Heard => {
 /** Reads a stream to its end, or to its error. */
 export const hear = (upstream: Upstream["Service"], request: UpstreamRequest) =>
   Effect.suspend(() => {
-    const events: Array<StreamEvent> = []
+    const events: Array<StreamedEvent> = []
     return Effect.map(readInto(upstream, request, events), () => heard(events))
   })
 

@@ -7,6 +7,7 @@ import { type ApiEvent, type ApiRequest, type Served, UpstreamError } from "../.
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { attempt } from "../../services/routing/ScriptedUpstream.ts"
 import { isPacedExchange, type PublishedExchange } from "./published.ts"
+import { type Finished, streaming } from "../streamed.ts"
 
 type Restarted = Extract<ApiEvent, { readonly _tag: "Restarted" }>
 
@@ -46,7 +47,7 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
   })
   const passTime = TestClock.adjust(Duration.millis(completed_at_ms - received_at_ms))
   const record = (request: ApiRequest) => Effect.sync(() => asked.push(request))
-  const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies ApiEvent)
+  const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies Finished)
   const interrupted = Stream.fail(new UpstreamError({ code: "upstream-interrupted" }))
   const { problem } = JSON.parse(response.frames.at(-1)?.payload ?? "{}") as { readonly problem?: Problem }
   /** Reports each called provider, as the fault policy does. */
@@ -70,11 +71,12 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
           ? Effect.as(passTime, { json: response.frames[0]?.payload ?? "", served, attempts: [] })
           : refuse(request),
       ),
-    requestStream: (request) =>
+    requestStreamTo: streaming((request: ApiRequest) =>
       Stream.fromEffectDrain(record(request)).pipe(
         Stream.concat(answered),
         Stream.concat(isPaced ? Stream.empty : Stream.fromEffectDrain(passTime)),
         Stream.concat(isComplete ? finished : interrupted),
       ),
+    ),
   })
 }

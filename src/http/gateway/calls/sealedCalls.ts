@@ -1,5 +1,5 @@
 /** Answers sealed calls of a gateway: routed, within budgets and in the ledger, like unsealed ones. */
-import { Effect, Layer, Redacted, Stream } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { isRefusal } from "../../../domain/problems/refusal.ts"
 import { type ApiRequest, UpstreamError } from "../../../domain/upstream/upstream.ts"
@@ -59,12 +59,8 @@ export const layerSealedCalls = Layer.effect(
     const callIn = yield* makeCallIn
     return Answering.of({
       answer: (admitted) => Effect.flatMap(callIn(admitted), (call) => Effect.catch(router.answer(call), sealed)),
-      stream: (admitted) =>
-        Stream.unwrap(
-          Effect.map(callIn(admitted), (call) =>
-            Stream.catch(router.stream(call), (error) => Stream.fromEffect(sealed(error))),
-          ),
-        ),
+      stream: (admitted, emit) =>
+        Effect.flatMap(callIn(admitted), (call) => Effect.catch(router.stream(call, emit), sealed)),
     })
   }),
 )
