@@ -1,11 +1,10 @@
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { BuiltInMode } from "../../domain/jobs/modes.ts"
-import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
-import { table } from "../table.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
+import { printList } from "./printList.ts"
+import { ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
 
 const createCommand = Command.make(
@@ -32,7 +31,7 @@ const createCommand = Command.make(
     )
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Create an agent",
     description: "Creates an agent for tasks and prints its id.",
     examples: [
@@ -42,8 +41,6 @@ const createCommand = Command.make(
         "For programs: the agent with its settings",
       ],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate agents` lists all of them.",
   }),
 )
@@ -54,15 +51,15 @@ export const agentsCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const items = yield* listFirst(input.limit, (at) => gateway.agents.list(at))
-    if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0)
-      return yield* Console.log("No agents yet: `sealgate agents create NAME` creates one, and so does `sealgate run`.")
-    yield* Console.log(
-      table([["ID", "NAME", "MODE"], ...items.map(({ default_mode, id, name }) => [id, name, default_mode])]),
-    )
+    yield* printList(items, {
+      json: input.json,
+      none: "No agents yet: `sealgate agents create NAME` creates one, and so does `sealgate run`.",
+      columns: ["ID", "NAME", "MODE"],
+      row: ({ default_mode, id, name }) => [id, name, default_mode],
+    })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "List agents of a gateway",
     description: "Lists your tenant's agents on a gateway, newest first. Your token names the tenant.",
     examples: [
@@ -70,8 +67,6 @@ export const agentsCommand = Command.make(
       ["sealgate agents --gateway https://gateway.example.com", "Agents of another gateway"],
       ["sealgate agents --limit 100 --json", "For programs: agents with their settings"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: '`sealgate run "…" --agent <id>` gives it a task. Change other settings of an agent in the console or over the API.',
   }),
   Command.withSubcommands([createCommand]),

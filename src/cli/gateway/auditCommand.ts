@@ -1,10 +1,8 @@
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { withHelp } from "../help/Guide.ts"
-import { printableJson } from "../printable.ts"
-import { table } from "../table.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
+import { printList } from "./printList.ts"
+import { connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
 
 export const auditCommand = Command.make(
   "audit",
@@ -12,17 +10,15 @@ export const auditCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const items = yield* listFirst(input.limit, (at) => gateway.audit.list(at))
-    if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0) return yield* Console.log("No changes yet.")
-    yield* Console.log(
-      table([
-        ["TIME", "TENANT", "BY", "ACTION", "TARGET"],
-        ...items.map(({ action, at, subject, target, tenant }) => [at, tenant, subject, action, target]),
-      ]),
-    )
+    yield* printList(items, {
+      json: input.json,
+      none: "No changes yet.",
+      columns: ["TIME", "TENANT", "BY", "ACTION", "TARGET"],
+      row: ({ action, at, subject, target, tenant }) => [at, tenant, subject, action, target],
+    })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Show who changed what on a gateway",
     description: `Lists changes of keys, agents, jobs and routing of all tenants, newest first: when, in which tenant, by whom, and the id of
 what was changed. For administrators.`,
@@ -30,7 +26,5 @@ what was changed. For administrators.`,
       ["sealgate audit", "The newest 20 changes"],
       ["sealgate audit --limit 100 --json", "For programs: with the id of the key that made the change"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
   }),
 )

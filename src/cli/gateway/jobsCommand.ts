@@ -1,42 +1,34 @@
 import { text } from "node:stream/consumers"
 import { Clock, Console, Effect, Option, Schema } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { JobStatus } from "../../domain/jobs/job.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
-import { table } from "../table.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
+import { idArgument, makeItemCommand } from "./itemCommands.ts"
 import { json, limitFlag } from "./listFlags.ts"
+import { printList } from "./printList.ts"
 import { goesOn, showProgress, showsText, tell } from "./progress.ts"
-import { age, ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
+import { age, ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
 import { report, taskText } from "./report.ts"
 
-const id = Argument.String("id").pipe(Argument.withDescription("Id of the job, as in `sealgate jobs`"))
-const ofOne = { id, gateway: gatewayFlag, json }
+const ofOne = { id: idArgument("job"), gateway: gatewayFlag, json }
 
-const showCommand = Command.make(
-  "show",
-  ofOne,
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const job = yield* ask((signal) => gateway.jobs.get(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson(job) : `${printableLine(taskText(job.task))}\n\n${report(job)}`)
-  }),
-).pipe(
-  withHelp({
+const showCommand = makeItemCommand("show", {
+  kind: "job",
+  call: (gateway, id, options) => gateway.jobs.get(id, options),
+  text: (job) => `${printableLine(taskText(job.task))}\n\n${report(job)}`,
+  help: {
     summary: "Show a job with its answer",
     description: "Shows a job's task, then its answer, verdict and cost, or why there are none.",
     examples: [
       ["sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Answer, verdict and cost"],
       ["sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the whole job"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate jobs follow <id>` waits until it ends.",
-  }),
-)
+  },
+})
 
 const followCommand = Command.make(
   "follow",
@@ -53,7 +45,7 @@ const followCommand = Command.make(
     if (job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Follow a job to its end",
     description:
       "Shows a job's steps, beginning with those already done, in the direct mode the text as it is written, and at the end answer, verdict and cost.",
@@ -61,9 +53,7 @@ const followCommand = Command.make(
       ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694", "After you left `sealgate run`"],
       ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the ended job"],
     ],
-    environment: ENVIRONMENT,
     exits: {
-      ...EXITS,
       0: "the job completed",
       1: "the job did not complete, or the gateway cannot be reached or refused",
       130: "ended by Ctrl-C; the job goes on",
@@ -72,48 +62,36 @@ const followCommand = Command.make(
   }),
 )
 
-const cancelCommand = Command.make(
-  "cancel",
-  ofOne,
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const job = yield* ask((signal) => gateway.jobs.cancel(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson(job) : report(job))
-  }),
-).pipe(
-  withHelp({
+const cancelCommand = makeItemCommand("cancel", {
+  kind: "job",
+  call: (gateway, id, options) => gateway.jobs.cancel(id, options),
+  text: report,
+  help: {
     summary: "Cancel a job",
     description: "Cancels a running or waiting job. A job that has ended does not change.",
     examples: [
       ["sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694", "No further step begins"],
       ["sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the job"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the job has ended" },
-  }),
-)
+    exits: { 0: "the job has ended" },
+  },
+})
 
-const resumeCommand = Command.make(
-  "resume",
-  ofOne,
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const job = yield* ask((signal) => gateway.jobs.resume(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson(job) : report(job))
-  }),
-).pipe(
-  withHelp({
+const resumeCommand = makeItemCommand("resume", {
+  kind: "job",
+  call: (gateway, id, options) => gateway.jobs.resume(id, options),
+  text: report,
+  help: {
     summary: "Resume a failed job",
     description: "Queues a job that failed or timed out again. It goes on after its finished steps.",
     examples: [
       ["sealgate jobs resume 01a1ffb3-0069-7182-bc51-ccb8d938e694", "After you removed the cause of its failure"],
       ["sealgate jobs resume 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the job"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the job is queued", 1: "the job can not be resumed, or the gateway cannot be reached" },
+    exits: { 0: "the job is queued", 1: "the job can not be resumed, or the gateway cannot be reached" },
     next: "`sealgate jobs follow <id>` waits until it ends.",
-  }),
-)
+  },
+})
 
 const inputCommand = Command.make(
   "input",
@@ -138,16 +116,14 @@ const inputCommand = Command.make(
     yield* Console.log(input.json ? printableJson(job) : report(job))
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Answer the question of a job",
     description: "Shows the question that a job waits for, and sends the answer. The job goes on.",
     examples: [
       ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Shows the question, at a terminal"],
       ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694 < answer.json", "Answers with JSON"],
     ],
-    environment: ENVIRONMENT,
     exits: {
-      ...EXITS,
       0: "the answer was taken",
       1: "the job waits for no answer, the answer does not fit, or the gateway cannot be reached",
     },
@@ -180,32 +156,26 @@ export const jobsCommand = Command.make(
     const gateway = yield* connect(input.gateway)
     const { limit, status } = input
     const items = yield* listFirst(limit, (at) => gateway.jobs.list({ ...at, ...givenOf({ status }) }))
-    if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0) {
-      return yield* Console.log(
-        Option.match(status, {
-          onNone: () => 'No jobs yet: `sealgate run "…"` starts one.',
-          onSome: (status) => `No jobs with the status ${status}.`,
-        }),
-      )
-    }
     const now = yield* Clock.currentTimeMillis
-    yield* Console.log(
-      table([
-        ["ID", "MODE", "STATUS", "COST", "AGE", "TASK"],
-        ...items.map((job) => [
-          job.id,
-          job.mode,
-          job.status,
-          usd(job.cost_micro_usd),
-          age(job.created_at, now),
-          taskShown(taskText(job.task)),
-        ]),
-      ]),
-    )
+    yield* printList(items, {
+      json: input.json,
+      none: Option.match(status, {
+        onNone: () => 'No jobs yet: `sealgate run "…"` starts one.',
+        onSome: (status) => `No jobs with the status ${status}.`,
+      }),
+      columns: ["ID", "MODE", "STATUS", "COST", "AGE", "TASK"],
+      row: (job) => [
+        job.id,
+        job.mode,
+        job.status,
+        usd(job.cost_micro_usd),
+        age(job.created_at, now),
+        taskShown(taskText(job.task)),
+      ],
+    })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "List, show, follow, cancel, resume and answer jobs of a gateway",
     description: "Lists your tenant's jobs on a gateway, newest first. Your token names the tenant.",
     examples: [
@@ -213,8 +183,6 @@ export const jobsCommand = Command.make(
       ["sealgate jobs --status failed", "Recent failures"],
       ["sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Answer, verdict and cost of one job"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: '`sealgate run "…"` starts a job.',
   }),
   Command.withSubcommands([showCommand, followCommand, cancelCommand, resumeCommand, inputCommand]),

@@ -8,7 +8,7 @@ import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
 import { clientValues } from "../settings/clientValues.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { type GuideShape, rowsOf } from "../help/Guide.ts"
+import { type GuideShape, type Help, rowsOf, withHelp } from "../help/Guide.ts"
 import { printableLine } from "../printable.ts"
 import { DEFAULT_GATEWAY, gatewayAddress } from "../settings/proxyAddress.ts"
 import { optionalFlag } from "../flags.ts"
@@ -29,6 +29,12 @@ export const EXITS = {
   1: "the gateway cannot be reached, or refused",
   2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
 }
+
+export type GatewayHelp = Omit<Help, "environment">
+
+/** Adds help to a command that queries the gateway. Of the exit codes, only those with a special meaning are given. */
+export const withGatewayHelp = ({ exits, ...help }: GatewayHelp) =>
+  withHelp({ ...help, environment: ENVIRONMENT, exits: { ...EXITS, ...exits } })
 
 const UNAUTHORIZED = 401
 

@@ -11,7 +11,7 @@ import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { json } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+import { ask, connect, EXITS, gatewayFlag, withGatewayHelp } from "./remote.ts"
 
 const priceOf = ({ effective_prices }: RoutingSettings, provider: string, model: string): string => {
   const found = effective_prices.find((price) => price.provider === provider && price.model === model)?.prices
@@ -38,7 +38,7 @@ const showCommand = Command.make(
     yield* Console.log(input.json ? printableJson(settings) : shown(settings))
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Show how calls are routed",
     description:
       "Shows the routing configuration in force: strategy, targets with their prices, baseline. For administrators.",
@@ -46,8 +46,6 @@ const showCommand = Command.make(
       ["sealgate routing show", "For people"],
       ["sealgate routing show --json > routing.json", "Edit the file, then pass it to `routing set`"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate routing set routing.json` replaces it.",
   }),
 )
@@ -85,7 +83,7 @@ const setCommand = Command.make(
     yield* Console.log(json ? printableJson(settings) : `In force from the next call.\n${shown(settings)}`)
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Replace how calls are routed",
     description: `Replaces the routing configuration with a file, which the gateway validates as a whole. If the file has a version and
 the configuration has changed since that version, nothing is replaced. For administrators.`,
@@ -93,9 +91,7 @@ the configuration has changed since that version, nothing is replaced. For admin
       ["sealgate routing set routing.json", "In force from the next call"],
       ["sealgate routing set routing.json --json", "For programs: the new configuration"],
     ],
-    environment: ENVIRONMENT,
     exits: {
-      ...EXITS,
       0: "the configuration is in force",
       2: "the file cannot be used, SEALGATE_TOKEN is not set, or the command was called wrongly",
     },

@@ -3,12 +3,12 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { Schedule } from "../../client/gateway/GatewaySchedules.ts"
 import { BuiltInMode } from "../../domain/jobs/modes.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
-import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
-import { idArgument, makeDeleteCommand } from "./deleteCommand.ts"
+import { makeDeleteCommand, makeItemCommand } from "./itemCommands.ts"
 import { json } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+import { printList } from "./printList.ts"
+import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 import { taskText } from "./report.ts"
 
 const EXAMPLE = "01a20189-b5c3-7d10-9a41-3f7d2c9f5e08"
@@ -75,7 +75,7 @@ const createCommand = Command.make(
     yield* Console.log(input.json ? printableJson(made) : `${made.id}\nIts first job comes at ${made.next_at}.`)
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Make a schedule",
     description:
       "Gives an agent a task whenever the times match, and prints the schedule's id. Times that were missed while no gateway ran give one job together.",
@@ -83,36 +83,29 @@ const createCommand = Command.make(
       [`sealgate schedules create --agent ID --cron "0 7 * * 1-5" "Report."`, "On weekdays at seven"],
       [`sealgate schedules create --agent ID --cron "0 7 * * *" --json "Hi."`, "For programs"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the schedule is made" },
+    exits: { 0: "the schedule is made" },
     next: "`sealgate schedules` lists all of them.",
   }),
 )
 
-const showCommand = Command.make(
-  "show",
-  { id: idArgument("schedule"), gateway: gatewayFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const schedule = yield* ask((signal) => gateway.schedules.get(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson(schedule) : textOf(schedule))
-  }),
-).pipe(
-  withHelp({
+const showCommand = makeItemCommand("show", {
+  kind: "schedule",
+  call: (gateway, id, options) => gateway.schedules.get(id, options),
+  text: textOf,
+  help: {
     summary: "Show a schedule",
     description: "Shows a schedule's task, its next time, and what the last one gave: a job, or why none.",
     examples: [
       [`sealgate schedules show ${EXAMPLE}`, "Times, task and last job"],
       [`sealgate schedules show ${EXAMPLE} --json`, "For programs"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate jobs show <id>` shows its last job.",
-  }),
-)
+  },
+})
 
-const deleteCommand = makeDeleteCommand({
+const deleteCommand = makeDeleteCommand("delete", {
   kind: "schedule",
+  done: "Deleted",
   summary: "Delete a schedule",
   description: "Deletes a schedule. Its jobs stay.",
   example: [EXAMPLE, "No further job comes"],
@@ -125,17 +118,15 @@ export const schedulesCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const items = yield* ask((signal) => gateway.schedules.list({ signal }))
-    if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0) return yield* Console.log("No schedules yet: `sealgate schedules create --help` shows how.")
-    yield* Console.log(
-      table([
-        ["ID", "TIMES", "NEXT", "LAST", "TASK"],
-        ...items.map((item) => [item.id, timesOf(item), item.next_at, lastOf(item), taskOf(item)]),
-      ]),
-    )
+    yield* printList(items, {
+      json: input.json,
+      none: "No schedules yet: `sealgate schedules create --help` shows how.",
+      columns: ["ID", "TIMES", "NEXT", "LAST", "TASK"],
+      row: (item) => [item.id, timesOf(item), item.next_at, lastOf(item), taskOf(item)],
+    })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "List, make and delete schedules",
     description: "Lists the schedules of your tenant, newest first: tasks that agents get at times of the calendar.",
     examples: [
@@ -143,8 +134,6 @@ export const schedulesCommand = Command.make(
       [`sealgate schedules create --agent ID --cron "0 7 * * *" "Report."`, "A task for every morning"],
       ["sealgate schedules --json", "For programs"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate schedules delete <id>` deletes one.",
   }),
   Command.withSubcommands([createCommand, showCommand, deleteCommand]),

@@ -5,11 +5,10 @@ import type { Secret } from "../../client/gateway/GatewaySecrets.ts"
 import { SecretName } from "../../domain/access/secrets.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { unusable } from "../CommandFailed.ts"
-import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
-import { table } from "../table.ts"
 import { json } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+import { printList } from "./printList.ts"
+import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 
 const name = Argument.String("name").pipe(
   Argument.withDescription("Name of the secret, as tools name it"),
@@ -60,7 +59,7 @@ const setCommand = Command.make(
     )
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Set a secret",
     description: `Reads a secret from standard input and stores it encrypted on a gateway. With --origin it is a bearer token that tools and
 MCP servers of agents name as their secret. With --provider it is your tenant's own key of a model provider, which its
@@ -73,8 +72,7 @@ calls use instead of the operator's. Nobody can read it again.`,
       ["sealgate secrets set openai --provider provider1 < key.txt", "Your own key of provider 1"],
       ["sealgate secrets set github --origin https://example.com --json < token.txt", "For programs"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the secret is set" },
+    exits: { 0: "the secret is set" },
     next: '`"secret": "github"` in a tool or MCP server of an agent sends it.',
   }),
 )
@@ -88,15 +86,14 @@ const removeCommand = Command.make(
     yield* Console.log(input.json ? printableJson({ name: input.name }) : `Removed ${printableLine(input.name)}.`)
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Remove a secret",
     description: "Removes a secret. Tools that name it are called no more.",
     examples: [
       ["sealgate secrets remove github", "From the next call on"],
       ["sealgate secrets remove github --json", "For programs: the name"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the secret is removed" },
+    exits: { 0: "the secret is removed" },
   }),
 )
 
@@ -106,15 +103,15 @@ export const secretsCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const items = yield* ask((signal) => gateway.secrets.list({ signal }))
-    if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0)
-      return yield* Console.log("No secrets yet: `sealgate secrets set NAME --origin URL < FILE` sets one.")
-    yield* Console.log(
-      table([["NAME", "FOR", "SET"], ...items.map((item) => [item.name, placeOf(item), item.updated_at])]),
-    )
+    yield* printList(items, {
+      json: input.json,
+      none: "No secrets yet: `sealgate secrets set NAME --origin URL < FILE` sets one.",
+      columns: ["NAME", "FOR", "SET"],
+      row: (item) => [item.name, placeOf(item), item.updated_at],
+    })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "List, set and remove secrets of tools, and keys of providers",
     description: `Lists the secrets of your tenant on a gateway, without their values: bearer tokens that tools send to one origin, and your
 own keys of model providers. Your token needs the role manage.`,
@@ -125,8 +122,6 @@ own keys of model providers. Your token needs the role manage.`,
         "From a file or a password manager",
       ],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate audit` shows who set and removed secrets.",
   }),
   Command.withSubcommands([setCommand, removeCommand]),

@@ -5,12 +5,11 @@ import { Command } from "effect/cli"
 import type { RoutingStats, Spend } from "../../client/gateway/GatewayClient.ts"
 import { DurationText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
-import { withHelp } from "../help/Guide.ts"
 import { pageWidth, wrap } from "../help/layout.ts"
 import { printable, printableJson } from "../printable.ts"
 import { table } from "../table.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 import { optionalFlag, switchFlag } from "../flags.ts"
 
 const statsText = (stats: RoutingStats): string => {
@@ -71,7 +70,7 @@ export const statsCommand = Command.make(
     yield* Console.log(input.json ? printableJson(stats) : statsText(stats))
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Show what routing cost and saved, and who spent it",
     description: `Shows the cost of your tenant's model calls in the last 24 hours, their cost with the gateway's baseline model, the
 savings by routing, and how they were computed. With --by, the keys, agents, models or values of a label that cost most.`,
@@ -82,7 +81,5 @@ savings by routing, and how they were computed. With --by, the keys, agents, mod
       ["sealgate stats --all", "All tenants"],
       ["sealgate stats --json", "For programs: amounts in micro-USD"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
   }),
 )

@@ -1,11 +1,10 @@
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { withHelp } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
-import { table } from "../table.ts"
-import { makeDeleteCommand } from "./deleteCommand.ts"
+import { makeDeleteCommand } from "./itemCommands.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "./remote.ts"
+import { printList } from "./printList.ts"
+import { ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
 
 const createCommand = Command.make(
   "create",
@@ -27,21 +26,21 @@ const createCommand = Command.make(
     )
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Begin a thread",
     description: "Begins a conversation with an agent and prints its id.",
     examples: [
       ["sealgate threads create --agent ID", "Prints the id and how to continue it"],
       ["sealgate threads create --agent ID --json", "For programs"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the thread is begun" },
+    exits: { 0: "the thread is begun" },
     next: "`sealgate run --thread <id>` continues it.",
   }),
 )
 
-const deleteCommand = makeDeleteCommand({
+const deleteCommand = makeDeleteCommand("delete", {
   kind: "thread",
+  done: "Deleted",
   summary: "Delete a thread with its jobs",
   description: "Deletes a thread with all of its jobs, also those that run. This cannot be undone.",
   example: ["01a20189-9c1e-7e54-a3f0-0d6a1b1f6a11", "The conversation and its jobs"],
@@ -54,14 +53,15 @@ export const threadsCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const items = yield* listFirst(input.limit, (at) => gateway.threads.list(at))
-    if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0) return yield* Console.log('No threads yet: `sealgate run --thread new "…"` begins one.')
-    yield* Console.log(
-      table([["ID", "AGENT", "CREATED"], ...items.map(({ agent_id, created_at, id }) => [id, agent_id, created_at])]),
-    )
+    yield* printList(items, {
+      json: input.json,
+      none: 'No threads yet: `sealgate run --thread new "…"` begins one.',
+      columns: ["ID", "AGENT", "CREATED"],
+      row: ({ agent_id, created_at, id }) => [id, agent_id, created_at],
+    })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "List, begin and delete threads",
     description: "Lists the threads of your tenant, newest first: conversations with agents.",
     examples: [
@@ -69,8 +69,6 @@ export const threadsCommand = Command.make(
       ["sealgate threads create --agent ID", "Begins one"],
       ["sealgate threads --limit 100 --json", "For programs"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: '`sealgate run --thread <id> "…"` continues one.',
   }),
   Command.withSubcommands([createCommand, deleteCommand]),

@@ -18,7 +18,7 @@ export interface GuideShape {
 
 export class Guide extends Context.Service<Guide, GuideShape>()("sealgate/cli/help/Guide") {}
 
-interface Help extends GuideShape {
+export interface Help extends GuideShape {
   /** For lists of commands. Default: the description. */
   readonly summary?: string
   readonly description: string

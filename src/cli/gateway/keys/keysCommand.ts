@@ -1,20 +1,18 @@
 import { Clock, Console, Effect } from "effect"
 import { Command } from "effect/cli"
-import { withHelp } from "../../help/Guide.ts"
-import { printableJson, printableLine } from "../../printable.ts"
-import { table } from "../../table.ts"
+import { printableJson } from "../../printable.ts"
+import { makeDeleteCommand } from "../itemCommands.ts"
 import { json, limitFlag } from "../listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag, listFirst } from "../remote.ts"
+import { printList } from "../printList.ts"
+import { ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "../remote.ts"
 import { changeCommand } from "./changeCommand.ts"
 import { createCommand } from "./createCommand.ts"
 import { id } from "./keyFlags.ts"
 import { budgetsText, keyText, usedText } from "./keyText.ts"
 
-const ofOne = { id, gateway: gatewayFlag, json }
-
 const showCommand = Command.make(
   "show",
-  ofOne,
+  { id, gateway: gatewayFlag, json },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const key = yield* ask((signal) => gateway.keys.get(input.id, { signal }))
@@ -23,7 +21,7 @@ const showCommand = Command.make(
     yield* Console.log(keyText(key, uses, yield* Clock.currentTimeMillis))
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Show what a key may do",
     description:
       "Shows a key's roles, what is spent and left of its budgets, other limits, last use and expiry, without its secret.",
@@ -31,32 +29,18 @@ const showCommand = Command.make(
       ["sealgate keys show 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "For people"],
       ["sealgate keys show 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --json", "For programs"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate keys change <id>` changes it.",
   }),
 )
 
-const revokeCommand = Command.make(
-  "revoke",
-  ofOne,
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    yield* ask((signal) => gateway.keys.revoke(input.id, { signal }))
-    yield* Console.log(input.json ? printableJson({ id: input.id }) : `Revoked ${printableLine(input.id)}.`)
-  }),
-).pipe(
-  withHelp({
-    summary: "Revoke a key",
-    description: "Revokes a key for good: every gateway refuses it from its next request on. Its jobs go on.",
-    examples: [
-      ["sealgate keys revoke 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "At once, on every gateway of the database"],
-      ["sealgate keys revoke 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --json", "For programs: the id"],
-    ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the key is revoked" },
-  }),
-)
+const revokeCommand = makeDeleteCommand("revoke", {
+  kind: "key",
+  done: "Revoked",
+  summary: "Revoke a key",
+  description: "Revokes a key for good: every gateway refuses it from its next request on. Its jobs go on.",
+  example: ["01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "At once, on every gateway of the database"],
+  remove: (gateway, id, options) => gateway.keys.revoke(id, options),
+})
 
 export const keysCommand = Command.make(
   "keys",
@@ -64,25 +48,23 @@ export const keysCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const items = yield* listFirst(input.limit, (at) => gateway.keys.list(at))
-    if (input.json) return yield* Console.log(printableJson(items))
-    if (items.length === 0) return yield* Console.log("No keys yet: `sealgate keys create NAME` creates one.")
     const now = yield* Clock.currentTimeMillis
-    yield* Console.log(
-      table([
-        ["ID", "NAME", "ROLES", "BUDGETS", "USED", "EXPIRES"],
-        ...items.map((key) => [
-          key.id,
-          key.name,
-          key.roles.join(", "),
-          budgetsText(key),
-          usedText(key, now),
-          key.expires_at ?? "never",
-        ]),
-      ]),
-    )
+    yield* printList(items, {
+      json: input.json,
+      none: "No keys yet: `sealgate keys create NAME` creates one.",
+      columns: ["ID", "NAME", "ROLES", "BUDGETS", "USED", "EXPIRES"],
+      row: (key) => [
+        key.id,
+        key.name,
+        key.roles.join(", "),
+        budgetsText(key),
+        usedText(key, now),
+        key.expires_at ?? "never",
+      ],
+    })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "List, create, change and revoke keys of a gateway",
     description: `Lists the keys of your tenant on a gateway, newest first. A key is a bearer token for a program or a person, with a role
 and, if you want, budgets, models, agents, a rate and an expiry. Your token needs the role manage.`,
@@ -91,8 +73,6 @@ and, if you want, budgets, models, agents, a rate and an expiry. Your token need
       ["sealgate keys create ci --budget 5usd/day", "A key that may run tasks for at most $5 a day"],
       ["sealgate keys revoke 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "Refuse it from now on"],
     ],
-    environment: ENVIRONMENT,
-    exits: EXITS,
     next: "`sealgate audit` shows who made and changed keys. Keys for callers of a sealed proxy: `sealgate key`.",
   }),
   Command.withSubcommands([createCommand, showCommand, changeCommand, revokeCommand]),

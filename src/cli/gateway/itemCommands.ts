@@ -1,0 +1,71 @@
+/** Commands for one thing of a gateway, which its id names. */
+import { Console, Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { json } from "./listFlags.ts"
+import { ask, connect, gatewayFlag, type GatewayHelp, withGatewayHelp } from "./remote.ts"
+
+type Call<A> = (gateway: GatewayClient, id: string, options: { readonly signal: AbortSignal }) => Promise<A>
+
+/** The id of one `kind` of thing. */
+export const idArgument = (kind: string) =>
+  Argument.String("id").pipe(Argument.withDescription(`Id of the ${kind}, as in \`sealgate ${kind}s\``))
+
+interface Printed<Item> {
+  readonly kind: string
+  readonly call: Call<Item>
+  readonly text: (item: Item) => string
+  readonly help: GatewayHelp
+}
+
+/** Returns a command that makes a call for one thing and prints the thing. */
+export const makeItemCommand = <const Name extends string, Item>(
+  name: Name,
+  { call, help, kind, text }: Printed<Item>,
+) =>
+  Command.make(
+    name,
+    { id: idArgument(kind), gateway: gatewayFlag, json },
+    Effect.fn(function* (input) {
+      const gateway = yield* connect(input.gateway)
+      const item = yield* ask((signal) => call(gateway, input.id, { signal }))
+      yield* Console.log(input.json ? printableJson(item) : text(item))
+    }),
+  ).pipe(withGatewayHelp(help))
+
+interface Deletion {
+  readonly kind: "key" | "schedule" | "thread"
+  /** What the command does, such as `Deleted`. */
+  readonly done: "Deleted" | "Revoked"
+  readonly summary: string
+  readonly description: string
+  /** An id, and the effect of deleting it. */
+  readonly example: readonly [id: string, effect: string]
+  readonly remove: Call<void>
+}
+
+/** Returns a command that deletes one thing. */
+export const makeDeleteCommand = <const Name extends string>(
+  name: Name,
+  { description, done, example: [id, effect], kind, remove, summary }: Deletion,
+) =>
+  Command.make(
+    name,
+    { id: idArgument(kind), gateway: gatewayFlag, json },
+    Effect.fn(function* (input) {
+      const gateway = yield* connect(input.gateway)
+      yield* ask((signal) => remove(gateway, input.id, { signal }))
+      yield* Console.log(input.json ? printableJson({ id: input.id }) : `${done} ${printableLine(input.id)}.`)
+    }),
+  ).pipe(
+    withGatewayHelp({
+      summary,
+      description,
+      examples: [
+        [`sealgate ${kind}s ${name} ${id}`, effect],
+        [`sealgate ${kind}s ${name} ${id} --json`, "For programs: the id"],
+      ],
+      exits: { 0: `the ${kind} is ${done.toLowerCase()}` },
+    }),
+  )
