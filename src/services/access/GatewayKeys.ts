@@ -23,6 +23,7 @@ import {
   type PageRow,
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
+import { merged } from "../../domain/json/merged.ts"
 import { makeBatched } from "../batched.ts"
 import { decodeRows, encodeRow, givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { hasChecksum, hashOfKey, makeKeySecret } from "./keySecret.ts"
@@ -128,7 +129,7 @@ const make = Effect.gen(function* () {
     update: (tenant, id, change, check) =>
       Effect.gen(function* () {
         const row = yield* read(tenant, id, forUpdate)
-        const after = changed(row.document, change)
+        const after = merged(row.document, change)
         yield* check(row.document, after)
         const { document } = yield* encode({ document: after })
         yield* sql`UPDATE gateway_keys SET document = ${document} WHERE tenant = ${tenant} AND id = ${id}`
@@ -175,23 +176,6 @@ const shown = ({ document, used_at }: typeof Row.Type): GatewayKey => ({
   ...document,
   ...(used_at === null ? {} : { last_used_at: DateTime.makeUnsafe(used_at) }),
 })
-
-/** Replaces what the change gives, and removes what it sets to `null`. */
-const changed = (key: StoredKey, change: UpdateKey): StoredKey => {
-  const { agents, budgets, expires_at, models, requests_per_minute, weight, ...others } = { ...key, ...change }
-  const { max_calls_in_flight, max_running_jobs, ...rest } = others
-  return {
-    ...rest,
-    ...(agents == null ? {} : { agents }),
-    ...(budgets == null ? {} : { budgets }),
-    ...(models == null ? {} : { models }),
-    ...(requests_per_minute == null ? {} : { requests_per_minute }),
-    ...(weight == null ? {} : { weight }),
-    ...(max_running_jobs == null ? {} : { max_running_jobs }),
-    ...(max_calls_in_flight == null ? {} : { max_calls_in_flight }),
-    ...(expires_at == null ? {} : { expires_at }),
-  }
-}
 
 /** Returns a function that notes a use at `now` (milliseconds since the epoch). Uses are written together, also at the end. */
 const makeNoteUse = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {

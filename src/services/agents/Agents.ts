@@ -25,6 +25,7 @@ import {
   type PageRow,
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
+import { merged } from "../../domain/json/merged.ts"
 import { TenantQuotas } from "../access/TenantQuotas.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
@@ -236,39 +237,10 @@ const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {
   return { tryUpdate, tryRemove }
 }
 
-/** Replaces what the change gives, removes what it sets to `null`, and merges the limits. */
-const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent => {
-  const { ask_person, budgets, instructions, limits: newLimits, role, webhook_url, ...rest } = change
-  const {
-    ask_person: _ask,
-    budgets: _budgets,
-    instructions: _instructions,
-    role: _role,
-    webhook_url: _webhook,
-    ...kept
-  } = agent
-  const newRole = role === undefined ? agent.role : role
-  const newAsk = ask_person === undefined ? agent.ask_person : ask_person
-  const newWebhook = webhook_url === undefined ? agent.webhook_url : webhook_url
-  const newBudgets = budgets === undefined ? agent.budgets : budgets
-  const newInstructions = instructions === undefined ? agent.instructions : instructions
-  const { max_calls, max_cost_micro_usd, max_tokens, max_turns, ...limits } = { ...agent.limits, ...newLimits }
-  return {
-    ...kept,
-    ...rest,
-    ...(newRole == null ? {} : { role: newRole }),
-    ...(newAsk == null ? {} : { ask_person: newAsk }),
-    ...(newWebhook == null ? {} : { webhook_url: newWebhook }),
-    ...(newBudgets == null ? {} : { budgets: newBudgets }),
-    ...(newInstructions == null ? {} : { instructions: newInstructions }),
-    limits: {
-      ...limits,
-      ...(max_turns == null ? {} : { max_turns }),
-      ...(max_calls == null ? {} : { max_calls }),
-      ...(max_tokens == null ? {} : { max_tokens }),
-      ...(max_cost_micro_usd == null ? {} : { max_cost_micro_usd }),
-    },
-    version: agent.version + 1,
-    updated_at: now,
-  }
-}
+/** Merges a change, and its limits with the agent's. */
+const changed = (agent: Agent, { limits = {}, ...change }: UpdateAgent, now: DateTime.Utc): Agent => ({
+  ...merged(agent, change),
+  limits: merged(agent.limits, limits),
+  version: agent.version + 1,
+  updated_at: now,
+})
