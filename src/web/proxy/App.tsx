@@ -65,7 +65,7 @@ const Layout = (props: {
     <Bar title="sealgate: sealed proxy">
       <About state={props.state} />
     </Bar>
-    <main id="main" class="split" tabIndex={-1}>
+    <main id="main" class="stack split" tabIndex={-1}>
       <div class="talk">
         {globalThis.isSecureContext || <InsecureContext />}
         {props.talk}

@@ -163,7 +163,7 @@ interface TrafficProps extends IntruderProps {
 
 /** The messages of one exchange beside their meaning. */
 export const Traffic = ({ exchange, heading, onBack, ...intruder }: TrafficProps) => (
-  <section class="card wire" aria-label="On the wire">
+  <section class="card stack wire" aria-label="On the wire">
     <div class="row">
       <h2 ref={heading} tabIndex={-1}>
         On the wire

@@ -1,11 +1,10 @@
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import type { AuditAction } from "../../../domain/access/audit.ts"
 import { Ago, useNow } from "../../shared/Ago.tsx"
-import { Columns } from "../../shared/Columns.tsx"
+import { Table } from "../../shared/Table.tsx"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { shortId } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
-import { Scroll } from "../../shared/Scroll.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
@@ -63,33 +62,28 @@ export const AuditView = () => {
       )}
       {entries.length > 0 && (
         <div class="card" aria-busy={busy}>
-          <Scroll label="Table of changes">
-            <table class="rows">
-              <Columns of={["When", "Tenant", "Who", "Did what"]} />
-              <tbody>
-                {entries.map(({ action, at, id, key_id, subject, target, tenant }) => (
-                  <tr key={id}>
-                    <td>
-                      <Ago time={at} now={now} />
-                    </td>
-                    <td>{tenant}</td>
-                    <td>
-                      {subject}
-                      {key_id !== null && <span class="muted"> (key {shortId(key_id)})</span>}
-                    </td>
-                    <td>
-                      {WORDS[action]}{" "}
-                      {target.length === ID ? (
-                        <CopyableId id={target} shown={shortId(target)} what="id" />
-                      ) : (
-                        <code>{target}</code>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
+          <Table label="Table of changes" class="rows" columns={["When", "Tenant", "Who", "Did what"]}>
+            {entries.map(({ action, at, id, key_id, subject, target, tenant }) => (
+              <tr key={id}>
+                <td>
+                  <Ago time={at} now={now} />
+                </td>
+                <td>{tenant}</td>
+                <td>
+                  {subject}
+                  {key_id !== null && <span class="muted"> (key {shortId(key_id)})</span>}
+                </td>
+                <td>
+                  {WORDS[action]}{" "}
+                  {target.length === ID ? (
+                    <CopyableId id={target} shown={shortId(target)} what="id" />
+                  ) : (
+                    <code>{target}</code>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </Table>
         </div>
       )}
       <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />

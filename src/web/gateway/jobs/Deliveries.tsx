@@ -1,7 +1,6 @@
 import type { Delivery, Job } from "../../../client/gateway/GatewayJobs.ts"
-import { Columns } from "../../shared/Columns.tsx"
+import { Table } from "../../shared/Table.tsx"
 import { moment } from "../../shared/format.ts"
-import { Scroll } from "../../shared/Scroll.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 import { Problem } from "../View.tsx"
@@ -34,34 +33,29 @@ export const Deliveries = ({ job }: { readonly job: Job }) => {
   return (
     <section class="card stack tight" aria-labelledby="deliveries-title">
       <h3 id="deliveries-title">Webhooks</h3>
-      <Scroll label="Table of webhooks">
-        <table>
-          <Columns of={["State", "Because", "To", ["Attempts", "number"]]} />
-          <tbody>
-            {value.map(({ attempts, created_at, event, id, last_failure, next_attempt_at, status, url }) => (
-              <tr key={id}>
-                <td>
-                  <Badge look={STATES[status]} />
-                </td>
-                <td>
-                  {EVENTS[event]}
-                  <span class="small muted block">{moment(created_at)}</span>
-                </td>
-                <td>
-                  <code>{url}</code>
-                  {last_failure !== undefined && status !== "delivered" && (
-                    <span class="small why block">{last_failure}</span>
-                  )}
-                  {next_attempt_at !== undefined && attempts > 0 && (
-                    <span class="small muted block">Next attempt at {moment(next_attempt_at)}</span>
-                  )}
-                </td>
-                <td class="number">{attempts}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table label="Table of webhooks" columns={["State", "Because", "To", ["Attempts", "number"]]}>
+        {value.map(({ attempts, created_at, event, id, last_failure, next_attempt_at, status, url }) => (
+          <tr key={id}>
+            <td>
+              <Badge look={STATES[status]} />
+            </td>
+            <td>
+              {EVENTS[event]}
+              <span class="small muted block">{moment(created_at)}</span>
+            </td>
+            <td>
+              <code>{url}</code>
+              {last_failure !== undefined && status !== "delivered" && (
+                <span class="small why block">{last_failure}</span>
+              )}
+              {next_attempt_at !== undefined && attempts > 0 && (
+                <span class="small muted block">Next attempt at {moment(next_attempt_at)}</span>
+              )}
+            </td>
+            <td class="number">{attempts}</td>
+          </tr>
+        ))}
+      </Table>
     </section>
   )
 }

@@ -1,10 +1,9 @@
 import type { Begun, Job, Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded } from "../../../domain/jobs/job.ts"
 import { stepLabel } from "../../../domain/jobs/modes.ts"
-import { Columns } from "../../shared/Columns.tsx"
+import { Table } from "../../shared/Table.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { between, count, duration, moment } from "../../shared/format.ts"
-import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./badges.tsx"
 import { timeline } from "./steps.ts"
 import { waitingWords } from "./waiting.ts"
@@ -49,46 +48,42 @@ export const StepTable = ({
     <section class="card stack" aria-labelledby="steps-title">
       <h3 id="steps-title">Steps</h3>
       {steps.length > 0 && (
-        <Scroll label="Table of steps">
-          <table>
-            <Columns
-              of={[
-                "Step",
-                "Model",
-                "When",
-                ...["Took", "Tokens in", "Tokens out", "Cost"].map((name) => [name, "number"] as const),
-              ]}
-            />
-            <tbody>
-              {steps.map((step, i) => (
-                // Keyed by index, because a failed step and its repetition have the same name.
-                <tr key={i} class="arriving">
-                  <td>
-                    {stepLabel(mode, step)}
-                    {step.status === "failed" && (
-                      <>
-                        {" "}
-                        <Badge look={STATUS.failed} />
-                        {step.problem !== undefined && <p class="small why">{step.problem.title}</p>}
-                      </>
-                    )}
-                  </td>
-                  <td class="nowrap">
-                    {step.model ?? step.tool?.name ?? "none"}
-                    {step.provider !== null && <span class="small muted block">{step.provider}</span>}
-                  </td>
-                  <td>
-                    <Span {...(spans[i] ?? { offset: 0, length: 1 })} />
-                  </td>
-                  <td class="number">{duration(between(step.started_at, step.finished_at))}</td>
-                  <td class="number">{step.usage === null ? "unknown" : count(step.usage.input_tokens)}</td>
-                  <td class="number">{step.usage === null ? "unknown" : count(step.usage.output_tokens)}</td>
-                  <td class="number">{usd(step.cost_micro_usd)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table
+          label="Table of steps"
+          columns={[
+            "Step",
+            "Model",
+            "When",
+            ...["Took", "Tokens in", "Tokens out", "Cost"].map((name) => [name, "number"] as const),
+          ]}
+        >
+          {steps.map((step, i) => (
+            // Keyed by index, because a failed step and its repetition have the same name.
+            <tr key={i} class="arriving">
+              <td>
+                {stepLabel(mode, step)}
+                {step.status === "failed" && (
+                  <>
+                    {" "}
+                    <Badge look={STATUS.failed} />
+                    {step.problem !== undefined && <p class="small why">{step.problem.title}</p>}
+                  </>
+                )}
+              </td>
+              <td class="nowrap">
+                {step.model ?? step.tool?.name ?? "none"}
+                {step.provider !== null && <span class="small muted block">{step.provider}</span>}
+              </td>
+              <td>
+                <Span {...(spans[i] ?? { offset: 0, length: 1 })} />
+              </td>
+              <td class="number">{duration(between(step.started_at, step.finished_at))}</td>
+              <td class="number">{step.usage === null ? "unknown" : count(step.usage.input_tokens)}</td>
+              <td class="number">{step.usage === null ? "unknown" : count(step.usage.output_tokens)}</td>
+              <td class="number">{usd(step.cost_micro_usd)}</td>
+            </tr>
+          ))}
+        </Table>
       )}
       {!isEnded(status) &&
         (begun.length === 0 ? (

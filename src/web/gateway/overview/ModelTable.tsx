@@ -1,8 +1,7 @@
 import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
-import { Columns } from "../../shared/Columns.tsx"
+import { Table } from "../../shared/Table.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { count, percent } from "../../shared/format.ts"
-import { Scroll } from "../../shared/Scroll.tsx"
 import { latency } from "./Totals.tsx"
 
 const FIGURES = ["Calls", "Failed", "Latency p50", "p95", "Cost", "Baseline", "Saved"]
@@ -10,29 +9,24 @@ const FIGURES = ["Calls", "Failed", "Latency p50", "p95", "Cost", "Baseline", "S
 export const ModelTable = ({ stats }: { readonly stats: RoutingStats }) => (
   <section class="card stack tight" aria-labelledby="models-title">
     <h3 id="models-title">By model</h3>
-    <Scroll label="Table of models">
-      <table>
-        <Columns of={["Model", ...FIGURES.map((name) => [name, "number"] as const)]} />
-        <tbody>
-          {stats.by_provider_model.map((entry) => (
-            <tr key={`${entry.provider} ${entry.model}`}>
-              <th scope="row">
-                {entry.model} <span class="muted">{entry.provider}</span>
-              </th>
-              <td class="number">{count(entry.calls)}</td>
-              <td class="number">{count(entry.failed_calls)}</td>
-              <td class="number">{latency(entry.latency_p50_ms)}</td>
-              <td class="number">{latency(entry.latency_p95_ms)}</td>
-              <td class="number">{usd(entry.actual_micro_usd)}</td>
-              <td class="number">{usd(entry.baseline_micro_usd)}</td>
-              <td class="number">
-                {usd(entry.saved_micro_usd)}
-                {entry.saved_percent !== null && <span class="muted"> {percent(entry.saved_percent)}</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table label="Table of models" columns={["Model", ...FIGURES.map((name) => [name, "number"] as const)]}>
+      {stats.by_provider_model.map((entry) => (
+        <tr key={`${entry.provider} ${entry.model}`}>
+          <th scope="row">
+            {entry.model} <span class="muted">{entry.provider}</span>
+          </th>
+          <td class="number">{count(entry.calls)}</td>
+          <td class="number">{count(entry.failed_calls)}</td>
+          <td class="number">{latency(entry.latency_p50_ms)}</td>
+          <td class="number">{latency(entry.latency_p95_ms)}</td>
+          <td class="number">{usd(entry.actual_micro_usd)}</td>
+          <td class="number">{usd(entry.baseline_micro_usd)}</td>
+          <td class="number">
+            {usd(entry.saved_micro_usd)}
+            {entry.saved_percent !== null && <span class="muted"> {percent(entry.saved_percent)}</span>}
+          </td>
+        </tr>
+      ))}
+    </Table>
   </section>
 )

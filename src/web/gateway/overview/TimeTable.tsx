@@ -1,9 +1,8 @@
 import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
 import type { Interval } from "../../../domain/routing/intervals.ts"
-import { Columns } from "../../shared/Columns.tsx"
+import { Table } from "../../shared/Table.tsx"
 import { usdExact } from "../../../domain/routing/dollars.ts"
 import { count, moment } from "../../shared/format.ts"
-import { Scroll } from "../../shared/Scroll.tsx"
 import { latency } from "./Totals.tsx"
 
 const FIGURES = ["Calls", "Failed", "Unpriced", "Latency p50", "p95", "Cost", "Baseline", "Saved"]
@@ -16,26 +15,22 @@ export const TimeTable = ({
   readonly parts: NonNullable<RoutingStats["over_time"]>
   readonly interval: Interval
 }) => (
-  <Scroll label="Table of figures over time">
-    <table>
-      <Columns
-        of={[interval === "hour" ? "Hour from" : "Day from", ...FIGURES.map((name) => [name, "number"] as const)]}
-      />
-      <tbody>
-        {parts.map((part) => (
-          <tr key={part.from}>
-            <th scope="row">{moment(part.from)}</th>
-            <td class="number">{count(part.calls)}</td>
-            <td class="number">{count(part.failed_calls)}</td>
-            <td class="number">{count(part.unpriced_calls)}</td>
-            <td class="number">{latency(part.latency_p50_ms)}</td>
-            <td class="number">{latency(part.latency_p95_ms)}</td>
-            <td class="number">{usdExact(part.actual_micro_usd)}</td>
-            <td class="number">{usdExact(part.baseline_micro_usd)}</td>
-            <td class="number">{usdExact(part.saved_micro_usd)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scroll>
+  <Table
+    label="Table of figures over time"
+    columns={[interval === "hour" ? "Hour from" : "Day from", ...FIGURES.map((name) => [name, "number"] as const)]}
+  >
+    {parts.map((part) => (
+      <tr key={part.from}>
+        <th scope="row">{moment(part.from)}</th>
+        <td class="number">{count(part.calls)}</td>
+        <td class="number">{count(part.failed_calls)}</td>
+        <td class="number">{count(part.unpriced_calls)}</td>
+        <td class="number">{latency(part.latency_p50_ms)}</td>
+        <td class="number">{latency(part.latency_p95_ms)}</td>
+        <td class="number">{usdExact(part.actual_micro_usd)}</td>
+        <td class="number">{usdExact(part.baseline_micro_usd)}</td>
+        <td class="number">{usdExact(part.saved_micro_usd)}</td>
+      </tr>
+    ))}
+  </Table>
 )

@@ -1,8 +1,7 @@
 import type { GatewayClient, Spend } from "../../../client/gateway/GatewayClient.ts"
-import { Columns } from "../../shared/Columns.tsx"
+import { Table } from "../../shared/Table.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { count, shortId } from "../../shared/format.ts"
-import { Scroll } from "../../shared/Scroll.tsx"
 
 /** Keys and agents that are listed. */
 const TOP = 5
@@ -21,33 +20,31 @@ const SpendTable = ({ by, spend }: { readonly by: keyof typeof OF; readonly spen
   return (
     <section class="card stack tight" aria-labelledby={`spend-${by}`}>
       <h3 id={`spend-${by}`}>{title}</h3>
-      <Scroll label={`Table of ${by}s`}>
-        <table>
-          <Columns of={[column, ["Calls", "number"], ["Unpriced", "number"], ["Cost", "number"]]} />
-          <tbody>
-            {spend.items.map((item) => (
-              <tr key={item.value}>
-                <th scope="row" class="name" title={item.name ?? item.value}>
-                  {item.name ?? <span class="muted">{shortId(item.value)}</span>}
-                </th>
-                <td class="number">{count(item.calls)}</td>
-                <td class="number">{count(item.unpriced_calls)}</td>
-                <td class="number">{usd(item.cost_micro_usd)}</td>
-              </tr>
-            ))}
-            {spend.rest.calls > 0 && (
-              <tr>
-                <th scope="row" class="muted">
-                  {others}
-                </th>
-                <td class="number">{count(spend.rest.calls)}</td>
-                <td class="number">{count(spend.rest.unpriced_calls)}</td>
-                <td class="number">{usd(spend.rest.cost_micro_usd)}</td>
-              </tr>
-            )}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label={`Table of ${by}s`}
+        columns={[column, ["Calls", "number"], ["Unpriced", "number"], ["Cost", "number"]]}
+      >
+        {spend.items.map((item) => (
+          <tr key={item.value}>
+            <th scope="row" class="name" title={item.name ?? item.value}>
+              {item.name ?? <span class="muted">{shortId(item.value)}</span>}
+            </th>
+            <td class="number">{count(item.calls)}</td>
+            <td class="number">{count(item.unpriced_calls)}</td>
+            <td class="number">{usd(item.cost_micro_usd)}</td>
+          </tr>
+        ))}
+        {spend.rest.calls > 0 && (
+          <tr>
+            <th scope="row" class="muted">
+              {others}
+            </th>
+            <td class="number">{count(spend.rest.calls)}</td>
+            <td class="number">{count(spend.rest.unpriced_calls)}</td>
+            <td class="number">{usd(spend.rest.cost_micro_usd)}</td>
+          </tr>
+        )}
+      </Table>
     </section>
   )
 }

@@ -1,6 +1,5 @@
 import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
-import { Columns } from "../../shared/Columns.tsx"
-import { Scroll } from "../../shared/Scroll.tsx"
+import { Table } from "../../shared/Table.tsx"
 import type { Change } from "./changes.ts"
 import { dollars, nameOf } from "./routingForm.ts"
 
@@ -8,25 +7,24 @@ import { dollars, nameOf } from "./routingForm.ts"
 export const PricesInForce = ({ prices }: { readonly prices: RoutingSettings["effective_prices"] }) => (
   <section class="card stack tight" aria-labelledby="prices-title">
     <h3 id="prices-title">Prices in force, $ per million tokens</h3>
-    <Scroll label="Table of prices">
-      <table class="rows">
-        <Columns of={["Model", ["Input", "number"], ["Output", "number"], ["Cached", "number"], "Known from"]} />
-        <tbody>
-          {prices.map((entry) => (
-            <tr key={nameOf(entry)}>
-              <th scope="row">{nameOf(entry)}</th>
-              <td class="number">{dollars(entry.prices?.input) || "unknown"}</td>
-              <td class="number">{dollars(entry.prices?.output) || "unknown"}</td>
-              <td class="number">{dollars(entry.prices?.cached_input) || "unknown"}</td>
-              <td>
-                {entry.source ?? (entry.prices === null ? "nowhere: enter them above" : "the configuration")}
-                {entry.as_of !== undefined && <span class="muted"> as of {entry.as_of}</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table
+      label="Table of prices"
+      class="rows"
+      columns={["Model", ["Input", "number"], ["Output", "number"], ["Cached", "number"], "Known from"]}
+    >
+      {prices.map((entry) => (
+        <tr key={nameOf(entry)}>
+          <th scope="row">{nameOf(entry)}</th>
+          <td class="number">{dollars(entry.prices?.input) || "unknown"}</td>
+          <td class="number">{dollars(entry.prices?.output) || "unknown"}</td>
+          <td class="number">{dollars(entry.prices?.cached_input) || "unknown"}</td>
+          <td>
+            {entry.source ?? (entry.prices === null ? "nowhere: enter them above" : "the configuration")}
+            {entry.as_of !== undefined && <span class="muted"> as of {entry.as_of}</span>}
+          </td>
+        </tr>
+      ))}
+    </Table>
   </section>
 )
 
@@ -37,24 +35,19 @@ export const Changes = ({ changes }: { readonly changes: ReadonlyArray<Change> }
     {changes.length === 0 ? (
       <p class="small muted">Nothing yet.</p>
     ) : (
-      <Scroll label="Table of changes">
-        <table class="rows">
-          <Columns of={["What", "In force", "After saving"]} />
-          <tbody>
-            {changes.map(({ after, before, what }) => (
-              <tr key={what}>
-                <th scope="row">{what}</th>
-                <td>
-                  <del>{before}</del>
-                </td>
-                <td>
-                  <ins>{after}</ins>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table label="Table of changes" class="rows" columns={["What", "In force", "After saving"]}>
+        {changes.map(({ after, before, what }) => (
+          <tr key={what}>
+            <th scope="row">{what}</th>
+            <td>
+              <del>{before}</del>
+            </td>
+            <td>
+              <ins>{after}</ins>
+            </td>
+          </tr>
+        ))}
+      </Table>
     )}
   </section>
 )
