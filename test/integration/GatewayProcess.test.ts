@@ -2,22 +2,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { call, problemIn, SECRET } from "../support/gateway.ts"
-import { run, type Running, type RunOptions } from "../support/processes.ts"
+import { run, type Running } from "../support/processes.ts"
+import { gatewayUrlIn, runGateway } from "../support/gatewayProcess.ts"
 
 /** Several processes start one after the other, on a machine that may be busy. */
 const PROCESSES_MS = 120_000
 
-const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", JWT_SECRET: SECRET }
-
-const listening = (running: Running) =>
-  Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
+const env = { JWT_SECRET: SECRET }
 
 const exitOf = (running: Running) => Effect.promise(() => running.exit)
-
-const started = Effect.fnUntraced(function* (args: ReadonlyArray<string> = [], options: RunOptions = {}) {
-  const running = yield* run(["gateway", ...args], { ...options, env: { ...env, ...options.env } })
-  return { ...running, url: yield* listening(running) }
-})
 
 /** A token made by the command. */
 const tokenOf = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
@@ -32,7 +25,7 @@ describe("sealgate gateway", () => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const gateway = yield* started()
+          const gateway = yield* runGateway()
           const consoleUrl = yield* Effect.promise(() =>
             gateway.line((line) => /console: (http:[^"\s]+)/.exec(line)?.[1]),
           )
@@ -58,7 +51,7 @@ describe("sealgate gateway", () => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const first = yield* started([], { env: { JOB_WORKERS: "0" } })
+          const first = yield* runGateway({ env: { JOB_WORKERS: "0" } })
           const token = yield* tokenOf("--sub", "alice", "--tenant", "alice")
           const { json: agent } = yield* call(first, "POST", "/api/v1/agents", { token, body: { name: "a" } })
           const { json: job } = yield* call(first, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
@@ -67,7 +60,7 @@ describe("sealgate gateway", () => {
           })
           first.kill("SIGKILL")
           yield* exitOf(first)
-          const second = yield* started([], { folder: first.folder })
+          const second = yield* runGateway({ folder: first.folder })
           const done = yield* call(second, "GET", `/api/v1/jobs/${job["id"]}?wait=20`, { token })
           assert.deepInclude(done.json, { status: "completed", id: job["id"] })
           second.kill("SIGINT")
@@ -105,7 +98,7 @@ describe("sealgate gateway", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const running = yield* run(["gateway", "--dev"], { env: { PORT: "0", HOST: "0.0.0.0", LOG_FORMAT: "json" } })
-          const url = yield* listening(running)
+          const url = yield* Effect.promise(() => running.line(gatewayUrlIn))
           assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
           const token = yield* Effect.promise(() =>
             running.line((line) => /export SEALGATE_TOKEN=(.+)$/.exec(line)?.[1]),

@@ -3,9 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SealedProblem } from "../../src/client/errors.ts"
 import { type Fake, fault, FakeUpstream } from "../support/FakeUpstream.ts"
-import { call, SECRET, tokenFor } from "../support/gateway.ts"
-import { run, type Running, runProxy } from "../support/processes.ts"
+import { call, tokenFor } from "../support/gateway.ts"
+import { type Running, runProxy } from "../support/processes.ts"
 import { failureOf } from "../support/tamper.ts"
+import { runGateway } from "../support/gatewayProcess.ts"
 
 const Line = Schema.fromJsonString(
   Schema.Struct({
@@ -72,9 +73,7 @@ describe("the log of a proxy", () => {
 })
 
 const startGateway = Effect.fnUntraced(function* (upstream: Fake, more: Readonly<Record<string, string>> = {}) {
-  const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", JWT_SECRET: SECRET, ...vendor(upstream), ...more }
-  const running = yield* run(["gateway"], { env })
-  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
+  const { url, ...running } = yield* runGateway({ env: { ...vendor(upstream), ...more } })
   const token = yield* tokenFor("alice")
   const { json: agent } = yield* call({ url }, "POST", "/api/v1/agents", { token, body: { name: "a" } })
   const execute = call({ url }, "POST", `/api/v1/agents/${String(agent["id"])}/execute`, {

@@ -9,41 +9,32 @@ import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { freePort } from "../support/freePort.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { VENDORS } from "../services/upstream/providers/support/Canned.ts"
+import { listening } from "../support/listening.ts"
 
 /** A name that only the network proxy resolves. */
 const INSIDE = "provider.inside.test"
 
 /** A CONNECT proxy that leads every tunnel to this machine, and records the requested hosts. */
-const tunnels = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const asked: Array<{ readonly target: string; readonly authorization: string | undefined }> = []
-    const server = createServer((_request, response) => response.writeHead(405).end())
-    server.on("connect", (request, socket, head) => {
-      const target = request.url ?? ""
-      asked.push({ target, authorization: request.headers["proxy-authorization"] })
-      const through = connect(Number(target.split(":")[1]), "127.0.0.1", () => {
-        socket.write("HTTP/1.1 200 Connection Established\r\n\r\n")
-        through.write(head)
-        through.pipe(socket).pipe(through)
-      })
-      for (const end of [through, socket]) {
-        end.on("error", () => {
-          through.destroy()
-          socket.destroy()
-        })
-      }
+const tunnels = Effect.gen(function* () {
+  const asked: Array<{ readonly target: string; readonly authorization: string | undefined }> = []
+  const server = createServer((_request, response) => response.writeHead(405).end())
+  server.on("connect", (request, socket, head) => {
+    const target = request.url ?? ""
+    asked.push({ target, authorization: request.headers["proxy-authorization"] })
+    const through = connect(Number(target.split(":")[1]), "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 Connection Established\r\n\r\n")
+      through.write(head)
+      through.pipe(socket).pipe(through)
     })
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    return { asked, server, url: `http://someone:secret@127.0.0.1:${port}` }
-  }),
-  ({ server }) =>
-    Effect.promise(async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    }),
-)
+    for (const end of [through, socket]) {
+      end.on("error", () => {
+        through.destroy()
+        socket.destroy()
+      })
+    }
+  })
+  return { asked, url: `http://someone:secret@127.0.0.1:${yield* listening(server)}` }
+})
 
 const fakeUpstream = Effect.acquireRelease(
   Effect.promise(() => FakeUpstream.start()),

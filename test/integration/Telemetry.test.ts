@@ -6,7 +6,8 @@ import { sqlite } from "../support/databases.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, SECRET, tokenFor } from "../support/gateway.ts"
 import { type Branch, type OtlpCollector, otlpCollector, outline, type Span, treeOf } from "../support/otlpCollector.ts"
-import { run, runProxy } from "../support/processes.ts"
+import { runProxy } from "../support/processes.ts"
+import { runGateway } from "../support/gatewayProcess.ts"
 
 /** Processes start one after the other, on a machine that may be busy. */
 const PROCESSES_MS = 120_000
@@ -309,20 +310,12 @@ describe("the gateway", () => {
           ...sending(collector),
           OTEL_SERVICE_NAME: "agents",
           OTEL_METRIC_EXPORT_INTERVAL: "250",
-          PORT: "0",
-          HOST: "127.0.0.1",
-          LOG_FORMAT: "json",
           LOG_LEVEL: "trace",
-          JWT_SECRET: SECRET,
           DATABASE_URL: yield* databaseUrl(sqlite),
           PROVIDER1_API_KEY: MARKS.key,
           PROVIDER1_BASE_URL: fake.openAi,
         }
-        const started = Effect.fnUntraced(function* (workers: number) {
-          const running = yield* run(["gateway"], { env: { ...env, JOB_WORKERS: String(workers) } })
-          const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
-          return { ...running, url }
-        })
+        const started = (workers: number) => runGateway({ env: { ...env, JOB_WORKERS: String(workers) } })
         const stopped = (running: Effect.Success<ReturnType<typeof started>>) =>
           Effect.promise(() => {
             running.kill("SIGTERM")

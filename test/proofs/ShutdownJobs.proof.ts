@@ -8,6 +8,7 @@ import { run } from "../support/processes.ts"
 import { openSocket } from "../support/sockets.ts"
 import { runJobProvider } from "./shutdown/JobProvider.ts"
 import { makeStalledRelay } from "./shutdown/StalledRelay.ts"
+import { runGateway } from "../support/gatewayProcess.ts"
 
 const JOBS = 50
 const IDLE = 20
@@ -19,13 +20,9 @@ const OVERTIME_MS = 8000
 
 type Provider = Effect.Success<typeof runJobProvider>
 
-const startGateway = Effect.fnUntraced(function* (provider: Provider, database: string, workers = JOBS) {
-  const running = yield* run(["gateway"], {
+const startGateway = (provider: Provider, database: string, workers = JOBS) =>
+  runGateway({
     env: {
-      PORT: "0",
-      HOST: "127.0.0.1",
-      LOG_FORMAT: "json",
-      JWT_SECRET: SECRET,
       DATABASE_URL: database,
       SHUTDOWN_GRACE: `${GRACE_MS}ms`,
       JOB_WORKERS: String(workers),
@@ -38,9 +35,6 @@ const startGateway = Effect.fnUntraced(function* (provider: Provider, database: 
       RATE_LIMIT_EXECUTE: "0",
     },
   })
-  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
-  return { ...running, url }
-})
 type Gateway = Effect.Success<ReturnType<typeof startGateway>>
 
 const exitOf = (gateway: Gateway) => Effect.promise(() => gateway.exit)

@@ -1,10 +1,11 @@
 /** Tokens, secrets, tasks and answers stay out of the gateway's logs, spans and metrics, and out of others' errors. */
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Logger, Metric, References, Tracer } from "effect"
+import { Effect, Exit, Logger, Metric, References } from "effect"
 import { sqlite } from "../support/databases.ts"
 import { FakeUpstream, fault, type Reply } from "../support/FakeUpstream.ts"
 import { call, callOperator, databaseUrl, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
+import { keepingTracer } from "../support/spans.ts"
 
 const PROVIDER_KEY = "canary-provider-key-77aa"
 const TENANT_KEY = "canary-tenant-key-55bb"
@@ -46,14 +47,7 @@ const observed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, 
   const logger = Logger.make((options) => {
     lines.push(Logger.formatJson.log(options), Logger.formatLogFmt.log(options), inspect(options.message, ALL))
   })
-  const spans: Array<Tracer.NativeSpan> = []
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    },
-  })
+  const { spans, tracer } = keepingTracer()
   const value = yield* effect.pipe(
     Effect.provideService(References.MinimumLogLevel, "All"),
     Effect.provideService(Metric.MetricRegistry, new Map()),

@@ -1,6 +1,7 @@
 /** Collects everything that a proxy logs and exports, to search it for secrets. */
 import { inspect } from "node:util"
 import { Cause, Context, Exit, Inspectable, Layer, Logger, References, Tracer } from "effect"
+import { keepingTracer } from "./spans.ts"
 
 /** Returns `secret` in all encodings. */
 export const spellingsOf = (secret: string): ReadonlyArray<string> => {
@@ -39,19 +40,12 @@ const describeSpan = (span: Tracer.NativeSpan): string => {
 /** Logs at every level in every format, and spans, kept. */
 export const overhear = (): Overheard => {
   const lines: Array<string> = []
-  const spans: Array<Tracer.NativeSpan> = []
   const keep = <Message>(logger: Logger.Logger<Message, unknown>) =>
     Logger.make<Message, void>((options) => {
       const line = logger.log(options)
       lines.push(typeof line === "string" ? line : inspect(line, { depth: 20 }))
     })
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    },
-  })
+  const { spans, tracer } = keepingTracer()
   return {
     services: Layer.mergeAll(
       Logger.layer([keep(Logger.formatJson), keep(Logger.formatLogFmt), keep(Logger.formatStructured)]),

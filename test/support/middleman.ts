@@ -1,8 +1,8 @@
 /** A man in the middle over real HTTP: forwards, changes or drops requests between clients and a proxy. */
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { Effect } from "effect"
+import { listening } from "./listening.ts"
 
 export interface Passing {
   readonly method: string
@@ -14,37 +14,21 @@ export interface Passing {
 export type PassOn = (asked: Passing, onward: (asked: Passing) => Promise<Response>) => Promise<Response>
 
 /** Starts a server before `url` for the scope, and records its requests. */
-export const makeMiddleman = (url: string, passOn: PassOn) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.promise(async () => {
-        const asked: Array<Passing> = []
-        const onward = ({ body, method, path }: Passing) =>
-          fetch(url + path, {
-            method,
-            ...(method === "GET" ? {} : { body, headers: { "content-type": "application/json" } }),
-          })
-        const server = createServer((request, response) => {
-          void (async () => {
-            const passing = { method: request.method ?? "", path: request.url ?? "", body: await text(request) }
-            asked.push(passing)
-            const answer = await passOn(passing, onward)
-            response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
-            response.end(await answer.text())
-          })().catch(() => response.destroy())
-        })
-        await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-        return { server, asked }
-      }),
-      ({ server }) =>
-        Effect.promise(
-          () =>
-            new Promise<void>((resolve) => {
-              server.closeAllConnections()
-              server.close(() => resolve())
-            }),
-        ),
-    ),
-    // `address()` is a string only for pipes.
-    ({ asked, server }) => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }),
-  )
+export const makeMiddleman = Effect.fnUntraced(function* (url: string, passOn: PassOn) {
+  const asked: Array<Passing> = []
+  const onward = ({ body, method, path }: Passing) =>
+    fetch(url + path, {
+      method,
+      ...(method === "GET" ? {} : { body, headers: { "content-type": "application/json" } }),
+    })
+  const server = createServer((request, response) => {
+    void (async () => {
+      const passing = { method: request.method ?? "", path: request.url ?? "", body: await text(request) }
+      asked.push(passing)
+      const answer = await passOn(passing, onward)
+      response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
+      response.end(await answer.text())
+    })().catch(() => response.destroy())
+  })
+  return { url: `http://127.0.0.1:${yield* listening(server)}`, asked }
+})

@@ -4,11 +4,11 @@
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect } from "effect"
 import type { NativeEvent } from "./nativeAnswers.ts"
+import { listening } from "./listening.ts"
 
 export interface NativeReply {
   readonly status?: number
@@ -62,14 +62,8 @@ export const startNative = Effect.fnUntraced(function* (answer: AnswerOf) {
     }
   }
   const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
-  yield* Effect.acquireRelease(
-    Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
-    () => Effect.sync(() => void server.close().closeAllConnections()),
-  )
-  // `address()` is a string only for pipes.
-  const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${yield* listening(server)}`,
     requests,
     /** The `n`th request, from 1, as soon as it has arrived. */
     received: async (n: number): Promise<NativeRequest> => {

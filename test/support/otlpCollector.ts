@@ -1,8 +1,8 @@
 /** A fake OpenTelemetry collector: records OTLP over HTTP as JSON, and misbehaves on request. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { gunzipSync } from "node:zlib"
 import { Effect, Schema } from "effect"
+import { listening } from "./listening.ts"
 
 const AttributeValue = Schema.Struct({
   stringValue: Schema.optionalKey(Schema.String),
@@ -270,23 +270,11 @@ export const otlpCollector = Effect.gen(function* () {
     response.writeHead(status, { "content-type": "application/json" }).end("{}")
   }
 
-  const port = yield* Effect.acquireRelease(
-    Effect.promise(() => {
-      const server = createServer((request, response) => {
-        answer(request, response).catch((error: unknown) =>
-          response.destroy(error instanceof Error ? error : undefined),
-        )
-      })
-      const { promise, resolve } = Promise.withResolvers<typeof server>()
-      server.listen(0, "127.0.0.1", () => resolve(server))
-      return promise
+  const port = yield* listening(
+    createServer((request, response) => {
+      answer(request, response).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
     }),
-    (server) =>
-      Effect.promise(async () => {
-        server.closeAllConnections()
-        await new Promise((resolve) => server.close(resolve))
-      }),
-  ).pipe(Effect.map((server) => (server.address() as AddressInfo).port)) // It listens on TCP.
+  )
 
   const until = <A>(look: () => A | undefined): Promise<A> => {
     const found = look()

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs"
 import { request } from "node:http"
 import { createServer } from "node:https"
-import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
 import { type Certificate, makeCertificate } from "./certificates.ts"
 import { temporaryFolder } from "./proxy.ts"
+import { listening } from "./listening.ts"
 
 interface TlsTerminator {
   readonly url: string
@@ -15,42 +15,26 @@ interface TlsTerminator {
 /** Starts a terminator before `port` of 127.0.0.1, until the scope closes. */
 export const runTlsTerminator = Effect.fnUntraced(function* (port: number) {
   const certificate = makeCertificate(yield* temporaryFolder, "terminator")
-  const server = yield* Effect.acquireRelease(
-    Effect.promise(async () => {
-      const server = createServer(
-        { cert: readFileSync(certificate.cert), key: readFileSync(certificate.key) },
-        (incoming, outgoing) => {
-          const { headers, method, socket, url } = incoming
-          const onward = request({
-            port,
-            host: "127.0.0.1",
-            method,
-            path: url,
-            // Replaces the client's own claim.
-            headers: { ...headers, "x-forwarded-for": socket.remoteAddress, "x-forwarded-proto": "https" },
-          })
-          onward.on("response", (answer) => {
-            outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-            answer.pipe(outgoing)
-          })
-          onward.on("error", () => outgoing.destroy())
-          outgoing.on("close", () => onward.destroy())
-          incoming.pipe(onward)
-        },
-      )
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-      return server
-    }),
-    (server) =>
-      Effect.promise(
-        () =>
-          new Promise<void>((resolve) => {
-            server.closeAllConnections()
-            server.close(() => resolve())
-          }),
-      ),
+  const server = createServer(
+    { cert: readFileSync(certificate.cert), key: readFileSync(certificate.key) },
+    (incoming, outgoing) => {
+      const { headers, method, socket, url } = incoming
+      const onward = request({
+        port,
+        host: "127.0.0.1",
+        method,
+        path: url,
+        // Replaces the client's own claim.
+        headers: { ...headers, "x-forwarded-for": socket.remoteAddress, "x-forwarded-proto": "https" },
+      })
+      onward.on("response", (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(outgoing)
+      })
+      onward.on("error", () => outgoing.destroy())
+      outgoing.on("close", () => onward.destroy())
+      incoming.pipe(onward)
+    },
   )
-  // `address()` is a string only for pipes.
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { url, certificate } satisfies TlsTerminator
+  return { url: `https://127.0.0.1:${yield* listening(server)}`, certificate } satisfies TlsTerminator
 })

@@ -1,8 +1,8 @@
 /** An HTTP server on this machine that acts as a tool. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { Effect } from "effect"
+import { listening } from "./listening.ts"
 
 export interface ToolRequest {
   readonly method: string
@@ -14,35 +14,22 @@ export interface ToolRequest {
 export type Behaviour = (request: ToolRequest, response: ServerResponse, index: number) => void
 
 /** Starts a server; `closed` counts answers that the client ended early. */
-export const toolServer = (behave: Behaviour, host = "127.0.0.1") =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const requests: Array<ToolRequest> = []
-      const { promise: called, resolve: noteCalled } = Promise.withResolvers<void>()
-      const { promise: hungUp, resolve: noteHungUp } = Promise.withResolvers<void>()
-      const server = createServer((incoming: IncomingMessage, response) => {
-        response.on("close", () => {
-          if (!response.writableFinished) noteHungUp()
-        })
-        void text(incoming).then((body) => {
-          const { headers, method = "", url = "" } = incoming
-          const request = { method, url, headers, body }
-          requests.push(request)
-          noteCalled()
-          behave(request, response, requests.length - 1)
-        })
-      })
-      await new Promise<void>((resolve) => server.listen(0, host, resolve))
-      // `address()` is a string only for pipes.
-      const { port } = server.address() as AddressInfo
-      return { url: `http://${host}:${port}`, port, requests, called, hungUp, server }
-    }),
-    ({ server }) =>
-      Effect.promise(
-        () =>
-          new Promise<void>((resolve) => {
-            server.close(() => resolve())
-            server.closeAllConnections()
-          }),
-      ),
-  )
+export const toolServer = Effect.fnUntraced(function* (behave: Behaviour, host = "127.0.0.1") {
+  const requests: Array<ToolRequest> = []
+  const { promise: called, resolve: noteCalled } = Promise.withResolvers<void>()
+  const { promise: hungUp, resolve: noteHungUp } = Promise.withResolvers<void>()
+  const server = createServer((incoming: IncomingMessage, response) => {
+    response.on("close", () => {
+      if (!response.writableFinished) noteHungUp()
+    })
+    void text(incoming).then((body) => {
+      const { headers, method = "", url = "" } = incoming
+      const request = { method, url, headers, body }
+      requests.push(request)
+      noteCalled()
+      behave(request, response, requests.length - 1)
+    })
+  })
+  const port = yield* listening(server, host)
+  return { url: `http://${host}:${port}`, port, requests, called, hungUp, server }
+})

@@ -1,6 +1,5 @@
 /** The clients in a page of another origin, in a real browser: served if the origin is allowed, refused with a reason if not. */
 import { createServer } from "node:http"
-import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -10,6 +9,7 @@ import { hasBrowser, openPage } from "../support/browser.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
 import { INIT, post } from "../support/sealing.ts"
+import { listening } from "../support/listening.ts"
 
 const sourceOf = (path: string): string => fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
 
@@ -38,14 +38,8 @@ const startApp = Effect.gen(function* () {
         `<script type="module">globalThis.clients = { ...(await import("/sealed.js")), ...(await import("/gateway.js")) }</script>`,
     )
   })
-  yield* Effect.acquireRelease(
-    Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
-    () => Effect.sync(() => void server.close().closeAllConnections()),
-  )
-  const address = server.address()
-  if (address === null || typeof address === "string") return yield* Effect.die(new Error("no port"))
   // The servers are at 127.0.0.1, which is another site.
-  return `http://localhost:${address.port}`
+  return `http://localhost:${yield* listening(server)}`
 })
 
 interface Failed {

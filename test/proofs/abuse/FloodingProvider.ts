@@ -1,7 +1,7 @@
 /** A provider that streams without end as fast as it is read, and counts the bytes taken. */
 import { createServer, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
+import { listening } from "../../support/listening.ts"
 
 /** Bytes that each stream would send if read. */
 export const FLOOD_BYTES = 32 * 1024 * 1024
@@ -35,27 +35,15 @@ export interface FloodingProvider {
   readonly taken: () => ReadonlyArray<number>
 }
 
-export const startFloodingProvider: Effect.Effect<FloodingProvider, never, Scope.Scope> = Effect.map(
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const open = new Set<ServerResponse>()
-      const server = createServer((request, response) => {
-        open.add(response)
-        response.on("close", () => open.delete(response))
-        request.resume().on("end", () => flood(response))
-      })
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()))
-      return { open, server }
-    }),
-    ({ server }) =>
-      Effect.promise(async () => {
-        server.closeAllConnections()
-        await new Promise((resolve) => server.close(resolve))
-      }),
-  ),
-  ({ open, server }) => ({
-    // `address()` is a string only for pipes.
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+export const startFloodingProvider = Effect.gen(function* () {
+  const open = new Set<ServerResponse>()
+  const server = createServer((request, response) => {
+    open.add(response)
+    response.on("close", () => open.delete(response))
+    request.resume().on("end", () => flood(response))
+  })
+  return {
+    url: `http://127.0.0.1:${yield* listening(server)}/v1`,
     taken: () => [...open].map(({ socket }) => (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0)),
-  }),
-)
+  } satisfies FloodingProvider
+})

@@ -3,9 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 import type { Fetch, SealedClientOptions } from "../../../src/client/sealed/SealedClient.ts"
-import { SECRET, tokenFor } from "../../support/gateway.ts"
-import { operatorUrlIn, run, runProxy } from "../../support/processes.ts"
+import { tokenFor } from "../../support/gateway.ts"
+import { operatorUrlIn, runProxy } from "../../support/processes.ts"
 import { scrape, valueOf } from "../../support/prometheus.ts"
+import { runGateway } from "../../support/gatewayProcess.ts"
 
 const PRELOAD = new URL("./collectOnSignal.ts", import.meta.url).href
 
@@ -39,19 +40,9 @@ export type ProxyProcess = Effect.Success<ReturnType<typeof startProxyProcess>>
 
 /** A gateway on a new database, with a token for its honest caller. */
 export const startGatewayProcess = Effect.fnUntraced(function* (env: Environment = {}) {
-  const running = yield* run(["gateway"], {
-    env: {
-      PORT: "0",
-      HOST: "127.0.0.1",
-      LOG_FORMAT: "json",
-      JWT_SECRET: SECRET,
-      NODE_OPTIONS: `--import=${PRELOAD}`,
-      ...env,
-    },
-  })
-  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
+  const running = yield* runGateway({ env: { NODE_OPTIONS: `--import=${PRELOAD}`, ...env } })
   const operatorUrl = yield* Effect.promise(() => running.line(operatorUrlIn))
-  return { ...running, url, operatorUrl, port: portOf(url), fetch: plainFetch, token: yield* tokenFor("honest") }
+  return { ...running, operatorUrl, port: portOf(running.url), fetch: plainFetch, token: yield* tokenFor("honest") }
 })
 
 export type GatewayProcess = Effect.Success<ReturnType<typeof startGatewayProcess>>

@@ -1,9 +1,8 @@
 /** An OpenAI-compatible provider that echoes the last message after a moment, and counts each prompt. */
-import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
+import { listening } from "../../support/listening.ts"
 
 /** Prompts with this text are answered only after `release`. */
 export const HOLD = "hold this"
@@ -63,16 +62,6 @@ export const runProvider = Effect.gen(function* () {
         else answer(response, content)
       }),
   )
-  yield* Effect.acquireRelease(
-    Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
-    () =>
-      Effect.promise(async () => {
-        server.close()
-        server.closeAllConnections()
-        await once(server, "close")
-      }),
-  )
-  // `address()` is a string only for pipes.
-  const { port } = server.address() as AddressInfo
+  const port = yield* listening(server)
   return { url: `http://127.0.0.1:${port}/v1`, asked, holding: holding.promise, release: released.resolve }
 })

@@ -3,9 +3,9 @@ import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
-import { call, SECRET } from "../../support/gateway.ts"
-import { run } from "../../support/processes.ts"
+import { call } from "../../support/gateway.ts"
 import { PRICE } from "./Provider.ts"
+import { runGateway } from "../../support/gatewayProcess.ts"
 
 export const GATEWAYS = 3
 /** The model's calls are priced: input is free. */
@@ -17,18 +17,9 @@ export const keyOf = (slot: number) => `key-of-gateway-${slot}`
 
 type Environment = Readonly<Record<string, string>>
 
-export const startGateway = Effect.fnUntraced(function* (
-  slot: number,
-  database: string,
-  provider: string,
-  environment: Environment = {},
-) {
-  const running = yield* run(["gateway"], {
+export const startGateway = (slot: number, database: string, provider: string, environment: Environment = {}) =>
+  runGateway({
     env: {
-      PORT: "0",
-      HOST: "127.0.0.1",
-      LOG_FORMAT: "json",
-      JWT_SECRET: SECRET,
       DATABASE_URL: database,
       PROVIDER1_API_KEY: keyOf(slot),
       PROVIDER1_BASE_URL: provider,
@@ -41,9 +32,6 @@ export const startGateway = Effect.fnUntraced(function* (
       ...environment,
     },
   })
-  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
-  return { ...running, url }
-})
 
 export const ask = Effect.fnUntraced(function* (
   url: string,

@@ -1,8 +1,8 @@
 /** Three gateway processes on one Postgres and one Redis, in front of a fake of the vendors. */
 import { Effect, Scope } from "effect"
-import { SECRET } from "../../support/gateway.ts"
 import type { Fake } from "../../support/FakeUpstream.ts"
-import { operatorUrlIn, run, type Running } from "../../support/processes.ts"
+import { operatorUrlIn, type Running } from "../../support/processes.ts"
+import { runGateway } from "../../support/gatewayProcess.ts"
 
 export const COUNT = 3
 
@@ -33,12 +33,8 @@ export interface Gateways {
 }
 
 const start = Effect.fnUntraced(function* (slot: number, shared: Readonly<Record<string, string>>, upstream: Fake) {
-  const running = yield* run(["gateway"], {
+  const running = yield* runGateway({
     env: {
-      PORT: "0",
-      HOST: "127.0.0.1",
-      LOG_FORMAT: "json",
-      JWT_SECRET: SECRET,
       PROVIDER1_API_KEY: keyOf(slot),
       PROVIDER1_BASE_URL: upstream.openAi,
       PROVIDER1_MODEL: GOOD.model,
@@ -57,9 +53,8 @@ const start = Effect.fnUntraced(function* (slot: number, shared: Readonly<Record
       ...shared,
     },
   })
-  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
   const operatorUrl = yield* Effect.promise(() => running.line(operatorUrlIn))
-  return { ...running, url, operatorUrl } satisfies Gateway
+  return { ...running, operatorUrl } satisfies Gateway
 })
 
 /** Starts them all; they end with the scope. */

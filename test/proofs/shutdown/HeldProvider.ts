@@ -3,8 +3,8 @@
  * The prompt selects how a stream continues.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
+import { listening } from "../../support/listening.ts"
 
 /**
  * - `finishes`: on release sends the rest and ends
@@ -42,30 +42,24 @@ export interface HeldProvider {
   readonly release: () => void
 }
 
-export const runHeldProvider = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    let open = 0
-    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-      open++
-      response.on("close", () => open--)
-      const body = await bodyOf(request)
-      const manner = /(finishes|hangs|floods|silent)/.exec(body)?.[1]
-      if (manner === "silent") return
-      response.writeHead(200, { "content-type": "text/event-stream" })
-      response.write(chunk(OPENING))
-      if (manner === "floods") for (let n = 0; n < FLOOD_WORDS; n++) response.write(chunk("x".repeat(FLOOD_LENGTH)))
-      if (manner !== "finishes") return
-      await released
-      response.end(`${chunk(REST)}${chunk("", "stop")}data: [DONE]\n\n`)
-    }
-    // A caller that hangs up ends its request with an error.
-    const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    // `address()` is a string only for pipes.
-    const { port } = server.address() as AddressInfo
-    const provider: HeldProvider = { url: `http://127.0.0.1:${port}/v1`, open: () => open, release }
-    return { provider, server }
-  }),
-  ({ server }) => Effect.sync(() => (server.closeAllConnections(), server.close())),
-).pipe(Effect.map(({ provider }) => provider))
+export const runHeldProvider = Effect.gen(function* () {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let open = 0
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    open++
+    response.on("close", () => open--)
+    const body = await bodyOf(request)
+    const manner = /(finishes|hangs|floods|silent)/.exec(body)?.[1]
+    if (manner === "silent") return
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    response.write(chunk(OPENING))
+    if (manner === "floods") for (let n = 0; n < FLOOD_WORDS; n++) response.write(chunk("x".repeat(FLOOD_LENGTH)))
+    if (manner !== "finishes") return
+    await released
+    response.end(`${chunk(REST)}${chunk("", "stop")}data: [DONE]\n\n`)
+  }
+  // A caller that hangs up ends its request with an error.
+  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
+  const port = yield* listening(server)
+  return { url: `http://127.0.0.1:${port}/v1`, open: () => open, release } satisfies HeldProvider
+})

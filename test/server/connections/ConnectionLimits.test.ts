@@ -12,6 +12,7 @@ import { UnreadBody } from "../../../src/server/connections/UnreadBody.ts"
 import { NO_LIMITS } from "../../support/connectionLimits.ts"
 import { openSocket } from "../../support/sockets.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
+import { listening } from "../../support/listening.ts"
 
 /** A server with nothing but these limits, on every address of this machine. */
 const serve = Effect.fnUntraced(function* (
@@ -23,19 +24,9 @@ const serve = Effect.fnUntraced(function* (
   limitConnections(server, { ...NO_LIMITS, ...limits })
   const sockets: Array<Socket> = []
   server.on("connection", (socket) => sockets.push(socket))
-  yield* Effect.acquireRelease(
-    Effect.promise(() => once(server.listen(0, "::"), "listening")),
-    () =>
-      Effect.sync(() => {
-        server.close()
-        server.closeAllConnections()
-      }),
-  )
-  const address = server.address()
-  assert(address !== null && typeof address === "object")
   return {
     server,
-    port: address.port,
+    port: yield* listening(server, "::"),
     /** The server's end of the connection from `client`. */
     endOf: (client: Socket) => sockets.find(({ remotePort }) => remotePort === client.localPort),
   }

@@ -6,29 +6,20 @@ import { limitConnections } from "../../../src/server/connections/ConnectionLimi
 import { holdEarlyRequests } from "../../../src/server/connections/EarlyRequests.ts"
 import { NO_LIMITS } from "../../support/connectionLimits.ts"
 import { openSocket } from "../../support/sockets.ts"
+import { listening } from "../../support/listening.ts"
 
 /** A server on a free port that nobody answers for yet. */
-const listening = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const server = createServer()
-    limitConnections(server, NO_LIMITS)
-    holdEarlyRequests(server)
-    await once(server.listen(0, "127.0.0.1"), "listening")
-    const address = server.address()
-    assert(address !== null && typeof address === "object")
-    return { server, port: address.port }
-  }),
-  ({ server }) =>
-    Effect.sync(() => {
-      server.close()
-      server.closeAllConnections()
-    }),
-)
+const started = Effect.gen(function* () {
+  const server = createServer()
+  limitConnections(server, NO_LIMITS)
+  holdEarlyRequests(server)
+  return { server, port: yield* listening(server) }
+})
 
 describe("holdEarlyRequests", () => {
   it.live("answers each early request once, and does not affect later ones", () =>
     Effect.gen(function* () {
-      const { port, server } = yield* listening
+      const { port, server } = yield* started
       yield* Effect.promise(async () => {
         const get = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
         const arrived = once(server, "request")
@@ -48,7 +39,7 @@ describe("holdEarlyRequests", () => {
 
   it.live("holds requests that expect `100 Continue`, and pipelined ones", () =>
     Effect.gen(function* () {
-      const { port, server } = yield* listening
+      const { port, server } = yield* started
       const head = "POST /early HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"
       const arrived = once(server, "request")
       const client = yield* openSocket(port, head)

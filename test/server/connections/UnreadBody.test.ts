@@ -10,6 +10,7 @@ import { UnreadBody } from "../../../src/server/connections/UnreadBody.ts"
 import { hasOpenssl, makeCertificate } from "../../support/certificates.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { openSocket } from "../../support/sockets.ts"
+import { listening } from "../../support/listening.ts"
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -19,19 +20,9 @@ const serve = (
   make: (Request: typeof UnreadBody, listener: Listener) => Server = (IncomingMessage, listener) =>
     createServer({ IncomingMessage }, listener),
 ) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const server = make(Request, listener)
-      await once(server.listen(0, "127.0.0.1"), "listening")
-      const address = server.address()
-      assert(address !== null && typeof address === "object")
-      return { server, port: address.port }
-    }),
-    ({ server }) =>
-      Effect.sync(() => {
-        server.close()
-        server.closeAllConnections()
-      }),
+  Effect.map(
+    Effect.suspend(() => listening(make(Request, listener))),
+    (port) => ({ port }),
   )
 
 const chunked = (text: string, size: number): string =>

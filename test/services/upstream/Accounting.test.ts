@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Logger, Metric, Redacted, References, Stream, Tracer } from "effect"
+import { Effect, Fiber, Logger, Metric, Redacted, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Attempt } from "../../../src/domain/upstream/upstream.ts"
 import { measureAll } from "../../../src/services/lifecycle/MeasuredGauges.ts"
@@ -21,6 +21,7 @@ import {
   wait,
 } from "./ScriptedProvider.ts"
 import { streamOf } from "../../support/streamed.ts"
+import { keepingTracer } from "../../support/spans.ts"
 
 describe("each attempt", () => {
   it.effect("records its provider, cause, times and outcome", () =>
@@ -147,14 +148,7 @@ describe("each attempt", () => {
 /** Runs with a registry and a tracer of its own, and returns what they held in the end. */
 const observed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      },
-    })
+    const { spans, tracer } = keepingTracer()
     const registry: Metric.MetricRegistry = new Map()
     yield* effect.pipe(Effect.provideService(Metric.MetricRegistry, registry), Effect.withTracer(tracer))
     const metrics = yield* Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry)

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { Agent } from "undici"
 import type { Bytes } from "../../../src/domain/bytes/bytes.ts"
 import { releaseBytes } from "../../../src/domain/bytes/releaseBytes.ts"
 import { send } from "../../../src/services/upstream/HttpExchange.ts"
+import { listening } from "../../support/listening.ts"
 
 /** More than the buffers of two sockets take. */
 const LENGTH = 32 * 1024 * 1024
@@ -22,22 +22,12 @@ const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest(
 /** A server that reports a request and reads none of its body, and an agent to call it. */
 const asked = Effect.gen(function* () {
   const { promise, resolve } = Promise.withResolvers<readonly [IncomingMessage, ServerResponse]>()
-  const server = yield* Effect.acquireRelease(
-    Effect.promise(
-      () =>
-        new Promise<ReturnType<typeof createServer>>((listening) => {
-          const server = createServer((request, response) => resolve([request, response]))
-          server.listen(0, "127.0.0.1", () => listening(server))
-        }),
-    ),
-    (server) => Effect.sync(() => server.close().closeAllConnections()),
-  )
+  const port = yield* listening(createServer((request, response) => resolve([request, response])))
   const agent = yield* Effect.acquireRelease(
     Effect.sync(() => new Agent()),
     (agent) => Effect.promise(() => agent.destroy()),
   )
-  // Listening on a port, so the address is one.
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const url = `http://127.0.0.1:${port}/`
   return { url, agent, request: Effect.promise(() => promise) }
 })
 

@@ -1,12 +1,13 @@
 /** Keys and prompts stay out of errors, logs, spans and metrics, whatever a provider quotes. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Duration, Effect, Exit, Logger, Metric, Redacted, References, Stream, Tracer } from "effect"
+import { Cause, Duration, Effect, Exit, Logger, Metric, Redacted, References, Stream } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { inspect } from "node:util"
 import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { type Asked, fault, type Reply } from "../../support/FakeUpstream.ts"
 import { readInto, WIRES, wired } from "./WiredUpstream.ts"
 import { streamOf } from "../../support/streamed.ts"
+import { keepingTracer } from "../../support/spans.ts"
 
 const KEY = "sk-canary-key-7f3a"
 const PROMPT = "canary-prompt-c0ffee"
@@ -56,14 +57,7 @@ const observe = Effect.fnUntraced(function* (call: Effect.Effect<unknown, unknow
       inspect(options.message, { depth: 20 }),
     )
   })
-  const spans: Array<Tracer.NativeSpan> = []
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    },
-  })
+  const { spans, tracer } = keepingTracer()
   const registry: Metric.MetricRegistry = new Map()
   const exit = yield* Effect.exit(call).pipe(
     Effect.tap((exit) => (Exit.isFailure(exit) ? Effect.logError("call failed", exit.cause) : Effect.void)),
