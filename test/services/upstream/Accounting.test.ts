@@ -17,6 +17,7 @@ import {
   text,
   tokens,
   upstreamOf,
+  upstreamSaying,
   usage,
   wait,
 } from "./ScriptedProvider.ts"
@@ -361,9 +362,9 @@ describe("the log", () => {
     ["invalid-request", "DEBUG", undefined],
   ] as const)("names the remedy for a call that ended %s with %s", ([kind, level, fix]) =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails(kind, { detail: Redacted.make("quoted prompt") })])
-      const upstream = yield* upstreamOf([provider], { retry: { times: 0 } })
+      const { upstream } = yield* upstreamSaying([fails(kind, { detail: Redacted.make("quoted prompt") })], {
+        retry: { times: 0 },
+      })
       const [first] = yield* loggedBy(Effect.exit(upstream.complete(ask())))
       const about = {
         provider: "provider1",

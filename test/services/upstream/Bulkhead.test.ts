@@ -2,16 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
-import { ask, fails, hang, says, scripted, settingsWith, upstreamOf, wait } from "./ScriptedProvider.ts"
+import { ask, fails, hang, says, scripted, settingsWith, upstreamOf, upstreamSaying, wait } from "./ScriptedProvider.ts"
 
 const small = { bulkhead: { calls: 2, waiting: 1, maxWait: Duration.seconds(2) } }
 
 describe("a bulkhead", () => {
   it.effect("limits concurrent calls, and serves waiting ones as places become free", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([wait(1_000), ...says("ok")])
-      const upstream = yield* upstreamOf([provider], small)
+      const { provider, upstream } = yield* upstreamSaying([wait(1_000), ...says("ok")], small)
       const crowd = yield* Effect.forkChild(
         Effect.all(
           Array.from({ length: 3 }, () => upstream.complete(ask())),
@@ -50,9 +48,7 @@ describe("a bulkhead", () => {
 
   it.effect("limits how long a call waits", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([hang])
-      const upstream = yield* upstreamOf([provider], small)
+      const { upstream } = yield* upstreamSaying([hang], small)
       for (let i = 0; i < 2; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
       const waiting = yield* Effect.forkChild(Effect.flip(upstream.complete(ask())), { startImmediately: true })
       yield* TestClock.adjust("1999 millis")
@@ -64,9 +60,7 @@ describe("a bulkhead", () => {
 
   it.effect("has a place again for each call that waited in vain", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([hang])
-      const upstream = yield* upstreamOf([provider], small)
+      const { upstream } = yield* upstreamSaying([hang], small)
       for (let i = 0; i < 2; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
       for (let round = 0; round < 5; round++) {
         const waiting = yield* Effect.forkChild(Effect.flip(upstream.complete(ask())), { startImmediately: true })
@@ -80,9 +74,7 @@ describe("a bulkhead", () => {
 
   it.effect("that is full does not count against the target's health", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([hang])
-      const upstream = yield* upstreamOf([provider], small)
+      const { upstream } = yield* upstreamSaying([hang], small)
       for (let i = 0; i < 3; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
       for (let i = 0; i < 10; i++) yield* Effect.flip(upstream.complete(ask()))
       const [status] = yield* upstream.status
@@ -126,9 +118,7 @@ describe("a bulkhead", () => {
 
   it.effect("releases the places of callers that go away, waiting ones included", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([hang])
-      const upstream = yield* upstreamOf([provider], small)
+      const { provider, upstream } = yield* upstreamSaying([hang], small)
       for (let round = 0; round < 5; round++) {
         const fibers = []
         for (let i = 0; i < 3; i++) {
@@ -153,9 +143,7 @@ describe("a bulkhead", () => {
 
   it.effect("releases the places of calls that fail", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("invalid-request")])
-      const upstream = yield* upstreamOf([provider], small)
+      const { upstream } = yield* upstreamSaying([fails("invalid-request")], small)
       for (let i = 0; i < 10; i++) {
         assert.strictEqual((yield* Effect.flip(upstream.complete(ask()))).code, "invalid-request")
       }
@@ -164,9 +152,7 @@ describe("a bulkhead", () => {
 
   it.effect("is shared by all models of a provider", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([hang])
-      const upstream = yield* upstreamOf([provider], small)
+      const { provider, upstream } = yield* upstreamSaying([hang], small)
       for (const model of ["a", "b", "c"]) {
         yield* Effect.forkChild(upstream.complete(ask({ model })), { startImmediately: true })
       }
@@ -176,9 +162,7 @@ describe("a bulkhead", () => {
 
   it.effect("can be resized while calls are in flight", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([hang])
-      const upstream = yield* upstreamOf([provider], small)
+      const { provider, upstream } = yield* upstreamSaying([hang], small)
       for (let i = 0; i < 3; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
       assert.strictEqual(provider.calls.length, 2)
       yield* upstream.configure(settingsWith({ bulkhead: { ...defaultUpstreamSettings.bulkhead, calls: 3 } }))

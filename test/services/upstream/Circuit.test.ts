@@ -21,6 +21,7 @@ import {
   text,
   thinks,
   upstreamOf,
+  upstreamSaying,
   wait,
 } from "./ScriptedProvider.ts"
 import { streamOf } from "../../support/streamed.ts"
@@ -41,9 +42,7 @@ const circuitOf = (upstream: Effect.Success<ReturnType<typeof upstreamOf>>, inde
 describe("a circuit", () => {
   it.effect("opens after its number of consecutive failures, and then spares the target", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       yield* fail(upstream, failures - 1)
       assert.strictEqual(yield* circuitOf(upstream), "closed")
       yield* fail(upstream, 1)
@@ -71,9 +70,7 @@ describe("a circuit", () => {
   it.effect.each(kinds)("counts %s against the part at fault", (kind) =>
     Effect.gen(function* () {
       const counts = UNWELL.has(kind) || UNREACHABLE.has(kind)
-      const provider = scripted("provider1")
-      provider.always([fails(kind)])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails(kind)], plain)
       yield* fail(upstream, failures + 1)
       assert.strictEqual(yield* circuitOf(upstream), counts ? "open" : "closed")
       assert.strictEqual(provider.calls.length, counts ? failures : failures + 1)
@@ -102,9 +99,7 @@ describe("a circuit", () => {
 
   it.effect("of a provider is shown as open even if only invented models were asked for", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("connect-timeout")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { upstream } = yield* upstreamSaying([fails("connect-timeout")], plain)
       for (let i = 0; i < failures; i++) yield* Effect.flip(upstream.complete(ask({ model: `invented-${i}` })))
       const [status] = yield* upstream.status
       assert.deepInclude(status, { circuit: "open", targets: [] })
@@ -169,9 +164,7 @@ describe("a circuit", () => {
 
   it.effect("counts a late answer, or a late first output of a stream, as slow", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([hang])
-      const upstream = yield* upstreamOf([provider], { ...plain, circuit: { slow: 2, failures: 1 } })
+      const { upstream } = yield* upstreamSaying([hang], { ...plain, circuit: { slow: 2, failures: 1 } })
       yield* passingTime(fail(upstream, 1), answer)
       assert.strictEqual(yield* circuitOf(upstream), "closed")
       yield* passingTime(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))), firstToken)
@@ -181,9 +174,7 @@ describe("a circuit", () => {
 
   it.effect("counts silence in the middle of an answer as a failure", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([text("a"), hang])
-      const upstream = yield* upstreamOf([provider], { ...plain, circuit: { failures: 1 } })
+      const { upstream } = yield* upstreamSaying([text("a"), hang], { ...plain, circuit: { failures: 1 } })
       yield* passingTime(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))), "1 minute")
       assert.strictEqual(yield* circuitOf(upstream), "half-open")
     }),
@@ -191,9 +182,7 @@ describe("a circuit", () => {
 
   it.effect("counts one failure per request, however many retries it had", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")])
       yield* passingTime(fail(upstream, failures - 1), "1 minute")
       assert.strictEqual(provider.calls.length, 3 * (failures - 1))
       assert.strictEqual(yield* circuitOf(upstream), "closed")
@@ -202,9 +191,7 @@ describe("a circuit", () => {
 
   it.effect("restarts its count after a success, but not after a refused request", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       yield* fail(upstream, failures - 1)
       provider.script(says("ok"))
       yield* upstream.complete(ask())
@@ -270,9 +257,7 @@ describe("a circuit", () => {
 
   it.effect("does not retry a probe", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")])
       yield* passingTime(fail(upstream, failures), "20 seconds")
       const before = provider.calls.length
       yield* TestClock.adjust(Duration.times(maxOpen, 1.3))
@@ -283,9 +268,7 @@ describe("a circuit", () => {
 
   it.effect("retries a successful probe that breaks off later, like any call", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")])
       yield* passingTime(fail(upstream, failures), "20 seconds")
       yield* TestClock.adjust(Duration.times(maxOpen, 1.3))
       provider.script([text("a"), fails("truncated")], says("whole"))
@@ -296,9 +279,7 @@ describe("a circuit", () => {
 
   it.effect("opens for longer, up to its cap, after a failed probe", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       yield* fail(upstream, failures)
       const openings: Array<number> = []
       for (let i = 0; i < 7; i++) {
@@ -320,9 +301,7 @@ describe("a circuit", () => {
     Effect.gen(function* () {
       const seen = new Set<number>()
       for (let i = 0; i < 8; i++) {
-        const provider = scripted("provider1")
-        provider.always([fails("unavailable")])
-        const upstream = yield* upstreamOf([provider], plain)
+        const { upstream } = yield* upstreamSaying([fails("unavailable")], plain)
         yield* fail(upstream, failures)
         seen.add((yield* Effect.flip(upstream.complete(ask()))).retryAfterMs ?? 0)
       }
@@ -393,9 +372,7 @@ describe("a circuit", () => {
 
   it.effect("stays open for as long as the provider asks, up to its cap", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("rate-limited", { retryAfterMs: 3_600_000 })])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { upstream } = yield* upstreamSaying([fails("rate-limited", { retryAfterMs: 3_600_000 })], plain)
       yield* fail(upstream, failures)
       const { retryAfterMs } = yield* Effect.flip(upstream.complete(ask()))
       assert.strictEqual(retryAfterMs, Duration.toMillis(maxOpen))
@@ -404,9 +381,7 @@ describe("a circuit", () => {
 
   it.effect("frees the probe's slot and counts nothing if the caller goes away", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       yield* fail(upstream, failures)
       yield* TestClock.adjust(Duration.times(open, 1.3))
       provider.script([hang])
@@ -534,9 +509,7 @@ describe("a circuit", () => {
 
   it.effect("of invented models does not affect the provider, and is not listed", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       for (let i = 0; i < 200; i++) yield* Effect.flip(upstream.complete(ask({ model: `invented-${i % 20}` })))
       assert.strictEqual(provider.calls.length, 20 * failures)
       const [status] = yield* upstream.status
@@ -579,9 +552,7 @@ describe("status", () => {
 
   it.effect("shows a circuit whose open time is over as half-open without a call", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       yield* fail(upstream, failures)
       assert.strictEqual(yield* circuitOf(upstream), "open")
       yield* TestClock.adjust(Duration.times(open, 1.3))
@@ -629,9 +600,7 @@ describe("status", () => {
 describe("new settings", () => {
   it.effect("apply to the next request and keep the state of circuits", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       yield* fail(upstream, failures - 1)
       yield* upstream.configure({
         ...defaultUpstreamSettings,

@@ -15,6 +15,7 @@ import {
   scripted,
   timed,
   upstreamOf,
+  upstreamSaying,
   wait,
 } from "./ScriptedProvider.ts"
 import { streamOf } from "../../support/streamed.ts"
@@ -28,9 +29,7 @@ describe("retry", () => {
     "%s is tried at most twice more, with growing pauses",
     (kind) =>
       Effect.gen(function* () {
-        const provider = scripted("provider1")
-        provider.always([fails(kind)])
-        const upstream = yield* upstreamOf([provider])
+        const { provider, upstream } = yield* upstreamSaying([fails(kind)])
         yield* passingTime(Effect.flip(upstream.complete(ask())))
         assert.strictEqual(provider.calls.length, 3)
         gaps(provider).forEach((gap, index) => {
@@ -56,9 +55,7 @@ describe("retry", () => {
     "invalid-request",
   ] satisfies Array<FailureKind>)("%s is not tried again", (kind) =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails(kind)])
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* upstreamSaying([fails(kind)])
       yield* passingTime(Effect.flip(upstream.complete(ask())))
       assert.strictEqual(provider.calls.length, 1)
     }),
@@ -83,9 +80,7 @@ describe("retry", () => {
 
   it.effect("caps its delays", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider], { retry: { times: 12 } })
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], { retry: { times: 12 } })
       yield* passingTime(Effect.flip(upstream.complete(ask())))
       assert.strictEqual(provider.calls.length, 13)
       assert.isAtMost(Math.max(...gaps(provider)), Duration.toMillis(cap) * JITTER_CEILING)
@@ -125,9 +120,7 @@ describe("Retry-After", () => {
 
   it.effect("of zero causes no tight loop", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("rate-limited", { retryAfterMs: 0 })])
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* upstreamSaying([fails("rate-limited", { retryAfterMs: 0 })])
       yield* passingTime(Effect.flip(upstream.complete(ask())))
       assert.strictEqual(provider.calls.length, 3)
       assert.isAtLeast(Math.min(...gaps(provider)), floor)
@@ -175,9 +168,7 @@ describe("Retry-After", () => {
 
   it.effect("reaches the caller if no other target serves", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("rate-limited", { retryAfterMs: 90_000 })])
-      const upstream = yield* upstreamOf([provider])
+      const { upstream } = yield* upstreamSaying([fails("rate-limited", { retryAfterMs: 90_000 })])
       const error = yield* passingTime(Effect.flip(upstream.complete(ask())))
       assert.strictEqual(error.code, "rate-limited")
       assert.strictEqual(error.status, 429)

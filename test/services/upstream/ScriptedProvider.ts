@@ -172,6 +172,14 @@ export const upstreamOf = (
     Context.get(services, Upstream),
   )
 
+/** One provider that always answers by this script, and its upstream. */
+export const upstreamSaying = (script: Script, changes?: Parameters<typeof upstreamOf>[1]) =>
+  Effect.suspend(() => {
+    const provider = scripted("provider1")
+    provider.always(script)
+    return Effect.map(upstreamOf([provider], changes), (upstream) => ({ provider, upstream }))
+  })
+
 /** Runs an effect to its end while virtual time passes as fast as it can, at most `limit` of it. */
 export const passingTime = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

@@ -21,6 +21,7 @@ import {
   thinks,
   timed,
   upstreamOf,
+  upstreamSaying,
   usage,
   wait,
 } from "./ScriptedProvider.ts"
@@ -118,9 +119,7 @@ describe("a stream", () => {
   it.effect("that ends without a finish reason is never a success", () =>
     Effect.gen(function* () {
       for (const script of [[role, text("a")], [role], [], [usage(1, 1)]]) {
-        const provider = scripted("provider1")
-        provider.always(script)
-        const upstream = yield* upstreamOf([provider])
+        const { provider, upstream } = yield* upstreamSaying(script)
         const { code, seen } = yield* read(upstream)
         assert.strictEqual(code, "upstream-truncated")
         assert.notInclude(seen.join(), "finished")
@@ -444,9 +443,10 @@ describe("a silent provider", () => {
 
   it.effect("that never ends is cut off by the total", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always(Array.from({ length: 2_000 }, () => [text("x"), wait(1_000)]).flat())
-      const upstream = yield* upstreamOf([provider], { timeouts: { total: Duration.minutes(10) } })
+      const { provider, upstream } = yield* upstreamSaying(
+        Array.from({ length: 2_000 }, () => [text("x"), wait(1_000)]).flat(),
+        { timeouts: { total: Duration.minutes(10) } },
+      )
       const { code, error, ms } = yield* read(upstream)
       assert.strictEqual(code, "upstream-timeout")
       assert.strictEqual(ms, 600_000)
@@ -521,9 +521,7 @@ describe("the reader of a stream", () => {
 
   it.effect("ends a back-off by going away", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      provider.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* upstreamSaying([fails("unavailable")])
       const reader = yield* Effect.forkChild(Stream.runDrain(streamOf(upstream, ask())), { startImmediately: true })
       yield* TestClock.adjust("10 millis")
       yield* Fiber.interrupt(reader)
