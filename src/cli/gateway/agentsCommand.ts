@@ -2,9 +2,9 @@ import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { BuiltInMode } from "../../domain/jobs/modes.ts"
 import { printableJson, printableLine } from "../printable.ts"
-import { json, limitFlag } from "./listFlags.ts"
-import { printList } from "./printList.ts"
-import { ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
+import { json } from "./listFlags.ts"
+import { makeListCommand } from "./listCommand.ts"
+import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
 
 const createCommand = Command.make(
@@ -45,21 +45,12 @@ const createCommand = Command.make(
   }),
 )
 
-export const agentsCommand = Command.make(
-  "agents",
-  { gateway: gatewayFlag, limit: limitFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const items = yield* listFirst(input.limit, (at) => gateway.agents.list(at))
-    yield* printList(items, {
-      json: input.json,
-      none: "No agents yet: `sealgate agents create NAME` creates one, and so does `sealgate run`.",
-      columns: ["ID", "NAME", "MODE"],
-      row: ({ default_mode, id, name }) => [id, name, default_mode],
-    })
-  }),
-).pipe(
-  withGatewayHelp({
+export const agentsCommand = makeListCommand("agents", {
+  list: (gateway, at) => gateway.agents.list(at),
+  none: "No agents yet: `sealgate agents create NAME` creates one, and so does `sealgate run`.",
+  columns: ["ID", "NAME", "MODE"],
+  row: ({ default_mode, id, name }) => [id, name, default_mode],
+  help: {
     summary: "List agents of a gateway",
     description: "Lists your tenant's agents on a gateway, newest first. Your token names the tenant.",
     examples: [
@@ -68,6 +59,5 @@ export const agentsCommand = Command.make(
       ["sealgate agents --limit 100 --json", "For programs: agents with their settings"],
     ],
     next: '`sealgate run "…" --agent <id>` gives it a task. Change other settings of an agent in the console or over the API.',
-  }),
-  Command.withSubcommands([createCommand]),
-)
+  },
+}).pipe(Command.withSubcommands([createCommand]))

@@ -1,5 +1,5 @@
 import { text } from "node:stream/consumers"
-import { Clock, Console, Effect, Option, Schema } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
 import { Command, Flag } from "effect/cli"
 import { JobStatus } from "../../domain/jobs/job.ts"
@@ -8,7 +8,7 @@ import { printableJson, printableLine } from "../printable.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
 import { idArgument, makeItemCommand } from "./itemCommands.ts"
 import { json, limitFlag } from "./listFlags.ts"
-import { printList } from "./printList.ts"
+import { printList } from "./listCommand.ts"
 import { goesOn, showProgress, showsText, tell } from "./progress.ts"
 import { age, ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
 import { report, taskText } from "./report.ts"
@@ -156,7 +156,6 @@ export const jobsCommand = Command.make(
     const gateway = yield* connect(input.gateway)
     const { limit, status } = input
     const items = yield* listFirst(limit, (at) => gateway.jobs.list({ ...at, ...givenOf({ status }) }))
-    const now = yield* Clock.currentTimeMillis
     yield* printList(items, {
       json: input.json,
       none: Option.match(status, {
@@ -164,7 +163,7 @@ export const jobsCommand = Command.make(
         onSome: (status) => `No jobs with the status ${status}.`,
       }),
       columns: ["ID", "MODE", "STATUS", "COST", "AGE", "TASK"],
-      row: (job) => [
+      row: (job, now) => [
         job.id,
         job.mode,
         job.status,

@@ -65,7 +65,7 @@ export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token) })
 })
 
-interface PageAt {
+export interface PageAt {
   readonly limit: number
   readonly signal: AbortSignal
   readonly cursor?: string

@@ -7,7 +7,7 @@ import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { makeDeleteCommand, makeItemCommand } from "./itemCommands.ts"
 import { json } from "./listFlags.ts"
-import { printList } from "./printList.ts"
+import { printList } from "./listCommand.ts"
 import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 import { taskText } from "./report.ts"
 

@@ -7,7 +7,7 @@ import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { unusable } from "../CommandFailed.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { json } from "./listFlags.ts"
-import { printList } from "./printList.ts"
+import { printList } from "./listCommand.ts"
 import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 
 const name = Argument.String("name").pipe(

@@ -2,9 +2,9 @@ import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { printableJson, printableLine } from "../printable.ts"
 import { makeDeleteCommand } from "./itemCommands.ts"
-import { json, limitFlag } from "./listFlags.ts"
-import { printList } from "./printList.ts"
-import { ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
+import { json } from "./listFlags.ts"
+import { makeListCommand } from "./listCommand.ts"
+import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 
 const createCommand = Command.make(
   "create",
@@ -47,21 +47,12 @@ const deleteCommand = makeDeleteCommand("delete", {
   remove: (gateway, id, options) => gateway.threads.remove(id, options),
 })
 
-export const threadsCommand = Command.make(
-  "threads",
-  { gateway: gatewayFlag, limit: limitFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const items = yield* listFirst(input.limit, (at) => gateway.threads.list(at))
-    yield* printList(items, {
-      json: input.json,
-      none: 'No threads yet: `sealgate run --thread new "…"` begins one.',
-      columns: ["ID", "AGENT", "CREATED"],
-      row: ({ agent_id, created_at, id }) => [id, agent_id, created_at],
-    })
-  }),
-).pipe(
-  withGatewayHelp({
+export const threadsCommand = makeListCommand("threads", {
+  list: (gateway, at) => gateway.threads.list(at),
+  none: 'No threads yet: `sealgate run --thread new "…"` begins one.',
+  columns: ["ID", "AGENT", "CREATED"],
+  row: ({ agent_id, created_at, id }) => [id, agent_id, created_at],
+  help: {
     summary: "List, begin and delete threads",
     description: "Lists the threads of your tenant, newest first: conversations with agents.",
     examples: [
@@ -70,6 +61,5 @@ export const threadsCommand = Command.make(
       ["sealgate threads --limit 100 --json", "For programs"],
     ],
     next: '`sealgate run --thread <id> "…"` continues one.',
-  }),
-  Command.withSubcommands([createCommand, deleteCommand]),
-)
+  },
+}).pipe(Command.withSubcommands([createCommand, deleteCommand]))

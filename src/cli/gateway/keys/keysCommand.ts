@@ -2,9 +2,9 @@ import { Clock, Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { printableJson } from "../../printable.ts"
 import { makeDeleteCommand } from "../itemCommands.ts"
-import { json, limitFlag } from "../listFlags.ts"
-import { printList } from "../printList.ts"
-import { ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "../remote.ts"
+import { json } from "../listFlags.ts"
+import { makeListCommand } from "../listCommand.ts"
+import { ask, connect, gatewayFlag, withGatewayHelp } from "../remote.ts"
 import { changeCommand } from "./changeCommand.ts"
 import { createCommand } from "./createCommand.ts"
 import { id } from "./keyFlags.ts"
@@ -42,29 +42,19 @@ const revokeCommand = makeDeleteCommand("revoke", {
   remove: (gateway, id, options) => gateway.keys.revoke(id, options),
 })
 
-export const keysCommand = Command.make(
-  "keys",
-  { gateway: gatewayFlag, limit: limitFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const items = yield* listFirst(input.limit, (at) => gateway.keys.list(at))
-    const now = yield* Clock.currentTimeMillis
-    yield* printList(items, {
-      json: input.json,
-      none: "No keys yet: `sealgate keys create NAME` creates one.",
-      columns: ["ID", "NAME", "ROLES", "BUDGETS", "USED", "EXPIRES"],
-      row: (key) => [
-        key.id,
-        key.name,
-        key.roles.join(", "),
-        budgetsText(key),
-        usedText(key, now),
-        key.expires_at ?? "never",
-      ],
-    })
-  }),
-).pipe(
-  withGatewayHelp({
+export const keysCommand = makeListCommand("keys", {
+  list: (gateway, at) => gateway.keys.list(at),
+  none: "No keys yet: `sealgate keys create NAME` creates one.",
+  columns: ["ID", "NAME", "ROLES", "BUDGETS", "USED", "EXPIRES"],
+  row: (key, now) => [
+    key.id,
+    key.name,
+    key.roles.join(", "),
+    budgetsText(key),
+    usedText(key, now),
+    key.expires_at ?? "never",
+  ],
+  help: {
     summary: "List, create, change and revoke keys of a gateway",
     description: `Lists the keys of your tenant on a gateway, newest first. A key is a bearer token for a program or a person, with a role
 and, if you want, budgets, models, agents, a rate and an expiry. Your token needs the role manage.`,
@@ -74,6 +64,5 @@ and, if you want, budgets, models, agents, a rate and an expiry. Your token need
       ["sealgate keys revoke 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "Refuse it from now on"],
     ],
     next: "`sealgate audit` shows who made and changed keys. Keys for callers of a sealed proxy: `sealgate key`.",
-  }),
-  Command.withSubcommands([createCommand, showCommand, changeCommand, revokeCommand]),
-)
+  },
+}).pipe(Command.withSubcommands([createCommand, showCommand, changeCommand, revokeCommand]))

@@ -1,0 +1,44 @@
+import { Clock, Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
+import type { Page } from "../../client/gateway/gatewayCalls.ts"
+import { printableJson } from "../printable.ts"
+import { table } from "../table.ts"
+import { json, limitFlag } from "./listFlags.ts"
+import { connect, gatewayFlag, type GatewayHelp, listFirst, type PageAt, withGatewayHelp } from "./remote.ts"
+
+interface Listing<Item> {
+  readonly json: boolean
+  /** Printed if there are no items. */
+  readonly none: string
+  readonly columns: ReadonlyArray<string>
+  /** The texts of an item, at `now` in milliseconds since the epoch. */
+  readonly row: (item: Item, now: number) => ReadonlyArray<string>
+}
+
+/** Prints items as JSON or as a table. */
+export const printList = Effect.fnUntraced(function* <Item>(
+  items: ReadonlyArray<Item>,
+  { columns, json, none, row }: Listing<Item>,
+) {
+  if (json) return yield* Console.log(printableJson(items))
+  const now = yield* Clock.currentTimeMillis
+  yield* Console.log(items.length === 0 ? none : table([columns, ...items.map((item) => row(item, now))]))
+})
+
+interface Listed<Item> extends Omit<Listing<Item>, "json"> {
+  readonly list: (gateway: GatewayClient, at: PageAt) => Promise<Page<Item>>
+  readonly help: GatewayHelp
+}
+
+/** Returns a command that lists the newest things of one kind. */
+export const makeListCommand = <const Name extends string, Item>(name: Name, { help, list, ...how }: Listed<Item>) =>
+  Command.make(
+    name,
+    { gateway: gatewayFlag, limit: limitFlag, json },
+    Effect.fn(function* (input) {
+      const gateway = yield* connect(input.gateway)
+      const items = yield* listFirst(input.limit, (at) => list(gateway, at))
+      yield* printList(items, { ...how, json: input.json })
+    }),
+  ).pipe(withGatewayHelp(help))
