@@ -7,8 +7,9 @@ const MAX_SCHEME = 32
 const MAX_CREDENTIALS = 4096
 
 const printable = { expected: "printable ASCII characters" }
-const headerText = (most: number) =>
-  Schema.String.check(Schema.isMaxLength(most), Schema.isPattern(/^[\x20-\x7e]*$/, printable))
+const Credentials = Schema.RedactedFromValue(
+  Schema.String.check(Schema.isMaxLength(MAX_CREDENTIALS), Schema.isPattern(/^[\x20-\x7e]*$/, printable)),
+)
 
 /** Texts that are empty, as in ProtoJSON, count as absent. */
 export const PushConfig = Schema.Struct({
@@ -21,11 +22,11 @@ export const PushConfig = Schema.Struct({
   ),
   url: WebhookUrl,
   /** Sent back to the receiver, which knows by it that the notice is meant for it. */
-  token: Schema.optionalKey(Schema.RedactedFromValue(headerText(MAX_CREDENTIALS))),
+  token: Schema.optionalKey(Credentials),
   authentication: Schema.optionalKey(
     Schema.Struct({
       scheme: Schema.String.check(Schema.isMaxLength(MAX_SCHEME), Schema.isPattern(/^[A-Za-z0-9-]*$/)),
-      credentials: Schema.optionalKey(Schema.RedactedFromValue(headerText(MAX_CREDENTIALS))),
+      credentials: Schema.optionalKey(Credentials),
     }),
   ),
 })

@@ -164,7 +164,6 @@ const canonicalNetwork = (network: IpNetwork.IpNetwork): IpNetwork.IpNetwork => 
     : network
 }
 
-/** Comma-separated parts; `parse` decodes each. */
 /** Comma-separated values; with `keyOf`, each key at most once. */
 export const listText = <A>(
   of: Schema.Schema<A>,

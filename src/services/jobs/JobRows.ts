@@ -261,18 +261,7 @@ const StepRow = Schema.Struct({
 })
 export type StepRow = typeof StepRow.Type
 export const decodeSteps = decodeRows("job_steps", StepRow)
-export const STEP_COLUMNS = [
-  "job_id",
-  "event",
-  "name",
-  "step",
-  "status",
-  "call",
-  "tool",
-  "problem",
-  "started_at",
-  "finished_at",
-]
+export const STEP_COLUMNS = Object.keys(StepRow.fields)
 
 const Receipt = Schema.fromJsonString(KeptReceipt)
 export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))

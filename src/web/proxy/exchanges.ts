@@ -85,7 +85,7 @@ const cross = (exchange: Exchange, crossing: Crossing): Exchange => {
     ...withoutUndefined({ after: event === "frame" && openedAt !== undefined ? at - openedAt : undefined }),
   }
   // The client seals only after verifying the offer, so a sealed question means that the offer was verified.
-  const before = item.what === "question" ? settle(exchange, "signed", "verified") : exchange.wire
+  const before = item.what === "question" ? settle(exchange) : exchange.wire
   return { ...exchange, ...withoutUndefined({ openedAt }), wire: [...before, item] }
 }
 
@@ -110,8 +110,9 @@ const meaningOf = (payload: VerifiedFrame["payload"]): string => {
   return parts.length === 0 ? "No new text: frames follow the clock, so that observers cannot count tokens." : said
 }
 
-const settle = (exchange: Exchange, from: WireItem["state"], to: WireItem["state"]): ReadonlyArray<WireItem> =>
-  exchange.wire.map((item) => (item.state === from ? { ...item, state: to } : item))
+/** The wire with everything signed verified. */
+const settle = (exchange: Exchange): ReadonlyArray<WireItem> =>
+  exchange.wire.map((item) => (item.state === "signed" ? { ...item, state: "verified" } : item))
 
 const step = (exchange: Exchange, happening: Happening): Exchange => {
   switch (happening.type) {
@@ -129,7 +130,7 @@ const step = (exchange: Exchange, happening: Happening): Exchange => {
         status: "verified",
         end: happening.end,
         keys: happening.keys,
-        wire: settle(exchange, "signed", "verified"),
+        wire: settle(exchange),
       }
     case "failed":
       return {
@@ -149,7 +150,7 @@ const step = (exchange: Exchange, happening: Happening): Exchange => {
 /** A sealed refusal is verified like an answer, including its proof. */
 const afterFailure = (exchange: Exchange, failure: Failure): ReadonlyArray<WireItem> => {
   if (isAttack(failure)) return blame(exchange)
-  return failure.kind === "refusal" ? settle(exchange, "signed", "verified") : exchange.wire
+  return failure.kind === "refusal" ? settle(exchange) : exchange.wire
 }
 
 const REFUSED = "Not from the pinned proxy. The client stopped and discarded it."

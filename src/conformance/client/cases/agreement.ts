@@ -13,9 +13,9 @@ const receipt = (name: string, says: string, change: (claims: JsonObject) => Jso
     receipt: { claims: (claims) => ({ ...claims, ...change(claims) }) },
   })
 
-const proof = (name: string, says: string, change: (claims: JsonObject) => JsonObject, must = "C43"): Case =>
+const proof = (name: string, says: string, change: (claims: JsonObject) => JsonObject): Case =>
   refused(
-    must,
+    "C43",
     `proof-${name}`,
     `gives a proof ${says}`,
     { proof: { claims: (claims) => ({ ...claims, ...change(claims) }) } },

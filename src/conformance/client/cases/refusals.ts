@@ -13,8 +13,8 @@ const BAD_GATEWAY = page(502, "text/html", "<h1>Bad Gateway</h1>")
 const GONE = problemReply(410, "session-gone")
 const GONE_TWICE = '{"status":410,"code":"session-gone","code":"session-gone","title":"Gone","retryable":true}'
 
-const refusal = (must: string, name: string, says: string, reply: Reply, next: Next = "nothing"): Case =>
-  refused(must, `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "refusal", next })
+const refusal = (name: string, says: string, reply: Reply, next: Next = "nothing"): Case =>
+  refused("C25", `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "refusal", next })
 
 /** An answer of an intermediary, or one that looks like it. */
 const noRefusal = (name: string, says: string, reply: Reply): Case =>
@@ -34,19 +34,13 @@ export const refusals: ReadonlyArray<Case> = [
     },
     { expect: "failure" },
   ),
-  refusal("C25", "session-gone", "says of every request that its session is gone", GONE, "seal-anew"),
-  refusal(
-    "C25",
-    "draining",
-    "says of every request that it is shutting down",
-    problemReply(503, "draining"),
-    "seal-anew",
-  ),
-  refusal("C25", "replayed", "says that a request came before", problemReply(409, "replayed")),
-  refusal("C25", "rate-limited", "says that there are too many requests", problemReply(429, "rate-limited")),
-  refusal("C25", "overloaded", "says that it is overloaded", problemReply(503, "overloaded")),
-  refusal("C25", "internal", "says that it has a fault", problemReply(500, "internal")),
-  refusal("C25", "unopenable", "says that it cannot open a request", problemReply(400, "unopenable")),
+  refusal("session-gone", "says of every request that its session is gone", GONE, "seal-anew"),
+  refusal("draining", "says of every request that it is shutting down", problemReply(503, "draining"), "seal-anew"),
+  refusal("replayed", "says that a request came before", problemReply(409, "replayed")),
+  refusal("rate-limited", "says that there are too many requests", problemReply(429, "rate-limited")),
+  refusal("overloaded", "says that it is overloaded", problemReply(503, "overloaded")),
+  refusal("internal", "says that it has a fault", problemReply(500, "internal")),
+  refusal("unopenable", "says that it cannot open a request", problemReply(400, "unopenable")),
   noRefusal("bad-gateway", "lets a page of something in between come, with 502", BAD_GATEWAY),
   noRefusal("gone-no-problem", "says that the session is gone in something that is no problem document", {
     ...GONE,
