@@ -49,8 +49,7 @@ describe("a task in the direct mode", () => {
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       upstream.always({ text: ["One ", "seal\u001b[2J ", "swims."], delivery: { gap: 200 } })
-      const settings = { PROVIDER1_BASE_URL: upstream.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" }
-      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), settings, "configured")
+      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), {}, upstream)
       const task = ["run", "Hello", "--mode", "direct", "--gateway", gateway.url]
       const env = { SEALGATE_TOKEN: yield* tokenFor("alice") }
       for (const terminal of ["stdout", "stderr"] as const) {

@@ -15,11 +15,7 @@ const ASKS = { toolCalls: [{ name: "ask_person", arguments: { question: QUESTION
 const askingJob = Effect.gen(function* () {
   const upstream = yield* FakeUpstream.make()
   upstream.script(ASKS, { text: "Paid." })
-  const { url } = yield* startGateway(
-    yield* databaseUrl({ kind: "sqlite" }),
-    { PROVIDER1_BASE_URL: upstream.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" },
-    "configured",
-  )
+  const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), {}, upstream)
   const token = yield* tokenFor("alice")
   const client = new GatewayClient({ baseUrl: url, token })
   const job = yield* Effect.promise(async () => {

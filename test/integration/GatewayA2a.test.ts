@@ -128,13 +128,11 @@ describeDatabases("agents over A2A", (database) => {
 
   const withFake = Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
-    const provider = { PROVIDER1_BASE_URL: fake.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" }
     const environment = {
-      ...provider,
       SECRETS_KEY: randomBytes(32).toString("base64"),
       TOOL_PRIVATE_NETWORKS: "127.0.0.1",
     }
-    const gateway = yield* startGateway(yield* databaseUrl(database), environment, "configured")
+    const gateway = yield* startGateway(yield* databaseUrl(database), environment, fake)
     const token = yield* tokenFor("alice")
     const body = { name: "guide", default_mode: "direct", ask_person: {} }
     yield* call(gateway, "POST", "/api/v1/agents", { token, body })

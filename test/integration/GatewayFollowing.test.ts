@@ -66,16 +66,11 @@ describeDatabases("following a job", (database) => {
   const setup = Effect.gen(function* () {
     const upstream = yield* FakeUpstream.make()
     const url = yield* databaseUrl(database)
-    const environment = {
-      PROVIDER1_BASE_URL: upstream.openAi,
-      PROVIDER1_API_KEY: "key",
-      PROVIDER1_MODEL: "model-1",
-      TOOL_PRIVATE_NETWORKS: "127.0.0.1",
-    }
-    const worker = yield* startGateway(url, environment, "configured")
+    const environment = { TOOL_PRIVATE_NETWORKS: "127.0.0.1" }
+    const worker = yield* startGateway(url, environment, upstream)
     // Only one process can open the embedded database.
     const other =
-      database.kind === "sqlite" ? worker : yield* startGateway(url, { ...environment, JOB_WORKERS: "0" }, "configured")
+      database.kind === "sqlite" ? worker : yield* startGateway(url, { ...environment, JOB_WORKERS: "0" }, upstream)
     const server = yield* toolServer((_, response) => void setTimeout(() => response.end("3"), 300))
     const token = yield* tokenFor("alice")
     const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]

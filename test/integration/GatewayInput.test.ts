@@ -29,16 +29,7 @@ describeDatabases("a model that asks a person", (database) => {
   const setup = Effect.gen(function* () {
     const upstream = yield* FakeUpstream.make()
     const url = yield* databaseUrl(database)
-    const start = startGateway(
-      url,
-      {
-        PROVIDER1_BASE_URL: upstream.openAi,
-        PROVIDER1_API_KEY: "key",
-        PROVIDER1_MODEL: "model-1",
-        TOOL_PRIVATE_NETWORKS: "127.0.0.1",
-      },
-      "configured",
-    )
+    const start = startGateway(url, { TOOL_PRIVATE_NETWORKS: "127.0.0.1" }, upstream)
     return { upstream, start, gateway: yield* start }
   })
 

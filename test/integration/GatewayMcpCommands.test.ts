@@ -36,9 +36,8 @@ describeDatabases("an MCP server that is a command of the operator", (database) 
     ]
     yield* Effect.promise(() => writeFile(file, JSON.stringify({ commands }), { mode: 0o600 }))
     const upstream = yield* FakeUpstream.make()
-    const provider = { PROVIDER1_BASE_URL: upstream.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" }
-    const environment = { ...provider, MCP_COMMANDS_FILE: file, JOB_RETRY_FOR: "0" }
-    const gateway = yield* startGateway(yield* databaseUrl(database), environment, "configured")
+    const environment = { MCP_COMMANDS_FILE: file, JOB_RETRY_FOR: "0" }
+    const gateway = yield* startGateway(yield* databaseUrl(database), environment, upstream)
     const agent = Effect.fnUntraced(function* (server: object, subject: string) {
       const body = { name: "a", default_mode: "direct", mcp_servers: [server] }
       return yield* call(gateway, "POST", "/api/v1/agents", { token: yield* tokenFor(subject), body })

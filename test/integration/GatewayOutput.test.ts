@@ -10,8 +10,7 @@ const output_schema = { type: "object", properties: { city: { type: "string" } }
 describeDatabases("an execution with output_schema", (database) => {
   const setup = Effect.gen(function* () {
     const upstream = yield* FakeUpstream.make()
-    const provider = { PROVIDER1_BASE_URL: upstream.openAi, PROVIDER1_API_KEY: "key", PROVIDER1_MODEL: "model-1" }
-    const gateway = yield* startGateway(yield* databaseUrl(database), provider, "configured")
+    const gateway = yield* startGateway(yield* databaseUrl(database), {}, upstream)
     const token = yield* tokenFor("alice")
     const made = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a", default_mode: "direct" } })
     const execute = (body: object) =>

@@ -15,12 +15,10 @@ describeDatabases("the gateway's overview", (database) => {
     const gateway = yield* startGateway(
       yield* databaseUrl(database),
       {
-        PROVIDER1_API_KEY: "key",
-        PROVIDER1_BASE_URL: fake.openAi,
         PROVIDER1_MODEL: "gpt-6-sol",
         JOB_RETRY_FOR: "1min",
       },
-      "configured",
+      fake,
     )
     const clientFor = (subject: string, roles: ReadonlyArray<string> = []) =>
       Effect.map(tokenFor(subject, { roles }), (token) => new GatewayClient({ baseUrl: gateway.url, token }))

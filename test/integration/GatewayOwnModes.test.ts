@@ -48,13 +48,10 @@ describeDatabases("an own mode", (database) => {
       startGateway(
         url,
         {
-          PROVIDER1_BASE_URL: upstream.openAi,
-          PROVIDER1_API_KEY: "key",
-          PROVIDER1_MODEL: "model-1",
           TOOL_PRIVATE_NETWORKS: "127.0.0.1",
           SHUTDOWN_GRACE: "50ms",
         },
-        "configured",
+        upstream,
         modes,
       )
     const layer =

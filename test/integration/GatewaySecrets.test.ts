@@ -21,13 +21,10 @@ describeDatabases("a secret of a tool", (database) => {
       startGateway(
         url,
         {
-          PROVIDER1_BASE_URL: upstream.openAi,
-          PROVIDER1_API_KEY: "key",
-          PROVIDER1_MODEL: "model-1",
           TOOL_PRIVATE_NETWORKS: "127.0.0.1",
           ...(keys === undefined ? {} : { SECRETS_KEY: keys }),
         },
-        "configured",
+        upstream,
       )
     const token = yield* tokenFor("alice")
     /** Runs a job that calls the tool once, and returns the output that the model got. */

@@ -12,11 +12,7 @@ const start = (database: Parameters<typeof databaseUrl>[0]) =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     fake.always({ text: "443", usage: { input: 1000, output: 100 } })
-    const gateway = yield* startGateway(
-      yield* databaseUrl(database),
-      { PROVIDER1_API_KEY: "key", PROVIDER1_BASE_URL: fake.openAi, PROVIDER1_MODEL: "gpt-6-sol" },
-      "configured",
-    )
+    const gateway = yield* startGateway(yield* databaseUrl(database), { PROVIDER1_MODEL: "gpt-6-sol" }, fake)
     const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
     return { gateway, token, boss: new GatewayClient({ baseUrl: gateway.url, token }) }
   })

@@ -18,9 +18,6 @@ describeDatabases("an agent with tools", (database) => {
     const gateway = yield* startGateway(
       yield* databaseUrl(database),
       {
-        PROVIDER1_BASE_URL: upstream.openAi,
-        PROVIDER1_API_KEY: "key",
-        PROVIDER1_MODEL: "model-1",
         TOOL_PRIVATE_NETWORKS: "127.0.0.1",
         ...(models === 2 && {
           PROVIDER2_BASE_URL: upstream.openAi,
@@ -28,7 +25,7 @@ describeDatabases("an agent with tools", (database) => {
           PROVIDER2_MODEL: "model-2",
         }),
       },
-      "configured",
+      upstream,
     )
     const token = yield* tokenFor("alice")
     const work = Effect.fnUntraced(function* (agent: object, task: object) {

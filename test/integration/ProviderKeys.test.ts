@@ -18,15 +18,13 @@ describeDatabases("a tenant's own key of a provider", (database) => {
       startGateway(
         url,
         {
-          PROVIDER1_BASE_URL: fake.openAi,
           PROVIDER1_API_KEY: OPERATORS,
-          PROVIDER1_MODEL: "model-1",
           UPSTREAM_RETRIES: "0",
           SECRETS_KEY: newSecretsKey(),
           ...environment,
           ...more,
         },
-        "configured",
+        fake,
       )
     const gateway = yield* start()
     const alice = yield* tokenFor("alice", { roles: ["admin"] })

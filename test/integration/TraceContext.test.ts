@@ -91,11 +91,7 @@ describe("without a collector", () => {
     it.live(`a job passes to a provider ${what}`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeUpstream.make()
-        const gateway = yield* startGateway(
-          yield* databaseUrl(sqlite),
-          { PROVIDER1_API_KEY: "key", PROVIDER1_BASE_URL: fake.openAi },
-          "configured",
-        )
+        const gateway = yield* startGateway(yield* databaseUrl(sqlite), {}, fake)
         const token = yield* tokenFor("alice")
         const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
         const { json: made } = yield* call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, {

@@ -85,13 +85,12 @@ describe("the logs, files and metrics of a gateway", () => {
             file,
             {
               PROVIDER1_API_KEY: PROVIDER_KEY,
-              PROVIDER1_BASE_URL: fake.openAi,
               PROVIDER1_MODEL: MODEL,
               SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
               UPSTREAM_RETRIES: "0",
               JOB_RETRY_FOR: "0",
             },
-            "configured",
+            fake,
           )
           const errors: Array<string> = []
           const agent = yield* call(gateway, "POST", "/api/v1/agents", {

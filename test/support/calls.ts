@@ -53,8 +53,6 @@ export const startCalls = Effect.fnUntraced(function* (
     stored,
     {
       PROVIDER1_API_KEY: "key-1",
-      PROVIDER1_BASE_URL: fake.openAi,
-      PROVIDER1_MODEL: "model-1",
       PROVIDER2_API_KEY: "key-2",
       PROVIDER2_BASE_URL: fake.openAi,
       PROVIDER2_MODEL: "model-2",
@@ -63,7 +61,7 @@ export const startCalls = Effect.fnUntraced(function* (
       PROVIDER3_MODEL: "claude-x",
       ...environment,
     },
-    "configured",
+    fake,
   )
   const boss = yield* tokenFor("boss", { tenant: TENANT, roles: ["admin"] })
   const routed = yield* call(gateway, "PUT", "/api/v1/routing/config", { token: boss, body: ROUTING })

@@ -10,6 +10,7 @@ import { mintToken } from "../../src/services/access/mintToken.ts"
 import type { OwnMode } from "../../src/services/jobs/modes/own/defineMode.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { postgresSchema, sqliteFile, type TestDatabase } from "./databases.ts"
+import type { Fake } from "./FakeUpstream.ts"
 
 export const SECRET = "the secret of every gateway under test"
 
@@ -35,11 +36,18 @@ export interface TestGateway {
   readonly stop: Effect.Effect<void>
 }
 
-/** Starts a gateway on `database`, with the echo, another upstream, or the configured providers, and with own modes. */
+type TestUpstream = Layer.Layer<Upstream> | Fake | "configured"
+
+const isFake = (upstream: TestUpstream): upstream is Fake => typeof upstream === "object" && "openAi" in upstream
+
+/**
+ * Starts a gateway on `database`, with the echo, another upstream, a fake provider, or the configured providers, and with own
+ * modes.
+ */
 export const startGateway = Effect.fnUntraced(function* (
   database: string,
   environment: Environment = {},
-  upstream: Layer.Layer<Upstream> | "configured" = Upstream.layerEcho,
+  upstream: TestUpstream = Upstream.layerEcho,
   modes: ReadonlyArray<OwnMode> = [],
 ) {
   const env = {
@@ -49,13 +57,18 @@ export const startGateway = Effect.fnUntraced(function* (
     DATABASE_URL: database,
     DATABASE_CONNECTIONS: "5",
     ...UNLIMITED,
+    ...(isFake(upstream) && {
+      PROVIDER1_BASE_URL: upstream.openAi,
+      PROVIDER1_API_KEY: "key",
+      PROVIDER1_MODEL: "model-1",
+    }),
     ...environment,
   }
   const configured = Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
   const settings = yield* configured(Gateway.settings())
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const layer = Gateway.layerNoDeps(settings).pipe(
-    Layer.provide(upstream === "configured" ? layerUpstream(settings) : upstream),
+    Layer.provide(upstream === "configured" || isFake(upstream) ? layerUpstream(settings) : upstream),
     Layer.provide(Gateway.modes(modes)),
   )
   const context = yield* configured(Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope))
