@@ -7,6 +7,7 @@ import type { RawObject } from "../../../src/domain/json/rawObject.ts"
 import { type ApiEvent, type ApiRequest, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
+import type { Outlet } from "../../../src/services/sealing/sealStream.ts"
 import type { SealedEvent } from "../../../src/services/sealing/StreamFrames.ts"
 import { framesSealed, sealedResponses } from "../../../src/services/sealing/SealingMetrics.ts"
 import type { Provider } from "../../../src/services/upstream/Provider.ts"
@@ -54,6 +55,14 @@ const layerStreaming = (events: Stream.Stream<ApiStreamedEvent, UpstreamError>, 
   layerSealing(grace === undefined ? {} : { grace }).pipe(
     Layer.provide(Layer.mock(Upstream)({ requestStreamTo: streaming(() => events) })),
   )
+
+/** An outlet that never takes anything. */
+const STALLED: Outlet = {
+  isReady: () => false,
+  write: () => assert.fail("nothing can be written"),
+  end: () => undefined,
+  fail: (defect) => assert.fail(String(defect)),
+}
 
 describe("sizes", () => {
   const answerOf = (tokens: number): string => Array.from({ length: tokens }, () => "token").join(" ")
@@ -679,12 +688,7 @@ describe("a paced stream", () => {
       const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
       const answer = yield* completions.handle(request.envelope)
       if (answer._tag !== "Stream") return assert.fail("no stream")
-      yield* answer.begin({
-        isReady: () => false,
-        write: () => assert.fail("nothing can be written"),
-        end: () => undefined,
-        fail: (defect) => assert.fail(String(defect)),
-      })
+      yield* answer.begin(STALLED)
       yield* TestClock.adjust(2000)
       assert.isAtLeast(heard * size, most * 0.9)
       assert.isAtMost(heard * size, most + 2 * size)
@@ -705,12 +709,7 @@ describe("a paced stream", () => {
       const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 100 })
       const answer = yield* completions.handle(request.envelope)
       if (answer._tag !== "Stream") return assert.fail("no stream")
-      yield* answer.begin({
-        isReady: () => false,
-        write: () => assert.fail("nothing can be written"),
-        end: () => undefined,
-        fail: (defect) => assert.fail(String(defect)),
-      })
+      yield* answer.begin(STALLED)
       yield* TestClock.adjust(99)
       let before = 0
       while (heard > before) {

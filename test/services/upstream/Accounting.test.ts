@@ -16,6 +16,7 @@ import {
   spends,
   text,
   tokens,
+  oneProvider,
   upstreamOf,
   upstreamSaying,
   usage,
@@ -118,9 +119,8 @@ describe("each attempt", () => {
 
   it.effect("that finished without a final count has no usage, because an earlier count is partial", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([spends(5, 1), text("a"), finish()], [spends(5, 1), text("a"), finish(), usage(5, 9)])
-      const upstream = yield* upstreamOf([provider])
       for (const expected of [null, tokens(5, 9)]) {
         const last = (yield* Stream.runCollect(streamOf(upstream, ask()))).at(-1)
         assert.deepStrictEqual(last?._tag === "Finished" && last.served.usage, expected)

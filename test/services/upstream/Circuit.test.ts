@@ -20,6 +20,7 @@ import {
   settingsWith,
   text,
   thinks,
+  oneProvider,
   upstreamOf,
   upstreamSaying,
   wait,
@@ -109,8 +110,7 @@ describe("a circuit", () => {
   it.effect("of a provider stays closed while any response arrives in between", () =>
     Effect.gen(function* () {
       for (const said of ["invalid-request", "unavailable", "unauthorized"] satisfies Array<FailureKind>) {
-        const provider = scripted("provider1")
-        const upstream = yield* upstreamOf([provider], plain)
+        const { provider, upstream } = yield* oneProvider(plain)
         for (let round = 0; round < failures; round++) {
           provider.script([fails("unreachable")], [fails(said)])
           yield* Effect.flip(upstream.complete(ask({ model: `one-${round}` })))
@@ -124,8 +124,7 @@ describe("a circuit", () => {
   it.effect("of a provider does not count unsent or unanswered calls as responses", () =>
     Effect.gen(function* () {
       for (const unheard of ["unsupported", "slow"] satisfies Array<FailureKind>) {
-        const provider = scripted("provider1")
-        const upstream = yield* upstreamOf([provider], plain)
+        const { provider, upstream } = yield* oneProvider(plain)
         for (let round = 0; round < failures; round++) {
           provider.script([fails(unheard)], [fails("unreachable")])
           yield* fail(upstream, 2)
@@ -137,8 +136,7 @@ describe("a circuit", () => {
 
   it.effect("tolerates more slow calls than failures, and counts them separately", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* oneProvider(plain)
       const slowness = (times: number) => {
         provider.script(...Array.from({ length: times }, () => [hang]))
         const once = passingTime(Effect.flip(Stream.runDrain(streamOf(upstream, ask()))), firstToken)
@@ -469,8 +467,7 @@ describe("a circuit", () => {
 
   it.effect("of one model does not affect the provider's other models", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider], plain)
+      const { provider, upstream } = yield* oneProvider(plain)
       const good = ask({ targets: [{ provider: "provider1", model: "good" }] })
       const bad = ask({ targets: [{ provider: "provider1", model: "bad" }] })
       provider.always([fails("unavailable")])
@@ -563,8 +560,7 @@ describe("status", () => {
 
   it.effect("knows when a provider last served", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* oneProvider()
       yield* TestClock.adjust("5 seconds")
       yield* upstream.complete(ask())
       const servedAt = yield* Clock.currentTimeMillis
@@ -583,8 +579,7 @@ describe("status", () => {
 
   it.effect("leaves out served models whose name has no valid form", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider])
+      const { upstream } = yield* oneProvider()
       for (const model of ["any text", "a-name"]) {
         yield* Effect.repeat(upstream.complete(ask({ model })), { times: 1 })
       }

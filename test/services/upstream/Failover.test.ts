@@ -6,7 +6,7 @@ import {
   failureRules,
   type UpstreamCode,
 } from "../../../src/domain/upstream/failures.ts"
-import { ask, chunkOf, fails, passingTime, scripted, upstreamOf } from "./ScriptedProvider.ts"
+import { ask, chunkOf, fails, passingTime, scripted, oneProvider, upstreamOf } from "./ScriptedProvider.ts"
 
 const kinds = Object.keys(failureRules) as Array<FailureKind> // Keys of a closed record.
 
@@ -44,8 +44,7 @@ describe("the order of targets", () => {
 
   it.effect("fails if the named provider is not configured", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* oneProvider()
       const error = yield* Effect.flip(upstream.complete(ask({ provider: "provider4" })))
       assert.strictEqual(error.code, "provider-not-configured")
       assert.strictEqual(error.status, 422)
@@ -151,8 +150,7 @@ describe("the model", () => {
 
   it.effect("in the answer is the one that served, whatever was asked for", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* oneProvider()
       provider.script([chunkOf([{ index: 0, delta: {}, finish_reason: "stop" }], { model: "m-2026" })])
       const { attempts, served } = yield* upstream.complete(ask({ model: "m" }))
       assert.strictEqual(served.model, "m-2026")
@@ -166,8 +164,7 @@ describe("the model", () => {
   it.effect("in the answer is not trusted if it has no valid form", () =>
     Effect.gen(function* () {
       for (const lie of ["m\u0000", "A whole sentence.", "m".repeat(1e6)]) {
-        const provider = scripted("provider1")
-        const upstream = yield* upstreamOf([provider])
+        const { provider, upstream } = yield* oneProvider()
         provider.script([chunkOf([{ index: 0, delta: {}, finish_reason: "stop" }], { model: lie })])
         const { attempts } = yield* upstream.complete(ask({ model: "m" }))
         assert.deepStrictEqual(

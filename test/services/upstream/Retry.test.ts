@@ -14,6 +14,7 @@ import {
   says,
   scripted,
   timed,
+  oneProvider,
   upstreamOf,
   upstreamSaying,
   wait,
@@ -63,9 +64,8 @@ describe("retry", () => {
 
   it.effect("returns the answer of a retry that succeeds", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([fails("unavailable")], says("back"))
-      const upstream = yield* upstreamOf([provider])
       const { attempts, completion } = yield* passingTime(upstream.complete(ask()))
       assert.strictEqual(completion.choices[0]?.message.content, "back")
       assert.deepStrictEqual(
@@ -92,9 +92,8 @@ describe("retry", () => {
     Effect.gen(function* () {
       const seen = new Set<number>()
       for (let i = 0; i < 8; i++) {
-        const provider = scripted("provider1")
+        const { provider, upstream } = yield* oneProvider({ retry: { base: Duration.seconds(4) } })
         provider.script([fails("unavailable")])
-        const upstream = yield* upstreamOf([provider], { retry: { base: Duration.seconds(4) } })
         yield* passingTime(upstream.complete(ask()))
         seen.add(gaps(provider)[0] ?? 0)
       }
@@ -206,9 +205,8 @@ describe("time limits", () => {
 
   it.effect("let a slow answer pass if it comes in time", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([wait(119_000), ...says("late")])
-      const upstream = yield* upstreamOf([provider])
       const { completion } = yield* passingTime(upstream.complete(ask()))
       assert.strictEqual(completion.choices[0]?.message.content, "late")
     }),

@@ -172,13 +172,16 @@ export const upstreamOf = (
     Context.get(services, Upstream),
   )
 
-/** One provider that always answers by this script, and its upstream. */
-export const upstreamSaying = (script: Script, changes?: Parameters<typeof upstreamOf>[1]) =>
+/** One provider, and its upstream. */
+export const oneProvider = (overrides?: Overrides) =>
   Effect.suspend(() => {
     const provider = scripted("provider1")
-    provider.always(script)
-    return Effect.map(upstreamOf([provider], changes), (upstream) => ({ provider, upstream }))
+    return Effect.map(upstreamOf([provider], overrides), (upstream) => ({ provider, upstream }))
   })
+
+/** The same, and the provider always answers by this script. */
+export const upstreamSaying = (script: Script, overrides?: Overrides) =>
+  Effect.tap(oneProvider(overrides), ({ provider }) => Effect.sync(() => provider.always(script)))
 
 /** Runs an effect to its end while virtual time passes as fast as it can, at most `limit` of it. */
 export const passingTime = <A, E, R>(

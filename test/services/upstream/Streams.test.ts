@@ -20,6 +20,7 @@ import {
   text,
   thinks,
   timed,
+  oneProvider,
   upstreamOf,
   upstreamSaying,
   usage,
@@ -63,9 +64,8 @@ const two = (first: Script, second: Script = says("from", "second")) =>
 describe("a stream", () => {
   it.effect("ends with who served it and all attempts", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([fails("unavailable")], [role, text("a"), text("b"), finish(), usage(3, 2)])
-      const upstream = yield* upstreamOf([provider])
       const events = yield* passingTime(Stream.runCollect(streamOf(upstream, ask())))
       assert.deepStrictEqual(events.map(show), ["", "a", "b", "stop", "usage", "finished by provider1"])
       const last = events.at(-1)
@@ -109,8 +109,7 @@ describe("a stream", () => {
 
   it.effect("without usage has `null`, not zero", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider])
+      const { upstream } = yield* oneProvider()
       const last = (yield* Stream.runCollect(streamOf(upstream, ask()))).at(-1)
       assert.isNull(last?._tag === "Finished" ? last.served.usage : undefined)
     }),
@@ -132,8 +131,7 @@ describe("a stream", () => {
     Effect.gen(function* () {
       const choice = (index: number, more: Record<string, string>) =>
         chunkOf([{ index, delta: { content: "x" }, ...more }])
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider])
+      const { provider, upstream } = yield* oneProvider()
       provider.script([choice(1, {}), choice(0, {}), choice(1, { finish_reason: "length" }), choice(0, finished)])
       const last = (yield* Stream.runCollect(streamOf(upstream, ask()))).at(-1)
       assert.deepStrictEqual(last?._tag === "Finished" && last.served.finishReasons, ["stop", "length"])
@@ -152,9 +150,8 @@ const chunk = (delta: ChatChunk["choices"][number]["delta"], model?: string) =>
 describe("a stream that is finished", () => {
   it.effect("stays finished, whatever later chunks say about its choices", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([text("a"), finish(), chunk({}), usage(1, 1)])
-      const upstream = yield* upstreamOf([provider])
       assert.include((yield* read(upstream)).seen, "finished by provider1")
       assert.strictEqual(provider.calls.length, 1)
     }),
@@ -174,9 +171,8 @@ describe("a stream that fails before its first output", () => {
   it.effect("does not count empty members as output", () =>
     Effect.gen(function* () {
       for (const delta of [{ content: null }, { content: "" }, { tool_calls: [] }, { role: "assistant" }, {}]) {
-        const provider = scripted("provider1")
+        const { provider, upstream } = yield* oneProvider()
         provider.script([chunk(delta), fails("truncated")])
-        const upstream = yield* upstreamOf([provider])
         const { seen } = yield* read(upstream)
         assert.deepStrictEqual(seen, ["", "ok", "stop", "finished by provider1"], JSON.stringify(delta))
       }
@@ -185,9 +181,8 @@ describe("a stream that fails before its first output", () => {
 
   it.effect("does not show the beginnings of failed attempts", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([role, fails("truncated")], [role, role, fails("truncated")])
-      const upstream = yield* upstreamOf([provider])
       const { seen } = yield* read(upstream, ask({ restart: false }))
       assert.deepStrictEqual(seen, ["", "ok", "stop", "finished by provider1"])
     }),
@@ -221,9 +216,8 @@ describe("a stream that fails after output began", () => {
     "%s: restarts, and its reader is notified before any new output",
     (kind) =>
       Effect.gen(function* () {
-        const provider = scripted("provider1")
+        const { provider, upstream } = yield* oneProvider()
         provider.script([role, text("par"), fails(kind)], says("whole"))
-        const upstream = yield* upstreamOf([provider])
         const { seen } = yield* read(upstream)
         const restarted = `restarted by provider1 provider1-model: ${kind}`
         assert.deepStrictEqual(seen, ["", "par", restarted, "", "whole", "stop", "finished by provider1"])
@@ -266,9 +260,8 @@ describe("a stream that fails after output began", () => {
 
   it.effect("reports every restart", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([text("a"), fails("truncated")], [text("b"), fails("unavailable")])
-      const upstream = yield* upstreamOf([provider])
       const { seen } = yield* read(upstream)
       assert.deepStrictEqual(
         seen.filter((event) => event !== ""),
@@ -387,9 +380,8 @@ describe("a silent provider", () => {
   it.effect("does not count as silent while it thinks, before or after its first output", () =>
     Effect.gen(function* () {
       const thinking = Array.from({ length: 5 }, () => [wait(9_000), thinks]).flat()
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider({ timeouts: { firstToken: Duration.seconds(10) } })
       provider.script([role, ...thinking, wait(14_000), text("a"), ...thinking, wait(14_000), text("b"), finish()])
-      const upstream = yield* upstreamOf([provider], { timeouts: { firstToken: Duration.seconds(10) } })
       const { ms, seen } = yield* read(upstream)
       assert.deepStrictEqual(seen, ["", "a", "b", "stop", "finished by provider1"])
       assert.strictEqual(ms, 2 * (5 * 9_000 + 14_000))
@@ -419,9 +411,8 @@ describe("a silent provider", () => {
   it.effect("may think unseen after a visible thought, for as long as a model without visible thoughts", () =>
     Effect.gen(function* () {
       const timeouts = { firstToken: Duration.seconds(60), idle: Duration.seconds(15) }
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider({ timeouts })
       provider.script([wait(1_000), thinks, wait(58_999), text("a"), finish()])
-      const upstream = yield* upstreamOf([provider], { timeouts })
       assert.include((yield* read(upstream)).seen, "finished by provider1")
       assert.strictEqual(yield* from([wait(1_000), thinks, hang], timeouts), 60_000)
       assert.strictEqual(
@@ -433,9 +424,8 @@ describe("a silent provider", () => {
 
   it.effect("that keeps within its limits is read to the end", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider()
       provider.script([wait(9_999), text("a"), wait(14_999), text("b"), wait(14_999), finish()])
-      const upstream = yield* upstreamOf([provider])
       const { seen } = yield* read(upstream)
       assert.deepStrictEqual(seen, ["a", "b", "stop", "finished by provider1"])
     }),
@@ -508,9 +498,8 @@ describe("the reader of a stream", () => {
 
   it.effect("interrupts the call and frees its place by going away", () =>
     Effect.gen(function* () {
-      const provider = scripted("provider1")
+      const { provider, upstream } = yield* oneProvider({ bulkhead: { calls: 1, waiting: 0 } })
       provider.script([text("a"), hang])
-      const upstream = yield* upstreamOf([provider], { bulkhead: { calls: 1, waiting: 0 } })
       const first = yield* Stream.runCollect(Stream.take(streamOf(upstream, ask()), 1))
       assert.deepStrictEqual(first.map(show), ["a"])
       assert.strictEqual(provider.calls[0]?.ended, "interrupted")
