@@ -148,7 +148,6 @@ export const jobContext = (
   attempt: 1,
   labels: {},
   budgeted: [],
-  traceId: "0".repeat(32),
   ask: () => Effect.die(new Error("The evaluated agent asks no people.")),
   waitUntil: () => Effect.die(new Error("The evaluated modes do not wait.")),
   step: (_, __, effect) => Effect.map(effect, ({ value }) => value),

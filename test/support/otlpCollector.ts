@@ -117,7 +117,6 @@ export interface Span {
   /** Resource attributes of the sending process. */
   readonly resource: Values
   readonly startedAt: bigint
-  readonly endedAt: bigint
 }
 
 export interface Series {
@@ -217,7 +216,6 @@ export const otlpCollector = Effect.gen(function* () {
             attributes: valuesOf(span.attributes),
             resource: valuesOf(resource.attributes),
             startedAt: BigInt(span.startTimeUnixNano),
-            endedAt: BigInt(span.endTimeUnixNano),
           })
         }
       }

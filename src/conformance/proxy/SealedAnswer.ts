@@ -15,7 +15,6 @@ import { must, Violation } from "./outcome.ts"
 import type { Received } from "./Wire.ts"
 
 interface OpenedFrame {
-  readonly final: boolean
   readonly block: Bytes
   readonly payload: Bytes
   /** Arrival of its last byte, in milliseconds. */
@@ -35,8 +34,6 @@ export interface SealedAnswer {
   /** The statement in the end record. */
   readonly receipt: string
   readonly proof?: { readonly statement: string; readonly claims: ProofClaims }
-  /** Arrival of the `open` event, in milliseconds. */
-  readonly openedAt: number
 }
 
 interface WireFrame {
@@ -49,7 +46,6 @@ interface Taken {
   readonly nonce: string
   readonly frames: ReadonlyArray<WireFrame>
   readonly proof?: string
-  readonly openedAt: number
 }
 
 const objectIn = (json: string | Uint8Array, what: string): JsonObject => {
@@ -83,7 +79,6 @@ const takeComplete = ({ body, pieces }: Received): Taken => {
       must(typeof ciphertext === "string", "a frame is no text")
       return { ciphertext, final: index === 1, at }
     }),
-    openedAt: pieces[0]?.at ?? 0,
   }
 }
 
@@ -130,7 +125,6 @@ const takeStream = (received: Received): Taken => {
     nonce: textIn(objectIn(open.data, "the event open"), "response_nonce", "the event open"),
     frames,
     proof: textIn(objectIn(proof.data, "the event proof"), "proof", "the event proof"),
-    openedAt: open.at,
   }
 }
 
@@ -159,7 +153,7 @@ const openOne = async (
   if (block === undefined) throw new Violation(`frame ${index} does not open: ${await whyNot(bytes)}`)
   const payload = unpad(block, floor)
   must(payload !== undefined, `the block of frame ${index} (${block.length} bytes) is not padded as it must be`)
-  return { final, block, payload, at }
+  return { block, payload, at }
 }
 
 /** Runs `work` of the client and turns its refusals into violations of the server. */
@@ -245,7 +239,6 @@ export const openAnswer = async (
     record,
     end,
     receipt: textIn(record, "receipt", "the end record"),
-    openedAt: taken.openedAt,
   }
   if (taken.proof === undefined) return answer
   return { ...answer, proof: { statement: taken.proof, claims: await believing(opener.prove(taken.proof, end)) } }

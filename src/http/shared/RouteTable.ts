@@ -5,7 +5,6 @@ import { Context } from "effect"
 import { FindMyWay } from "effect/http"
 
 export interface Route {
-  readonly method: string
   /** Parameters are `:name`. */
   readonly path: string
   /** The annotations of its endpoint. */
@@ -56,7 +55,7 @@ export const makeRouteTable = (
   const router = FindMyWay.make<Route>()
   const known = new Set<string>()
   const add = (method: string, path: `/${string}`, annotations: Route["annotations"]) => {
-    router.on(method, path, { method, path, annotations })
+    router.on(method, path, { path, annotations })
     known.add(method)
   }
   for (const group of Object.values(api.groups)) {

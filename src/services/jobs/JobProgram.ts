@@ -61,8 +61,6 @@ export interface JobContext {
   readonly models?: TargetFilter | undefined
   /** From 1; grows with retries after failures, not with crashes. */
   readonly attempt: number
-  /** W3C trace id of the request that enqueued the job. */
-  readonly traceId: string
   /**
    * Runs `effect` and stores its value before returning it. When the job resumes, a finished step returns its stored
    * value without running `effect`; only a call in flight at a crash is made a second time.

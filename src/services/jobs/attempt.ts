@@ -120,7 +120,6 @@ const jobFacts = ({
   options: job.options,
   metadata: job.metadata,
   attempt: job.attempt,
-  traceId: storedSpan(job.traceparent).traceId,
   key: key_id ?? undefined,
   labels: labelsOf(job.metadata),
   budgeted: budgetsOf({ key_id, ...job }),

@@ -67,7 +67,6 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
   attempt: 1,
   labels: {},
   budgeted: [],
-  traceId: "0".repeat(32),
   step: stepOver(steps),
   ask: () => Effect.die(new Error("A program asked a person.")),
   waitUntil: () => Effect.die(new Error("A program waited.")),

@@ -4,8 +4,7 @@
  */
 import { Effect } from "effect"
 
-interface Outcome<A> {
-  readonly result: A
+interface Outcome {
   /** From 0 to 1. */
   readonly measure: number
   /** `null` when there is no dearer target left, or no cascade. */
@@ -13,7 +12,7 @@ interface Outcome<A> {
 }
 
 /** Runs `attempt` with tier 0, 1, … until its measure is good enough or the targets are used up. */
-export const escalated = Effect.fnUntraced(function* <O extends Outcome<unknown>, E, R>(
+export const escalated = Effect.fnUntraced(function* <O extends Outcome, E, R>(
   attempt: (tier: number) => Effect.Effect<O, E, R>,
 ) {
   for (let tier = 0; ; tier++) {
