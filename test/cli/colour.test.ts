@@ -58,6 +58,6 @@ describe("a task in the direct mode", () => {
         assert.strictEqual(stdout.includes("swims.\n\n"), terminal === "stderr", stdout)
         assert.include(stdout, "Verdict: unchecked")
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -44,7 +44,7 @@ describe("our client", () => {
         assert.deepStrictEqual(failed, [])
         assert.deepStrictEqual(skipped, ["offer-suite-other", "restart-forbidden"])
         assert.isAbove(passed.length, 150)
-      }).pipe(Effect.scoped),
+      }),
     TEST_MS,
   )
 
@@ -61,7 +61,7 @@ describe("our client", () => {
           skipped.filter((name) => !name.includes("mlkem")),
           ["honest-restart", "provider-of-restart", "restart-without-provider", "restart-text"],
         )
-      }).pipe(Effect.scoped),
+      }),
     TEST_MS,
   )
 })
@@ -74,7 +74,7 @@ describe.skipIf(!haveCryptography)("the client in Python", () => {
         const { failed, passed } = yield* resultsOf(CASES, yield* pythonTester, 1)
         assert.deepStrictEqual(failed, [])
         assert.isAbove(passed.length, 150)
-      }).pipe(Effect.scoped),
+      }),
     TEST_MS,
   )
 })

@@ -89,7 +89,7 @@ describe("servers that are not sealed proxies", () => {
           [],
         )
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -140,7 +140,7 @@ describe("our server", () => {
         )
         assert.strictEqual(passed.length, CHECKS.length - UNSEEN.length)
         assert.isBelow(calls.length, 20)
-      }).pipe(Effect.scoped),
+      }),
     MINUTE,
   )
 
@@ -160,7 +160,7 @@ describe("our server", () => {
           ...UNSEEN.filter((name) => name !== "session-expired" && name !== "payload-credential"),
         ],
       )
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("is not checked further after the time limit of a run", () =>
@@ -169,6 +169,6 @@ describe("our server", () => {
       const target = { url: new URL(url), pins: [kid], credential: "" }
       const cut = yield* runChecks(target, CHECKS, { limit: Duration.zero })
       assert.deepStrictEqual([cut.ok, cut.passed, cut.skipped], [false, 0, CHECKS.length])
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -44,7 +44,7 @@ describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
           }
         }
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("shows metrics with the operator's token, but never the full /ready, on its public port", () =>
@@ -61,7 +61,7 @@ describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
       const ready = yield* call(server, "GET", "/ready", { headers: { authorization: `Bearer ${TOKEN}` } })
       assert.deepStrictEqual(ready.json, { status: "ready", providers: "none", mtls: "off" })
       assert.strictEqual(ready.headers.get("cache-control"), "no-store")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("has an operator listener without other endpoints or web pages", () =>
@@ -86,7 +86,7 @@ describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
       assert.strictEqual(rebound.status, 421)
       const sent = yield* callOperator(server, "/metrics", { headers: { "sec-fetch-site": "cross-site" } })
       assert.strictEqual(problemIn(sent).code, "cross-origin")
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -107,7 +107,7 @@ it.live("the operator listener ignores ALLOWED_HOSTS on loopback and applies it 
     assert.strictEqual(yield* ask(named.operatorUrl, "proxy.example"), 200)
     assert.strictEqual(yield* ask(named.operatorUrl, "192.0.2.1:4001"), 200)
     assert.strictEqual(yield* ask(named.operatorUrl, "a.b"), 421)
-  }).pipe(Effect.scoped),
+  }),
 )
 
 it.live("the operator listener is a thousand ports above its server, and can be disabled", () =>
@@ -126,7 +126,7 @@ it.live("the operator listener is a thousand ports above its server, and can be 
       assert.strictEqual((await fetch(`${off.url}/ready`)).status, 200)
       await off.stop()
     })
-  }).pipe(Effect.scoped),
+  }),
 )
 
 it.live("the operator listener closes with its server, even during a request", () =>
@@ -141,7 +141,7 @@ it.live("the operator listener closes with its server, even during a request", (
       await running.stop()
       await cut
     })
-  }).pipe(Effect.scoped),
+  }),
 )
 
 it.live.runIf(hasOpenssl)(
@@ -157,5 +157,5 @@ it.live.runIf(hasOpenssl)(
       assert.strictEqual((yield* callOperator(proxy, "/ready")).status, 200)
       const ready = yield* Effect.promise(() => httpsFetch(certificate, client)(`${proxy.url}/ready`, {}))
       assert.deepInclude(yield* Effect.promise(() => jsonOf(ready)), { mtls: "on" })
-    }).pipe(Effect.scoped),
+    }),
 )

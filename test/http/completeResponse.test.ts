@@ -59,7 +59,7 @@ describe("a complete answer", () => {
       yield* Deferred.succeed(first.answer, FRAMES)
       yield* Fiber.join(first.reading)
       assert.strictEqual(first.heard.join(""), `     ${JSON_TEXT}`)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("breaks off if the answer fails", () =>
@@ -69,6 +69,6 @@ describe("a complete answer", () => {
       yield* Fiber.interrupt(frames)
       assert.isTrue(Exit.isFailure(yield* Fiber.join(reading)))
       assert.deepStrictEqual(heard, [" "])
-    }).pipe(Effect.scoped),
+    }),
   )
 })

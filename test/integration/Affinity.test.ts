@@ -102,7 +102,7 @@ describe.each(TALKS)("turns of conversations side by side ($api)", (talk) => {
       yield* takeTurns(TURNS)
       assert.deepStrictEqual(counted(), { found: CONVERSATIONS * (TURNS - 1), missed: 0 })
       for (const { home, served } of conversations) assert.deepStrictEqual(new Set(served), new Set([home]))
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live.each([false, true])(
@@ -125,6 +125,6 @@ describe.each(TALKS)("turns of conversations side by side ($api)", (talk) => {
           assert.notInclude(served.slice(before), home)
         }
         assert.deepStrictEqual(counted(), { found: CONVERSATIONS * (TURNS - 1) - moved.length, missed: moved.length })
-      }).pipe(Effect.scoped),
+      }),
   )
 })

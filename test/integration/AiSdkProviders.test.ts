@@ -141,7 +141,7 @@ describe.each(providers)("the AI SDK's provider of %s", (_, model, script) => {
       assert.deepStrictEqual(bodies.slice(2), bodies.slice(0, 2))
       assert.notInclude(JSON.stringify(native.requests.slice(2).map(({ headers }) => headers)), CALLERS_KEY)
       assert.notInclude(wire.seen(), "Oslo")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets refusals and broken streams as errors", () =>
@@ -170,7 +170,7 @@ describe.each(providers)("the AI SDK's provider of %s", (_, model, script) => {
       })
       assert.isNotEmpty(broken.errors)
       assert.include(broken.parts, "text-delta")
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -186,6 +186,6 @@ describe("the AI SDK's embeddings", () => {
         embedMany({ model: provider.textEmbeddingModel("embed-x"), values: ["seal"], maxRetries: 0 }),
       )
       assert.deepStrictEqual(embeddings, [[0.25, -1e-7]])
-    }).pipe(Effect.scoped),
+    }),
   )
 })

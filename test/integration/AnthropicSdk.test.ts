@@ -113,7 +113,7 @@ describe("Anthropic's SDK through the connector", () => {
       const reply = { body: JSON.stringify(claudeMessage({ content, stop_reason: "tool_use", usage })) }
       const { value } = yield* same(reply, (anthropic) => anthropic.messages.create(agentic))
       assert.deepInclude(value as object, { content, usage })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets streams of thinking, text and tools", () =>
@@ -128,7 +128,7 @@ describe("Anthropic's SDK through the connector", () => {
       )
       assert.deepInclude(content[2], { input: { path: "b.ts" } })
       assert.strictEqual(stop_reason, "tool_use")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets the events one by one under their names", () =>
@@ -157,7 +157,7 @@ describe("Anthropic's SDK through the connector", () => {
         kinds(events.map(({ data }) => data)),
         kinds(streamed.filter(({ type }) => type !== "ping")),
       )
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("counts tokens, and sends its betas", () =>
@@ -167,7 +167,7 @@ describe("Anthropic's SDK through the connector", () => {
         anthropic.beta.messages.countTokens({ ...counted, betas: ["context-1m-2025-08-07", "other-2026-01-01"] }),
       )
       assert.deepStrictEqual(value, { input_tokens: 2095 })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live.each<readonly [number, string, string]>([
@@ -192,7 +192,7 @@ describe("Anthropic's SDK through the connector", () => {
         )
         assert.deepInclude(error as object, { status, type })
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets Retry-After and the request's id", () =>
@@ -210,7 +210,7 @@ describe("Anthropic's SDK through the connector", () => {
       assert.strictEqual(thrown.headers?.get("x-should-retry"), "true")
       assert.match(thrown.requestID ?? "", /^[\da-f-]{36}$/)
       assert.deepInclude(thrown.error as object, { request_id: thrown.requestID })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets no authentication error if the operator's key is wrong", () =>
@@ -222,7 +222,7 @@ describe("Anthropic's SDK through the connector", () => {
       assert.instanceOf(thrown, APIError)
       assert.deepStrictEqual([thrown.status, thrown.type], [502, "api_error"])
       assert.notInclude(thrown.message, "x-api-key")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   const begun = streamed.slice(0, 10)
@@ -234,7 +234,7 @@ describe("Anthropic's SDK through the connector", () => {
         anthropic.messages.stream(agentic).finalMessage(),
       )
       assert.deepInclude(error as object, { type: "overloaded_error" })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("cannot mistake a cut stream for a whole one", () =>
@@ -248,7 +248,7 @@ describe("Anthropic's SDK through the connector", () => {
       assert.notInclude(seen, "message_delta")
       assert.notInclude(seen, "message_stop")
       assert.strictEqual(native.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("sees no end of a stream whose proof an attacker on the path removed", () =>
@@ -260,7 +260,7 @@ describe("Anthropic's SDK through the connector", () => {
       assert.instanceOf(thrown, APIError)
       assert.include(thrown.message, "verified but incomplete")
       assert.strictEqual(seen.at(-1), "content_block_stop")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("sees no end that a provider writes into an event's name", () =>
@@ -282,7 +282,7 @@ describe("Anthropic's SDK through the connector", () => {
       assert.include(text, "\nevent: error\n")
       assert.include(text, JSON.stringify(evil))
       assert.notInclude(text, "\nevent: message_stop")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("lists the models in Anthropic's form", () =>
@@ -293,7 +293,7 @@ describe("Anthropic's SDK through the connector", () => {
         models.map(({ id, type }) => `${type} ${id}`),
         "model model-1",
       )
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets refusals of the connector itself in Anthropic's form", () =>
@@ -308,6 +308,6 @@ describe("Anthropic's SDK through the connector", () => {
         type: "error",
         error: { type: "invalid_request_error", message: "Send application/json." },
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 })

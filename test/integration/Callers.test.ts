@@ -66,7 +66,7 @@ describe("a proxy that knows its callers", () => {
       })
       assert.notInclude(wire.seen(), Redacted.value(ALICE.key))
       assert.notMatch(wire.seen(), /^authorization:/im)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("accepts tokens of an issuer, and ignores credentials outside the seal", () =>
@@ -85,7 +85,7 @@ describe("a proxy that knows its callers", () => {
         })
         assert.deepStrictEqual(await problemOf(outside.complete({ prompt: "x" })), REFUSED)
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("counts requests by caller across addresses, and separates callers of one address", () =>
@@ -107,7 +107,7 @@ describe("a proxy that knows its callers", () => {
         })
         await from("192.0.2.3", BOB).complete({ prompt: "x" })
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live.runIf(hasOpenssl)(
@@ -161,7 +161,7 @@ describe("a proxy that knows its callers", () => {
           await ask("127.0.0.7", BOB)
         })
         assert.strictEqual(gated.entered(), 4)
-      }).pipe(Effect.scoped),
+      }),
   )
 
   it.live(
@@ -184,7 +184,7 @@ describe("a proxy that knows its callers", () => {
           for (const payload of wrong) assert.strictEqual(await statusOf(payload), 200)
           assert.strictEqual(await statusOf("{}"), 429)
         })
-      }).pipe(Effect.scoped),
+      }),
   )
 
   it.live("keeps a caller's unused session, however many sessions strangers use", () =>
@@ -200,7 +200,7 @@ describe("a proxy that knows its callers", () => {
         const { body } = await seal(honest, { prompt: "x" })
         assert.strictEqual((await post(proxy, "/v1/completions", body)).status, 200)
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("accepts `chat` and the connector with a credential from environment or file", () =>
@@ -225,7 +225,7 @@ describe("a proxy that knows its callers", () => {
         }),
       )
       assert.strictEqual(response.status, 200)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -245,13 +245,13 @@ describe("a proxy without known callers", () => {
       const trustedProxies = [IpNetwork.fromInputUnsafe("127.0.0.1/32")]
       assert.lengthOf(yield* logsOf({ host: "127.0.0.1", trustedProxies }), 1)
       assert.lengthOf(yield* logsOf({ host: "0.0.0.0", callerKeysFile: yield* keysFile }), 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("accepts any credential", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       yield* Effect.promise(() => proxy.client({ credential: credentialOf(STRANGER) }).complete({ prompt: "x" }))
-    }).pipe(Effect.scoped),
+    }),
   )
 })

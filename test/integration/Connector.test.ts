@@ -54,7 +54,7 @@ describe.skipIf(!havePython)("a Python program", () => {
       assert.strictEqual(fake.requests[0]?.asked?.text, `question ${CANARY}`)
       assert.include(wire.seen(), "POST /v1/completions")
       assert.notInclude(wire.seen(), CANARY)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets a stream that ends with [DONE]", () =>
@@ -71,7 +71,7 @@ describe.skipIf(!havePython)("a Python program", () => {
           .join(""),
         "Hello",
       )
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("ends the provider's call by hanging up", () =>
@@ -81,7 +81,7 @@ describe.skipIf(!havePython)("a Python program", () => {
       yield* ask({ body: chat("Hi", { stream: true }), until: "one" })
       const { ended } = yield* Effect.promise(() => fake.received(1))
       assert.strictEqual(yield* Effect.promise(() => ended), "hung-up")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("learns why a stream broke, and cannot take the part for the whole", () =>
@@ -93,7 +93,7 @@ describe.skipIf(!havePython)("a Python program", () => {
       assert.notInclude(lines.join(), "[DONE]")
       assert.include(lines.at(-1), '"code":"upstream-interrupted"')
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets an error after tampering", () =>
@@ -107,7 +107,7 @@ describe.skipIf(!havePython)("a Python program", () => {
       )
       assert.strictEqual(status, 502)
       assert.strictEqual(errorIn(lines)["code"], "stream-truncated")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets the statuses that OpenAI would give", () =>
@@ -123,7 +123,7 @@ describe.skipIf(!havePython)("a Python program", () => {
         assert.deepStrictEqual([answer.status, errorIn(answer.lines)["type"]], [status, type])
         assert.strictEqual("retry-after" in answer.headers, status === 429)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -146,7 +146,7 @@ describe("the OpenAI SDK with only a base URL", () => {
         const refused = await failureOf(openai.moderations.create({ input: CANARY }))
         assert.instanceOf(refused, NotFoundError)
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -181,7 +181,7 @@ describe("a web page", () => {
         assert.strictEqual(answer.status, 415)
       }
       assert.strictEqual(wire.seen(), "")
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -195,7 +195,7 @@ describe("the connector", () => {
         )
         assert.strictEqual(answer.status, 400, path)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("refuses too large bodies, announced or not, and stays up", () =>
@@ -226,7 +226,7 @@ describe("the connector", () => {
       assert.strictEqual(chunked, 413)
       const health = yield* Effect.promise(() => fetch(`${connector.url}/health`))
       assert.strictEqual(health.status, 200)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("answers a retryable 502 if the proxy is gone", () =>
@@ -238,7 +238,7 @@ describe("the connector", () => {
       assert.strictEqual(answer.status, 502)
       assert.strictEqual(answer.headers.get("x-should-retry"), "true")
       assert.include(yield* Effect.promise(() => answer.text()), "could not be reached")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("finishes requests in flight before it stops", () =>
@@ -262,7 +262,7 @@ describe("the connector", () => {
       yield* Scope.close(scope, Exit.void)
       assert.include(yield* Fiber.join(asking), "[DONE]")
       assert.instanceOf(yield* Effect.promise(() => failureOf(fetch(`${connector.url}/health`))), TypeError)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -301,7 +301,7 @@ describe("receipts", () => {
         assert.strictEqual(claims.form === "stream", proof !== undefined)
         if (proof !== undefined) yield* Effect.promise(() => verifyProof(proof, trust))
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("prove the exchange together with evidence", () =>
@@ -311,7 +311,7 @@ describe("receipts", () => {
         const proven = yield* Effect.promise(() => proveExchange(file, { pins: [kid], keys: { keys: file.keys } }))
         assert.include(JSON.stringify(proven.request), `question ${CANARY}`)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("fail the answer if they cannot be written", () =>
@@ -326,6 +326,6 @@ describe("receipts", () => {
       )
       assert.strictEqual(answer.status, 500)
       assert.include(yield* Effect.promise(() => answer.text()), "receipts-unwritable")
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -140,354 +140,332 @@ describeDatabases("agents over A2A", (database) => {
   })
 
   it.live("describes an agent, gives it a task once per message, and reads the answer", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, client, gateway, token } = yield* setup()
-        const card: AgentCard = yield* Effect.promise(() => client.getAgentCard())
-        assert.deepInclude(card, { name: "guide", description: "Guides.", version: "1" })
-        assert.strictEqual(card.supportedInterfaces[0]?.url, `${gateway.url}/a2a/${agent}`)
-        assert.deepInclude(card.capabilities, { streaming: true, pushNotifications: true })
-        assert.strictEqual(card.securitySchemes["bearer"]?.scheme?.$case, "httpAuthSecurityScheme")
+    Effect.gen(function* () {
+      const { agent, client, gateway, token } = yield* setup()
+      const card: AgentCard = yield* Effect.promise(() => client.getAgentCard())
+      assert.deepInclude(card, { name: "guide", description: "Guides.", version: "1" })
+      assert.strictEqual(card.supportedInterfaces[0]?.url, `${gateway.url}/a2a/${agent}`)
+      assert.deepInclude(card.capabilities, { streaming: true, pushNotifications: true })
+      assert.strictEqual(card.securitySchemes["bearer"]?.scheme?.$case, "httpAuthSecurityScheme")
 
-        const task = yield* send(client, message("m-1", "Say hello.", { contextId: "trip" }))
-        assert.strictEqual(task.status?.state, TaskState.TASK_STATE_COMPLETED)
-        assert.strictEqual(task.contextId, "trip")
-        assert.include(answerOf(task), "Say hello.")
-        assert.deepInclude(task.artifacts[0]?.metadata, { mode: "direct", verdict: "unchecked" })
-        assert.deepStrictEqual(yield* send(client, message("m-1", "Say hello.", { contextId: "trip" })), task)
-        assert.deepStrictEqual(yield* Effect.promise(() => client.getTask(id(task.id))), task)
-        const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${task.id}`, { token })
-        assert.deepInclude(job, { agent_id: agent, task: "Say hello.", status: "completed" })
-        const reused = yield* failure(() => client.sendMessage(request(message("m-1", "Something else."))))
-        assert.include(String(reused), "used with another body")
-      }),
-    ),
+      const task = yield* send(client, message("m-1", "Say hello.", { contextId: "trip" }))
+      assert.strictEqual(task.status?.state, TaskState.TASK_STATE_COMPLETED)
+      assert.strictEqual(task.contextId, "trip")
+      assert.include(answerOf(task), "Say hello.")
+      assert.deepInclude(task.artifacts[0]?.metadata, { mode: "direct", verdict: "unchecked" })
+      assert.deepStrictEqual(yield* send(client, message("m-1", "Say hello.", { contextId: "trip" })), task)
+      assert.deepStrictEqual(yield* Effect.promise(() => client.getTask(id(task.id))), task)
+      const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${task.id}`, { token })
+      assert.deepInclude(job, { agent_id: agent, task: "Say hello.", status: "completed" })
+      const reused = yield* failure(() => client.sendMessage(request(message("m-1", "Something else."))))
+      assert.include(String(reused), "used with another body")
+    }),
   )
 
   it.live("streams the answer as it is written, and follows a running task", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { client, fake } = yield* withFake
-        fake.script({ text: ["Oslo", " is", " north."] }, { text: ["Bergen", " is", " west."] })
-        const events = shown(yield* collect(client.sendMessageStream(request(message("m-1", "Where is Oslo?")))))
-        assert.deepStrictEqual(events.slice(0, 2), ["task 1", "status 2"])
-        assert.deepStrictEqual(events.slice(-2), ["append  last", "status 3"])
-        assert.strictEqual(
-          events
-            .slice(2, -2)
-            .map((event) => event.replace(/^(append|replace) /, ""))
-            .join(""),
-          "Oslo is north.",
-        )
-        const { id: ended } = yield* send(client, message("m-2", "Where is Bergen?"))
-        const again = yield* failure(async () => {
-          for await (const _ of client.resubscribeTask(id(ended)));
-        })
-        assert.instanceOf(again, UnsupportedOperationError)
-      }),
-    ),
+    Effect.gen(function* () {
+      const { client, fake } = yield* withFake
+      fake.script({ text: ["Oslo", " is", " north."] }, { text: ["Bergen", " is", " west."] })
+      const events = shown(yield* collect(client.sendMessageStream(request(message("m-1", "Where is Oslo?")))))
+      assert.deepStrictEqual(events.slice(0, 2), ["task 1", "status 2"])
+      assert.deepStrictEqual(events.slice(-2), ["append  last", "status 3"])
+      assert.strictEqual(
+        events
+          .slice(2, -2)
+          .map((event) => event.replace(/^(append|replace) /, ""))
+          .join(""),
+        "Oslo is north.",
+      )
+      const { id: ended } = yield* send(client, message("m-2", "Where is Bergen?"))
+      const again = yield* failure(async () => {
+        for await (const _ of client.resubscribeTask(id(ended)));
+      })
+      assert.instanceOf(again, UnsupportedOperationError)
+    }),
   )
 
   it.live("passes on the question of a model, and its answer", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { client, fake, gateway, token } = yield* withFake
-        fake.script(ASKS, { text: "Oslo is north." }, ASKS, { text: "Bergen is west." })
-        const asked = yield* send(client, message("m-1", "Where is it?"))
-        assert.strictEqual(asked.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
-        const [question, schema] = asked.status?.message?.parts ?? []
-        assert.deepStrictEqual(question?.content, { $case: "text", value: "Which city?" })
-        assert.strictEqual(schema?.content?.$case, "data")
+    Effect.gen(function* () {
+      const { client, fake, gateway, token } = yield* withFake
+      fake.script(ASKS, { text: "Oslo is north." }, ASKS, { text: "Bergen is west." })
+      const asked = yield* send(client, message("m-1", "Where is it?"))
+      assert.strictEqual(asked.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
+      const [question, schema] = asked.status?.message?.parts ?? []
+      assert.deepStrictEqual(question?.content, { $case: "text", value: "Which city?" })
+      assert.strictEqual(schema?.content?.$case, "data")
 
-        const wrong = message("m-2", '{"town":"Oslo"}', { taskId: asked.id })
-        assert.include(String(yield* failure(() => client.sendMessage(request(wrong)))), "does not fit the schema")
-        const elsewhere = message("m-2", "Oslo", { taskId: asked.id, contextId: "another" })
-        assert.include(String(yield* failure(() => client.sendMessage(request(elsewhere)))), "another contextId")
-        const done = yield* send(client, message("m-3", "Oslo", { taskId: asked.id, contextId: asked.contextId }))
-        assert.strictEqual(done.status?.state, TaskState.TASK_STATE_COMPLETED)
-        assert.strictEqual(answerOf(done), "Oslo is north.")
-        const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${done.id}`, { token })
-        assert.include(JSON.stringify(job["steps"]), String.raw`{\"city\":\"Oslo\"}`)
-        const late = message("m-4", "Oslo", { taskId: asked.id })
-        assert.instanceOf(yield* failure(() => client.sendMessage(request(late))), UnsupportedOperationError)
+      const wrong = message("m-2", '{"town":"Oslo"}', { taskId: asked.id })
+      assert.include(String(yield* failure(() => client.sendMessage(request(wrong)))), "does not fit the schema")
+      const elsewhere = message("m-2", "Oslo", { taskId: asked.id, contextId: "another" })
+      assert.include(String(yield* failure(() => client.sendMessage(request(elsewhere)))), "another contextId")
+      const done = yield* send(client, message("m-3", "Oslo", { taskId: asked.id, contextId: asked.contextId }))
+      assert.strictEqual(done.status?.state, TaskState.TASK_STATE_COMPLETED)
+      assert.strictEqual(answerOf(done), "Oslo is north.")
+      const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${done.id}`, { token })
+      assert.include(JSON.stringify(job["steps"]), String.raw`{\"city\":\"Oslo\"}`)
+      const late = message("m-4", "Oslo", { taskId: asked.id })
+      assert.instanceOf(yield* failure(() => client.sendMessage(request(late))), UnsupportedOperationError)
 
-        const events = yield* collect(client.sendMessageStream(request(message("m-5", "Where is it?"))))
-        assert.deepStrictEqual(shown(events).slice(-1), ["status 6"])
-        const second = events[0]?.$case === "task" ? events[0].value.id : ""
-        const follower = client.resubscribeTask(id(second))
-        const first = yield* Effect.promise(() => follower.next())
-        assert.strictEqual(first.value?.payload?.$case, "task")
-        const data = { content: { $case: "data", value: { city: "Bergen" } }, metadata: undefined } as const
-        const parts = [{ ...data, filename: "", mediaType: "" }]
-        yield* send(client, message("m-6", "", { taskId: second, parts }))
-        assert.deepStrictEqual(shown(yield* collect(follower)).slice(-2), ["append  last", "status 3"])
-      }),
-    ),
+      const events = yield* collect(client.sendMessageStream(request(message("m-5", "Where is it?"))))
+      assert.deepStrictEqual(shown(events).slice(-1), ["status 6"])
+      const second = events[0]?.$case === "task" ? events[0].value.id : ""
+      const follower = client.resubscribeTask(id(second))
+      const first = yield* Effect.promise(() => follower.next())
+      assert.strictEqual(first.value?.payload?.$case, "task")
+      const data = { content: { $case: "data", value: { city: "Bergen" } }, metadata: undefined } as const
+      const parts = [{ ...data, filename: "", mediaType: "" }]
+      yield* send(client, message("m-6", "", { taskId: second, parts }))
+      assert.deepStrictEqual(shown(yield* collect(follower)).slice(-2), ["append  last", "status 3"])
+    }),
   )
 
   it.live("pushes a notice with the client's credentials when a task asks a person, and when it ends", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
-        const { client, fake, gateway, token } = yield* withFake
-        fake.script(ASKS, { text: "Oslo is north." })
-        const authentication = { scheme: "Bearer", credentials: "their-credentials" }
-        const config = { tenant: "", id: "mine", taskId: "", url: receiver.url, token: "their-token", authentication }
-        const first = request(message("m-1", "Where is it?", { contextId: "trip" }))
-        const configuration = { acceptedOutputModes: [], returnImmediately: false, taskPushNotificationConfig: config }
-        const asked = yield* Effect.promise(() => client.sendMessage({ ...first, configuration }))
-        const taskId = "id" in asked ? asked.id : ""
-        const other = {
-          ...config,
-          id: "other",
-          taskId,
-          url: `${receiver.url}/other`,
-          token: "",
-          authentication: undefined,
-        }
-        const made = yield* Effect.promise(() => client.createTaskPushNotificationConfig(other))
-        assert.deepInclude(made, { taskId, id: "other", url: other.url })
-        const which = { tenant: "", taskId, id: "mine" }
-        const list = Effect.promise(() =>
-          client.listTaskPushNotificationConfig({ ...which, pageSize: 0, pageToken: "" }),
-        )
-        const { configs } = yield* list
-        assert.deepStrictEqual(
-          configs.map(({ id, token }) => [id, token]),
-          [
-            ["mine", ""],
-            ["other", ""],
-          ],
-        )
-        const get = () => client.getTaskPushNotificationConfig(which)
-        assert.deepInclude(yield* Effect.promise(get), { id: "mine", url: receiver.url })
-        yield* Effect.promise(() => client.deleteTaskPushNotificationConfig({ ...which, id: "other" }))
-        assert.strictEqual((yield* list).configs.length, 1)
+    Effect.gen(function* () {
+      const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
+      const { client, fake, gateway, token } = yield* withFake
+      fake.script(ASKS, { text: "Oslo is north." })
+      const authentication = { scheme: "Bearer", credentials: "their-credentials" }
+      const config = { tenant: "", id: "mine", taskId: "", url: receiver.url, token: "their-token", authentication }
+      const first = request(message("m-1", "Where is it?", { contextId: "trip" }))
+      const configuration = { acceptedOutputModes: [], returnImmediately: false, taskPushNotificationConfig: config }
+      const asked = yield* Effect.promise(() => client.sendMessage({ ...first, configuration }))
+      const taskId = "id" in asked ? asked.id : ""
+      const other = {
+        ...config,
+        id: "other",
+        taskId,
+        url: `${receiver.url}/other`,
+        token: "",
+        authentication: undefined,
+      }
+      const made = yield* Effect.promise(() => client.createTaskPushNotificationConfig(other))
+      assert.deepInclude(made, { taskId, id: "other", url: other.url })
+      const which = { tenant: "", taskId, id: "mine" }
+      const list = Effect.promise(() => client.listTaskPushNotificationConfig({ ...which, pageSize: 0, pageToken: "" }))
+      const { configs } = yield* list
+      assert.deepStrictEqual(
+        configs.map(({ id, token }) => [id, token]),
+        [
+          ["mine", ""],
+          ["other", ""],
+        ],
+      )
+      const get = () => client.getTaskPushNotificationConfig(which)
+      assert.deepInclude(yield* Effect.promise(get), { id: "mine", url: receiver.url })
+      yield* Effect.promise(() => client.deleteTaskPushNotificationConfig({ ...which, id: "other" }))
+      assert.strictEqual((yield* list).configs.length, 1)
 
-        const arrived = (count: number) =>
-          Effect.repeat(Effect.yieldNow, {
-            until: () => receiver.requests.filter(({ url }) => url === "/").length >= count,
-          })
-        yield* arrived(1)
-        yield* send(client, message("m-2", "Oslo", { taskId }))
-        yield* arrived(2)
-        const seen = receiver.requests.filter(({ url }) => url === "/")
-        assert.deepStrictEqual(
-          seen
-            .map(({ body }) => StreamResponse.fromJSON(JSON.parse(body)).payload)
-            .map((payload) =>
-              payload?.$case === "statusUpdate"
-                ? [payload.value.taskId, payload.value.contextId, payload.value.status?.state]
-                : [],
-            ),
-          [
-            [taskId, "trip", TaskState.TASK_STATE_INPUT_REQUIRED],
-            [taskId, "trip", TaskState.TASK_STATE_COMPLETED],
-          ],
-        )
-        for (const { headers } of seen) {
-          assert.deepInclude(headers, {
-            "content-type": "application/a2a+json",
-            authorization: "Bearer their-credentials",
-            "x-a2a-notification-token": "their-token",
-          })
-        }
-        assert.strictEqual(new Set(seen.map(({ headers }) => headers["webhook-id"])).size, 2)
-        assert.notInclude(seen.map(({ body }) => body).join(), "Oslo")
-        assert.instanceOf(yield* failure(get), TaskNotFoundError)
-        const late = yield* Effect.promise(() =>
-          client.createTaskPushNotificationConfig({ ...other, url: receiver.url }),
-        )
-        assert.strictEqual(late.id, "other")
-        yield* arrived(3)
-        const reader = yield* connect(gateway, "guide", yield* tokenFor("eve", { tenant: "alice", roles: ["read"] }))
-        const refused = yield* failure(() => reader.createTaskPushNotificationConfig(other))
-        assert.include(String(refused), '"run"')
-        const sql = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token })
-        assert.notInclude(sql.text, "their-")
-      }),
-    ),
+      const arrived = (count: number) =>
+        Effect.repeat(Effect.yieldNow, {
+          until: () => receiver.requests.filter(({ url }) => url === "/").length >= count,
+        })
+      yield* arrived(1)
+      yield* send(client, message("m-2", "Oslo", { taskId }))
+      yield* arrived(2)
+      const seen = receiver.requests.filter(({ url }) => url === "/")
+      assert.deepStrictEqual(
+        seen
+          .map(({ body }) => StreamResponse.fromJSON(JSON.parse(body)).payload)
+          .map((payload) =>
+            payload?.$case === "statusUpdate"
+              ? [payload.value.taskId, payload.value.contextId, payload.value.status?.state]
+              : [],
+          ),
+        [
+          [taskId, "trip", TaskState.TASK_STATE_INPUT_REQUIRED],
+          [taskId, "trip", TaskState.TASK_STATE_COMPLETED],
+        ],
+      )
+      for (const { headers } of seen) {
+        assert.deepInclude(headers, {
+          "content-type": "application/a2a+json",
+          authorization: "Bearer their-credentials",
+          "x-a2a-notification-token": "their-token",
+        })
+      }
+      assert.strictEqual(new Set(seen.map(({ headers }) => headers["webhook-id"])).size, 2)
+      assert.notInclude(seen.map(({ body }) => body).join(), "Oslo")
+      assert.instanceOf(yield* failure(get), TaskNotFoundError)
+      const late = yield* Effect.promise(() => client.createTaskPushNotificationConfig({ ...other, url: receiver.url }))
+      assert.strictEqual(late.id, "other")
+      yield* arrived(3)
+      const reader = yield* connect(gateway, "guide", yield* tokenFor("eve", { tenant: "alice", roles: ["read"] }))
+      const refused = yield* failure(() => reader.createTaskPushNotificationConfig(other))
+      assert.include(String(refused), '"run"')
+      const sql = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token })
+      assert.notInclude(sql.text, "their-")
+    }),
   )
 
   it.live("pushes to no private address, for no task of others, and to at most 8 receivers a task", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
-        const gate = yield* gatedUpstream
-        const { client, gateway, token } = yield* setup(gate.layer)
-        const { id: taskId } = yield* send(client, message("m-1", "Wait."), true)
-        const config = { tenant: "", taskId, url: receiver.url, token: "", authentication: undefined }
-        const create = (by: Client, id: string, more: object = {}) =>
-          by.createTaskPushNotificationConfig({ ...config, id, ...more })
-        for (let i = 0; i < 8; i++) yield* Effect.promise(() => create(client, `config-${i}`))
-        assert.include(String(yield* failure(() => create(client, "one-more"))), "at most 8")
-        yield* Effect.promise(() => create(client, "config-0", { url: `${receiver.url}/replaced` }))
-        for (const id of [" trailing", "new\nline", "x".repeat(65)]) {
-          assert.include(String(yield* failure(() => create(client, id))), "params.id")
-        }
-        const injected = { authentication: { scheme: "Bearer\r\nx: y", credentials: "c" } }
-        assert.include(String(yield* failure(() => create(client, "config-1", injected))), "scheme")
+    Effect.gen(function* () {
+      const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
+      const gate = yield* gatedUpstream
+      const { client, gateway, token } = yield* setup(gate.layer)
+      const { id: taskId } = yield* send(client, message("m-1", "Wait."), true)
+      const config = { tenant: "", taskId, url: receiver.url, token: "", authentication: undefined }
+      const create = (by: Client, id: string, more: object = {}) =>
+        by.createTaskPushNotificationConfig({ ...config, id, ...more })
+      for (let i = 0; i < 8; i++) yield* Effect.promise(() => create(client, `config-${i}`))
+      assert.include(String(yield* failure(() => create(client, "one-more"))), "at most 8")
+      yield* Effect.promise(() => create(client, "config-0", { url: `${receiver.url}/replaced` }))
+      for (const id of [" trailing", "new\nline", "x".repeat(65)]) {
+        assert.include(String(yield* failure(() => create(client, id))), "params.id")
+      }
+      const injected = { authentication: { scheme: "Bearer\r\nx: y", credentials: "c" } }
+      assert.include(String(yield* failure(() => create(client, "config-1", injected))), "scheme")
 
-        const bob = yield* tokenFor("bob")
-        for (const by of [token, bob]) {
-          yield* call(gateway, "POST", "/api/v1/agents", { token: by, body: { name: "other" } })
-          const other = yield* connect(gateway, "other", by)
-          assert.instanceOf(yield* failure(() => create(other, "theirs")), TaskNotFoundError)
-          const theirs = { tenant: "", taskId, id: "config-1" }
-          assert.instanceOf(yield* failure(() => other.deleteTaskPushNotificationConfig(theirs)), TaskNotFoundError)
-        }
-        yield* gate.open
-        const { text } = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token }).pipe(
-          Effect.repeat({ until: ({ text }) => text.split('"failed"').length > 8 }),
-        )
-        assert.strictEqual(text.split("private network").length - 1, 8)
-        assert.strictEqual(receiver.requests.length, 0)
-      }),
-    ),
+      const bob = yield* tokenFor("bob")
+      for (const by of [token, bob]) {
+        yield* call(gateway, "POST", "/api/v1/agents", { token: by, body: { name: "other" } })
+        const other = yield* connect(gateway, "other", by)
+        assert.instanceOf(yield* failure(() => create(other, "theirs")), TaskNotFoundError)
+        const theirs = { tenant: "", taskId, id: "config-1" }
+        assert.instanceOf(yield* failure(() => other.deleteTaskPushNotificationConfig(theirs)), TaskNotFoundError)
+      }
+      yield* gate.open
+      const { text } = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token }).pipe(
+        Effect.repeat({ until: ({ text }) => text.split('"failed"').length > 8 }),
+      )
+      assert.strictEqual(text.split("private network").length - 1, 8)
+      assert.strictEqual(receiver.requests.length, 0)
+    }),
   )
 
   it.live("answers at once if asked to, and cancels a task", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const gate = yield* gatedUpstream
-        const { client } = yield* setup(gate.layer)
-        const { id: task, status } = yield* send(client, message("m-1", "Wait."), true)
-        assert.strictEqual(status?.state, TaskState.TASK_STATE_SUBMITTED)
-        const canceled = yield* Effect.promise(() => client.cancelTask(id(task)))
-        assert.strictEqual(canceled.status?.state, TaskState.TASK_STATE_CANCELED)
-        yield* gate.open
-        const { id: ended } = yield* send(client, message("m-2", "Go."))
-        assert.instanceOf(yield* failure(() => client.cancelTask(id(ended))), TaskNotCancelableError)
-      }),
-    ),
+    Effect.gen(function* () {
+      const gate = yield* gatedUpstream
+      const { client } = yield* setup(gate.layer)
+      const { id: task, status } = yield* send(client, message("m-1", "Wait."), true)
+      assert.strictEqual(status?.state, TaskState.TASK_STATE_SUBMITTED)
+      const canceled = yield* Effect.promise(() => client.cancelTask(id(task)))
+      assert.strictEqual(canceled.status?.state, TaskState.TASK_STATE_CANCELED)
+      yield* gate.open
+      const { id: ended } = yield* send(client, message("m-2", "Go."))
+      assert.instanceOf(yield* failure(() => client.cancelTask(id(ended))), TaskNotCancelableError)
+    }),
   )
 
   it.live("shows nothing of other tenants and agents, and nothing without a key", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, client, gateway, token } = yield* setup()
-        const { id: task } = yield* send(client, message("m-1", "Hello."))
-        yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "other" } })
-        const other = yield* connect(gateway, "other", token)
-        assert.instanceOf(yield* failure(() => other.getTask(id(task))), TaskNotFoundError)
-        assert.instanceOf(yield* failure(() => client.getTask(id("\u0000"))), TaskNotFoundError)
+    Effect.gen(function* () {
+      const { agent, client, gateway, token } = yield* setup()
+      const { id: task } = yield* send(client, message("m-1", "Hello."))
+      yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "other" } })
+      const other = yield* connect(gateway, "other", token)
+      assert.instanceOf(yield* failure(() => other.getTask(id(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failure(() => client.getTask(id("\u0000"))), TaskNotFoundError)
 
-        const card = `/a2a/${agent}/.well-known/agent-card.json`
-        const bob = yield* tokenFor("bob")
-        assert.strictEqual(problemIn(yield* call(gateway, "GET", card)).status, 401)
-        assert.strictEqual(problemIn(yield* call(gateway, "GET", card, { token: bob })).code, "agent-not-found")
-        yield* call(gateway, "POST", "/api/v1/agents", { token: bob, body: { name: "bobs" } })
-        const bobs = yield* connect(gateway, "bobs", bob)
-        assert.instanceOf(yield* failure(() => bobs.getTask(id(task))), TaskNotFoundError)
-        assert.instanceOf(yield* failure(() => bobs.cancelTask(id(task))), TaskNotFoundError)
-        const answer = request(message("m-2", "Hi", { taskId: task }))
-        assert.instanceOf(yield* failure(() => bobs.sendMessage(answer)), TaskNotFoundError)
+      const card = `/a2a/${agent}/.well-known/agent-card.json`
+      const bob = yield* tokenFor("bob")
+      assert.strictEqual(problemIn(yield* call(gateway, "GET", card)).status, 401)
+      assert.strictEqual(problemIn(yield* call(gateway, "GET", card, { token: bob })).code, "agent-not-found")
+      yield* call(gateway, "POST", "/api/v1/agents", { token: bob, body: { name: "bobs" } })
+      const bobs = yield* connect(gateway, "bobs", bob)
+      assert.instanceOf(yield* failure(() => bobs.getTask(id(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failure(() => bobs.cancelTask(id(task))), TaskNotFoundError)
+      const answer = request(message("m-2", "Hi", { taskId: task }))
+      assert.instanceOf(yield* failure(() => bobs.sendMessage(answer)), TaskNotFoundError)
 
-        const reader = yield* tokenFor("eve", { tenant: "alice", roles: ["read"] })
-        const eve = yield* connect(gateway, "guide", reader)
-        assert.strictEqual((yield* Effect.promise(() => eve.getTask(id(task)))).id, task)
-        assert.include(String(yield* failure(() => eve.sendMessage(request(message("m-3", "Hi"))))), '"run"')
-      }),
-    ),
+      const reader = yield* tokenFor("eve", { tenant: "alice", roles: ["read"] })
+      const eve = yield* connect(gateway, "guide", reader)
+      assert.strictEqual((yield* Effect.promise(() => eve.getTask(id(task)))).id, task)
+      assert.include(String(yield* failure(() => eve.sendMessage(request(message("m-3", "Hi"))))), '"run"')
+    }),
   )
 
   it.live("answers malformed requests with errors of JSON-RPC", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, gateway, token } = yield* setup(undefined, { MAX_REQUEST_BYTES: "20000" })
-        const path = `/a2a/${agent}`
-        const headers = { "a2a-version": "1.0" }
-        const post = (body: unknown, to = path) => call(gateway, "POST", to, { token, body, headers })
-        const sent = (params: unknown, method = "SendMessage") => ({ jsonrpc: "2.0", id: "a", method, params })
-        const says = (parts: unknown, more: object = {}) =>
-          sent({ message: { messageId: "m", role: "ROLE_USER", parts, ...more } })
-        const cases: ReadonlyArray<readonly [body: unknown, status: number, code: number, says: string]> = [
-          ["{", 400, -32700, "JSON"],
-          ['{"a":1,"a":2}', 400, -32700, ""],
-          [[], 400, -32600, "shape"],
-          [{ jsonrpc: "2.0", method: "GetTask", params: { id: "x" } }, 400, -32600, "shape"],
-          [{ jsonrpc: "1.0", id: 1, method: "GetTask" }, 400, -32600, "shape"],
-          [says([{ text: "x".repeat(30_000) }]), 413, -32600, "20000 bytes"],
-          [sent({}, "message/send"), 200, -32601, "SendMessage"],
-          [sent({}, "constructor"), 200, -32601, "no such method"],
-          [sent({}), 200, -32602, "params.message"],
-          [sent({ message: "hi" }), 200, -32602, "params.message"],
-          [says([]), 200, -32602, "params.message.parts"],
-          [says([{}]), 200, -32602, "text or data"],
-          [says([{ text: "" }]), 200, -32602, "text"],
-          [says([{ text: "x" }], { role: "ROLE_AGENT" }), 200, -32602, "params.message.role"],
-          [says([{ text: "x" }], { messageId: "ä" }), 200, -32602, "params.message.messageId"],
-          [says([{ raw: "aGk=", mediaType: "image/png" }]), 200, -32005, "as text"],
-          [says([{ text: "x" }, { url: "https://example.com/a.pdf" }]), 200, -32005, "as text"],
-          [says([{ text: "x" }], { taskId: "none" }), 200, -32001, "no such job"],
-          [sent({ id: 7 }, "GetTask"), 200, -32602, "params.id"],
-          [sent({ id: "x" }, "GetTask"), 200, -32001, "no such job"],
-          [sent({}, "ListTasks"), 200, -32004, "/api/v1/jobs"],
-          [sent({}, "GetExtendedAgentCard"), 200, -32004, "card"],
-          [sent({ taskId: "x", url: "ftp://a" }, "CreateTaskPushNotificationConfig"), 200, -32602, "params.url"],
-          [
-            sent({ taskId: "x", url: "https://a.example" }, "CreateTaskPushNotificationConfig"),
-            200,
-            -32001,
-            "no such job",
-          ],
-          [sent({ taskId: "x", id: "y" }, "GetTaskPushNotificationConfig"), 200, -32001, "no such job"],
-          [sent({}, "ListTaskPushNotificationConfigs"), 200, -32602, "params.taskId"],
-          [sent({ taskId: "x" }, "DeleteTaskPushNotificationConfig"), 200, -32602, "params.id"],
-        ]
-        for (const [body, status, code, words] of cases) {
-          const answer = yield* post(body)
-          const said = `${JSON.stringify(body).slice(0, 100)}: ${answer.text}`
-          assert.strictEqual(answer.status, status, said)
-          assert.strictEqual(answer.json["jsonrpc"], "2.0", said)
-          assert.strictEqual(answer.json["id"], status === 200 ? "a" : null, said)
-          assert.deepInclude(answer.json["error"], { code }, said)
-          assert.include(answer.text, words, said)
-        }
-        const push = sent({
-          message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] },
-          configuration: { taskPushNotificationConfig: { url: "https://example.com", token: "a-token" } },
+    Effect.gen(function* () {
+      const { agent, gateway, token } = yield* setup(undefined, { MAX_REQUEST_BYTES: "20000" })
+      const path = `/a2a/${agent}`
+      const headers = { "a2a-version": "1.0" }
+      const post = (body: unknown, to = path) => call(gateway, "POST", to, { token, body, headers })
+      const sent = (params: unknown, method = "SendMessage") => ({ jsonrpc: "2.0", id: "a", method, params })
+      const says = (parts: unknown, more: object = {}) =>
+        sent({ message: { messageId: "m", role: "ROLE_USER", parts, ...more } })
+      const cases: ReadonlyArray<readonly [body: unknown, status: number, code: number, says: string]> = [
+        ["{", 400, -32700, "JSON"],
+        ['{"a":1,"a":2}', 400, -32700, ""],
+        [[], 400, -32600, "shape"],
+        [{ jsonrpc: "2.0", method: "GetTask", params: { id: "x" } }, 400, -32600, "shape"],
+        [{ jsonrpc: "1.0", id: 1, method: "GetTask" }, 400, -32600, "shape"],
+        [says([{ text: "x".repeat(30_000) }]), 413, -32600, "20000 bytes"],
+        [sent({}, "message/send"), 200, -32601, "SendMessage"],
+        [sent({}, "constructor"), 200, -32601, "no such method"],
+        [sent({}), 200, -32602, "params.message"],
+        [sent({ message: "hi" }), 200, -32602, "params.message"],
+        [says([]), 200, -32602, "params.message.parts"],
+        [says([{}]), 200, -32602, "text or data"],
+        [says([{ text: "" }]), 200, -32602, "text"],
+        [says([{ text: "x" }], { role: "ROLE_AGENT" }), 200, -32602, "params.message.role"],
+        [says([{ text: "x" }], { messageId: "ä" }), 200, -32602, "params.message.messageId"],
+        [says([{ raw: "aGk=", mediaType: "image/png" }]), 200, -32005, "as text"],
+        [says([{ text: "x" }, { url: "https://example.com/a.pdf" }]), 200, -32005, "as text"],
+        [says([{ text: "x" }], { taskId: "none" }), 200, -32001, "no such job"],
+        [sent({ id: 7 }, "GetTask"), 200, -32602, "params.id"],
+        [sent({ id: "x" }, "GetTask"), 200, -32001, "no such job"],
+        [sent({}, "ListTasks"), 200, -32004, "/api/v1/jobs"],
+        [sent({}, "GetExtendedAgentCard"), 200, -32004, "card"],
+        [sent({ taskId: "x", url: "ftp://a" }, "CreateTaskPushNotificationConfig"), 200, -32602, "params.url"],
+        [
+          sent({ taskId: "x", url: "https://a.example" }, "CreateTaskPushNotificationConfig"),
+          200,
+          -32001,
+          "no such job",
+        ],
+        [sent({ taskId: "x", id: "y" }, "GetTaskPushNotificationConfig"), 200, -32001, "no such job"],
+        [sent({}, "ListTaskPushNotificationConfigs"), 200, -32602, "params.taskId"],
+        [sent({ taskId: "x" }, "DeleteTaskPushNotificationConfig"), 200, -32602, "params.id"],
+      ]
+      for (const [body, status, code, words] of cases) {
+        const answer = yield* post(body)
+        const said = `${JSON.stringify(body).slice(0, 100)}: ${answer.text}`
+        assert.strictEqual(answer.status, status, said)
+        assert.strictEqual(answer.json["jsonrpc"], "2.0", said)
+        assert.strictEqual(answer.json["id"], status === 200 ? "a" : null, said)
+        assert.deepInclude(answer.json["error"], { code }, said)
+        assert.include(answer.text, words, said)
+      }
+      const push = sent({
+        message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] },
+        configuration: { taskPushNotificationConfig: { url: "https://example.com", token: "a-token" } },
+      })
+      const refused = yield* post(push)
+      assert.include(refused.text, "secrets-off")
+      assert.deepStrictEqual((yield* call(gateway, "GET", "/api/v1/jobs", { token })).json["items"], [])
+      for (const version of [{}, { "a2a-version": "0.3" }]) {
+        const old = yield* call(gateway, "POST", path, {
+          token,
+          body: sent({ id: "x" }, "GetTask"),
+          headers: version,
         })
-        const refused = yield* post(push)
-        assert.include(refused.text, "secrets-off")
-        assert.deepStrictEqual((yield* call(gateway, "GET", "/api/v1/jobs", { token })).json["items"], [])
-        for (const version of [{}, { "a2a-version": "0.3" }]) {
-          const old = yield* call(gateway, "POST", path, {
-            token,
-            body: sent({ id: "x" }, "GetTask"),
-            headers: version,
-          })
-          assert.deepInclude(old.json["error"], { code: -32009 })
-        }
-        const nobody = yield* post(sent({ id: "x" }, "GetTask"), "/a2a/%00")
-        assert.deepInclude(nobody.json["error"], { code: -32600 })
-        assert.include(nobody.text, "agent-not-found")
-        const anonymous = yield* call(gateway, "POST", path, { body: sent({ id: "x" }, "GetTask"), headers })
-        assert.strictEqual(anonymous.status, 401)
-        assert.deepInclude(anonymous.json["error"], { code: -32600 })
-        assert.include(anonymous.headers.get("www-authenticate"), "Bearer")
-        assert.strictEqual((yield* call(gateway, "GET", path, { token })).status, 405)
-        assert.strictEqual((yield* call(gateway, "GET", "/a2a/x/.well-known/agent-card.json", { token })).status, 404)
-      }),
-    ),
+        assert.deepInclude(old.json["error"], { code: -32009 })
+      }
+      const nobody = yield* post(sent({ id: "x" }, "GetTask"), "/a2a/%00")
+      assert.deepInclude(nobody.json["error"], { code: -32600 })
+      assert.include(nobody.text, "agent-not-found")
+      const anonymous = yield* call(gateway, "POST", path, { body: sent({ id: "x" }, "GetTask"), headers })
+      assert.strictEqual(anonymous.status, 401)
+      assert.deepInclude(anonymous.json["error"], { code: -32600 })
+      assert.include(anonymous.headers.get("www-authenticate"), "Bearer")
+      assert.strictEqual((yield* call(gateway, "GET", path, { token })).status, 405)
+      assert.strictEqual((yield* call(gateway, "GET", "/a2a/x/.well-known/agent-card.json", { token })).status, 404)
+    }),
   )
 
   it.live("counts waiting requests, and starts no job that it cannot wait for", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const gate = yield* gatedUpstream
-        const { agent, client, gateway, token } = yield* setup(gate.layer, { MAX_WAITING_PER_TENANT: "1" })
-        const events = client.sendMessageStream(request(message("m-1", "Wait.")))
-        const first = yield* Effect.promise(() => events.next())
-        assert.strictEqual(first.value?.payload?.$case, "task")
-        const second = yield* failure(() => client.sendMessage(request(message("m-2", "Wait."))))
-        assert.include(String(second), "may be open")
-        const { json: jobs } = yield* call(gateway, "GET", `/api/v1/jobs?agent_id=${agent}`, { token })
-        assert.strictEqual((jobs["items"] as ReadonlyArray<unknown>).length, 1)
-        yield* gate.open
-        const rest = yield* collect(events)
-        assert.deepStrictEqual(shown(rest).slice(-1), ["status 3"])
-      }),
-    ),
+    Effect.gen(function* () {
+      const gate = yield* gatedUpstream
+      const { agent, client, gateway, token } = yield* setup(gate.layer, { MAX_WAITING_PER_TENANT: "1" })
+      const events = client.sendMessageStream(request(message("m-1", "Wait.")))
+      const first = yield* Effect.promise(() => events.next())
+      assert.strictEqual(first.value?.payload?.$case, "task")
+      const second = yield* failure(() => client.sendMessage(request(message("m-2", "Wait."))))
+      assert.include(String(second), "may be open")
+      const { json: jobs } = yield* call(gateway, "GET", `/api/v1/jobs?agent_id=${agent}`, { token })
+      assert.strictEqual((jobs["items"] as ReadonlyArray<unknown>).length, 1)
+      yield* gate.open
+      const rest = yield* collect(events)
+      assert.deepStrictEqual(shown(rest).slice(-1), ["status 3"])
+    }),
   )
 })

@@ -84,75 +84,69 @@ describeDatabases("following a job", (database) => {
   })
 
   it.live("brings each text and each tool call once, across gateways and however often the stream is cut", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { other, start, token, upstream, worker } = yield* setup
-        upstream.script(
-          { text: THOUGHT, toolCalls: [{ name: "add", arguments: { a: 1 } }], delivery: { gap: 20 } },
-          { text: ANSWER, delivery: { gap: 20 } },
-        )
-        const path = yield* start()
-        const inOneGo = yield* Effect.forkChild(
-          Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd)),
-        )
-        const pieces: Array<Event> = []
-        while (!pieces.some(isEnd)) {
-          const gateway = pieces.length % 2 === 0 ? other : worker
-          let count = 0
-          const enough = (event: Event) => isEnd(event) || ++count === 3
-          pieces.push(...(yield* Effect.promise(() => read({ gateway, path, token }, pieces.at(-1)?.id, enough))))
-        }
-        const late = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
-        const texts = { "turn-1": THOUGHT.join(""), "turn-2": ANSWER.join("") }
-        const calls = ["tool_call tool-1-1", "tool_result tool-1-1", "step tool-1-1"]
-        const all = ["begun turn-1", "step turn-1", ...calls, "begun turn-2", "step turn-2", "ended"]
-        const whole = yield* Fiber.join(inOneGo)
-        assert.deepStrictEqual(assembled(whole), { texts, others: all })
-        assert.isAbove(whole.filter(({ event }) => event === "delta").length, 8)
-        assert.deepStrictEqual(assembled(pieces), { texts, others: all })
-        const stored = all.filter((event) => !event.startsWith("begun"))
-        assert.deepStrictEqual(assembled(late), { texts, others: stored })
-        const called = whole.find(({ event }) => event === "tool_call")
-        assert.deepInclude(called?.data, { tool: "add", input: '{"a":1}', turn: 1, call: 1 })
-        const result = whole.find(({ event }) => event === "tool_result")
-        assert.deepStrictEqual(result?.data, { name: "tool-1-1", tool: "add", output: "3", is_error: false })
-      }),
-    ),
+    Effect.gen(function* () {
+      const { other, start, token, upstream, worker } = yield* setup
+      upstream.script(
+        { text: THOUGHT, toolCalls: [{ name: "add", arguments: { a: 1 } }], delivery: { gap: 20 } },
+        { text: ANSWER, delivery: { gap: 20 } },
+      )
+      const path = yield* start()
+      const inOneGo = yield* Effect.forkChild(
+        Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd)),
+      )
+      const pieces: Array<Event> = []
+      while (!pieces.some(isEnd)) {
+        const gateway = pieces.length % 2 === 0 ? other : worker
+        let count = 0
+        const enough = (event: Event) => isEnd(event) || ++count === 3
+        pieces.push(...(yield* Effect.promise(() => read({ gateway, path, token }, pieces.at(-1)?.id, enough))))
+      }
+      const late = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
+      const texts = { "turn-1": THOUGHT.join(""), "turn-2": ANSWER.join("") }
+      const calls = ["tool_call tool-1-1", "tool_result tool-1-1", "step tool-1-1"]
+      const all = ["begun turn-1", "step turn-1", ...calls, "begun turn-2", "step turn-2", "ended"]
+      const whole = yield* Fiber.join(inOneGo)
+      assert.deepStrictEqual(assembled(whole), { texts, others: all })
+      assert.isAbove(whole.filter(({ event }) => event === "delta").length, 8)
+      assert.deepStrictEqual(assembled(pieces), { texts, others: all })
+      const stored = all.filter((event) => !event.startsWith("begun"))
+      assert.deepStrictEqual(assembled(late), { texts, others: stored })
+      const called = whole.find(({ event }) => event === "tool_call")
+      assert.deepInclude(called?.data, { tool: "add", input: '{"a":1}', turn: 1, call: 1 })
+      const result = whole.find(({ event }) => event === "tool_result")
+      assert.deepStrictEqual(result?.data, { name: "tool-1-1", tool: "add", output: "3", is_error: false })
+    }),
   )
 
   it.live("begins a text again when the model is asked again", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { other, start, token, upstream } = yield* setup
-        upstream.script(
-          { text: THOUGHT, delivery: { gap: 30, breaks: { after: 20, how: "cut" } } },
-          { text: ["The ", "answer."], delivery: { gap: 300 } },
-        )
-        const path = yield* start()
-        const events = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
-        const deltas = events.filter(({ event }) => event === "delta").map(({ data }) => data)
-        assert.isAbove(deltas.filter(({ at }) => at === 0).length, 1)
-        assert.include(String(deltas[0]?.["text"]), "Thought 0")
-        assert.deepStrictEqual(assembled(events).texts, { "turn-1": "The answer." })
-      }),
-    ),
+    Effect.gen(function* () {
+      const { other, start, token, upstream } = yield* setup
+      upstream.script(
+        { text: THOUGHT, delivery: { gap: 30, breaks: { after: 20, how: "cut" } } },
+        { text: ["The ", "answer."], delivery: { gap: 300 } },
+      )
+      const path = yield* start()
+      const events = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
+      const deltas = events.filter(({ event }) => event === "delta").map(({ data }) => data)
+      assert.isAbove(deltas.filter(({ at }) => at === 0).length, 1)
+      assert.include(String(deltas[0]?.["text"]), "Thought 0")
+      assert.deepStrictEqual(assembled(events).texts, { "turn-1": "The answer." })
+    }),
   )
 
   it.live("refuses ids that are none, and reads on after an id of no step", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { other, start, token, upstream } = yield* setup
-        upstream.script({ text: "It is 3." })
-        const path = yield* start()
-        yield* call(other, "GET", `${path}?wait=30`, { token })
-        for (const id of ["-1", "1,turn-1", "1,turn 1.1.1", "x", `1${",a.1.1".repeat(17)}`, "1".repeat(16)]) {
-          const refused = yield* call(other, "GET", `${path}/events`, { token, headers: { "last-event-id": id } })
-          assert.deepInclude(problemIn(refused), { status: 400 }, id)
-        }
-        const id = "0,none.999999999999999.999999999999999,turn-1.1.5"
-        const events = yield* Effect.promise(() => read({ gateway: other, path, token }, id, isEnd))
-        assert.deepStrictEqual(assembled(events), { texts: { "turn-1": "It is 3." }, others: ["step turn-1", "ended"] })
-      }),
-    ),
+    Effect.gen(function* () {
+      const { other, start, token, upstream } = yield* setup
+      upstream.script({ text: "It is 3." })
+      const path = yield* start()
+      yield* call(other, "GET", `${path}?wait=30`, { token })
+      for (const id of ["-1", "1,turn-1", "1,turn 1.1.1", "x", `1${",a.1.1".repeat(17)}`, "1".repeat(16)]) {
+        const refused = yield* call(other, "GET", `${path}/events`, { token, headers: { "last-event-id": id } })
+        assert.deepInclude(problemIn(refused), { status: 400 }, id)
+      }
+      const id = "0,none.999999999999999.999999999999999,turn-1.1.5"
+      const events = yield* Effect.promise(() => read({ gateway: other, path, token }, id, isEnd))
+      assert.deepStrictEqual(assembled(events), { texts: { "turn-1": "It is 3." }, others: ["step turn-1", "ended"] })
+    }),
   )
 })

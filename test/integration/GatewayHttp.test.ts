@@ -31,11 +31,9 @@ const test = <E>(
   environment?: Readonly<Record<string, string>>,
 ) =>
   it.live(name, () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        yield* body(yield* gatewayWith(environment), yield* tokenFor("alice"))
-      }),
-    ),
+    Effect.gen(function* () {
+      yield* body(yield* gatewayWith(environment), yield* tokenFor("alice"))
+    }),
   )
 
 const isTraceId = /^[0-9a-f]{32}$/
@@ -296,20 +294,18 @@ describe("a refusing gateway", () => {
     }))
 
   it.live("reveals nothing of a defect except the trace", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const broken = Layer.effect(
-          Upstream,
-          Effect.map(Upstream, (echo) => Upstream.of({ ...echo, offering: Effect.die(new Error("canary-internals")) })),
-        ).pipe(Layer.provide(Upstream.layerEcho))
-        const gateway = yield* gatewayWith({}, broken)
-        const token = yield* tokenFor("root", { roles: ["admin"] })
-        const path = "/api/v1/routing/config"
-        const answer = yield* call(gateway, "GET", path, { token })
-        assert.deepInclude(checked(answer, path), { status: 500, code: "internal", retryable: false })
-        assert.notInclude(answer.text, "canary")
-      }),
-    ),
+    Effect.gen(function* () {
+      const broken = Layer.effect(
+        Upstream,
+        Effect.map(Upstream, (echo) => Upstream.of({ ...echo, offering: Effect.die(new Error("canary-internals")) })),
+      ).pipe(Layer.provide(Upstream.layerEcho))
+      const gateway = yield* gatewayWith({}, broken)
+      const token = yield* tokenFor("root", { roles: ["admin"] })
+      const path = "/api/v1/routing/config"
+      const answer = yield* call(gateway, "GET", path, { token })
+      assert.deepInclude(checked(answer, path), { status: 500, code: "internal", retryable: false })
+      assert.notInclude(answer.text, "canary")
+    }),
   )
 })
 
@@ -336,18 +332,16 @@ describe("an authenticated answer of the gateway", () => {
 
 describe("a connection to the gateway", () => {
   it.live("is closed after KEEP_ALIVE_TIMEOUT without requests", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const gateway = yield* gatewayWith({ KEEP_ALIVE_TIMEOUT: "100ms" })
-        const request = "GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
-        const connection = yield* openSocket(Number(new URL(gateway.url).port), request)
-        // Node gives a second more than it was told, for a request that is on its way.
-        const received = yield* Effect.promise(() => connection.ended)
-        assert.match(received, /^HTTP\/1\.1 200 /)
-        // In whole seconds.
-        assert.match(received, /^keep-alive: timeout=0\r$/im)
-      }),
-    ),
+    Effect.gen(function* () {
+      const gateway = yield* gatewayWith({ KEEP_ALIVE_TIMEOUT: "100ms" })
+      const request = "GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+      const connection = yield* openSocket(Number(new URL(gateway.url).port), request)
+      // Node gives a second more than it was told, for a request that is on its way.
+      const received = yield* Effect.promise(() => connection.ended)
+      assert.match(received, /^HTTP\/1\.1 200 /)
+      // In whole seconds.
+      assert.match(received, /^keep-alive: timeout=0\r$/im)
+    }),
   )
 })
 
@@ -446,24 +440,22 @@ describe("the gateway's rate limits", () => {
   )
 
   it.live("limit waiting requests", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const upstream = yield* gatedUpstream
-        const gateway = yield* gatewayWith({ MAX_WAITING_PER_TENANT: "1", SHUTDOWN_GRACE: "1" }, upstream.layer)
-        const token = yield* tokenFor("alice")
-        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: AGENT })
-        const { json: job } = yield* call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
-          token,
-          body: { task: "x" },
-        })
-        const path = `/api/v1/jobs/${job["id"]}`
-        // Of two that wait, one has the only place, and the other one is told at once.
-        const wait = call(gateway, "GET", `${path}?wait=60`, { token })
-        const second = yield* Effect.raceFirst(wait, wait)
-        assert.deepInclude(checked(second, path), { status: 429, code: "rate-limited", retryable: true })
-        assert.strictEqual((yield* call(gateway, "GET", path, { token })).status, 200)
-      }),
-    ),
+    Effect.gen(function* () {
+      const upstream = yield* gatedUpstream
+      const gateway = yield* gatewayWith({ MAX_WAITING_PER_TENANT: "1", SHUTDOWN_GRACE: "1" }, upstream.layer)
+      const token = yield* tokenFor("alice")
+      const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: AGENT })
+      const { json: job } = yield* call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
+        token,
+        body: { task: "x" },
+      })
+      const path = `/api/v1/jobs/${job["id"]}`
+      // Of two that wait, one has the only place, and the other one is told at once.
+      const wait = call(gateway, "GET", `${path}?wait=60`, { token })
+      const second = yield* Effect.raceFirst(wait, wait)
+      assert.deepInclude(checked(second, path), { status: 429, code: "rate-limited", retryable: true })
+      assert.strictEqual((yield* call(gateway, "GET", path, { token })).status, 200)
+    }),
   )
 })
 
@@ -521,21 +513,19 @@ describe("the gateway's health and readiness", () => {
     }))
 
   it.live("report degraded while every circuit is open, and requests are accepted", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const open = Layer.effect(
-          Upstream,
-          Effect.map(Upstream, (echo) =>
-            Upstream.of({
-              ...echo,
-              status: Effect.map(echo.status, (all) => all.map((one) => ({ ...one, circuit: "open" as const }))),
-            }),
-          ),
-        ).pipe(Layer.provide(Upstream.layerEcho))
-        const gateway = yield* gatewayWith({}, open)
-        const ready = yield* callOperator(gateway, "/ready")
-        assert.deepStrictEqual([ready.status, ready.json["status"]], [200, "degraded"])
-      }),
-    ),
+    Effect.gen(function* () {
+      const open = Layer.effect(
+        Upstream,
+        Effect.map(Upstream, (echo) =>
+          Upstream.of({
+            ...echo,
+            status: Effect.map(echo.status, (all) => all.map((one) => ({ ...one, circuit: "open" as const }))),
+          }),
+        ),
+      ).pipe(Layer.provide(Upstream.layerEcho))
+      const gateway = yield* gatewayWith({}, open)
+      const ready = yield* callOperator(gateway, "/ready")
+      assert.deepStrictEqual([ready.status, ready.json["status"]], [200, "degraded"])
+    }),
   )
 })

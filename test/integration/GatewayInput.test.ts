@@ -109,62 +109,56 @@ describeDatabases("a model that asks a person", (database) => {
   )
 
   it.live("is announced to followers and webhooks, and cannot be answered after a cancellation", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { gateway, upstream } = yield* setup
-        const token = yield* tokenFor("alice")
-        const receiver = yield* toolServer((_, response) => void response.end())
-        yield* call(gateway, "POST", "/api/v1/webhooks/secret", { token })
-        upstream.script(ASKS)
-        const id = yield* ask(gateway, { webhook_url: receiver.url }, token)
-        yield* asked(gateway, id)
-        yield* Effect.promise(() => receiver.called)
-        assert.deepInclude(JSON.parse(receiver.requests[0]?.body ?? ""), { type: "job.input_required" })
-        const { status } = (yield* call(gateway, "POST", `/api/v1/jobs/${id}/cancel`, { token })).json
-        assert.strictEqual(status, "cancelled")
-        assert.notProperty(yield* read(gateway, id), "question")
-        const refused = problemIn(yield* answer(gateway, id, { answer: { approved: true } }))
-        assert.strictEqual(refused.code, "input-not-required")
-        const sent = yield* call(gateway, "GET", `/api/v1/jobs/${id}/deliveries`, { token })
-        assert.deepStrictEqual(
-          [...sent.text.matchAll(/"event":"([\w.]+)"/g)].map(([, name]) => name),
-          ["job.input_required", "job.ended"],
-        )
-      }),
-    ),
+    Effect.gen(function* () {
+      const { gateway, upstream } = yield* setup
+      const token = yield* tokenFor("alice")
+      const receiver = yield* toolServer((_, response) => void response.end())
+      yield* call(gateway, "POST", "/api/v1/webhooks/secret", { token })
+      upstream.script(ASKS)
+      const id = yield* ask(gateway, { webhook_url: receiver.url }, token)
+      yield* asked(gateway, id)
+      yield* Effect.promise(() => receiver.called)
+      assert.deepInclude(JSON.parse(receiver.requests[0]?.body ?? ""), { type: "job.input_required" })
+      const { status } = (yield* call(gateway, "POST", `/api/v1/jobs/${id}/cancel`, { token })).json
+      assert.strictEqual(status, "cancelled")
+      assert.notProperty(yield* read(gateway, id), "question")
+      const refused = problemIn(yield* answer(gateway, id, { answer: { approved: true } }))
+      assert.strictEqual(refused.code, "input-not-required")
+      const sent = yield* call(gateway, "GET", `/api/v1/jobs/${id}/deliveries`, { token })
+      assert.deepStrictEqual(
+        [...sent.text.matchAll(/"event":"([\w.]+)"/g)].map(([, name]) => name),
+        ["job.input_required", "job.ended"],
+      )
+    }),
   )
 
   it.live("is an event with an id, after which a stream can be resumed", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { gateway, upstream } = yield* setup
-        upstream.script(ASKS, { text: "Paid." })
-        const id = yield* ask(gateway)
-        const token = yield* tokenFor("alice")
-        const path = `/api/v1/jobs/${id}/events`
-        const following = yield* Effect.forkChild(call(gateway, "GET", path, { token }), { startImmediately: true })
-        yield* asked(gateway, id)
-        yield* Effect.sleep("100 millis")
-        yield* answer(gateway, id, { answer: { approved: true } })
-        const { text } = yield* Fiber.join(following)
-        const names = [...text.matchAll(/^event: (step|input_required|ended)$/gm)].map(([, name]) => name)
-        assert.deepStrictEqual(names, ["step", "input_required", "step", "step", "ended"])
-        const resumed = yield* call(gateway, "GET", path, { token, headers: { "last-event-id": "2" } })
-        assert.notInclude(resumed.text, "input_required\n")
-      }),
-    ),
+    Effect.gen(function* () {
+      const { gateway, upstream } = yield* setup
+      upstream.script(ASKS, { text: "Paid." })
+      const id = yield* ask(gateway)
+      const token = yield* tokenFor("alice")
+      const path = `/api/v1/jobs/${id}/events`
+      const following = yield* Effect.forkChild(call(gateway, "GET", path, { token }), { startImmediately: true })
+      yield* asked(gateway, id)
+      yield* Effect.sleep("100 millis")
+      yield* answer(gateway, id, { answer: { approved: true } })
+      const { text } = yield* Fiber.join(following)
+      const names = [...text.matchAll(/^event: (step|input_required|ended)$/gm)].map(([, name]) => name)
+      assert.deepStrictEqual(names, ["step", "input_required", "step", "step", "ended"])
+      const resumed = yield* call(gateway, "GET", path, { token, headers: { "last-event-id": "2" } })
+      assert.notInclude(resumed.text, "input_required\n")
+    }),
   )
 
   it.live("reads what was wrong with its question, and asks nobody", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { gateway, upstream } = yield* setup
-        const bad = { ...QUESTION, answer_schema: { type: "object", properties: { a: { pattern: "(a+)+$" } } } }
-        upstream.script({ toolCalls: [{ name: "ask_person", arguments: bad }] }, { text: "Never mind." })
-        const job = yield* read(gateway, yield* ask(gateway), 30)
-        assert.deepInclude(job.result, { answer: "Never mind." })
-        assert.include(job.steps[1]?.tool?.output, "use only the keywords")
-      }),
-    ),
+    Effect.gen(function* () {
+      const { gateway, upstream } = yield* setup
+      const bad = { ...QUESTION, answer_schema: { type: "object", properties: { a: { pattern: "(a+)+$" } } } }
+      upstream.script({ toolCalls: [{ name: "ask_person", arguments: bad }] }, { text: "Never mind." })
+      const job = yield* read(gateway, yield* ask(gateway), 30)
+      assert.deepInclude(job.result, { answer: "Never mind." })
+      assert.include(job.steps[1]?.tool?.output, "use only the keywords")
+    }),
   )
 })

@@ -54,111 +54,103 @@ describeDatabases("an MCP server that is a command of the operator", (database) 
   })
 
   it.live("runs with the environment and folder that it is given, and anew for every call", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { processes, upstream, work } = yield* setup
-        const looks = { toolCalls: [{ name: "lib__look", arguments: {} }] }
-        const seen: Array<Readonly<Record<string, unknown>>> = []
-        for (const subject of ["alice", "bob"]) {
-          upstream.script(looks, { text: "Seen." })
-          const job = yield* work({ name: "lib", command: "lib" }, subject)
-          assert.deepInclude(job.result, { answer: "Seen.", tool_calls: 1 })
-          const look = JSON.parse(job.steps[2]?.tool?.output ?? "")
-          const { cwd } = look
-          assert.deepStrictEqual(look, {
-            args: ["one arg"],
-            calls: 1,
-            cwd,
-            env: { HOME: cwd, TMPDIR: cwd, PIDS: look.env.PIDS, GREETING: "hi" },
-            files: [],
-            key: `${job.id}/tool-1-1`,
-          })
-          assert.isFalse(existsSync(cwd))
-          seen.push(look)
-        }
-        assert.notStrictEqual(seen[0]?.["cwd"], seen[1]?.["cwd"])
-        // A list and a call for each job.
-        assert.lengthOf(processes(), 4)
-        assert.deepStrictEqual(processes().filter(isAlive), [])
-      }),
-    ),
+    Effect.gen(function* () {
+      const { processes, upstream, work } = yield* setup
+      const looks = { toolCalls: [{ name: "lib__look", arguments: {} }] }
+      const seen: Array<Readonly<Record<string, unknown>>> = []
+      for (const subject of ["alice", "bob"]) {
+        upstream.script(looks, { text: "Seen." })
+        const job = yield* work({ name: "lib", command: "lib" }, subject)
+        assert.deepInclude(job.result, { answer: "Seen.", tool_calls: 1 })
+        const look = JSON.parse(job.steps[2]?.tool?.output ?? "")
+        const { cwd } = look
+        assert.deepStrictEqual(look, {
+          args: ["one arg"],
+          calls: 1,
+          cwd,
+          env: { HOME: cwd, TMPDIR: cwd, PIDS: look.env.PIDS, GREETING: "hi" },
+          files: [],
+          key: `${job.id}/tool-1-1`,
+        })
+        assert.isFalse(existsSync(cwd))
+        seen.push(look)
+      }
+      assert.notStrictEqual(seen[0]?.["cwd"], seen[1]?.["cwd"])
+      // A list and a call for each job.
+      assert.lengthOf(processes(), 4)
+      assert.deepStrictEqual(processes().filter(isAlive), [])
+    }),
   )
 
   it.live("is ended if it floods, hangs or crashes, and the model reads why", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { processes, upstream, work } = yield* setup
-        for (const [tool, why] of [
-          ["flood", "sent more than 1048576 bytes"],
-          ["hang", "gave no whole answer within 8 s"],
-          ["crash", "broke off. The call may have been carried out."],
-        ] as const) {
-          upstream.script({ toolCalls: [{ name: `lib__${tool}`, arguments: {} }] }, { text: "Noted." })
-          const job = yield* work({ name: "lib", command: "lib", timeout_seconds: tool === "hang" ? 8 : 60 })
-          assert.deepInclude(job.result, { answer: "Noted." })
-          assert.isTrue(job.steps[2]?.tool?.is_error, JSON.stringify(job.steps[2]))
-          assert.include(job.steps[2]?.tool?.output, why)
-        }
-        assert.deepStrictEqual(processes().filter(isAlive), [])
-      }),
-    ),
+    Effect.gen(function* () {
+      const { processes, upstream, work } = yield* setup
+      for (const [tool, why] of [
+        ["flood", "sent more than 1048576 bytes"],
+        ["hang", "gave no whole answer within 8 s"],
+        ["crash", "broke off. The call may have been carried out."],
+      ] as const) {
+        upstream.script({ toolCalls: [{ name: `lib__${tool}`, arguments: {} }] }, { text: "Noted." })
+        const job = yield* work({ name: "lib", command: "lib", timeout_seconds: tool === "hang" ? 8 : 60 })
+        assert.deepInclude(job.result, { answer: "Noted." })
+        assert.isTrue(job.steps[2]?.tool?.is_error, JSON.stringify(job.steps[2]))
+        assert.include(job.steps[2]?.tool?.output, why)
+      }
+      assert.deepStrictEqual(processes().filter(isAlive), [])
+    }),
   )
 
   it.live("fails its job if the operator does not list it, or it does not start", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, work } = yield* setup
-        const unlisted = yield* work({ name: "x", command: "bash" })
-        assert.deepInclude(unlisted.problem, { code: "tools-unavailable", retryable: false })
-        assert.include(unlisted.problem?.detail, "The operator lists no command of this name")
-        const absent = yield* work({ name: "x", command: "none" })
-        assert.deepInclude(absent.problem, { code: "tools-unavailable" })
-        for (const server of [
-          { name: "x", command: "/bin/sh" },
-          { name: "x", command: "lib", url: "https://example.com" },
-          { name: "x", command: "lib", args: ["-c"] },
-          { name: "x" },
-        ]) {
-          assert.strictEqual(problemIn(yield* agent(server, "alice")).code, "invalid-request", JSON.stringify(server))
-        }
-      }),
-    ),
+    Effect.gen(function* () {
+      const { agent, work } = yield* setup
+      const unlisted = yield* work({ name: "x", command: "bash" })
+      assert.deepInclude(unlisted.problem, { code: "tools-unavailable", retryable: false })
+      assert.include(unlisted.problem?.detail, "The operator lists no command of this name")
+      const absent = yield* work({ name: "x", command: "none" })
+      assert.deepInclude(absent.problem, { code: "tools-unavailable" })
+      for (const server of [
+        { name: "x", command: "/bin/sh" },
+        { name: "x", command: "lib", url: "https://example.com" },
+        { name: "x", command: "lib", args: ["-c"] },
+        { name: "x" },
+      ]) {
+        assert.strictEqual(problemIn(yield* agent(server, "alice")).code, "invalid-request", JSON.stringify(server))
+      }
+    }),
   )
 
   it.live("stops the gateway from starting if the file cannot be used", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        const url = yield* databaseUrl(database)
-        const open = { commands: [] }
-        for (const [content, mode, says] of [
-          [open, 0o644, "readable or writable by others"],
-          ["no JSON", 0o600, "cannot be used"],
-          [{ commands: [{ name: "a", command: "npx" }] }, 0o600, "absolute path"],
-          [
-            {
-              commands: [
-                { name: "a", command: "/a" },
-                { name: "a", command: "/b" },
-              ],
-            },
-            0o600,
-            "same name",
-          ],
-          [{ commands: [{ name: "a", command: "/a", env: { "A=B": "c" } }] }, 0o600, "names of environment variables"],
-        ] as const) {
-          const file = join(folder, `${says.replaceAll(" ", "-")}.json`)
-          const text = typeof content === "string" ? content : JSON.stringify(content)
-          yield* Effect.promise(() => writeFile(file, text, { mode }))
-          const exit = yield* Effect.exit(startGateway(url, { MCP_COMMANDS_FILE: file }))
-          assert.isTrue(Exit.isFailure(exit))
-          const [error] = Exit.isFailure(exit) ? exit.cause.reasons : []
-          const failure = error !== undefined && "error" in error ? error.error : undefined
-          assert.instanceOf(failure, OperatorFileUnusable)
-          assert.include(failure.message, `MCP_COMMANDS_FILE: ${file}`)
-          assert.include(failure.message, says)
-        }
-      }),
-    ),
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const url = yield* databaseUrl(database)
+      const open = { commands: [] }
+      for (const [content, mode, says] of [
+        [open, 0o644, "readable or writable by others"],
+        ["no JSON", 0o600, "cannot be used"],
+        [{ commands: [{ name: "a", command: "npx" }] }, 0o600, "absolute path"],
+        [
+          {
+            commands: [
+              { name: "a", command: "/a" },
+              { name: "a", command: "/b" },
+            ],
+          },
+          0o600,
+          "same name",
+        ],
+        [{ commands: [{ name: "a", command: "/a", env: { "A=B": "c" } }] }, 0o600, "names of environment variables"],
+      ] as const) {
+        const file = join(folder, `${says.replaceAll(" ", "-")}.json`)
+        const text = typeof content === "string" ? content : JSON.stringify(content)
+        yield* Effect.promise(() => writeFile(file, text, { mode }))
+        const exit = yield* Effect.exit(startGateway(url, { MCP_COMMANDS_FILE: file }))
+        assert.isTrue(Exit.isFailure(exit))
+        const [error] = Exit.isFailure(exit) ? exit.cause.reasons : []
+        const failure = error !== undefined && "error" in error ? error.error : undefined
+        assert.instanceOf(failure, OperatorFileUnusable)
+        assert.include(failure.message, `MCP_COMMANDS_FILE: ${file}`)
+        assert.include(failure.message, says)
+      }
+    }),
   )
 })

@@ -23,42 +23,38 @@ describeDatabases("an execution with output_schema", (database) => {
   })
 
   it.live("gives the output beside the answer, after one repair, or a problem that says what does not fit", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { ended, upstream } = yield* setup
-        upstream.script({ text: '{"town":1}' }, { text: '{"city":"Oslo"}' }, { text: "no" }, { text: '{"city":1}' })
-        const job = yield* ended({ options: { output_schema } })
-        assert.deepInclude(job, { status: "completed", options: { output_schema } })
-        assert.deepInclude(job["result"], { answer: '{"city":"Oslo"}', output: { city: "Oslo" } })
-        const failed = yield* ended({ options: { output_schema } })
-        assert.strictEqual(failed["status"], "failed")
-        assert.deepInclude(failed["problem"], { code: "output-misfit", retryable: false })
-        assert.include(JSON.stringify(failed["problem"]), "output.city must be string")
-      }),
-    ),
+    Effect.gen(function* () {
+      const { ended, upstream } = yield* setup
+      upstream.script({ text: '{"town":1}' }, { text: '{"city":"Oslo"}' }, { text: "no" }, { text: '{"city":1}' })
+      const job = yield* ended({ options: { output_schema } })
+      assert.deepInclude(job, { status: "completed", options: { output_schema } })
+      assert.deepInclude(job["result"], { answer: '{"city":"Oslo"}', output: { city: "Oslo" } })
+      const failed = yield* ended({ options: { output_schema } })
+      assert.strictEqual(failed["status"], "failed")
+      assert.deepInclude(failed["problem"], { code: "output-misfit", retryable: false })
+      assert.include(JSON.stringify(failed["problem"]), "output.city must be string")
+    }),
   )
 
   it.live("refuses other modes, and schemas that no answer is checked against", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { execute, upstream } = yield* setup
-        const other = problemIn(yield* execute({ mode: "verified", options: { output_schema } }))
-        assert.deepInclude(other, { status: 422, code: "output-schema-refused" })
-        for (const [schema, says] of [
-          [{ type: "array" }, 'set "type" to "object"'],
-          [{ type: "object", properties: { a: { pattern: "(a+)+$" } } }, "use only the keywords"],
-          [{ type: "object", properties: { a: { $ref: "#" } } }, "use only the keywords"],
-          [{ type: "object", properties: { a: { type: "text" } } }, 'correct the value of "type"'],
-          [{ type: "object", title: "x".repeat(20_000) }, "16384 characters"],
-          ["{}", "object"],
-        ] as const) {
-          const refused = problemIn(yield* execute({ options: { output_schema: schema } }))
-          assert.deepInclude(refused, { status: 400, code: "invalid-request" })
-          assert.include(JSON.stringify(refused.errors), JSON.stringify(says).slice(1, -1), JSON.stringify(schema))
-          assert.strictEqual(refused.errors?.[0]?.path.startsWith("payload.options.output_schema"), true)
-        }
-        assert.strictEqual(upstream.requests.length, 0)
-      }),
-    ),
+    Effect.gen(function* () {
+      const { execute, upstream } = yield* setup
+      const other = problemIn(yield* execute({ mode: "verified", options: { output_schema } }))
+      assert.deepInclude(other, { status: 422, code: "output-schema-refused" })
+      for (const [schema, says] of [
+        [{ type: "array" }, 'set "type" to "object"'],
+        [{ type: "object", properties: { a: { pattern: "(a+)+$" } } }, "use only the keywords"],
+        [{ type: "object", properties: { a: { $ref: "#" } } }, "use only the keywords"],
+        [{ type: "object", properties: { a: { type: "text" } } }, 'correct the value of "type"'],
+        [{ type: "object", title: "x".repeat(20_000) }, "16384 characters"],
+        ["{}", "object"],
+      ] as const) {
+        const refused = problemIn(yield* execute({ options: { output_schema: schema } }))
+        assert.deepInclude(refused, { status: 400, code: "invalid-request" })
+        assert.include(JSON.stringify(refused.errors), JSON.stringify(says).slice(1, -1), JSON.stringify(schema))
+        assert.strictEqual(refused.errors?.[0]?.path.startsWith("payload.options.output_schema"), true)
+      }
+      assert.strictEqual(upstream.requests.length, 0)
+    }),
   )
 })

@@ -33,7 +33,7 @@ describeDatabases("the gateway's overview", (database) => {
   })
   type Stage = Effect.Success<typeof stage>
   const test = <E>(name: string, body: (stage: Stage) => Effect.Effect<void, E, Scope.Scope>) =>
-    it.live(name, () => Effect.scoped(Effect.flatMap(stage, body)))
+    it.live(name, () => Effect.flatMap(stage, body))
 
   test("finds jobs by mode, time and text, within the tenant", ({ alice, get, mallory }) =>
     Effect.promise(async () => {

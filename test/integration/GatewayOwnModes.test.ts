@@ -234,142 +234,134 @@ describeDatabases("an own mode", (database) => {
   )
 
   it.live("is tried again after a retryable failure, and fails for good with what the program says", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { start } = yield* setup
-        const { noted, ran } = makeNoted()
-        const triage = mode((job) =>
-          Effect.gen(function* () {
-            yield* noted(job, "once")
-            if (job.attempt > 1) return yield* job.fail({ detail: "The shelf is gone." })
-            return yield* job.step("twice", Schema.Never, job.fail({ detail: "Busy.", retryable: true }))
-          }),
-        )
-        const gateway = yield* start(triage)
-        const job = yield* Effect.flatMap(enqueue(gateway), ({ id }) => read(gateway, id, 30))
-        assert.deepInclude(job, { status: "failed", attempt: 2 })
-        assert.deepInclude(job.problem, { code: "mode-failed", status: 422, detail: "The shelf is gone." })
-        assert.deepStrictEqual(
-          job.steps.map(({ name, problem, status }) => [name, status, problem?.detail]),
-          [
-            ["once", "completed", undefined],
-            ["twice", "failed", "Busy."],
-          ],
-        )
-        assert.deepStrictEqual(ran, ["once"])
-      }),
-    ),
+    Effect.gen(function* () {
+      const { start } = yield* setup
+      const { noted, ran } = makeNoted()
+      const triage = mode((job) =>
+        Effect.gen(function* () {
+          yield* noted(job, "once")
+          if (job.attempt > 1) return yield* job.fail({ detail: "The shelf is gone." })
+          return yield* job.step("twice", Schema.Never, job.fail({ detail: "Busy.", retryable: true }))
+        }),
+      )
+      const gateway = yield* start(triage)
+      const job = yield* Effect.flatMap(enqueue(gateway), ({ id }) => read(gateway, id, 30))
+      assert.deepInclude(job, { status: "failed", attempt: 2 })
+      assert.deepInclude(job.problem, { code: "mode-failed", status: 422, detail: "The shelf is gone." })
+      assert.deepStrictEqual(
+        job.steps.map(({ name, problem, status }) => [name, status, problem?.detail]),
+        [
+          ["once", "completed", undefined],
+          ["twice", "failed", "Busy."],
+        ],
+      )
+      assert.deepStrictEqual(ran, ["once"])
+    }),
   )
 
   it.live("says what its author did wrong", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { start } = yield* setup
-        const result = { answer: "x" }
-        const mistakes: ReadonlyArray<readonly [string, OwnMode["run"], string]> = [
-          [
-            "twice",
-            (job) => Effect.as(Effect.andThen(job.propose("a"), job.propose("a")), result),
-            '"a" was begun twice',
-          ],
-          ["unnamed", (job) => Effect.as(job.propose("Ä"), result), "lower-case letters"],
-          [
-            "unfit",
-            (job) => Effect.as(job.step("a", Schema.Finite, Effect.succeed(NaN)), result),
-            'step "a" does not fit',
-          ],
-          [
-            "unasked",
-            (job) => Effect.as(job.ask("a", { question: "?", answer: Schema.String }), result),
-            "struct of plain types",
-          ],
-          [
-            "infinite",
-            (job) => Effect.as(job.ask("a", { question: "?", answer: Schema.Struct({ n: Schema.Number }) }), result),
-            "numbers are Schema.Finite",
-          ],
-        ]
-        const own = mistakes.map(([name, run]) => mode(run, { name }))
-        const gateway = yield* start(...own)
-        for (const [name, , words] of mistakes) {
-          const { id } = yield* enqueue(gateway, {}, { mode: name })
-          const { problem } = yield* read(gateway, id, 30)
-          assert.deepInclude(problem, { code: "mode-failed" }, name)
-          assert.include(problem?.detail, words, name)
-        }
-      }),
-    ),
+    Effect.gen(function* () {
+      const { start } = yield* setup
+      const result = { answer: "x" }
+      const mistakes: ReadonlyArray<readonly [string, OwnMode["run"], string]> = [
+        [
+          "twice",
+          (job) => Effect.as(Effect.andThen(job.propose("a"), job.propose("a")), result),
+          '"a" was begun twice',
+        ],
+        ["unnamed", (job) => Effect.as(job.propose("Ä"), result), "lower-case letters"],
+        [
+          "unfit",
+          (job) => Effect.as(job.step("a", Schema.Finite, Effect.succeed(NaN)), result),
+          'step "a" does not fit',
+        ],
+        [
+          "unasked",
+          (job) => Effect.as(job.ask("a", { question: "?", answer: Schema.String }), result),
+          "struct of plain types",
+        ],
+        [
+          "infinite",
+          (job) => Effect.as(job.ask("a", { question: "?", answer: Schema.Struct({ n: Schema.Number }) }), result),
+          "numbers are Schema.Finite",
+        ],
+      ]
+      const own = mistakes.map(([name, run]) => mode(run, { name }))
+      const gateway = yield* start(...own)
+      for (const [name, , words] of mistakes) {
+        const { id } = yield* enqueue(gateway, {}, { mode: name })
+        const { problem } = yield* read(gateway, id, 30)
+        assert.deepInclude(problem, { code: "mode-failed" }, name)
+        assert.include(problem?.detail, words, name)
+      }
+    }),
   )
 
   it.live("keeps the limits of its agent, has an unknown bound without them, and a bounded result", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { start } = yield* setup
-        const talks = mode((job) =>
-          Effect.as(
-            Effect.forEach(["a", "b", "c"], (name) => job.propose(name)),
-            { answer: "x" },
-          ),
-        )
-        const large = mode(() => Effect.succeed({ answer: "x".repeat(256 * 1024) }), { name: "large" })
-        const gateway = yield* start(talks, large)
-        assert.notProperty(yield* enqueue(gateway), "at_most")
-        const limited = yield* enqueue(gateway, { limits: { max_calls: 2 } })
-        assert.strictEqual(limited.at_most?.calls, 2)
-        assert.strictEqual((yield* read(gateway, limited.id, 30)).problem?.code, "call-limit-reached")
-        const huge = yield* enqueue(gateway, {}, { mode: "large" })
-        assert.include((yield* read(gateway, huge.id, 30)).problem?.detail, "262144 bytes")
-      }),
-    ),
+    Effect.gen(function* () {
+      const { start } = yield* setup
+      const talks = mode((job) =>
+        Effect.as(
+          Effect.forEach(["a", "b", "c"], (name) => job.propose(name)),
+          { answer: "x" },
+        ),
+      )
+      const large = mode(() => Effect.succeed({ answer: "x".repeat(256 * 1024) }), { name: "large" })
+      const gateway = yield* start(talks, large)
+      assert.notProperty(yield* enqueue(gateway), "at_most")
+      const limited = yield* enqueue(gateway, { limits: { max_calls: 2 } })
+      assert.strictEqual(limited.at_most?.calls, 2)
+      assert.strictEqual((yield* read(gateway, limited.id, 30)).problem?.code, "call-limit-reached")
+      const huge = yield* enqueue(gateway, {}, { mode: "large" })
+      assert.include((yield* read(gateway, huge.id, 30)).problem?.detail, "262144 bytes")
+    }),
   )
 
   it.live("must be defined: others are refused by name, and a job whose mode is gone waits for its return", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { allDue, start } = yield* setup
-        const first = yield* start(mode(() => Effect.succeed({ answer: "" })))
-        const agent = yield* makeAgent(first, { default_mode: "TRIAGE" })
-        const unknown = problemIn(yield* send(first, "POST", `agents/${agent}/execute`, { task: "x", mode: "Chaos" }))
-        assert.deepInclude(unknown, {
-          status: 422,
-          code: "mode-unknown",
-          detail: "There is no mode chaos; possible are adversarial, verified, direct, triage.",
-        })
-        const codes = yield* Effect.forEach(
-          [
-            send(first, "POST", "agents", { name: "b", default_mode: "chaos" }),
-            send(first, "PATCH", `agents/${agent}`, { default_mode: "chaos" }),
-            send(first, "POST", "schedules", {
-              agent_id: agent,
-              cron: "0 7 * * *",
-              request: { task: "x", mode: "chaos" },
-            }),
-          ],
-          Effect.map((answer) => problemIn(answer).code),
-        )
-        assert.deepStrictEqual(codes, ["mode-unknown", "mode-unknown", "mode-unknown"])
-        const bad = problemIn(yield* send(first, "POST", `agents/${agent}/execute`, { task: "x", mode: "no mode" }))
-        assert.deepInclude(bad, { status: 400, code: "invalid-request" })
-        yield* first.stop
+    Effect.gen(function* () {
+      const { allDue, start } = yield* setup
+      const first = yield* start(mode(() => Effect.succeed({ answer: "" })))
+      const agent = yield* makeAgent(first, { default_mode: "TRIAGE" })
+      const unknown = problemIn(yield* send(first, "POST", `agents/${agent}/execute`, { task: "x", mode: "Chaos" }))
+      assert.deepInclude(unknown, {
+        status: 422,
+        code: "mode-unknown",
+        detail: "There is no mode chaos; possible are adversarial, verified, direct, triage.",
+      })
+      const codes = yield* Effect.forEach(
+        [
+          send(first, "POST", "agents", { name: "b", default_mode: "chaos" }),
+          send(first, "PATCH", `agents/${agent}`, { default_mode: "chaos" }),
+          send(first, "POST", "schedules", {
+            agent_id: agent,
+            cron: "0 7 * * *",
+            request: { task: "x", mode: "chaos" },
+          }),
+        ],
+        Effect.map((answer) => problemIn(answer).code),
+      )
+      assert.deepStrictEqual(codes, ["mode-unknown", "mode-unknown", "mode-unknown"])
+      const bad = problemIn(yield* send(first, "POST", `agents/${agent}/execute`, { task: "x", mode: "no mode" }))
+      assert.deepInclude(bad, { status: 400, code: "invalid-request" })
+      yield* first.stop
 
-        const slow = mode((job) => Effect.as(job.waitFor("rest", "1 hour"), { answer: "" }))
-        const second = yield* start(slow)
-        const { json } = yield* send(second, "POST", `agents/${agent}/execute`, { task: "x" })
-        const id = String(json["id"])
-        yield* until(second, id, ({ status, steps }) => status === "queued" && steps.length === 1)
-        yield* second.stop
-        yield* allDue
-        const without = yield* start()
-        const retrying = yield* until(without, id, ({ attempt, waiting }) => attempt > 1 && waiting !== undefined)
-        assert.strictEqual(retrying.waiting?.reason, "retry")
-        const late = problemIn(yield* send(without, "POST", `agents/${agent}/execute`, { task: "x" }))
-        assert.strictEqual(late.code, "mode-unknown")
-        yield* without.stop
-        yield* allDue
-        const back = yield* start(mode(() => Effect.succeed({ answer: "Sorted." })))
-        assert.deepInclude((yield* read(back, id, 30)).result, { answer: "Sorted." })
-      }),
-    ),
+      const slow = mode((job) => Effect.as(job.waitFor("rest", "1 hour"), { answer: "" }))
+      const second = yield* start(slow)
+      const { json } = yield* send(second, "POST", `agents/${agent}/execute`, { task: "x" })
+      const id = String(json["id"])
+      yield* until(second, id, ({ status, steps }) => status === "queued" && steps.length === 1)
+      yield* second.stop
+      yield* allDue
+      const without = yield* start()
+      const retrying = yield* until(without, id, ({ attempt, waiting }) => attempt > 1 && waiting !== undefined)
+      assert.strictEqual(retrying.waiting?.reason, "retry")
+      const late = problemIn(yield* send(without, "POST", `agents/${agent}/execute`, { task: "x" }))
+      assert.strictEqual(late.code, "mode-unknown")
+      yield* without.stop
+      yield* allDue
+      const back = yield* start(mode(() => Effect.succeed({ answer: "Sorted." })))
+      assert.deepInclude((yield* read(back, id, 30)).result, { answer: "Sorted." })
+    }),
   )
 
   it("needs a name that is free", () => {

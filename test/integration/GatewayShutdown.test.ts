@@ -41,57 +41,53 @@ const drains = (gateway: TestGateway) =>
 
 describe("a gateway that stops", () => {
   it.live("logs it, begins no new jobs, and finishes work in flight", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const gateway = yield* startGateway(yield* databaseUrl(sqlite))
-        const token = yield* tokenFor("alice")
-        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
-        const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
-        const slow = beginSlowCreate(gateway.url, token)
-        yield* hasArrived(gateway)
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(sqlite))
+      const token = yield* tokenFor("alice")
+      const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+      const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
+      const slow = beginSlowCreate(gateway.url, token)
+      yield* hasArrived(gateway)
 
-        const stopping = yield* Effect.forkChild(gateway.stop)
-        const ready = yield* drains(gateway)
-        assert.deepInclude(ready.json, { status: "unavailable", draining: true })
-        const refused = yield* execute
-        assert.deepInclude(problemIn(refused), { status: 503, code: "draining", retryable: true })
-        assert.strictEqual(refused.headers.get("retry-after"), "1")
-        assert.strictEqual((yield* call(gateway, "GET", "/api/v1/agents", { token })).status, 200)
+      const stopping = yield* Effect.forkChild(gateway.stop)
+      const ready = yield* drains(gateway)
+      assert.deepInclude(ready.json, { status: "unavailable", draining: true })
+      const refused = yield* execute
+      assert.deepInclude(problemIn(refused), { status: 503, code: "draining", retryable: true })
+      assert.strictEqual(refused.headers.get("retry-after"), "1")
+      assert.strictEqual((yield* call(gateway, "GET", "/api/v1/agents", { token })).status, 200)
 
-        slow.finish()
-        assert.match(yield* Effect.promise(() => slow.answer), /^HTTP\/1\.1 201 /)
-        yield* Fiber.join(stopping)
-        const gone = yield* Effect.exit(Effect.tryPromise(() => fetch(`${gateway.url}/health`)))
-        assert.strictEqual(gone._tag, "Failure")
-      }),
-    ),
+      slow.finish()
+      assert.match(yield* Effect.promise(() => slow.answer), /^HTTP\/1\.1 201 /)
+      yield* Fiber.join(stopping)
+      const gone = yield* Effect.exit(Effect.tryPromise(() => fetch(`${gateway.url}/health`)))
+      assert.strictEqual(gone._tag, "Failure")
+    }),
   )
 })
 
 describe("a gateway whose database fails", () => {
   it.live("answers 503 without the database's message", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const file = yield* databaseUrl(sqlite)
-        const gateway = yield* startGateway(file, { JOB_WORKERS: "0" })
-        const token = yield* tokenFor("alice")
-        yield* Effect.sync(() => {
-          const database = new DatabaseSync(file)
-          database.exec("DROP TABLE agents; ALTER TABLE jobs RENAME TO canary_table")
-          database.close()
-        })
-        const answer = yield* call(gateway, "GET", "/api/v1/agents", { token })
-        assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true })
-        assert.strictEqual(answer.headers.get("retry-after"), "1")
-        assert.notMatch(answer.text, /agents"? ?\(|SQL|table/i)
-        const ready = yield* callOperator(gateway, "/ready")
-        assert.strictEqual(ready.status, 503)
-        assert.deepInclude(ready.json, {
-          database: { kind: "sqlite", ok: false, reason: "it does not answer; the log has the reason" },
-        })
-        assert.strictEqual((yield* call(gateway, "GET", "/health")).status, 200)
-        assert.strictEqual((yield* callOperator(gateway, "/metrics")).status, 200)
-      }),
-    ),
+    Effect.gen(function* () {
+      const file = yield* databaseUrl(sqlite)
+      const gateway = yield* startGateway(file, { JOB_WORKERS: "0" })
+      const token = yield* tokenFor("alice")
+      yield* Effect.sync(() => {
+        const database = new DatabaseSync(file)
+        database.exec("DROP TABLE agents; ALTER TABLE jobs RENAME TO canary_table")
+        database.close()
+      })
+      const answer = yield* call(gateway, "GET", "/api/v1/agents", { token })
+      assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true })
+      assert.strictEqual(answer.headers.get("retry-after"), "1")
+      assert.notMatch(answer.text, /agents"? ?\(|SQL|table/i)
+      const ready = yield* callOperator(gateway, "/ready")
+      assert.strictEqual(ready.status, 503)
+      assert.deepInclude(ready.json, {
+        database: { kind: "sqlite", ok: false, reason: "it does not answer; the log has the reason" },
+      })
+      assert.strictEqual((yield* call(gateway, "GET", "/health")).status, 200)
+      assert.strictEqual((yield* callOperator(gateway, "/metrics")).status, 200)
+    }),
   )
 })

@@ -32,7 +32,7 @@ describe("an SDK whose base URL is a sealed proxy", () => {
       }
       const response = yield* Effect.promise(() => fetch(`${url}/v1/nothing`, { method: "POST" }))
       assert.deepInclude(yield* Effect.promise(() => response.json()), { code: "not-found" })
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -49,7 +49,7 @@ describe("a proxy whose provider is itself", () => {
       const provider1BaseUrl = new URL(`http://127.0.0.1:${port}/v1`)
       const proxy = yield* startProxy({ settings: { port, provider1ApiKey: Redacted.make("key"), provider1BaseUrl } })
       saysSo(yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" }))))
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports that it is called through its own connector", () =>
@@ -59,7 +59,7 @@ describe("a proxy whose provider is itself", () => {
       const proxy = yield* startProxy({ settings: { provider1ApiKey: Redacted.make("key"), provider1BaseUrl } })
       yield* startConnector({ port, sealed: { baseUrl: proxy.url, pins: [proxy.kid] } })
       saysSo(yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" }))))
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -77,6 +77,6 @@ describe("the root of a server", () => {
       const without = yield* startProxy({ settings: { console: false } })
       const bare = yield* Effect.promise(() => fetch(`${without.url}/`, { headers: { accept: "text/html" } }))
       assert.match(bare.url, /\/docs$/)
-    }).pipe(Effect.scoped),
+    }),
   )
 })

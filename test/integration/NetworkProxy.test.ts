@@ -68,7 +68,7 @@ describe("a network proxy", () => {
       const { code } = yield* Effect.promise(() => around.complete({ prompt: "Hi" }).catch((error) => error.problem))
       assert.strictEqual(code, "upstream-unavailable")
       assert.strictEqual(asked.length, before)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("is never used for this machine", () =>
@@ -90,7 +90,7 @@ describe("a network proxy", () => {
       }
       assert.isNotEmpty(fake.requests)
       assert.deepStrictEqual(asked, [])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("carries no https:// calls if it is set for http:// alone", () =>
@@ -108,7 +108,7 @@ describe("a network proxy", () => {
       )
       assert.strictEqual(code, "upstream-unavailable")
       assert.deepStrictEqual(asked, [])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("carries calls to sealed proxies that are providers", () =>
@@ -125,7 +125,7 @@ describe("a network proxy", () => {
       assert.strictEqual(completion.choices[0]?.message.content, "Hi")
       assert.isAtLeast(asked.length, 1)
       assert.strictEqual(asked[0]?.target, insideOf(inner.url).host)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("is named as the cause of its own failures, instead of the provider", () =>
@@ -163,6 +163,6 @@ describe("a network proxy", () => {
         assert.include(failure.reason, `at the network's proxy (HTTPS_PROXY, HTTP_PROXY): ${says}`)
         assert.isUndefined(failure.lasting)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })

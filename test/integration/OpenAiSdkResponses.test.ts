@@ -116,7 +116,7 @@ describe("OpenAI's SDK through the connector", () => {
       const reply = { body: JSON.stringify(response("completed", { output, usage })) }
       const { value } = yield* same(reply, (openai) => openai.responses.create(agentic))
       assert.deepInclude(value as object, { output, usage })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets every event of streams", () =>
@@ -126,7 +126,7 @@ describe("OpenAI's SDK through the connector", () => {
         "response.output_item.done",
         "response.completed",
       ])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets the final response of a stream", () =>
@@ -135,7 +135,7 @@ describe("OpenAI's SDK through the connector", () => {
         openai.responses.stream(agentic).finalResponse(),
       )
       assert.deepInclude(value as object, { status: "completed" })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets embeddings, as numbers and in base64", () =>
@@ -157,7 +157,7 @@ describe("OpenAI's SDK through the connector", () => {
       const vectorIn = ({ value }: { readonly value?: unknown }) => (value as OpenAI.CreateEmbeddingResponse).data[0]
       assert.deepStrictEqual(vectorIn(numbers)?.embedding, [0.25, -1e-7, 3])
       assert.deepStrictEqual(vectorIn(packed)?.embedding, [0.25, -1])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live.each<readonly [number, string, string]>([
@@ -174,7 +174,7 @@ describe("OpenAI's SDK through the connector", () => {
         const { error } = yield* same({ status, body }, (openai) => openai.responses.create({ ...agentic, stream }))
         assert.deepInclude(error as object, { status, type, code })
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   const why = { code: "rate_limit_exceeded", message: "Slow." }
@@ -196,7 +196,7 @@ describe("OpenAI's SDK through the connector", () => {
         sequence_number: begun.length,
         response: response("failed", { error: why }),
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("cannot mistake a cut stream for a whole one", () =>
@@ -208,7 +208,7 @@ describe("OpenAI's SDK through the connector", () => {
       )
       assert.instanceOf(thrown, Error)
       assert.strictEqual(native.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("sees no end of a stream whose proof an attacker on the path removed", () =>
@@ -223,7 +223,7 @@ describe("OpenAI's SDK through the connector", () => {
       assert.include(seen, "response.output_item.done")
       assert.notInclude(seen, "response.completed")
       assert.strictEqual(seen.at(-1), "response.failed")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("gets the id of a refused request", () =>
@@ -236,6 +236,6 @@ describe("OpenAI's SDK through the connector", () => {
       const thrown = yield* Effect.promise(() => failureOf(sdk(connector.url).responses.create(agentic)))
       assert.instanceOf(thrown, APIError)
       assert.match(thrown.requestID ?? "", /^[\da-f-]{36}$/)
-    }).pipe(Effect.scoped),
+    }),
   )
 })

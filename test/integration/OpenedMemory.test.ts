@@ -48,7 +48,7 @@ describe("requests that wait for their provider", () => {
         while (answer.status === 503) answer = yield* send
         assert.strictEqual(answer.status, 200)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("release their memory after every kind of refusal", () =>
@@ -72,6 +72,6 @@ describe("requests that wait for their provider", () => {
         assert.strictEqual(invalid.status, 200)
         yield* Effect.promise(() => invalid.text())
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })

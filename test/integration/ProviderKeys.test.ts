@@ -39,7 +39,7 @@ describeDatabases("a tenant's own key of a provider", (database) => {
     return { alice, bob, chat, fake, gateway, put, start }
   })
   const keysSeen = ({ requests }: Fake) => requests.map(({ headers }) => headers["authorization"]?.slice(7))
-  const test = <E>(name: string, body: Effect.Effect<void, E, Scope.Scope>) => it.live(name, () => Effect.scoped(body))
+  const test = <E>(name: string, body: Effect.Effect<void, E, Scope.Scope>) => it.live(name, () => body)
 
   test(
     "replaces the operator's for calls and jobs of this tenant, and is shown by nothing",

@@ -56,7 +56,7 @@ const passUntil = Effect.fnUntraced(function* <E, R>(wanted: Effect.Effect<boole
 })
 
 describe("PROVIDERS_FILE", () => {
-  const test = <E>(name: string, body: Effect.Effect<void, E, Scope.Scope>) => it.live(name, () => Effect.scoped(body))
+  const test = <E>(name: string, body: Effect.Effect<void, E, Scope.Scope>) => it.live(name, () => body)
 
   test(
     "serves its models with its key, headers and prices",

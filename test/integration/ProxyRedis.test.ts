@@ -34,28 +34,26 @@ const becomes = (proxy: RunningProxy, redis: string) =>
 
 describe.runIf(redisCanStart)("proxies with one Redis", () => {
   it.live("share a caller's session limit, count separately without Redis, and share again", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* privateRedis()
-        const start = Effect.suspend(() =>
-          startProxy({ settings: { redisUrl: Redacted.make(redis.url), rateLimitInit: LIMIT } }),
-        )
-        const [one, other] = [yield* start, yield* start]
-        assert.deepStrictEqual(yield* ready(one), { status: 200, redis: "up" })
-        assert.deepStrictEqual(yield* begin(one, 2), [200, 200])
-        assert.deepStrictEqual(yield* begin(other, 2), [200, 429])
+    Effect.gen(function* () {
+      const redis = yield* privateRedis()
+      const start = Effect.suspend(() =>
+        startProxy({ settings: { redisUrl: Redacted.make(redis.url), rateLimitInit: LIMIT } }),
+      )
+      const [one, other] = [yield* start, yield* start]
+      assert.deepStrictEqual(yield* ready(one), { status: 200, redis: "up" })
+      assert.deepStrictEqual(yield* begin(one, 2), [200, 200])
+      assert.deepStrictEqual(yield* begin(other, 2), [200, 429])
 
-        yield* redis.stop
-        for (const proxy of [one, other]) {
-          assert.deepStrictEqual(yield* begin(proxy, 4), [200, 200, 200, 429])
-          assert.deepStrictEqual(yield* becomes(proxy, "down"), { status: 200, redis: "down" })
-        }
+      yield* redis.stop
+      for (const proxy of [one, other]) {
+        assert.deepStrictEqual(yield* begin(proxy, 4), [200, 200, 200, 429])
+        assert.deepStrictEqual(yield* becomes(proxy, "down"), { status: 200, redis: "down" })
+      }
 
-        yield* redis.start
-        yield* Effect.all([becomes(one, "up"), becomes(other, "up")])
-        assert.deepStrictEqual(yield* begin(one, 2), [200, 200])
-        assert.deepStrictEqual(yield* begin(other, 2), [200, 429])
-      }),
-    ),
+      yield* redis.start
+      yield* Effect.all([becomes(one, "up"), becomes(other, "up")])
+      assert.deepStrictEqual(yield* begin(one, 2), [200, 200])
+      assert.deepStrictEqual(yield* begin(other, 2), [200, 429])
+    }),
   )
 })

@@ -48,7 +48,7 @@ describe("the bytes of a request and of its answer", () => {
         assert.strictEqual(native.requests.at(-1)?.body.trim(), ODD.trim())
       }
       assert.strictEqual(native.requests.length, 2)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("arrive unchanged up to 8 MiB with default settings", () =>
@@ -62,7 +62,7 @@ describe("the bytes of a request and of its answer", () => {
       assert.strictEqual(response.status, 200)
       assert.strictEqual(body.length, 8 * MIB)
       assert.isTrue(native.requests[0]?.body === body)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("are refused above the limit: by the connector before it sends them, and by the proxy", () =>
@@ -89,7 +89,7 @@ describe("the bytes of a request and of its answer", () => {
         assert.deepStrictEqual([refused.status, problem["code"]], [413, "too-large"])
       })
       assert.deepStrictEqual(native.requests, [])
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -113,7 +113,7 @@ describe("the client", () => {
         native.answer(() => ({ body: '{"input_tokens":7}' }))
         assert.deepStrictEqual((await client.countTokens(body)).answer, { input_tokens: 7 })
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live.each<readonly [string, string]>([
@@ -131,6 +131,6 @@ describe("the client", () => {
       const error = yield* Effect.promise(() => failureOf(ask()))
       assert.instanceOf(error, TypeError)
       assert.strictEqual(native.requests.length, 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 })

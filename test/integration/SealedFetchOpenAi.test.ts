@@ -61,7 +61,7 @@ describe("a whole answer", () => {
       assert.include(wire.seen(), "POST /v1/completions")
       assert.notInclude(wire.seen(), CANARY)
       assert.notInclude(wire.seen().toLowerCase(), "authorization")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("carries several choices and structured output", () =>
@@ -82,7 +82,7 @@ describe("a whole answer", () => {
       )
       assert.deepStrictEqual(fake.requests[0]?.asked?.json, schema)
       assert.strictEqual(fake.requests[0]?.asked?.choices, 2)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("is passed to onVerified with its proof, and fails if onVerified fails", () =>
@@ -101,7 +101,7 @@ describe("a whole answer", () => {
       const error = yield* Effect.promise(() => failureOf(full.chat.completions.create(ask("Hello"))))
       assert.instanceOf(error, APIConnectionError)
       assert.strictEqual(String(error.cause), "Error: no space left")
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -150,7 +150,7 @@ describe("a streamed answer", () => {
       const trust = { pins: [proxy.kid], keys: kept[0]?.keys }
       const proof = yield* Effect.promise(() => verifyProof(kept[0]?.statements.proof ?? "", trust))
       assert.strictEqual(proof.iss, proxy.kid)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("has usage at its end if it was requested", () =>
@@ -168,7 +168,7 @@ describe("a streamed answer", () => {
       )
       assert.deepStrictEqual(chunks.at(-1)?.choices, [])
       assert.strictEqual(chunks.at(-1)?.usage?.total_tokens, 4)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("carries parallel tool calls, and the turn that follows", () =>
@@ -205,7 +205,7 @@ describe("a streamed answer", () => {
       )
       assert.strictEqual(second, "22 °C at noon.")
       assert.strictEqual(fake.requests[1]?.asked?.turns.filter(({ role }) => role === "tool").length, 2)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("ends the provider's call when its body is cancelled, and rejects with the reason of a signal", () =>
@@ -240,7 +240,7 @@ describe("a streamed answer", () => {
         assert.strictEqual(await failureOf(text), reason)
         assert.strictEqual(await (await fake.received(2)).ended, "hung-up")
       })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("ends with its provider, without a second call, unless it was held", () =>
@@ -261,7 +261,7 @@ describe("a streamed answer", () => {
         collect((await read({ release: "verified" })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>),
       )
       assert.strictEqual(held.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), "from the second")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("that the provider breaks off is an error in either release mode", () =>
@@ -276,7 +276,7 @@ describe("a streamed answer", () => {
       assert.instanceOf(held, InternalServerError)
       assert.strictEqual(held.status, 502)
       assert.strictEqual(held.code, "upstream-truncated")
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -290,7 +290,7 @@ describe("an attacker on the path", () => {
       const error = yield* Effect.promise(() => failureOf(openai({ fetch: flip }).chat.completions.create(ask("Hi"))))
       assert.instanceOf(error, APIConnectionError)
       assert.instanceOf(error.cause, Tampered)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("who cuts a stream before its proof leaves it without any sign of an end", () =>
@@ -322,7 +322,7 @@ describe("an attacker on the path", () => {
       )
       assert.instanceOf(held, APIConnectionError)
       assert.instanceOf(held.cause, StreamTruncated)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("who lets a request through and answers that it was refused has it served once", () =>
@@ -335,7 +335,7 @@ describe("an attacker on the path", () => {
       const error = yield* Effect.promise(() => failureOf(client.chat.completions.create(ask("Hi"))))
       assert.instanceOf(error, RateLimitError)
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -348,7 +348,7 @@ describe("a refusal becomes the SDK's own error", () => {
       assert.instanceOf(long, BadRequestError)
       assert.strictEqual(long.code, "context_length_exceeded")
       assert.strictEqual(long.type, "invalid_request_error")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("400 for a malformed request, with the member that is wrong", () =>
@@ -359,7 +359,7 @@ describe("a refusal becomes the SDK's own error", () => {
       )
       assert.instanceOf(error, BadRequestError)
       assert.strictEqual(error.param, "model")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("422", () =>
@@ -370,7 +370,7 @@ describe("a refusal becomes the SDK's own error", () => {
       )
       assert.instanceOf(error, UnprocessableEntityError)
       assert.strictEqual(error.code, "provider-not-configured")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("with the provider's status, from any form of its error", () =>
@@ -419,7 +419,7 @@ describe("a refusal becomes the SDK's own error", () => {
         assert.match(error.headers.get("retry-after") ?? "", /^\d+$/)
       }
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -439,7 +439,7 @@ describe("a request that is not for a completion", () => {
         assert.include(error.message, "cannot be sealed")
       }
       assert.strictEqual(wire.seen(), "")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("is passed on if it lists the models", () =>
@@ -456,6 +456,6 @@ describe("a request that is not for a completion", () => {
       const own = openai({ models: ["org/large"] })
       assert.strictEqual((yield* Effect.promise(() => own.models.retrieve("org/large"))).id, "org/large")
       assert.instanceOf(yield* Effect.promise(() => failureOf(own.models.retrieve("small"))), NotFoundError)
-    }).pipe(Effect.scoped),
+    }),
   )
 })

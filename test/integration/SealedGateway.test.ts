@@ -73,7 +73,7 @@ describe("a gateway before a sealed proxy", () => {
       for (const said of ["127.0.0.1:", "if its base URL ends in /v1, remove that", "check PROVIDER1_BASE_URL"]) {
         assert.include(lines[0], said)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("seals its calls, and keeps receipts that anybody with the pin can check", () =>
@@ -112,7 +112,7 @@ describe("a gateway before a sealed proxy", () => {
       assert.notInclude(answer.text, ANSWER)
       const other = yield* tokenFor("bob")
       assert.strictEqual((yield* call(gateway, "GET", path, { token: other })).status, 404)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("sends the trace id under the seal, unless configured not to", () =>
@@ -130,7 +130,7 @@ describe("a gateway before a sealed proxy", () => {
         for (const { headers } of fake.requests) assert.strictEqual(headers["traceparent"], told)
         assert.notInclude(wire.seen(), trace)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("fails with its provider's failure, whatever the sealed details are", () =>
@@ -140,7 +140,7 @@ describe("a gateway before a sealed proxy", () => {
       assert.deepInclude(Object((yield* work())["problem"]), { code: "upstream-unavailable" })
       fake.always(fault.status(400, { body: "no" }))
       assert.deepInclude(Object((yield* work())["problem"]), { code: "invalid-request" })
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("reports a proxy that refuses its key, and sends nothing to a proxy with another pin", () =>
@@ -154,7 +154,7 @@ describe("a gateway before a sealed proxy", () => {
       assert.strictEqual(misled.fake.requests.length, 0)
       assert.isTrue(misled.logs.some((line) => line.includes("PinMismatch") && line.includes(misled.proxy.kid)))
       for (const { logs } of [stranger, misled]) assert.notInclude(logs.join(), PROMPT)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("keeps no receipt of steps that no sealed proxy answered", () =>
@@ -174,6 +174,6 @@ describe("a gateway before a sealed proxy", () => {
         decodeReceipts(json).items.map(({ step }) => step),
         steps.filter(({ provider }) => provider === "provider1").map(({ name }) => name),
       )
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -135,6 +135,6 @@ describe.each(SLOTS)("provider$slot ($wire)", ({ slot, wire }) => {
         asked?.tools.map(({ name }) => name),
         ["weather", "time"],
       )
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -25,7 +25,7 @@ describe("a provider that exceeds its time limit", () => {
       for (let i = 0; i < 3; i++) assert.strictEqual((yield* Effect.exit(answer))._tag, "Failure")
       assert.deepStrictEqual(yield* ready, [200, "ready"])
       assert.strictEqual(fake.requests.length, 3)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("is awaited if its own limit is longer", () =>
@@ -37,6 +37,6 @@ describe("a provider that exceeds its time limit", () => {
         fake.requests.map(({ asked }) => asked?.model),
         ["model-1", "model-2"],
       )
-    }).pipe(Effect.scoped),
+    }),
   )
 })

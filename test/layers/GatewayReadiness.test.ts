@@ -89,5 +89,5 @@ it.effect.runIf(existsSync("/proc/version"))("a disk that is full is logged once
           "Free space there; until then this gateway is not ready",
       ],
     )
-  }).pipe(Effect.scoped),
+  }),
 )

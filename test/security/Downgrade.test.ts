@@ -72,7 +72,7 @@ describe("an attacker on the path who", () => {
         })
         assert.isAbove(path.asked.length, 3)
         assert.isUndefined(path.asked.find(({ path }) => path === "/v1/completions"))
-      }).pipe(Effect.scoped),
+      }),
     )
   }
 
@@ -102,7 +102,7 @@ describe("an attacker on the path who", () => {
         const lists = path.asked.map((asked) => JSON.stringify(initOf(asked).suites))
         assert.isAtLeast(lists.length, 3)
         assert.deepStrictEqual([...new Set(lists)], [JSON.stringify(SUITES.map(({ id }) => id))])
-      }).pipe(Effect.scoped),
+      }),
     )
   }
 })
@@ -112,5 +112,5 @@ it.live("a client that takes the post-quantum suite alone gets it from a proxy t
     const proxy = yield* startProxy()
     const suites: ReadonlyArray<SuiteName> = ["MLKEM768-X25519"]
     yield* Effect.promise(() => proxy.client({ suites }).complete({ prompt: "hello" }))
-  }).pipe(Effect.scoped),
+  }),
 )

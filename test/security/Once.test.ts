@@ -59,7 +59,7 @@ describe.each([1, 2, 3])("the provider is called once (order %d)", (seed) => {
         assert.strictEqual(await copy(), "replayed")
       })
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("while sessions are evicted, including the request's", () =>
@@ -91,7 +91,7 @@ describe.each([1, 2, 3])("the provider is called once (order %d)", (seed) => {
         if (fake.requests.length === 0) assert.strictEqual(await again(), "taken")
       })
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("before and after its session expires", () =>
@@ -113,7 +113,7 @@ describe.each([1, 2, 3])("the provider is called once (order %d)", (seed) => {
         assert.strictEqual(count(outcomes, "taken"), RESEALINGS / 4)
       }
       assert.strictEqual(fake.requests.length, 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 })
 
@@ -153,5 +153,5 @@ it.live("the provider is called once while the process shuts down", () =>
       assert.strictEqual(await proxy.exit, 0)
     })
     assert.strictEqual(fake.requests.length, 1)
-  }).pipe(Effect.scoped),
+  }),
 )

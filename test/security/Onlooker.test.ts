@@ -118,7 +118,7 @@ describe("complete answers on the wire", () => {
         assert.match([...looks.keys()][0] ?? "", /^\["HTTP\/1\.1 200 OK\\r\\n.*no-store, no-transform/)
         assert.notMatch([...looks.keys()][0] ?? "", /retry-after|ratelimit|trace|server-timing/i)
         assert.strictEqual(patient.fake.requests.length, 2 * EXCHANGES)
-      }).pipe(Effect.scoped),
+      }),
     TEST_MS,
   )
 })
@@ -242,6 +242,6 @@ describe("paced streams on the wire", () => {
       for (const { prompt, sequence } of others) assert.deepStrictEqual(sequence, first?.sequence, prompt)
       const heads = new Set(watched.map(({ connection }) => connection.answer.head))
       assert.lengthOf([...heads], 1)
-    }).pipe(Effect.scoped),
+    }),
   )
 })

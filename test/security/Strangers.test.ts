@@ -45,7 +45,7 @@ it.live("public endpoints answer the same before and after an exchange", () =>
     // Its operator is told of it.
     assert.notStrictEqual((yield* callOperator(proxy, "/ready")).text, told.text)
     assert.deepStrictEqual(yield* everything(proxy), before)
-  }).pipe(Effect.scoped),
+  }),
 )
 
 it.live("a gateway's public endpoints answer the same before and after a job that called a sealed proxy", () =>
@@ -78,5 +78,5 @@ it.live("a gateway's public endpoints answer the same before and after a job tha
       ]
       assert.deepStrictEqual([named.status, nameless.status], [401, 401])
     }
-  }).pipe(Effect.scoped),
+  }),
 )

@@ -49,7 +49,7 @@ describe("changes of a tenant", () => {
       assert.strictEqual(count.news, 3)
       yield* TestClock.adjust("5 minutes")
       assert.strictEqual(count.news, 3)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("reach followers of all tenants, and no follower of another, whatever the tenants are called", () =>
@@ -62,7 +62,7 @@ describe("changes of a tenant", () => {
       yield* here.note("acme corp")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([own.count.news, all.count.news, other.count.news], [2, 2, 1])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("are not sent while nobody follows", () =>
@@ -81,7 +81,7 @@ describe("changes of a tenant", () => {
       yield* here.note("acme")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([...new Set(published)], ["followed:acme"])
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("end after 10 minutes", () =>
@@ -92,6 +92,6 @@ describe("changes of a tenant", () => {
       assert.isTrue(isOpen())
       yield* TestClock.adjust("1 second")
       assert.isFalse(isOpen())
-    }).pipe(Effect.scoped),
+    }),
   )
 })

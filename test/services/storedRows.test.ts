@@ -10,17 +10,15 @@ describe("a database that fails", () => {
   it.live.runIf(postgresIsThere)(
     "in the middle of a transaction is reported as unavailable, even if the rollback fails too",
     () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const url = yield* postgresSchema
-          const layer = layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })
-          const broken = SqlClient.SqlClient.use((sql) =>
-            sql.withTransaction(sql`SELECT pg_terminate_backend(pg_backend_pid())`),
-          )
-          const error = yield* Effect.flip(Effect.provide(unavailable(broken), layer))
-          assert.strictEqual(error._tag, "StorageUnavailable")
-        }),
-      ),
+      Effect.gen(function* () {
+        const url = yield* postgresSchema
+        const layer = layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })
+        const broken = SqlClient.SqlClient.use((sql) =>
+          sql.withTransaction(sql`SELECT pg_terminate_backend(pg_backend_pid())`),
+        )
+        const error = yield* Effect.flip(Effect.provide(unavailable(broken), layer))
+        assert.strictEqual(error._tag, "StorageUnavailable")
+      }),
   )
 
   it.live("because its disk is full says so in the log, once", () =>

@@ -35,7 +35,7 @@ describe("our client", () => {
           process.env["WEAKNESS"] = name
           assert.isNotEmpty((yield* resultsOf(casesOf(new Set([must])), tester)).failed, `${must}: ${name}`)
         }
-      }).pipe(Effect.scoped),
+      }),
     TEST_MS,
   )
 })

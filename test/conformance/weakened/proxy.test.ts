@@ -27,7 +27,7 @@ describe("our server", () => {
             }).pipe(Effect.scoped),
           { discard: true },
         )
-      }).pipe(Effect.scoped),
+      }),
     MINUTES,
   )
 
@@ -42,7 +42,7 @@ describe("our server", () => {
         const { failed, skipped } = yield* resultsOf(proxy, CHECKS)
         assert.isBelow(failed.length, 6, failed.map(({ name, saw }) => `${name}: ${saw}`).join("\n"))
         assert.isAbove(skipped.filter(({ saw }) => saw.startsWith("it fails as ")).length, 30)
-      }).pipe(Effect.scoped),
+      }),
     MINUTES,
   )
 
@@ -68,7 +68,7 @@ describe("our server", () => {
             }).pipe(Effect.scoped),
           { concurrency: 3, discard: true },
         )
-      }).pipe(Effect.scoped),
+      }),
     MINUTES,
   )
 
@@ -94,7 +94,7 @@ describe("our server", () => {
             ),
           { concurrency: 3, discard: true },
         )
-      }).pipe(Effect.scoped),
+      }),
     MINUTES,
   )
 })

@@ -53,7 +53,7 @@ describe.skipIf(!postgresIsThere)("signals of another process", () => {
       )
       yield* Effect.sleep("10 millis").pipe(Effect.repeat({ until: () => heard.size === topics.length }), soon)
       assert.deepStrictEqual([...heard], topics)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("that were lost while the connection was down wake waiters once it is back", () =>
@@ -66,7 +66,7 @@ describe.skipIf(!postgresIsThere)("signals of another process", () => {
       // Its receiver tries to connect again after a second.
       yield* sender.publish(ended(job))
       yield* soon(Fiber.join(waiting))
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("are logged once each time they stop and each time they resume", () =>
@@ -81,6 +81,6 @@ describe.skipIf(!postgresIsThere)("signals of another process", () => {
         yield* Effect.repeat(Effect.sleep("10 millis"), { until: isBack })
         assert.strictEqual(count("Lost the notification connection"), 2 * times)
       }
-    }).pipe(Effect.scoped),
+    }),
   )
 })

@@ -51,134 +51,122 @@ const isUp = (one: { readonly status: Effect.Effect<string> }) => until(Effect.m
 
 describe.runIf(redisCanStart)("when Redis", () => {
   it.live("fails, each process limits separately and logs that once; when it returns, they share again", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* privateRedis()
-        const [a, b] = [yield* process(redis), yield* process(redis)]
-        assert.strictEqual(yield* a.take("x"), 2)
-        assert.strictEqual(yield* b.take("x"), 1)
-        assert.strictEqual(yield* a.status, "up")
+    Effect.gen(function* () {
+      const redis = yield* privateRedis()
+      const [a, b] = [yield* process(redis), yield* process(redis)]
+      assert.strictEqual(yield* a.take("x"), 2)
+      assert.strictEqual(yield* b.take("x"), 1)
+      assert.strictEqual(yield* a.status, "up")
 
-        yield* redis.stop
-        for (const one of [a, b]) {
-          assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
-          for (let n = 0; n < 50; n++) assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
-          yield* isDown(one)
-        }
-        // It looks for Redis meanwhile, and says nothing more.
-        yield* Effect.sleep("3 seconds")
-        for (const one of [a, b]) {
-          assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))
-          assert.include(one.warnings[0], "Redis")
-        }
+      yield* redis.stop
+      for (const one of [a, b]) {
+        assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
+        for (let n = 0; n < 50; n++) assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
+        yield* isDown(one)
+      }
+      // It looks for Redis meanwhile, and says nothing more.
+      yield* Effect.sleep("3 seconds")
+      for (const one of [a, b]) {
+        assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))
+        assert.include(one.warnings[0], "Redis")
+      }
 
-        yield* redis.start
-        yield* Effect.all([isUp(a), isUp(b)])
-        assert.strictEqual(yield* a.take("y"), 2)
-        assert.strictEqual(yield* b.take("y"), 1)
-      }),
-    ),
+      yield* redis.start
+      yield* Effect.all([isUp(a), isUp(b)])
+      assert.strictEqual(yield* a.take("y"), 2)
+      assert.strictEqual(yield* b.take("y"), 1)
+    }),
   )
 
   it.live("hangs, no request waits for it", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* privateRedis()
-        const one = yield* process(redis)
-        assert.strictEqual(yield* one.take("x"), 2)
-        yield* redis.freeze
-        assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
-        assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
-        assert.strictEqual(yield* one.status, "down")
-        const late = yield* process(redis)
-        assert.strictEqual(yield* late.status, "down")
-        assert.strictEqual(yield* late.take("x"), 2)
-        yield* redis.thaw
-        yield* Effect.all([isUp(one), isUp(late)])
-        yield* one.take("y")
-        assert.strictEqual(yield* late.take("y"), 1)
-      }),
-    ),
+    Effect.gen(function* () {
+      const redis = yield* privateRedis()
+      const one = yield* process(redis)
+      assert.strictEqual(yield* one.take("x"), 2)
+      yield* redis.freeze
+      assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
+      assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
+      assert.strictEqual(yield* one.status, "down")
+      const late = yield* process(redis)
+      assert.strictEqual(yield* late.status, "down")
+      assert.strictEqual(yield* late.take("x"), 2)
+      yield* redis.thaw
+      yield* Effect.all([isUp(one), isUp(late)])
+      yield* one.take("y")
+      assert.strictEqual(yield* late.take("y"), 1)
+    }),
   )
 
   it.live("refuses writes, it counts as down", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* privateRedis()
-        const one = yield* process(redis)
-        assert.strictEqual(yield* redis.tell("CONFIG SET maxmemory 1"), "+OK\r\n")
-        assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
-        assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
-        yield* isDown(one)
-        yield* until(Effect.sync(() => one.warnings.length > 0))
-        assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))
-        assert.include(one.warnings[0], "OOM")
-        yield* redis.tell("CONFIG SET maxmemory 0")
-        yield* isUp(one)
-      }),
-    ),
+    Effect.gen(function* () {
+      const redis = yield* privateRedis()
+      const one = yield* process(redis)
+      assert.strictEqual(yield* redis.tell("CONFIG SET maxmemory 1"), "+OK\r\n")
+      assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
+      assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
+      yield* isDown(one)
+      yield* until(Effect.sync(() => one.warnings.length > 0))
+      assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))
+      assert.include(one.warnings[0], "OOM")
+      yield* redis.tell("CONFIG SET maxmemory 0")
+      yield* isUp(one)
+    }),
   )
 
   it.live("answers while the process itself stalls, the connection is kept", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* privateRedis()
-        const [one, other] = [yield* process(redis), yield* process(redis)]
-        const stall = Effect.sync(() => {
-          const until = performance.now() + 1500
-          while (performance.now() < until);
-        })
-        yield* Effect.all([one.take("x"), other.take("x"), stall], { concurrency: "unbounded" })
-        assert.strictEqual(yield* one.take("x"), 0)
-        assert.deepStrictEqual([one.warnings, other.warnings], [[], []])
-      }),
-    ),
+    Effect.gen(function* () {
+      const redis = yield* privateRedis()
+      const [one, other] = [yield* process(redis), yield* process(redis)]
+      const stall = Effect.sync(() => {
+        const until = performance.now() + 1500
+        while (performance.now() < until);
+      })
+      yield* Effect.all([one.take("x"), other.take("x"), stall], { concurrency: "unbounded" })
+      assert.strictEqual(yield* one.take("x"), 0)
+      assert.deepStrictEqual([one.warnings, other.warnings], [[], []])
+    }),
   )
 
   it.live("is down at the start, a process starts without it and shares once it is up", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* privateRedis({ started: false })
-        const [a, b] = [yield* process(redis), yield* process(redis)]
-        assert.strictEqual(yield* a.status, "down")
-        assert.strictEqual(a.warnings.length, 1, a.warnings.join("\n"))
-        assert.include(a.warnings[0], "ECONNREFUSED")
-        assert.include(a.warnings[0], `"host":"${new URL(redis.url).host}"`)
-        assert.strictEqual(yield* a.take("x"), 2)
-        assert.strictEqual(yield* b.take("x"), 2)
-        yield* redis.start
-        yield* Effect.all([isUp(a), isUp(b)])
-        yield* a.take("y")
-        assert.strictEqual(yield* b.take("y"), 1)
-      }),
-    ),
+    Effect.gen(function* () {
+      const redis = yield* privateRedis({ started: false })
+      const [a, b] = [yield* process(redis), yield* process(redis)]
+      assert.strictEqual(yield* a.status, "down")
+      assert.strictEqual(a.warnings.length, 1, a.warnings.join("\n"))
+      assert.include(a.warnings[0], "ECONNREFUSED")
+      assert.include(a.warnings[0], `"host":"${new URL(redis.url).host}"`)
+      assert.strictEqual(yield* a.take("x"), 2)
+      assert.strictEqual(yield* b.take("x"), 2)
+      yield* redis.start
+      yield* Effect.all([isUp(a), isUp(b)])
+      yield* a.take("y")
+      assert.strictEqual(yield* b.take("y"), 1)
+    }),
   )
 
   it.live(
     "fails, each process has separate circuits; when it returns, a circuit opened in one process is open in all",
     () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const redis = yield* privateRedis()
-          const [a, b] = [yield* process(redis), yield* process(redis)]
-          yield* Effect.flip(a.call("shared", Effect.fail("down")))
-          const refused = (one: typeof a, key: string) =>
-            Effect.map(Effect.flip(one.call(key, Effect.succeed("never asked"))), (error) =>
-              error._tag === "CircuitBreakerError" ? error.reason._tag : error._tag,
-            )
-          assert.strictEqual(yield* refused(b, "shared"), "CircuitOpen")
+      Effect.gen(function* () {
+        const redis = yield* privateRedis()
+        const [a, b] = [yield* process(redis), yield* process(redis)]
+        yield* Effect.flip(a.call("shared", Effect.fail("down")))
+        const refused = (one: typeof a, key: string) =>
+          Effect.map(Effect.flip(one.call(key, Effect.succeed("never asked"))), (error) =>
+            error._tag === "CircuitBreakerError" ? error.reason._tag : error._tag,
+          )
+        assert.strictEqual(yield* refused(b, "shared"), "CircuitOpen")
 
-          yield* redis.stop
-          assert.strictEqual(yield* a.call("local", Effect.succeed("served")), "served")
-          yield* Effect.flip(a.call("local", Effect.fail("down")))
-          assert.strictEqual(yield* refused(a, "local"), "CircuitOpen")
-          assert.strictEqual(yield* b.call("local", Effect.succeed("served")), "served")
+        yield* redis.stop
+        assert.strictEqual(yield* a.call("local", Effect.succeed("served")), "served")
+        yield* Effect.flip(a.call("local", Effect.fail("down")))
+        assert.strictEqual(yield* refused(a, "local"), "CircuitOpen")
+        assert.strictEqual(yield* b.call("local", Effect.succeed("served")), "served")
 
-          yield* redis.start
-          yield* Effect.all([isUp(a), isUp(b)])
-          yield* Effect.flip(b.call("again", Effect.fail("down")))
-          assert.strictEqual(yield* refused(a, "again"), "CircuitOpen")
-        }).pipe(Effect.provideService(References.UnhandledLogLevel, undefined)),
-      ),
+        yield* redis.start
+        yield* Effect.all([isUp(a), isUp(b)])
+        yield* Effect.flip(b.call("again", Effect.fail("down")))
+        assert.strictEqual(yield* refused(a, "again"), "CircuitOpen")
+      }).pipe(Effect.provideService(References.UnhandledLogLevel, undefined)),
   )
 })

@@ -149,7 +149,7 @@ describe("Callers", () => {
       yield* Effect.scoped(enter(bob))
       yield* TestClock.adjust("30 seconds")
       yield* Effect.scoped(enter(alice))
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("checks no further credential from a source with too many refused ones, for a while", () =>

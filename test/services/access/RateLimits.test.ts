@@ -85,7 +85,7 @@ it.layer(ConcurrencyLimits.layer)((it) => {
         assert.strictEqual((yield* Effect.flip(limits.enter(`up to ${limit}`, limit))).limit, limit)
       }
       for (let n = 0; n < 1000; n++) yield* limits.enter("free", 0)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("a request no longer counts once its scope has closed, whatever the exit", () =>

@@ -257,146 +257,140 @@ describeDatabases("job runner", (database) => {
   it.live("puts a running job back at shutdown, and the next process resumes it", () => {
     const { call, counts } = counter()
     const running = Latch.makeUnsafe()
-    return Effect.scoped(
-      Effect.gen(function* () {
-        const layer = yield* database.create
-        const first = yield* start(
-          gateway(layer, (context) =>
-            Effect.gen(function* () {
-              yield* text(context, "done", call("done"))
-              yield* text(
-                context,
-                "in flight",
-                Effect.andThen(call("in flight"), Effect.andThen(running.open, Effect.never)),
-              )
-              return answer("never")
-            }),
-          ),
-        )
-        const { job, tenant } = yield* use(first.context, enqueueOne())
-        yield* running.await
-        yield* first.stop
+    return Effect.gen(function* () {
+      const layer = yield* database.create
+      const first = yield* start(
+        gateway(layer, (context) =>
+          Effect.gen(function* () {
+            yield* text(context, "done", call("done"))
+            yield* text(
+              context,
+              "in flight",
+              Effect.andThen(call("in flight"), Effect.andThen(running.open, Effect.never)),
+            )
+            return answer("never")
+          }),
+        ),
+      )
+      const { job, tenant } = yield* use(first.context, enqueueOne())
+      yield* running.await
+      yield* first.stop
 
-        const between = yield* start(services(layer))
-        const queued = yield* use(
-          between.context,
-          Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
-        )
-        assert.strictEqual(queued.status, "queued")
-        assert.strictEqual(queued.attempt, 1)
-        yield* between.stop
+      const between = yield* start(services(layer))
+      const queued = yield* use(
+        between.context,
+        Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
+      )
+      assert.strictEqual(queued.status, "queued")
+      assert.strictEqual(queued.attempt, 1)
+      yield* between.stop
 
-        const second = yield* start(
-          gateway(layer, (context) =>
-            Effect.gen(function* () {
-              const done = yield* text(context, "done", call("done"))
-              const inFlight = yield* text(context, "in flight", call("in flight"))
-              return answer(`${done}, ${inFlight}`)
-            }),
-          ),
-        )
-        const after = yield* use(second.context, ended(tenant, job))
-        assert.deepStrictEqual(after.result, answer("done 1, in flight 2"))
-        assert.strictEqual(after.attempt, 1)
-        assert.deepStrictEqual(counts, { done: 1, "in flight": 2 })
-      }),
-    )
+      const second = yield* start(
+        gateway(layer, (context) =>
+          Effect.gen(function* () {
+            const done = yield* text(context, "done", call("done"))
+            const inFlight = yield* text(context, "in flight", call("in flight"))
+            return answer(`${done}, ${inFlight}`)
+          }),
+        ),
+      )
+      const after = yield* use(second.context, ended(tenant, job))
+      assert.deepStrictEqual(after.result, answer("done 1, in flight 2"))
+      assert.strictEqual(after.attempt, 1)
+      assert.deepStrictEqual(counts, { done: 1, "in flight": 2 })
+    })
   })
 
   it.live("stores a call that succeeds during a shutdown", () => {
     const running = Latch.makeUnsafe()
     const answered = Latch.makeUnsafe()
-    return Effect.scoped(
-      Effect.gen(function* () {
-        const layer = yield* database.create
-        const first = yield* start(
-          gateway(layer, (context) =>
-            Effect.gen(function* () {
-              yield* text(context, "late", Effect.andThen(running.open, Effect.as(answered.await, "paid for")))
-              return yield* Effect.never
-            }),
-          ),
-        )
-        const { job, tenant } = yield* use(first.context, enqueueOne())
-        yield* running.await
+    return Effect.gen(function* () {
+      const layer = yield* database.create
+      const first = yield* start(
+        gateway(layer, (context) =>
+          Effect.gen(function* () {
+            yield* text(context, "late", Effect.andThen(running.open, Effect.as(answered.await, "paid for")))
+            return yield* Effect.never
+          }),
+        ),
+      )
+      const { job, tenant } = yield* use(first.context, enqueueOne())
+      yield* running.await
 
-        // While this transaction holds the job's row, the step cannot be written.
-        const locked = yield* Latch.make()
-        const unlock = yield* Latch.make()
-        const blocker = yield* SqlClient.SqlClient.use((sql) =>
-          sql`UPDATE jobs SET metadata = metadata WHERE id = ${job.id}`.pipe(
-            Effect.andThen(locked.open),
-            Effect.andThen(unlock.await),
-            sql.withTransaction,
-          ),
-        ).pipe(Effect.forkChild, (effect) => use(first.context, effect))
-        yield* locked.await
-        yield* answered.open
-        yield* Effect.sleep("50 millis")
-        const stopping = yield* Effect.forkChild(first.stop)
-        yield* Effect.sleep("50 millis")
-        yield* unlock.open
-        yield* Fiber.join(blocker)
-        yield* Fiber.join(stopping)
+      // While this transaction holds the job's row, the step cannot be written.
+      const locked = yield* Latch.make()
+      const unlock = yield* Latch.make()
+      const blocker = yield* SqlClient.SqlClient.use((sql) =>
+        sql`UPDATE jobs SET metadata = metadata WHERE id = ${job.id}`.pipe(
+          Effect.andThen(locked.open),
+          Effect.andThen(unlock.await),
+          sql.withTransaction,
+        ),
+      ).pipe(Effect.forkChild, (effect) => use(first.context, effect))
+      yield* locked.await
+      yield* answered.open
+      yield* Effect.sleep("50 millis")
+      const stopping = yield* Effect.forkChild(first.stop)
+      yield* Effect.sleep("50 millis")
+      yield* unlock.open
+      yield* Fiber.join(blocker)
+      yield* Fiber.join(stopping)
 
-        const second = yield* start(
-          gateway(layer, (context) => Effect.map(text(context, "late", Effect.succeed("paid again")), answer)),
-        )
-        assert.deepStrictEqual((yield* use(second.context, ended(tenant, job))).result, answer("paid for"))
-      }),
-    )
+      const second = yield* start(
+        gateway(layer, (context) => Effect.map(text(context, "late", Effect.succeed("paid again")), answer)),
+      )
+      assert.deepStrictEqual((yield* use(second.context, ended(tenant, job))).result, answer("paid for"))
+    })
   })
 
   it.live("takes over jobs of dead workers, at once or delayed, and fails jobs that keep killing workers", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const layer = yield* database.create
-        const settings = {
-          innocentCrashes: 1,
-          maxCrashes: 2,
-          // Longer than any test: it is ended below.
-          crashBase: Duration.hours(1),
-          crashCap: Duration.hours(1),
-          // The embedded database does not wait for a lease to run out.
-          lease: database.kind === "sqlite" ? Duration.hours(1) : Duration.millis(LEASE_MS),
-          leaseRefresh: Duration.millis(500),
-        }
-        const before = yield* start(services(layer, settings))
-        const abandoned = Effect.fnUntraced(function* (crashes: number) {
-          const { job, tenant } = yield* use(before.context, enqueueOne())
-          yield* use(before.context, abandon(job, crashes))
-          return { job, tenant }
-        })
-        const innocent = yield* abandoned(0)
-        const suspect = yield* abandoned(1)
-        const poison = yield* abandoned(2)
-        yield* before.stop
+    Effect.gen(function* () {
+      const layer = yield* database.create
+      const settings = {
+        innocentCrashes: 1,
+        maxCrashes: 2,
+        // Longer than any test: it is ended below.
+        crashBase: Duration.hours(1),
+        crashCap: Duration.hours(1),
+        // The embedded database does not wait for a lease to run out.
+        lease: database.kind === "sqlite" ? Duration.hours(1) : Duration.millis(LEASE_MS),
+        leaseRefresh: Duration.millis(500),
+      }
+      const before = yield* start(services(layer, settings))
+      const abandoned = Effect.fnUntraced(function* (crashes: number) {
+        const { job, tenant } = yield* use(before.context, enqueueOne())
+        yield* use(before.context, abandon(job, crashes))
+        return { job, tenant }
+      })
+      const innocent = yield* abandoned(0)
+      const suspect = yield* abandoned(1)
+      const poison = yield* abandoned(2)
+      yield* before.stop
 
-        const after = yield* start(gateway(layer, () => Effect.succeed(answer("alive")), settings))
-        const done = yield* use(after.context, ended(innocent.tenant, innocent.job))
-        assert.strictEqual(done.status, "completed")
-        assert.strictEqual(done.attempt, 1)
-        const given = yield* use(after.context, ended(poison.tenant, poison.job))
-        assert.strictEqual(given.status, "failed")
-        assert.strictEqual(given.problem?.code, "job-crashed-workers")
-        assert.include(given.problem?.detail, "3 workers")
-        const jobs = yield* use(after.context, Jobs)
-        const waiting = yield* Effect.repeat(jobs.get(suspect.tenant, suspect.job.id), {
-          until: (job) => job.status !== "running",
-          schedule: Schedule.spaced("20 millis"),
-        })
-        assert.strictEqual(waiting.status, "queued")
-        const sql = yield* use(after.context, SqlClient.SqlClient)
-        const wait = sql<{
-          ms: number
-        }>`SELECT due_at - ${databaseTime(sql)} AS ms FROM jobs WHERE id = ${suspect.job.id}`
-        assert.closeTo(Number((yield* wait)[0]?.ms), Duration.toMillis("1 hour"), Duration.toMillis("1 minute"))
-        yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${suspect.job.id}`
-        const late = yield* use(after.context, ended(suspect.tenant, suspect.job))
-        assert.strictEqual(late.status, "completed")
-        assert.strictEqual(late.attempt, 1)
-      }),
-    ),
+      const after = yield* start(gateway(layer, () => Effect.succeed(answer("alive")), settings))
+      const done = yield* use(after.context, ended(innocent.tenant, innocent.job))
+      assert.strictEqual(done.status, "completed")
+      assert.strictEqual(done.attempt, 1)
+      const given = yield* use(after.context, ended(poison.tenant, poison.job))
+      assert.strictEqual(given.status, "failed")
+      assert.strictEqual(given.problem?.code, "job-crashed-workers")
+      assert.include(given.problem?.detail, "3 workers")
+      const jobs = yield* use(after.context, Jobs)
+      const waiting = yield* Effect.repeat(jobs.get(suspect.tenant, suspect.job.id), {
+        until: (job) => job.status !== "running",
+        schedule: Schedule.spaced("20 millis"),
+      })
+      assert.strictEqual(waiting.status, "queued")
+      const sql = yield* use(after.context, SqlClient.SqlClient)
+      const wait = sql<{
+        ms: number
+      }>`SELECT due_at - ${databaseTime(sql)} AS ms FROM jobs WHERE id = ${suspect.job.id}`
+      assert.closeTo(Number((yield* wait)[0]?.ms), Duration.toMillis("1 hour"), Duration.toMillis("1 minute"))
+      yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${suspect.job.id}`
+      const late = yield* use(after.context, ended(suspect.tenant, suspect.job))
+      assert.strictEqual(late.status, "completed")
+      assert.strictEqual(late.attempt, 1)
+    }),
   )
 
   it.live("stores a step once if it is written again because the answer to the first commit was lost", () =>

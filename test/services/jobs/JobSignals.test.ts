@@ -31,7 +31,7 @@ describe("the signal board", () => {
       woken = 0
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual(woken, 4)
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("wakes a waiter that comes after a time without any", () =>
@@ -43,7 +43,7 @@ describe("the signal board", () => {
       const waiting = yield* Effect.forkChild(next)
       yield* TestClock.adjust("5 seconds")
       assert.isDefined(waiting.pollUnsafe())
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.effect("forgets the topics of a waiter that has left, and of no other", () =>
@@ -55,6 +55,6 @@ describe("the signal board", () => {
       yield* Effect.scoped(board.subscribe(["shared", "own"]))
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(heard, ["shared"])
-    }).pipe(Effect.scoped),
+    }),
   )
 })

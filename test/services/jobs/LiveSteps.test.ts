@@ -86,6 +86,6 @@ describeDatabases("steps as they begin", (database) => {
         ["one", "two"],
       )
       assert.deepStrictEqual(all, ["one", "two", "three"].map(stepOf))
-    }).pipe(Effect.scoped),
+    }),
   )
 })

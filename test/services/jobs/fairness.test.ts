@@ -214,66 +214,60 @@ describeDatabases("tenants with waiting jobs", (database) => {
   )
 
   it.live("find a free worker while one tenant has endless jobs", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const go = yield* Latch.make()
-        let greedy: TenantId | undefined
-        let running = 0
-        const { context } = yield* start(
-          gateway(
-            yield* database.create,
-            ({ tenant }) =>
-              tenant === greedy
-                ? Effect.as(
-                    Effect.andThen(
-                      Effect.sync(() => running++),
-                      go.await,
-                    ),
-                    answer("slow"),
-                  )
-                : Effect.succeed(answer("quick")),
-            { workers: 4, workersPerTenant: 3 },
-          ),
-        )
-        const { agent, tenant } = yield* use(context, makeAgent())
-        greedy = tenant
-        const jobs = yield* use(context, Jobs)
-        const slow = yield* Effect.forEach(Array.from({ length: 8 }), () =>
-          jobs.enqueue(tenant, agent.id, { task: "x" }),
-        )
-        const other = yield* use(context, enqueueOne())
-        assert.strictEqual((yield* use(context, ended(other.tenant, other.job))).status, "completed")
-        assert.strictEqual(running, 3)
-        yield* go.open
-        for (const job of slow) {
-          assert.strictEqual((yield* use(context, ended(tenant, job))).status, "completed")
-        }
-      }),
-    ),
+    Effect.gen(function* () {
+      const go = yield* Latch.make()
+      let greedy: TenantId | undefined
+      let running = 0
+      const { context } = yield* start(
+        gateway(
+          yield* database.create,
+          ({ tenant }) =>
+            tenant === greedy
+              ? Effect.as(
+                  Effect.andThen(
+                    Effect.sync(() => running++),
+                    go.await,
+                  ),
+                  answer("slow"),
+                )
+              : Effect.succeed(answer("quick")),
+          { workers: 4, workersPerTenant: 3 },
+        ),
+      )
+      const { agent, tenant } = yield* use(context, makeAgent())
+      greedy = tenant
+      const jobs = yield* use(context, Jobs)
+      const slow = yield* Effect.forEach(Array.from({ length: 8 }), () => jobs.enqueue(tenant, agent.id, { task: "x" }))
+      const other = yield* use(context, enqueueOne())
+      assert.strictEqual((yield* use(context, ended(other.tenant, other.job))).status, "completed")
+      assert.strictEqual(running, 3)
+      yield* go.open
+      for (const job of slow) {
+        assert.strictEqual((yield* use(context, ended(tenant, job))).status, "completed")
+      }
+    }),
   )
 
   it.live("get the next worker as soon as one of their jobs ends, if they used all their workers", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { context } = yield* start(
-          gateway(yield* database.create, () => Effect.succeed(answer("x")), {
-            workers: 4,
-            workersPerTenant: 1,
-            // Nothing else has the process look again.
-            poll: Duration.hours(1),
-          }),
-        )
-        const { agent, tenant } = yield* use(context, makeAgent())
-        const jobs = yield* use(context, Jobs)
-        const all = yield* Effect.forEach(
-          Array.from({ length: 5 }),
-          () => jobs.enqueue(tenant, agent.id, { task: "x" }),
-          { concurrency: "unbounded" },
-        )
-        for (const job of all) {
-          assert.strictEqual((yield* jobs.wait(tenant, job.id, "5 seconds")).status, "completed")
-        }
-      }),
-    ),
+    Effect.gen(function* () {
+      const { context } = yield* start(
+        gateway(yield* database.create, () => Effect.succeed(answer("x")), {
+          workers: 4,
+          workersPerTenant: 1,
+          // Nothing else has the process look again.
+          poll: Duration.hours(1),
+        }),
+      )
+      const { agent, tenant } = yield* use(context, makeAgent())
+      const jobs = yield* use(context, Jobs)
+      const all = yield* Effect.forEach(
+        Array.from({ length: 5 }),
+        () => jobs.enqueue(tenant, agent.id, { task: "x" }),
+        { concurrency: "unbounded" },
+      )
+      for (const job of all) {
+        assert.strictEqual((yield* jobs.wait(tenant, job.id, "5 seconds")).status, "completed")
+      }
+    }),
   )
 })

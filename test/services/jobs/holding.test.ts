@@ -33,84 +33,80 @@ const undisturbed = { leaseRefresh: Duration.hours(1) }
 
 describeDatabases("jobs that a worker holds", (database) => {
   it.live("are not taken back when the clock is set forward, unlike those of dead workers", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const running = yield* Latch.make()
-        const go = yield* Latch.make()
-        let runs = 0
-        const program: Program = ({ task }) =>
-          task === "other"
-            ? Effect.succeed(answer("other"))
-            : Effect.as(
-                Effect.andThen(
-                  Effect.sync(() => runs++),
-                  Effect.andThen(running.open, go.await),
-                ),
-                answer("own"),
-              )
-        const { context } = yield* start(gateway(yield* database.create, program, { ...undisturbed, workers: 1 }))
-        const { agent, job, tenant } = yield* use(context, enqueueOne())
-        yield* running.await
-        const sql = yield* use(context, SqlClient.SqlClient)
-        const jobs = yield* use(context, Jobs)
-        const other = yield* jobs.enqueue(tenant, agent.id, { task: "other" })
-        // As far as the database's clock can tell, both leases ran out long ago.
-        yield* sql`UPDATE jobs SET status = 'running', due_at = 0, lease = COALESCE(lease, 'dead')`
-        yield* Effect.repeat(jobs.get(tenant, other.id), {
-          until: ({ status }) => status === "queued",
-          schedule: Schedule.spaced("10 millis"),
-        })
-        assert.strictEqual((yield* jobs.get(tenant, job.id)).status, "running")
-        yield* go.open
-        for (const { id } of [job, other]) {
-          assert.strictEqual((yield* use(context, ended(tenant, { id }))).status, "completed")
-        }
-        assert.strictEqual(runs, 1)
-      }),
-    ),
+    Effect.gen(function* () {
+      const running = yield* Latch.make()
+      const go = yield* Latch.make()
+      let runs = 0
+      const program: Program = ({ task }) =>
+        task === "other"
+          ? Effect.succeed(answer("other"))
+          : Effect.as(
+              Effect.andThen(
+                Effect.sync(() => runs++),
+                Effect.andThen(running.open, go.await),
+              ),
+              answer("own"),
+            )
+      const { context } = yield* start(gateway(yield* database.create, program, { ...undisturbed, workers: 1 }))
+      const { agent, job, tenant } = yield* use(context, enqueueOne())
+      yield* running.await
+      const sql = yield* use(context, SqlClient.SqlClient)
+      const jobs = yield* use(context, Jobs)
+      const other = yield* jobs.enqueue(tenant, agent.id, { task: "other" })
+      // As far as the database's clock can tell, both leases ran out long ago.
+      yield* sql`UPDATE jobs SET status = 'running', due_at = 0, lease = COALESCE(lease, 'dead')`
+      yield* Effect.repeat(jobs.get(tenant, other.id), {
+        until: ({ status }) => status === "queued",
+        schedule: Schedule.spaced("10 millis"),
+      })
+      assert.strictEqual((yield* jobs.get(tenant, job.id)).status, "running")
+      yield* go.open
+      for (const { id } of [job, other]) {
+        assert.strictEqual((yield* use(context, ended(tenant, { id }))).status, "completed")
+      }
+      assert.strictEqual(runs, 1)
+    }),
   )
 
   it.live("are not taken back by a search for dead workers that began before their claim", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const running = yield* Latch.make()
-        let runs = 0
-        const program: Program = () =>
-          Effect.sync(() => runs++).pipe(
-            Effect.andThen(running.open),
-            Effect.andThen(Effect.sleep("100 millis")),
-            Effect.as(answer("own")),
-          )
-        /** The queue of a process that stood still after each claim, and whose searches take long. */
-        const slow = Layer.effect(
-          JobQueue,
-          Effect.gen(function* () {
-            const queue = yield* JobQueue
-            const sql = yield* SqlClient.SqlClient
-            return JobQueue.of({
-              ...queue,
-              claim: (count, held) =>
-                Effect.tap(queue.claim(count, held), () => Effect.orDie(sql`UPDATE jobs SET due_at = 0`)),
-              takeBack: (own) => {
-                const held = [...(own ?? [])]
-                return Effect.andThen(Effect.timeoutOption(running.await, "200 millis"), queue.takeBack(held))
-              },
-            })
-          }),
+    Effect.gen(function* () {
+      const running = yield* Latch.make()
+      let runs = 0
+      const program: Program = () =>
+        Effect.sync(() => runs++).pipe(
+          Effect.andThen(running.open),
+          Effect.andThen(Effect.sleep("100 millis")),
+          Effect.as(answer("own")),
         )
-        const layer = layerJobRunner.pipe(
-          Layer.provide(slow),
-          Layer.provide(Layer.succeed(JobProgram, { run: program })),
-          Layer.provideMerge(services(yield* database.create, undisturbed)),
-          Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
-        )
-        const { context } = yield* start(layer)
-        const { job, tenant } = yield* use(context, enqueueOne())
-        const done = yield* use(context, ended(tenant, job))
-        assert.strictEqual(done.status, "completed")
-        assert.strictEqual(runs, 1)
-      }),
-    ),
+      /** The queue of a process that stood still after each claim, and whose searches take long. */
+      const slow = Layer.effect(
+        JobQueue,
+        Effect.gen(function* () {
+          const queue = yield* JobQueue
+          const sql = yield* SqlClient.SqlClient
+          return JobQueue.of({
+            ...queue,
+            claim: (count, held) =>
+              Effect.tap(queue.claim(count, held), () => Effect.orDie(sql`UPDATE jobs SET due_at = 0`)),
+            takeBack: (own) => {
+              const held = [...(own ?? [])]
+              return Effect.andThen(Effect.timeoutOption(running.await, "200 millis"), queue.takeBack(held))
+            },
+          })
+        }),
+      )
+      const layer = layerJobRunner.pipe(
+        Layer.provide(slow),
+        Layer.provide(Layer.succeed(JobProgram, { run: program })),
+        Layer.provideMerge(services(yield* database.create, undisturbed)),
+        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+      )
+      const { context } = yield* start(layer)
+      const { job, tenant } = yield* use(context, enqueueOne())
+      const done = yield* use(context, ended(tenant, job))
+      assert.strictEqual(done.status, "completed")
+      assert.strictEqual(runs, 1)
+    }),
   )
 
   it.live("keep their remaining time when the clock is set forward", () =>
@@ -134,189 +130,181 @@ describeDatabases("jobs that a worker holds", (database) => {
   )
 
   it.live("can be cancelled when claimed by a process that is still cleaning up their last run", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const [cleanUp, second, interrupted] = [yield* Latch.make(), yield* Latch.make(), yield* Latch.make()]
-        const [first, cleaned] = [yield* Latch.make(), yield* Latch.make()]
-        let runs = 0
-        const program: Program = () =>
-          Effect.suspend(() =>
-            ++runs === 1
-              ? Effect.onInterrupt(Effect.andThen(first.open, Effect.never), () =>
-                  Effect.andThen(cleanUp.await, cleaned.open),
-                )
-              : Effect.onInterrupt(Effect.andThen(second.open, Effect.never), () => interrupted.open),
-          )
-        const { context } = yield* start(gateway(yield* database.create, program, undisturbed))
-        const { job, tenant } = yield* use(context, enqueueOne())
-        yield* first.await
-        const sql = yield* use(context, SqlClient.SqlClient)
-        // Another process took it for dead.
-        yield* sql`UPDATE jobs SET status = 'queued', lease = NULL, due_at = 0 WHERE id = ${job.id}`
-        yield* second.await
-        yield* cleanUp.open
-        yield* cleaned.await
-        // Until the first run has ended altogether.
-        yield* Effect.sleep("50 millis")
-        yield* use(
-          context,
-          Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
+    Effect.gen(function* () {
+      const [cleanUp, second, interrupted] = [yield* Latch.make(), yield* Latch.make(), yield* Latch.make()]
+      const [first, cleaned] = [yield* Latch.make(), yield* Latch.make()]
+      let runs = 0
+      const program: Program = () =>
+        Effect.suspend(() =>
+          ++runs === 1
+            ? Effect.onInterrupt(Effect.andThen(first.open, Effect.never), () =>
+                Effect.andThen(cleanUp.await, cleaned.open),
+              )
+            : Effect.onInterrupt(Effect.andThen(second.open, Effect.never), () => interrupted.open),
         )
-        yield* Effect.timeout(interrupted.await, "4 seconds")
-      }),
-    ),
+      const { context } = yield* start(gateway(yield* database.create, program, undisturbed))
+      const { job, tenant } = yield* use(context, enqueueOne())
+      yield* first.await
+      const sql = yield* use(context, SqlClient.SqlClient)
+      // Another process took it for dead.
+      yield* sql`UPDATE jobs SET status = 'queued', lease = NULL, due_at = 0 WHERE id = ${job.id}`
+      yield* second.await
+      yield* cleanUp.open
+      yield* cleaned.await
+      // Until the first run has ended altogether.
+      yield* Effect.sleep("50 millis")
+      yield* use(
+        context,
+        Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
+      )
+      yield* Effect.timeout(interrupted.await, "4 seconds")
+    }),
   )
 
   it.live("are stopped if they were cancelled during the claim", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const interrupted = yield* Queue.unbounded<string>()
-        const program: Program = ({ jobId, task }) =>
-          task === "kept"
-            ? Effect.succeed(answer("kept"))
-            : Effect.onInterrupt(Effect.never, () => Queue.offer(interrupted, jobId))
-        const cancelled: Array<string> = []
-        /** The queue, but cancels of all that it hands out what is not to be kept, before anybody hears of it. */
-        const cancelling = Layer.effect(
-          JobQueue,
-          Effect.gen(function* () {
-            const queue = yield* JobQueue
-            const jobs = yield* Jobs
-            return JobQueue.of({
-              ...queue,
-              claim: (count, running) =>
-                Effect.tap(queue.claim(count, running), (leases) =>
-                  Effect.forEach(
-                    leases.filter(({ job }) => job.task !== "kept"),
-                    ({ job: { id, tenant } }) =>
-                      Effect.andThen(
-                        Effect.orDie(jobs.cancel(tenant, id)),
-                        Effect.sync(() => cancelled.push(id)),
-                      ),
-                  ),
+    Effect.gen(function* () {
+      const interrupted = yield* Queue.unbounded<string>()
+      const program: Program = ({ jobId, task }) =>
+        task === "kept"
+          ? Effect.succeed(answer("kept"))
+          : Effect.onInterrupt(Effect.never, () => Queue.offer(interrupted, jobId))
+      const cancelled: Array<string> = []
+      /** The queue, but cancels of all that it hands out what is not to be kept, before anybody hears of it. */
+      const cancelling = Layer.effect(
+        JobQueue,
+        Effect.gen(function* () {
+          const queue = yield* JobQueue
+          const jobs = yield* Jobs
+          return JobQueue.of({
+            ...queue,
+            claim: (count, running) =>
+              Effect.tap(queue.claim(count, running), (leases) =>
+                Effect.forEach(
+                  leases.filter(({ job }) => job.task !== "kept"),
+                  ({ job: { id, tenant } }) =>
+                    Effect.andThen(
+                      Effect.orDie(jobs.cancel(tenant, id)),
+                      Effect.sync(() => cancelled.push(id)),
+                    ),
                 ),
-            })
-          }),
-        )
-        const layer = layerJobRunner.pipe(
-          Layer.provide(cancelling),
-          Layer.provide(Layer.succeed(JobProgram, { run: program })),
-          Layer.provideMerge(services(yield* database.create, undisturbed)),
-          Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
-        )
-        const { context } = yield* start(layer)
-        const jobs = yield* use(context, Jobs)
-        const { agent, tenant } = yield* use(context, makeAgent())
-        const [kept] = yield* Effect.forEach(
-          ["kept", "a", "kept", "b"],
-          (task) => jobs.enqueue(tenant, agent.id, { task }),
-          { concurrency: "unbounded" },
-        )
-        const one = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
-        const two = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
-        assert.deepStrictEqual([one, two].sort(), cancelled.toSorted())
-        if (kept !== undefined) assert.strictEqual((yield* use(context, ended(tenant, kept))).status, "completed")
-      }),
-    ),
+              ),
+          })
+        }),
+      )
+      const layer = layerJobRunner.pipe(
+        Layer.provide(cancelling),
+        Layer.provide(Layer.succeed(JobProgram, { run: program })),
+        Layer.provideMerge(services(yield* database.create, undisturbed)),
+        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+      )
+      const { context } = yield* start(layer)
+      const jobs = yield* use(context, Jobs)
+      const { agent, tenant } = yield* use(context, makeAgent())
+      const [kept] = yield* Effect.forEach(
+        ["kept", "a", "kept", "b"],
+        (task) => jobs.enqueue(tenant, agent.id, { task }),
+        { concurrency: "unbounded" },
+      )
+      const one = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
+      const two = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
+      assert.deepStrictEqual([one, two].sort(), cancelled.toSorted())
+      if (kept !== undefined) assert.strictEqual((yield* use(context, ended(tenant, kept))).status, "completed")
+    }),
   )
 })
 
 it.effect("a job is held for a whole lease after its last renewal while the database is away", () =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const settings = {
-        ...JobSettings.defaultValue(),
-        lease: Duration.seconds(15),
-        leaseRefresh: Duration.seconds(5),
-        poll: Duration.days(1000),
-      }
-      const running = yield* Latch.make()
-      const looked = yield* Queue.unbounded<void>()
-      let isAway = false
-      let left = false
-      const outage = Layer.effect(
-        JobWrites,
-        Effect.map(JobWrites, (writes) =>
-          JobWrites.of({
-            ...writes,
-            renew: (held) =>
-              (isAway ? Effect.fail(new StorageUnavailable()) : writes.renew(held)).pipe(
-                Effect.ensuring(Queue.offer(looked, undefined)),
-              ),
-          }),
-        ),
-      )
-      const program: Program = () =>
-        Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => Effect.sync(() => (left = true)))
-      const layer = layerJobRunner.pipe(
-        Layer.provide(outage),
-        Layer.provide(Layer.succeed(JobProgram, { run: program })),
-        Layer.provideMerge(services(yield* sqlite.create, settings)),
-        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
-      )
-      const { context } = yield* start(layer)
-      const pass = Effect.andThen(TestClock.adjust(settings.leaseRefresh), Queue.take(looked))
-      yield* use(context, enqueueOne())
-      yield* running.await
-      yield* Queue.clear(looked)
-      for (let times = 0; times < 6; times++) yield* pass
-      isAway = true
-      yield* pass
-      yield* pass
-      yield* TestClock.adjust("1 second")
-      assert.isFalse(left)
-      yield* pass
-      yield* TestClock.adjust("1 second")
-      assert.isTrue(left)
-    }),
-  ),
+  Effect.gen(function* () {
+    const settings = {
+      ...JobSettings.defaultValue(),
+      lease: Duration.seconds(15),
+      leaseRefresh: Duration.seconds(5),
+      poll: Duration.days(1000),
+    }
+    const running = yield* Latch.make()
+    const looked = yield* Queue.unbounded<void>()
+    let isAway = false
+    let left = false
+    const outage = Layer.effect(
+      JobWrites,
+      Effect.map(JobWrites, (writes) =>
+        JobWrites.of({
+          ...writes,
+          renew: (held) =>
+            (isAway ? Effect.fail(new StorageUnavailable()) : writes.renew(held)).pipe(
+              Effect.ensuring(Queue.offer(looked, undefined)),
+            ),
+        }),
+      ),
+    )
+    const program: Program = () =>
+      Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => Effect.sync(() => (left = true)))
+    const layer = layerJobRunner.pipe(
+      Layer.provide(outage),
+      Layer.provide(Layer.succeed(JobProgram, { run: program })),
+      Layer.provideMerge(services(yield* sqlite.create, settings)),
+      Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+    )
+    const { context } = yield* start(layer)
+    const pass = Effect.andThen(TestClock.adjust(settings.leaseRefresh), Queue.take(looked))
+    yield* use(context, enqueueOne())
+    yield* running.await
+    yield* Queue.clear(looked)
+    for (let times = 0; times < 6; times++) yield* pass
+    isAway = true
+    yield* pass
+    yield* pass
+    yield* TestClock.adjust("1 second")
+    assert.isFalse(left)
+    yield* pass
+    yield* TestClock.adjust("1 second")
+    assert.isTrue(left)
+  }),
 )
 
 it.effect("leases are renewed and steps written within a second once the database is back", () =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const begun = yield* Latch.make()
-      const renewals: Array<number> = []
-      const writesTried: Array<number> = []
-      let isAway = true
-      const behindOutage = <A>(tried: Array<number>, write: Effect.Effect<A, StorageUnavailable>) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          if (!isAway) return write
-          tried.push(now)
-          return Effect.fail(new StorageUnavailable())
-        })
-      const outage = Layer.effect(
-        JobWrites,
-        Effect.map(JobWrites, (writes) =>
-          JobWrites.of({
-            ...writes,
-            renew: (leases) => behindOutage(renewals, writes.renew(leases)),
-            recordStep: (lease, step) => behindOutage(writesTried, writes.recordStep(lease, step)),
-          }),
-        ),
-      )
-      const program: Program = (context) => Effect.as(text(context, "paid", Effect.as(begun.open, "x")), answer("x"))
-      const layer = layerJobRunner.pipe(
-        Layer.provide(outage),
-        Layer.provide(Layer.succeed(JobProgram, { run: program })),
-        Layer.provideMerge(services(yield* sqlite.create, { poll: Duration.days(1000) })),
-        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
-      )
-      const { context } = yield* start(layer)
-      const { job, tenant } = yield* use(context, enqueueOne())
-      yield* begun.await
-      yield* TestClock.adjust("14 seconds")
-      isAway = false
-      // Longer than a retry may take, so that a failing test can end.
-      yield* TestClock.adjust("20 seconds")
-      assert.strictEqual((yield* use(context, ended(tenant, job))).status, "completed")
-      for (const tried of [renewals, writesTried]) {
-        assert.isAtLeast(tried.length, 10)
-        const gaps = tried.slice(1).map((at, index) => at - (tried[index] ?? 0))
-        for (const gap of gaps) assert.isAtMost(gap, 1000)
-      }
-    }),
-  ),
+  Effect.gen(function* () {
+    const begun = yield* Latch.make()
+    const renewals: Array<number> = []
+    const writesTried: Array<number> = []
+    let isAway = true
+    const behindOutage = <A>(tried: Array<number>, write: Effect.Effect<A, StorageUnavailable>) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        if (!isAway) return write
+        tried.push(now)
+        return Effect.fail(new StorageUnavailable())
+      })
+    const outage = Layer.effect(
+      JobWrites,
+      Effect.map(JobWrites, (writes) =>
+        JobWrites.of({
+          ...writes,
+          renew: (leases) => behindOutage(renewals, writes.renew(leases)),
+          recordStep: (lease, step) => behindOutage(writesTried, writes.recordStep(lease, step)),
+        }),
+      ),
+    )
+    const program: Program = (context) => Effect.as(text(context, "paid", Effect.as(begun.open, "x")), answer("x"))
+    const layer = layerJobRunner.pipe(
+      Layer.provide(outage),
+      Layer.provide(Layer.succeed(JobProgram, { run: program })),
+      Layer.provideMerge(services(yield* sqlite.create, { poll: Duration.days(1000) })),
+      Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+    )
+    const { context } = yield* start(layer)
+    const { job, tenant } = yield* use(context, enqueueOne())
+    yield* begun.await
+    yield* TestClock.adjust("14 seconds")
+    isAway = false
+    // Longer than a retry may take, so that a failing test can end.
+    yield* TestClock.adjust("20 seconds")
+    assert.strictEqual((yield* use(context, ended(tenant, job))).status, "completed")
+    for (const tried of [renewals, writesTried]) {
+      assert.isAtLeast(tried.length, 10)
+      const gaps = tried.slice(1).map((at, index) => at - (tried[index] ?? 0))
+      for (const gap of gaps) assert.isAtMost(gap, 1000)
+    }
+  }),
 )
 
 it.effect("the time of workers is measured with a monotonic clock", () =>

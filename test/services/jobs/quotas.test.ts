@@ -44,7 +44,7 @@ describeDatabases("a tenant's quotas", (database) => {
       )
       yield* use(context, create(tenant))
       assert.strictEqual((yield* Effect.flip(use(context, create(tenant))))._tag, "TooManyAgents")
-    }).pipe(Effect.scoped),
+    }),
   )
 
   const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | Agents>) =>

@@ -24,29 +24,27 @@ const ownClock = Effect.fnUntraced(function* (url: string) {
 
 describe.skipIf(!postgresIsThere)("a database in a zone with daylight saving time", () => {
   it.live("gives out due jobs and those of dead workers when its time zone's clocks go back", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const url = yield* postgresDatabase({ timezone: "'Europe/Berlin'", search_path: "public, pg_catalog" })
-        const clock = yield* ownClock(url)
-        // 02:50 in Berlin, ten minutes before it is two o'clock again.
-        yield* clock.setTo("2026-10-25T00:50:00Z")
-        const before = yield* start(services(clock.layer))
-        const waiting = yield* use(before.context, enqueueOne())
-        const left = yield* use(before.context, enqueueOne())
-        const sql = yield* use(before.context, SqlClient.SqlClient)
-        yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1,
+    Effect.gen(function* () {
+      const url = yield* postgresDatabase({ timezone: "'Europe/Berlin'", search_path: "public, pg_catalog" })
+      const clock = yield* ownClock(url)
+      // 02:50 in Berlin, ten minutes before it is two o'clock again.
+      yield* clock.setTo("2026-10-25T00:50:00Z")
+      const before = yield* start(services(clock.layer))
+      const waiting = yield* use(before.context, enqueueOne())
+      const left = yield* use(before.context, enqueueOne())
+      const sql = yield* use(before.context, SqlClient.SqlClient)
+      yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1,
           due_at = ${databaseTime(sql)} + 15000 WHERE id = ${left.job.id}`
-        yield* before.stop
+      yield* before.stop
 
-        // 02:05 in Berlin, a quarter of an hour later.
-        yield* clock.setTo("2026-10-25T01:05:00Z")
-        const after = yield* start(gateway(clock.layer, () => Effect.succeed(answer("x"))))
-        for (const { job, tenant } of [waiting, left]) {
-          assert.strictEqual((yield* use(after.context, ended(tenant, job))).status, "completed")
-        }
-        const jobs = yield* use(after.context, Jobs)
-        assert.deepInclude(yield* jobs.queueState, { queued: 0, running: 0 })
-      }),
-    ),
+      // 02:05 in Berlin, a quarter of an hour later.
+      yield* clock.setTo("2026-10-25T01:05:00Z")
+      const after = yield* start(gateway(clock.layer, () => Effect.succeed(answer("x"))))
+      for (const { job, tenant } of [waiting, left]) {
+        assert.strictEqual((yield* use(after.context, ended(tenant, job))).status, "completed")
+      }
+      const jobs = yield* use(after.context, Jobs)
+      assert.deepInclude(yield* jobs.queueState, { queued: 0, running: 0 })
+    }),
   )
 })

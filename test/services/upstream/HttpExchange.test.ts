@@ -33,43 +33,39 @@ const asked = Effect.gen(function* () {
 
 describe("a large body", () => {
   it.live("is sent unchanged, and stays lent until it is written", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, request, url } = yield* asked
-        const body = aBody()
-        const hash = hashOf(body)
-        const answer = yield* Effect.forkScoped(send(agent, { url, headers: {}, body }))
-        const [incoming, outgoing] = yield* request
-        releaseBytes(body)
-        assert.lengthOf(body, LENGTH)
-        const received = createHash("sha256")
-        yield* Effect.promise(async () => {
-          for await (const piece of incoming) received.update(piece)
-        })
-        assert.strictEqual(received.digest("hex"), hash)
-        assert.strictEqual(incoming.headers["content-length"], `${LENGTH}`)
-        assert.isUndefined(incoming.headers["transfer-encoding"])
-        outgoing.end()
-        assert.strictEqual((yield* Fiber.join(answer)).status, 200)
-        releaseBytes(body)
-        assert.lengthOf(body, 0)
-      }),
-    ),
+    Effect.gen(function* () {
+      const { agent, request, url } = yield* asked
+      const body = aBody()
+      const hash = hashOf(body)
+      const answer = yield* Effect.forkScoped(send(agent, { url, headers: {}, body }))
+      const [incoming, outgoing] = yield* request
+      releaseBytes(body)
+      assert.lengthOf(body, LENGTH)
+      const received = createHash("sha256")
+      yield* Effect.promise(async () => {
+        for await (const piece of incoming) received.update(piece)
+      })
+      assert.strictEqual(received.digest("hex"), hash)
+      assert.strictEqual(incoming.headers["content-length"], `${LENGTH}`)
+      assert.isUndefined(incoming.headers["transfer-encoding"])
+      outgoing.end()
+      assert.strictEqual((yield* Fiber.join(answer)).status, 200)
+      releaseBytes(body)
+      assert.lengthOf(body, 0)
+    }),
   )
 
   it.live("stays lent while it is written, even if the call is interrupted", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, request, url } = yield* asked
-        const body = aBody()
-        const scope = yield* Scope.make()
-        const sending = send(agent, { url, headers: {}, body })
-        yield* Effect.forkScoped(Scope.provide(sending, scope))
-        yield* request
-        yield* Scope.close(scope, Exit.void)
-        releaseBytes(body)
-        assert.lengthOf(body, LENGTH)
-      }),
-    ),
+    Effect.gen(function* () {
+      const { agent, request, url } = yield* asked
+      const body = aBody()
+      const scope = yield* Scope.make()
+      const sending = send(agent, { url, headers: {}, body })
+      yield* Effect.forkScoped(Scope.provide(sending, scope))
+      yield* request
+      yield* Scope.close(scope, Exit.void)
+      releaseBytes(body)
+      assert.lengthOf(body, LENGTH)
+    }),
   )
 })

@@ -142,7 +142,7 @@ describeDatabases("a webhook", (database) => {
       )
       assert.isAtMost(before ?? Infinity, 16)
       yield* running.stop
-    }).pipe(Effect.scoped),
+    }),
   )
 
   it.live("is given up after a day", () =>
