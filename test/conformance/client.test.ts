@@ -13,9 +13,6 @@ import { type Options, resultsOfClient as resultsOf, testerOf } from "./support/
 /** Rules for clients that no case tries: each case gives the client a pin. */
 const UNTRIED = ["C7"]
 
-/** Some hundred exchanges and more, on a machine that may be busy. */
-const TEST_MS = 120_000
-
 describe("the cases", () => {
   it("cover every rule for clients except the listed ones", () => {
     const rules = new Set([...specification.matchAll(/\*\*(?:\[P\d+\] )?\[(C\d+)\]/g)].map(([, id]) => id))
@@ -36,45 +33,36 @@ describe("the cases", () => {
 })
 
 describe("our client", () => {
-  it.live(
-    "believes honest proxies and no others",
-    () =>
-      Effect.gen(function* () {
-        const { failed, passed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient))
-        assert.deepStrictEqual(failed, [])
-        assert.deepStrictEqual(skipped, ["offer-suite-other", "restart-forbidden"])
-        assert.isAbove(passed.length, 150)
-      }),
-    TEST_MS,
+  it.live("believes honest proxies and no others", () =>
+    Effect.gen(function* () {
+      const { failed, passed, skipped } = yield* resultsOf(CASES, testerOf(SealedClient))
+      assert.deepStrictEqual(failed, [])
+      assert.deepStrictEqual(skipped, ["offer-suite-other", "restart-forbidden"])
+      assert.isAbove(passed.length, 150)
+    }),
   )
 
-  it.live(
-    "does so with the other suite, without a pace, and without restarts",
-    () =>
-      Effect.gen(function* () {
-        const options: Options = { suites: ["X25519"], pace: 0, restart: false }
-        // In a stream wherever a case takes either form.
-        const streamed = CASES.map((each): Case => ({ form: "stream", ...each }))
-        const { failed, skipped } = yield* resultsOf(streamed, testerOf(SealedClient, options))
-        assert.deepStrictEqual(failed, [])
-        assert.deepStrictEqual(
-          skipped.filter((name) => !name.includes("mlkem")),
-          ["honest-restart", "provider-of-restart", "restart-without-provider", "restart-text"],
-        )
-      }),
-    TEST_MS,
+  it.live("does so with the other suite, without a pace, and without restarts", () =>
+    Effect.gen(function* () {
+      const options: Options = { suites: ["X25519"], pace: 0, restart: false }
+      // In a stream wherever a case takes either form.
+      const streamed = CASES.map((each): Case => ({ form: "stream", ...each }))
+      const { failed, skipped } = yield* resultsOf(streamed, testerOf(SealedClient, options))
+      assert.deepStrictEqual(failed, [])
+      assert.deepStrictEqual(
+        skipped.filter((name) => !name.includes("mlkem")),
+        ["honest-restart", "provider-of-restart", "restart-without-provider", "restart-text"],
+      )
+    }),
   )
 })
 
 describe.skipIf(!haveCryptography)("the client in Python", () => {
-  it.live(
-    "believes honest proxies and no others",
-    () =>
-      Effect.gen(function* () {
-        const { failed, passed } = yield* resultsOf(CASES, yield* pythonTester, 1)
-        assert.deepStrictEqual(failed, [])
-        assert.isAbove(passed.length, 150)
-      }),
-    TEST_MS,
+  it.live("believes honest proxies and no others", () =>
+    Effect.gen(function* () {
+      const { failed, passed } = yield* resultsOf(CASES, yield* pythonTester, 1)
+      assert.deepStrictEqual(failed, [])
+      assert.isAbove(passed.length, 150)
+    }),
   )
 })

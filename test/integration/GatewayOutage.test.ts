@@ -7,8 +7,6 @@ import { postgresCanStart, privatePostgres } from "../support/privatePostgres.ts
 /** Far more than a request may take to say that there is no database. */
 const HUNG = "10 seconds"
 const SOON = "30 seconds"
-/** Starting and stopping a database of one's own, on a machine that may be busy. */
-const TEST_MS = 120_000
 
 const retried = <E>(condition: Effect.Effect<boolean, E>) =>
   condition.pipe(
@@ -29,67 +27,61 @@ const setUp = Effect.fnUntraced(function* (patience: Duration.Input) {
 })
 
 describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
-  it.live(
-    "goes away reports it in time, is not ready, and works again once Postgres is back",
-    () =>
-      Effect.gen(function* () {
-        const { ask, execute, gateway, postgres, token } = yield* setUp(HUNG)
-        const { json: before } = yield* ask("POST", execute, { task: "before" })
+  it.live("goes away reports it in time, is not ready, and works again once Postgres is back", () =>
+    Effect.gen(function* () {
+      const { ask, execute, gateway, postgres, token } = yield* setUp(HUNG)
+      const { json: before } = yield* ask("POST", execute, { task: "before" })
 
-        for (const mode of ["fast", "immediate"] as const) {
-          yield* postgres.stop(mode)
-          for (const [method, path, body] of [
-            ["GET", "/api/v1/agents", undefined],
-            ["GET", "/api/v1/routing/stats", undefined],
-            ["GET", `/api/v1/jobs/${before["id"]}?wait=5`, undefined],
-            ["GET", `/api/v1/jobs/${before["id"]}/events`, undefined],
-            ["POST", execute, { task: "meanwhile" }],
-            ["POST", `/api/v1/jobs/${before["id"]}/cancel`, undefined],
-          ] as const) {
-            const answer = yield* ask(method, path, body)
-            assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true }, path)
-            assert.isNotNull(answer.headers.get("retry-after"))
-          }
-          // What the database said last counts for a second.
-          yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 503))
-          const ready = yield* callOperator(gateway, "/ready")
-          assert.deepInclude(ready.json, {
-            database: { kind: "postgres", ok: false, reason: "it does not answer; the log has the reason" },
-          })
-          assert.strictEqual((yield* ask("GET", "/health")).status, 200)
-          assert.strictEqual((yield* callOperator(gateway, "/metrics")).status, 200)
-
-          yield* postgres.start
-          yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 200))
-          const { json: after, status } = yield* ask("POST", execute, { task: "after" })
-          assert.strictEqual(status, 202)
-          const ended = yield* call(gateway, "GET", `/api/v1/jobs/${after["id"]}?wait=20`, { token })
-          assert.deepInclude(ended.json, { status: "completed" })
+      for (const mode of ["fast", "immediate"] as const) {
+        yield* postgres.stop(mode)
+        for (const [method, path, body] of [
+          ["GET", "/api/v1/agents", undefined],
+          ["GET", "/api/v1/routing/stats", undefined],
+          ["GET", `/api/v1/jobs/${before["id"]}?wait=5`, undefined],
+          ["GET", `/api/v1/jobs/${before["id"]}/events`, undefined],
+          ["POST", execute, { task: "meanwhile" }],
+          ["POST", `/api/v1/jobs/${before["id"]}/cancel`, undefined],
+        ] as const) {
+          const answer = yield* ask(method, path, body)
+          assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true }, path)
+          assert.isNotNull(answer.headers.get("retry-after"))
         }
-        assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${before["id"]}?wait=20`)).json, { status: "completed" })
-      }),
-    TEST_MS,
+        // What the database said last counts for a second.
+        yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 503))
+        const ready = yield* callOperator(gateway, "/ready")
+        assert.deepInclude(ready.json, {
+          database: { kind: "postgres", ok: false, reason: "it does not answer; the log has the reason" },
+        })
+        assert.strictEqual((yield* ask("GET", "/health")).status, 200)
+        assert.strictEqual((yield* callOperator(gateway, "/metrics")).status, 200)
+
+        yield* postgres.start
+        yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 200))
+        const { json: after, status } = yield* ask("POST", execute, { task: "after" })
+        assert.strictEqual(status, 202)
+        const ended = yield* call(gateway, "GET", `/api/v1/jobs/${after["id"]}?wait=20`, { token })
+        assert.deepInclude(ended.json, { status: "completed" })
+      }
+      assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${before["id"]}?wait=20`)).json, { status: "completed" })
+    }),
   )
 
-  it.live(
-    "hangs reports it in time, and works again once Postgres answers",
-    () =>
-      Effect.gen(function* () {
-        const { ask, execute, postgres } = yield* setUp(SOON)
-        yield* postgres.freeze
-        const [read, written, ready] = yield* Effect.all(
-          [ask("GET", "/api/v1/agents"), ask("POST", execute, { task: "meanwhile" }), ask("GET", "/ready")],
-          { concurrency: "unbounded" },
-        )
-        for (const answer of [read, written]) {
-          assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true })
-        }
-        assert.strictEqual(ready.status, 503)
-        yield* postgres.thaw
-        yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 200))
-        const { json: after } = yield* ask("POST", execute, { task: "after" })
-        assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${after["id"]}?wait=20`)).json, { status: "completed" })
-      }),
-    TEST_MS,
+  it.live("hangs reports it in time, and works again once Postgres answers", () =>
+    Effect.gen(function* () {
+      const { ask, execute, postgres } = yield* setUp(SOON)
+      yield* postgres.freeze
+      const [read, written, ready] = yield* Effect.all(
+        [ask("GET", "/api/v1/agents"), ask("POST", execute, { task: "meanwhile" }), ask("GET", "/ready")],
+        { concurrency: "unbounded" },
+      )
+      for (const answer of [read, written]) {
+        assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true })
+      }
+      assert.strictEqual(ready.status, 503)
+      yield* postgres.thaw
+      yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 200))
+      const { json: after } = yield* ask("POST", execute, { task: "after" })
+      assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${after["id"]}?wait=20`)).json, { status: "completed" })
+    }),
   )
 })
