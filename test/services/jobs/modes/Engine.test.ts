@@ -67,6 +67,6 @@ describeDatabases("modes as durable jobs", (database) => {
       })
       assert.isNull(job.cost_micro_usd)
       assert.deepStrictEqual((yield* jobs.list(tenant)).items, [job])
-    }).pipe(Effect.provide(engine(database, upstream)), Effect.timeout("4 seconds"))
+    }).pipe(Effect.provide(engine(database, upstream)))
   })
 })
