@@ -152,14 +152,14 @@ const makeEnd = Effect.gen(function* () {
       )
     return written
   }, sql.withTransaction)
-  const writeEndings = yield* makeBatched<{ readonly row: Row; readonly isAnnounced: boolean }, Lines | undefined>({
+  const writeEndings = yield* makeBatched<{ readonly row: Row; readonly isAnnounced: boolean }, Lines | null>({
     keyOf: ({ row }) => row.job_id,
     run: Effect.fnUntraced(function* (items) {
       const rows = items.map(({ row }) => row)
       const written = yield* items.some(({ isAnnounced }) => isAnnounced) ? writeAnnounced(rows) : writeRows(rows)
       yield* Effect.forEach(written, ({ id }) => signals.publish(ended(id)), { discard: true })
       const byId = new Map<unknown, Lines>(written.map((lines) => [lines.id, lines]))
-      return rows.map(({ job_id }) => byId.get(job_id))
+      return rows.map(({ job_id }) => byId.get(job_id) ?? null)
     }),
   })
 
@@ -177,7 +177,7 @@ const makeEnd = Effect.gen(function* () {
       expires_at: now + Duration.toMillis(retention),
     }
     const lines = yield* writeEndings({ row, isAnnounced: job.webhook !== null })
-    if (lines === undefined) return false
+    if (lines === null) return false
     yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
     yield* queue.admit(lines)
     return true

@@ -312,7 +312,7 @@ describeDatabases("caps of keys under any order of operations", (database) => {
   layer(services(database.layer, { workersPerTenant: 1000, maxCrashes: 1000, innocentCrashes: 1000 }))((it) => {
     it.effect.prop(
       "are used up and not exceeded by jobs that begin, also by those with a concurrency key",
-      [Schema.Array(Operation).check(Schema.isBetweenLength(10, 60))],
+      [Schema.Array(Operation).check(Schema.isBetweenLength(10, 40))],
       ([operations]) =>
         Effect.gen(function* () {
           const { cap, claim, enqueue, jobs, tenant } = yield* makeTenant
@@ -357,7 +357,7 @@ describeDatabases("caps of keys under any order of operations", (database) => {
             )
           }
         }),
-      { arbitrary: { runs: 60 }, timeout: 60_000 },
+      { arbitrary: { runs: 25 }, timeout: 60_000 },
     )
   })
 })
