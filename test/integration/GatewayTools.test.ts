@@ -1,7 +1,7 @@
 /** Agents with tools, over sockets: a scripted model, a real tool, both databases. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Job } from "../../src/domain/jobs/job.ts"
+import { isEnded, Job } from "../../src/domain/jobs/job.ts"
 import { until } from "../support/calls.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { describeDatabases } from "../support/databases.ts"
@@ -135,8 +135,9 @@ describeDatabases("an agent with tools", (database) => {
           Effect.map(call(gateway, "GET", `/api/v1/jobs/${made["id"]}?wait=${wait}`, { token }), ({ json }) =>
             decodeJob(json),
           )
-        yield* until(Effect.map(read(0), ({ waiting }) => waiting?.reason === "retry"))
+        yield* until(Effect.map(read(0), ({ status, waiting }) => isEnded(status) || waiting?.reason === "retry"))
         const waiting = yield* read(0)
+        assert.strictEqual(waiting.status, "queued")
         assert.deepInclude(waiting.steps[0]?.problem, { code: "tools-unavailable" })
         assert.match(waiting.steps[0]?.problem?.detail ?? "", /^calc: The MCP server could not be reached/)
         yield* Effect.acquireRelease(
