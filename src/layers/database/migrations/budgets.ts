@@ -28,7 +28,7 @@ export const budgets: ReadonlyArray<string> = [
   )`,
   `ALTER TABLE jobs ADD COLUMN key_budgets TEXT`,
   `ALTER TABLE ledger_calls ADD COLUMN key_id TEXT`,
-  `CREATE INDEX ledger_calls_by_key ON ledger_calls (tenant, key_id, at, id)`,
+  `CREATE INDEX ledger_calls_by_key ON ledger_calls (tenant, key_id, at, id) WHERE key_id IS NOT NULL`,
   `ALTER TABLE ledger_calls ADD COLUMN labels TEXT`,
   `ALTER TABLE ledger_calls ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0`,
   `ALTER TABLE ledger_calls ADD COLUMN reservation_id TEXT`,

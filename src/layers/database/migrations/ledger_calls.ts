@@ -35,8 +35,8 @@ export const ledgerCalls: ReadonlyArray<string> = [
   )`,
   `CREATE INDEX ledger_calls_by_time ON ledger_calls (at, id)`,
   `CREATE INDEX ledger_calls_by_tenant ON ledger_calls (tenant, at, id)`,
-  `CREATE INDEX ledger_calls_by_agent ON ledger_calls (tenant, agent_id, at, id)`,
-  `CREATE INDEX ledger_calls_by_job ON ledger_calls (job_id)`,
+  `CREATE INDEX ledger_calls_by_agent ON ledger_calls (tenant, agent_id, at, id) WHERE agent_id IS NOT NULL`,
+  `CREATE INDEX ledger_calls_by_job ON ledger_calls (job_id) WHERE job_id IS NOT NULL`,
   `CREATE TABLE ledger_pruned (before BIGINT NOT NULL)`,
   `INSERT INTO ledger_pruned (before) VALUES (${Number.MIN_SAFE_INTEGER})`,
   `CREATE TABLE ledger_hours (
