@@ -66,6 +66,8 @@ export class Ledger extends Context.Service<
       const callNames = sql.literal(Object.keys(CALL_COLUMNS).join(", "))
       const hourNames = sql.literal(Object.keys(HOUR_COLUMNS).join(", "))
       const spendNames = sql.literal(Object.keys(SPEND_COLUMNS).join(", "))
+      const addUpHours = addUp("ledger_hours", SUM_COLUMNS)
+      const addUpSpend = addUp("ledger_spend_new", SPEND_SUMS)
       const spendSums = makeSpendSums()
 
       const enter = (rows: ReadonlyArray<Entry>): Effect.Effect<unknown, SqlError.SqlError> => {
@@ -73,10 +75,10 @@ export class Ledger extends Context.Service<
         const sums = hourlySums(rows).map((sums) => ({ ...sums, writer }))
         const addHours = sql`INSERT INTO ledger_hours (${hourNames}) SELECT ${hourNames} FROM ${hours(sums)} WHERE TRUE
           ON CONFLICT (tenant, hour, mode, strategy, provider, model, writer)
-          DO UPDATE SET ${addUp("ledger_hours", SUM_COLUMNS)}`
+          DO UPDATE SET ${addUpHours}`
         const spent = spendSums(rows).map((sums) => ({ ...sums, writer }))
         const addSpend = sql`INSERT INTO ledger_spend_new (${spendNames}) SELECT ${spendNames} FROM ${spending(spent)} WHERE TRUE
-          ON CONFLICT (tenant, kind, hour, value, writer) DO UPDATE SET ${addUp("ledger_spend_new", SPEND_SUMS)}`
+          ON CONFLICT (tenant, kind, hour, value, writer) DO UPDATE SET ${addUpSpend}`
         return sql.onDialectOrElse({
           pg: () => sql`WITH entered AS (${addCalls}), added AS (${addHours}) ${addSpend}`,
           orElse: () => sql.withTransaction(Effect.all([addCalls, addHours, addSpend])),
