@@ -41,11 +41,13 @@ const quoteOf = (row: ListPrice): PriceQuote => ({
   source: row.source,
 })
 
-const byModel = Map.groupBy(LIST_PRICES, (row): string => row.model)
+const byModel = Map.groupBy(
+  LIST_PRICES.map((row) => ({ ...row, quote: quoteOf(row) })),
+  (row): string => row.model,
+)
 
 /** The rows of a model, snapshots included. */
-const rowsOf = (model: string): ReadonlyArray<ListPrice> =>
-  byModel.get(model) ?? byModel.get(model.replace(SNAPSHOT, "")) ?? []
+const rowsOf = (model: string) => byModel.get(model) ?? byModel.get(model.replace(SNAPSHOT, "")) ?? []
 
 /** Echo is free under any model name. */
 const ECHO_PRICE: PriceQuote = {
@@ -64,8 +66,7 @@ export const shippedPrice = (target: TargetName, at: number): PriceQuote | null 
   if (target.provider === "echo") return ECHO_PRICE
   // List prices are those of the vendors; a server of the operator's file may ask for anything.
   if (!PROVIDER_IDS.has(target.provider)) return null
-  const row = rowsOf(target.model).findLast(({ from }) => from === undefined || from <= dayOf(at))
-  return row === undefined ? null : quoteOf(row)
+  return rowsOf(target.model).findLast(({ from }) => from === undefined || from <= dayOf(at))?.quote ?? null
 }
 
 /** The prices that the file of providers gives models, by {@link keyOf}. */
@@ -82,8 +83,11 @@ const ownPrices = new WeakMap<PricedBy["targets"], ReadonlyMap<string, Prices | 
 
 /** The prices that the routing configuration sets, computed once: a list of hundreds of targets is priced for every call. */
 const ownPriceOf = ({ targets }: PricedBy, target: TargetName): Prices | undefined => {
-  const computed = ownPrices.get(targets) ?? new Map(targets.map((own) => [keyOf(own), own.prices]))
-  ownPrices.set(targets, computed)
+  let computed = ownPrices.get(targets)
+  if (computed === undefined) {
+    computed = new Map(targets.map((own) => [keyOf(own), own.prices]))
+    ownPrices.set(targets, computed)
+  }
   return computed.get(keyOf(target))
 }
 

@@ -18,7 +18,7 @@ import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, encodeRow, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { PROVIDER_IDS } from "../upstream/Slots.ts"
-import { Upstream } from "../upstream/Upstream.ts"
+import { type Offers, Upstream } from "../upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/UpstreamSettings.ts"
 import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"
 import { offeredPrices, type PricedBy, priceOf } from "./Prices.ts"
@@ -54,9 +54,7 @@ export class RoutingConfig extends Context.Service<
         const sql = yield* SqlClient.SqlClient
         const { configure, configured: providers, offering } = yield* Upstream
         let known: RoutingSettings | undefined
-        const derive = Effect.zipWith(offering, Clock.currentTimeMillis, (offers, now) =>
-          defaultSettings(offers, upstream, now),
-        )
+        const derive = Effect.zipWith(offering, Clock.currentTimeMillis, deriveOnce(upstream))
 
         const { forget, newestVersion } = yield* makeVersions(sql)
 
@@ -121,6 +119,22 @@ export class RoutingConfig extends Context.Service<
         return RoutingConfig.of({ current: unavailableUnlimited(current), put })
       }),
     )
+}
+
+const DAY_MS = 86_400_000
+
+/** Returns what derives the default settings: once for the same providers and day, since list prices change by days. */
+const deriveOnce = (upstream: UpstreamSettings) => {
+  let derived:
+    | { readonly from: ReadonlyArray<Offers>; readonly day: number; readonly settings: RoutingSettings }
+    | undefined
+  return (offers: ReadonlyArray<Offers>, now: number): RoutingSettings => {
+    const day = Math.floor(now / DAY_MS)
+    if (derived?.from !== offers || derived.day !== day) {
+      derived = { from: offers, day, settings: defaultSettings(offers, upstream, now) }
+    }
+    return derived.settings
+  }
 }
 
 /** The version in force, and how to forget it after a change of this process. */
