@@ -79,30 +79,28 @@ export const addSums = (a: Sums, b: Sums): Sums => Record.map(NO_SUMS, (_, name)
  * The rows that `rows` add to `ledger_hours`: for their tenant and for all tenants. They are sorted by key, so that
  * all writers lock rows in the same order and cannot deadlock.
  */
-export const hourlySums = (rows: ReadonlyArray<CallRecord>) =>
-  summed(
-    rows.flatMap((row) => {
-      const sums = sumsOf(row)
-      return [ALL_TENANTS, row.tenant].map((tenant) => [keyOf(row, tenant), sums] as const)
-    }),
-  )
+export const hourlySums = (rows: ReadonlyArray<CallRecord>) => {
+  const ofTenants = summed(rows.map((row) => [keyOf(row), sumsOf(row)]))
+  const ofAll = summed(ofTenants.map(([key, sums]) => [{ ...key, tenant: ALL_TENANTS }, sums]))
+  // The empty name sorts first.
+  return [...ofAll, ...ofTenants].map(([key, sums]) => ({ ...key, ...sums }))
+}
 
 /** Adds up the sums of each key. Sorted by key. */
 export const summed = <Key extends object, Name extends string>(
   parts: ReadonlyArray<readonly [Key, Readonly<Record<Name, number>>]>,
-): ReadonlyArray<Key & Readonly<Record<Name, number>>> => {
-  const all = new Map<string, Key & Readonly<Record<Name, number>>>()
+): ReadonlyArray<readonly [Key, Readonly<Record<Name, number>>]> => {
+  const all = new Map<string, readonly [Key, Readonly<Record<Name, number>>]>()
   for (const [key, sums] of parts) {
     const text = JSON.stringify(Object.values(key))
-    const before = all.get(text)
-    const added = before === undefined ? sums : Record.map(sums, (sum, name) => sumOf(sum, before[name]))
-    all.set(text, { ...key, ...added })
+    const [, before] = all.get(text) ?? []
+    all.set(text, [key, before === undefined ? sums : Record.map(sums, (sum, name) => sumOf(sum, before[name]))])
   }
-  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
+  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
 }
 
-const keyOf = (row: CallRecord, tenant: string) => ({
-  tenant,
+const keyOf = (row: CallRecord) => ({
+  tenant: row.tenant,
   hour: Math.floor(row.at / HOUR_MS),
   mode: row.mode ?? "",
   strategy: row.strategy,

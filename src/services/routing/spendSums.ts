@@ -64,7 +64,7 @@ export const makeSpendSums = () => {
           .filter(([kind, value]) => !kind.startsWith("label:") || isSummed(row, `${kind}=${value}`))
           .map(([kind, value]) => [{ tenant: row.tenant, kind, hour, value }, sums] as const)
       }),
-    )
+    ).map(([key, sums]) => ({ ...key, ...sums }))
 }
 
 /** Admits the first labels of each tenant in each day, up to the limit. */
