@@ -38,6 +38,28 @@ describe("a timer", () => {
     }),
   )
 
+  it.effect("keeps to moments that are seconds away, except those of cancelled calls", () =>
+    Effect.gen(function* () {
+      const { call, called } = yield* begun
+      const cancelAll = [5100, 5200].map((at) => call(`cancelled ${at}`, at))
+      for (const cancel of cancelAll) cancel()
+      for (const cancel of cancelAll) cancel()
+      for (const at of [5900, 5300.5, 5000, 7000]) call(String(at), at)
+      const cancelEarly = call("cancelled early", 5400)
+      const cancelLate = call("cancelled late", 5950)
+      cancelEarly()
+      yield* TestClock.adjust(5500)
+      cancelLate()
+      yield* TestClock.adjust(5000)
+      assert.deepStrictEqual(called, [
+        ["5000", 5000],
+        ["5300.5", 5301],
+        ["5900", 5900],
+        ["7000", 7000],
+      ])
+    }),
+  )
+
   it.effect("calls at once when the moment has passed", () =>
     Effect.gen(function* () {
       const { call, called } = yield* begun
