@@ -2,7 +2,8 @@
  * Orderly shutdown: readiness turns bad, no new work begins, and work in flight may finish within a grace period; the rest
  * is aborted. The log counts the work waited for.
  */
-import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
+import { mayBreakOff } from "../mayBreakOff.ts"
 import { holdUntilClosed } from "./holdUntilClosed.ts"
 
 /** The grace period is over. */
@@ -36,6 +37,8 @@ export class Drain extends Context.Service<
     readonly inFlight: (kind: Work["kind"]) => Effect.Effect<Work, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>
+    /** Runs an effect, and interrupts it once the grace period is over. */
+    readonly unlessAborted: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E | Aborted>
     /** Calls back once the grace period is over. Returns a function that cancels that. Unlike a race it needs no fiber. */
     readonly onAbort: (call: () => void) => () => void
     /** Begins the shutdown, once, and returns when nothing is in flight or the time is over. */
@@ -61,6 +64,9 @@ export class Drain extends Context.Service<
           Effect.sync(onAbort(() => resume(Effect.fail(new Aborted())))),
         )
 
+        const unlessAborted = <A, E>(effect: Effect.Effect<A, E>) =>
+          mayBreakOff<A, E, Aborted>(effect, (breakOff) => onAbort(() => breakOff(Exit.fail(new Aborted()))))
+
         const enter = (kind: Work["kind"]) =>
           Clock.clockWith((clock) => {
             const work: Work = { kind, since: clock.currentTimeMillisUnsafe() }
@@ -81,6 +87,7 @@ export class Drain extends Context.Service<
           begun: Deferred.await(begun),
           inFlight: (kind) => holdUntilClosed(enter(kind), leave),
           aborted,
+          unlessAborted,
           onAbort,
           drain: yield* Effect.cached(
             Effect.gen(function* () {

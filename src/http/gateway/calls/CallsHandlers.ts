@@ -56,7 +56,7 @@ export const CallsHandlers = layerHandlers(
       const call = callOf(user, { ...question, restart: false })
       const use = cacheUse(request)
       if (!isStream) {
-        const { isCached, value } = yield* Effect.raceFirst(answers.answer(call, use), drain.aborted)
+        const { isCached, value } = yield* drain.unlessAborted(answers.answer(call, use))
         return markedCached(wholeAnswer(value), isCached)
       }
       const { isCached, value } = yield* answers.stream(call, use)
