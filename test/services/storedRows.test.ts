@@ -3,7 +3,7 @@ import { Cause, Effect, Exit, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
 import { layerSqliteClient } from "../../src/layers/database/SqliteClient.ts"
-import { unavailable } from "../../src/services/storedRows.ts"
+import { givenRows, unavailable } from "../../src/services/storedRows.ts"
 import { postgresIsThere, postgresSchema } from "../support/databases.ts"
 
 describe("a database that fails", () => {
@@ -44,5 +44,30 @@ describe("a database that fails", () => {
       const fault = yield* Effect.exit(unavailable(Effect.die("fault")))
       assert.isTrue(Exit.isFailure(fault) && Cause.hasDies(fault.cause))
     }),
+  )
+})
+
+describe("rows given to a statement", () => {
+  const halves = Effect.fnUntraced(function* (count: number) {
+    const sql = yield* SqlClient.SqlClient
+    const given = givenRows(sql, { name: "TEXT", number: "BIGINT" })
+    const rows = Array.from({ length: count }, (_, i) => ({ name: `${i}`, number: i === 0 ? null : i }))
+    assert.deepStrictEqual(
+      yield* sql`SELECT name, number / 2 AS half FROM ${given(rows)} ORDER BY number IS NOT NULL, number`,
+      rows.map(({ name, number }) => ({ name, half: number === null ? null : Math.floor(number / 2) })),
+    )
+  })
+  const ofAnyCount = Effect.forEach([0, 1, 3, 64, 65, 200], halves, { discard: true })
+
+  it.live("have the types of their columns on sqlite, however many they are", () =>
+    Effect.provide(ofAnyCount, layerSqliteClient({ filename: ":memory:" })),
+  )
+
+  it.live.runIf(postgresIsThere)("have the types of their columns on postgres, however many they are", () =>
+    Effect.scoped(
+      Effect.flatMap(postgresSchema, (url) =>
+        Effect.provide(ofAnyCount, layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })),
+      ),
+    ),
   )
 })
