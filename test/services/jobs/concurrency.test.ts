@@ -196,79 +196,73 @@ describeDatabases("jobs with a concurrency key", (database) => {
     }),
   )
 
-  it.live(
-    "get one place when two gateways enqueue them at the same moment",
-    () =>
-      Effect.gen(function* () {
-        const here = yield* database.create
-        const one = (yield* start(services(here, { workersPerTenant: 1000 }))).context
-        const other =
-          database.kind === "sqlite" ? one : (yield* start(services(here, { workersPerTenant: 1000 }))).context
-        const { agent, tenant } = yield* use(one, makeAgent())
-        const keys = Array.from({ length: 300 }, (_, index) => `key-${index}`)
-        yield* Effect.forEach(
-          keys,
-          (key) => {
-            const enqueued = Effect.flatMap(Jobs, (jobs) =>
-              jobs.enqueue(tenant, agent.id, { task: "x", concurrency: { key } }),
-            )
-            return Effect.all([use(one, enqueued), use(other, enqueued)], { concurrency: 2 })
-          },
-          { concurrency: 8 },
-        )
-        const leases = yield* use(
+  it.live("get one place when two gateways enqueue them at the same moment", () =>
+    Effect.gen(function* () {
+      const here = yield* database.create
+      const one = (yield* start(services(here, { workersPerTenant: 1000 }))).context
+      const other =
+        database.kind === "sqlite" ? one : (yield* start(services(here, { workersPerTenant: 1000 }))).context
+      const { agent, tenant } = yield* use(one, makeAgent())
+      const keys = Array.from({ length: 300 }, (_, index) => `key-${index}`)
+      yield* Effect.forEach(
+        keys,
+        (key) => {
+          const enqueued = Effect.flatMap(Jobs, (jobs) =>
+            jobs.enqueue(tenant, agent.id, { task: "x", concurrency: { key } }),
+          )
+          return Effect.all([use(one, enqueued), use(other, enqueued)], { concurrency: 2 })
+        },
+        { concurrency: 8 },
+      )
+      const leases = yield* use(
+        one,
+        Effect.flatMap(JobQueue, (queue) => queue.claim(1000)),
+      )
+      assert.strictEqual(leases.length, keys.length)
+      const placed = yield* Effect.forEach(leases, ({ job }) =>
+        use(
           one,
-          Effect.flatMap(JobQueue, (queue) => queue.claim(1000)),
-        )
-        assert.strictEqual(leases.length, keys.length)
-        const placed = yield* Effect.forEach(leases, ({ job }) =>
-          use(
-            one,
-            Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
-          ),
-        )
-        assert.strictEqual(new Set(placed.map(({ concurrency }) => concurrency?.key)).size, keys.length)
-      }).pipe(Effect.scoped),
-    60_000,
+          Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
+        ),
+      )
+      assert.strictEqual(new Set(placed.map(({ concurrency }) => concurrency?.key)).size, keys.length)
+    }).pipe(Effect.scoped),
   )
 
-  it.live(
-    "never exceed the limit over three gateways, and all end",
-    () =>
-      Effect.gen(function* () {
-        const here = yield* database.create
-        let [running, most] = [0, 0]
-        const program = Effect.fnUntraced(function* ({ task }: { readonly task: unknown }) {
-          const counts = task === "x"
-          if (counts) most = Math.max(most, ++running)
-          yield* Effect.sleep("5 millis")
-          if (counts) running--
-          return answer("done")
-        })
-        // SQLite serves one process.
-        const count = database.kind === "sqlite" ? 1 : 3
-        const gateways = yield* Effect.forEach(Array.from({ length: count }), () => start(gateway(here, program)))
-        const contexts = gateways.map(({ context }) => context)
-        const [context] = contexts
-        assert.isDefined(context)
-        const tenant = yield* use(context, makeAgent())
-        const made = yield* Effect.forEach(
-          Array.from({ length: 60 }, (_, index) => index),
-          (index) =>
-            Effect.map(Jobs, (jobs) =>
-              index % 6 === 5
-                ? jobs.enqueue(tenant.tenant, tenant.agent.id, { task: "plain" })
-                : jobs.enqueue(tenant.tenant, tenant.agent.id, { task: "x", concurrency: { key: "deploy", limit: 2 } }),
-            ).pipe(Effect.flatten, (enqueued) => use(contexts[index % count] ?? context, enqueued)),
-          { concurrency: "unbounded" },
-        )
-        const all = yield* Effect.forEach(made, (job) => use(context, ended(tenant.tenant, job)), {
-          concurrency: "unbounded",
-        })
-        assert.deepStrictEqual([...new Set(all.map(({ status }) => status))], ["completed"])
-        assert.strictEqual(most, 2)
-      }).pipe(Effect.scoped),
-    60_000,
+  it.live("never exceed the limit over three gateways, and all end", () =>
+    Effect.gen(function* () {
+      const here = yield* database.create
+      let [running, most] = [0, 0]
+      const program = Effect.fnUntraced(function* ({ task }: { readonly task: unknown }) {
+        const counts = task === "x"
+        if (counts) most = Math.max(most, ++running)
+        yield* Effect.sleep("5 millis")
+        if (counts) running--
+        return answer("done")
+      })
+      // SQLite serves one process.
+      const count = database.kind === "sqlite" ? 1 : 3
+      const gateways = yield* Effect.forEach(Array.from({ length: count }), () => start(gateway(here, program)))
+      const contexts = gateways.map(({ context }) => context)
+      const [context] = contexts
+      assert.isDefined(context)
+      const tenant = yield* use(context, makeAgent())
+      const made = yield* Effect.forEach(
+        Array.from({ length: 60 }, (_, index) => index),
+        (index) =>
+          Effect.map(Jobs, (jobs) =>
+            index % 6 === 5
+              ? jobs.enqueue(tenant.tenant, tenant.agent.id, { task: "plain" })
+              : jobs.enqueue(tenant.tenant, tenant.agent.id, { task: "x", concurrency: { key: "deploy", limit: 2 } }),
+          ).pipe(Effect.flatten, (enqueued) => use(contexts[index % count] ?? context, enqueued)),
+        { concurrency: "unbounded" },
+      )
+      const all = yield* Effect.forEach(made, (job) => use(context, ended(tenant.tenant, job)), {
+        concurrency: "unbounded",
+      })
+      assert.deepStrictEqual([...new Set(all.map(({ status }) => status))], ["completed"])
+      assert.strictEqual(most, 2)
+    }).pipe(Effect.scoped),
   )
 })
 
@@ -371,7 +365,7 @@ describeDatabases("concurrency keys under any order of operations", (database) =
             }
           }
         }),
-      { arbitrary: { runs: 60 }, timeout: 60_000 },
+      { arbitrary: { runs: 60 } },
     )
   })
 })
