@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
-import { setTimeout } from "node:timers/promises"
+import { setImmediate, setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 
 /** A listener closes once no request has come for this long, in milliseconds. */
-const QUIET_MS = 250
+const QUIET_MS = 500
 /** How long to wait for that. */
 const AT_MOST_MS = 2000
 
@@ -26,6 +26,8 @@ export const untilQuiet = Effect.fnUntraced(function* (server: Server | HttpsSer
       const remaining = Math.min(last + QUIET_MS, end) - performance.now()
       if (remaining <= 0) return
       await setTimeout(remaining)
+      // Lets a process that was busy meanwhile read what has come.
+      await setImmediate()
     }
   })
 })
