@@ -50,8 +50,8 @@ export const KeysHandlers = layerHandlers(
         const key = yield* keys.update(user.tenant, params.id, payload, (before, after) =>
           Effect.andThen(mayHandle(user, before), check(user, after)),
         )
-        if (payload.max_running_jobs !== undefined) yield* queue.cap(user.tenant, key.id, payload.max_running_jobs)
         yield* audit.note(user, "key.update", key.id)
+        if (payload.max_running_jobs !== undefined) yield* queue.cap(user.tenant, key.id)
         return key
       }),
       revoke: Effect.fnUntraced(function* ({ params }) {

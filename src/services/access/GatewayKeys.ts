@@ -109,7 +109,9 @@ const make = Effect.gen(function* () {
         created_by: by,
       }
       const { document } = yield* encode({ document: stored })
-      yield* sql`INSERT INTO gateway_keys ${sql.insert({ id: stored.id, tenant, hash, document, used_at: null })}`
+      const max_running_jobs = stored.max_running_jobs ?? null
+      const row = { id: stored.id, tenant, hash, document, used_at: null, max_running_jobs }
+      yield* sql`INSERT INTO gateway_keys ${sql.insert(row)}`
       return { ...stored, key: Redacted.value(key) }
     }, unavailable),
 
@@ -132,7 +134,8 @@ const make = Effect.gen(function* () {
         const after = merged(row.document, change)
         yield* check(row.document, after)
         const { document } = yield* encode({ document: after })
-        yield* sql`UPDATE gateway_keys SET document = ${document} WHERE tenant = ${tenant} AND id = ${id}`
+        yield* sql`UPDATE gateway_keys SET document = ${document}, max_running_jobs = ${after.max_running_jobs ?? null}
+          WHERE tenant = ${tenant} AND id = ${id}`
         return shown({ ...row, document: after })
       }).pipe(sql.withTransaction, unavailable),
 

@@ -40,8 +40,8 @@ export class JobQueue extends Context.Service<
     readonly takeBack: (own?: Iterable<JobId>) => Effect.Effect<void, StorageUnavailable>
     /** Gives free places to the jobs in these lines, once the transaction commits. */
     readonly admit: (lines: Lines) => Effect.Effect<void>
-    /** Lets at most `limit` jobs of a caller's key run, or any number (`null`); jobs that have begun go on. */
-    readonly cap: (tenant: TenantId, key: KeyId, limit: number | null) => Effect.Effect<void, StorageUnavailable>
+    /** Applies the cap that a caller's key has now to its open jobs; those that have begun go on. */
+    readonly cap: (tenant: TenantId, key: KeyId) => Effect.Effect<void, StorageUnavailable>
     /** Announces a due job to this process once the transaction commits. Other processes find it when they poll. */
     readonly wake: Effect.Effect<void>
     /** Waits for a `wake` since the last wait. */
@@ -66,7 +66,7 @@ export class JobQueue extends Context.Service<
 
       const nextJobs = makeNextJobs(sql, settings)
       const wake = sql.afterCommit(Effect.asVoid(latch.open))
-      const { admit, admitLeft, cap } = makeConcurrency(sql, wake)
+      const { admit, admitLeft, cap } = yield* makeConcurrency(sql, wake)
       const takeBack = yield* makeTakeBack(wake)
       let lastServed = ""
 

@@ -8,6 +8,7 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { KeyId } from "../../domain/access/keys.ts"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { unavailable } from "../storedRows.ts"
+import { makePasses } from "./passes.ts"
 import { makeAdmittedRank } from "./ranks.ts"
 
 /** The stored form of a tenant's key. Keys contain no spaces. */
@@ -26,6 +27,13 @@ export interface Lines {
 }
 export const LINE_COLUMNS = "jobs.concurrency_key, jobs.key_id, jobs.key_limit"
 
+/** Stands for the cap of a key without one. */
+const UNCAPPED = 2 ** 31 - 1
+
+/** SQL of the cap that the key of a job has now, or had if it was revoked. */
+const capOf = (job: string) =>
+  `COALESCE((SELECT COALESCE(max_running_jobs, ${UNCAPPED}) FROM gateway_keys WHERE gateway_keys.id = ${job}.key_id), ${job}.key_limit)`
+
 /** SQL of a kind of line: the column of its name and of its limit, its jobs with and without a place, and their order. */
 const CONCURRENCY_KEYS = {
   name: "concurrency_key",
@@ -37,7 +45,7 @@ const CONCURRENCY_KEYS = {
 }
 const CALLER_KEYS = {
   name: "key_id",
-  limit: "key_limit",
+  limit: capOf("jobs"),
   placed: "key_limit IS NOT NULL AND held_back = 0 AND finished_at IS NULL",
   held: "held_back = 2 AND finished_at IS NULL",
   next: "0",
@@ -45,21 +53,26 @@ const CALLER_KEYS = {
 }
 type Kind = { readonly [Part in keyof typeof CONCURRENCY_KEYS]: Statement.Fragment }
 
+/** SQL of which line holds a job back first, by the cap of its key. */
+const heldBack = (cap: string) =>
+  `CASE WHEN concurrency_key IS NOT NULL THEN 1 WHEN ${cap} IS NOT NULL THEN 2 ELSE 0 END`
+
 /** SQL that sets a job back to the end of its lines, with the cap that its key has now; a revoked one has none. */
 export const linedUp = (sql: SqlClient.SqlClient): Statement.Fragment => {
-  const cap = sql.onDialectOrElse({
-    pg: () => sql`CAST(document::json ->> 'max_running_jobs' AS INTEGER)`,
-    orElse: () => sql`document ->> 'max_running_jobs'`,
-  })
-  const limit = sql`(SELECT ${cap} FROM gateway_keys WHERE gateway_keys.id = jobs.key_id)`
-  return sql`key_limit = ${limit},
-    held_back = CASE WHEN concurrency_key IS NOT NULL THEN 1 WHEN ${limit} IS NOT NULL THEN 2 ELSE 0 END`
+  const cap = "(SELECT max_running_jobs FROM gateway_keys WHERE gateway_keys.id = jobs.key_id)"
+  return sql.literal(`key_limit = ${cap}, held_back = ${heldBack(cap)}`)
+}
+
+/** SQL of `key_limit` and `held_back` of the jobs in `given`. The key may have changed since its caller was identified. */
+export const newLines = (given: string) => {
+  const cap = `NULLIF(${capOf(given)}, ${UNCAPPED})`
+  return { key_limit: cap, held_back: heldBack(cap) }
 }
 
 /** Most places to give at once. */
 const BATCH = 100
 
-export const makeConcurrency = (sql: SqlClient.SqlClient, wake: Effect.Effect<void>) => {
+export const makeConcurrency = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wake: Effect.Effect<void>) {
   const rank = makeAdmittedRank(sql)
   const [concurrencyKeys, callerKeys] = [
     Record.map(CONCURRENCY_KEYS, sql.literal),
@@ -96,10 +109,16 @@ export const makeConcurrency = (sql: SqlClient.SqlClient, wake: Effect.Effect<vo
     return rows.length
   }, sql.withTransaction)
 
-  const giveLater = (kind: Kind, of: string): Effect.Effect<void> =>
-    sql.afterCommit(
+  const giveAll = (kind: Kind) =>
+    makePasses((of) =>
       Effect.ignore(unavailable(Effect.repeat(give(kind, of), { while: (given: number) => given === BATCH }))),
     )
+  const giving: ReadonlyMap<Kind, (of: string) => Effect.Effect<void>> = new Map([
+    [concurrencyKeys, yield* giveAll(concurrencyKeys)],
+    [callerKeys, yield* giveAll(callerKeys)],
+  ])
+  const giveLater = (kind: Kind, of: string): Effect.Effect<void> =>
+    sql.afterCommit(giving.get(kind)?.(of) ?? Effect.void)
 
   /** Gives free places in the lines of a job, in their order, once the transaction commits. */
   const admit = Effect.fnUntraced(function* ({ concurrency_key, key_id, key_limit }: Lines) {
@@ -125,39 +144,40 @@ export const makeConcurrency = (sql: SqlClient.SqlClient, wake: Effect.Effect<vo
     { discard: true },
   )
 
-  return { admit, admitLeft, cap: makeCap(sql, { admit, lock, wake }) }
-}
+  return { admit, admitLeft, cap: makeCap(sql, { giveLater: (key) => giveLater(callerKeys, key), lock, wake }) }
+})
 
 /**
- * Returns a function that gives the open jobs of a caller's key another limit. Those that have not begun wait for a place
+ * Returns a function that gives the open jobs of a caller's key its present cap. Those that have not begun wait for a place
  * anew. Skips locked rows, then writes one at a time: waiting for a row while others are locked could deadlock.
  */
 const makeCap = (
   sql: SqlClient.SqlClient,
   {
-    admit,
+    giveLater,
     lock,
     wake,
   }: {
-    readonly admit: (lines: Lines) => Effect.Effect<void>
+    readonly giveLater: (key: KeyId) => Effect.Effect<void>
     readonly lock: (line: string) => Effect.Effect<unknown, SqlError.SqlError>
     readonly wake: Effect.Effect<void>
   },
 ) => {
   const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR NO KEY UPDATE SKIP LOCKED`, orElse: () => sql`` })
-  return Effect.fnUntraced(function* (tenant: TenantId, key: KeyId, limit: number | null) {
+  return Effect.fnUntraced(function* (tenant: TenantId, key: KeyId) {
+    const cap = sql`(SELECT max_running_jobs FROM gateway_keys WHERE id = ${key} AND tenant = ${tenant})`
     const others = sql`SELECT id FROM jobs WHERE tenant = ${tenant} AND key_id = ${key} AND finished_at IS NULL
       AND status IN ('queued', 'running', 'input_required') AND held_back IN (0, 1, 2)
-      AND COALESCE(key_limit, 0) <> ${limit ?? 0}`
+      AND COALESCE(key_limit, 0) <> COALESCE(${cap}, 0)`
     const write = Effect.fnUntraced(function* (ids: Statement.Fragment) {
       yield* lock(key)
-      yield* sql`UPDATE jobs SET key_limit = ${limit}, held_back = CASE
-        WHEN held_back = 2 OR (held_back = 0 AND started_at IS NULL) THEN ${limit === null ? 0 : HELD_BY.callerKey}
+      yield* sql`UPDATE jobs SET key_limit = ${cap}, held_back = CASE
+        WHEN held_back = 2 OR (held_back = 0 AND started_at IS NULL) THEN CASE WHEN ${cap} IS NULL THEN 0 ELSE 2 END
         ELSE held_back END WHERE id IN (${ids}) AND finished_at IS NULL`
     }, sql.withTransaction)
     yield* write(sql`${others} ${skipLocked}`)
     for (const { id } of yield* sql<{ id: string }>`${others}`) yield* write(sql`SELECT ${id}`)
     yield* wake
-    yield* admit({ concurrency_key: null, key_id: key, key_limit: limit })
+    yield* giveLater(key)
   }, unavailable)
 }

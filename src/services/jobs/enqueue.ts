@@ -1,5 +1,5 @@
 /** Enqueues jobs. Jobs that arrive at the same time are written together. */
-import { Clock, DateTime, Effect, Schema, type Tracer } from "effect"
+import { Clock, DateTime, Effect, Record, Schema, type Tracer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { KeyLimits } from "../../domain/access/identity.ts"
@@ -22,7 +22,7 @@ import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, inTime, unavailableUnlimited } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
-import { HELD_BY, storedKey } from "./concurrency.ts"
+import { HELD_BY, newLines, storedKey } from "./concurrency.ts"
 import { CostBound } from "./CostBound.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
@@ -104,12 +104,14 @@ const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
   const newJobs = givenRows(sql, ROW_COLUMNS)
   const nextRank = makeNextRank(sql)
   const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
+  const lines = newLines("numbered")
+  const values = sql.literal(Object.values({ ...Record.map(NEW_JOB_COLUMNS, (_, name) => name), ...lines }).join(", "))
   return (rows: ReadonlyArray<NewRow>) =>
     Effect.map(
       sql<{
         id: string
       }>`INSERT INTO jobs (${names}, rank, due_at, status, attempt, crashes, faults, ran_ms, last_event)
-        SELECT ${names}, ${nextRank("numbered", sql`step`)} + step * (turn - 1), ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
+        SELECT ${values}, ${nextRank("numbered", sql`step`)} + step * (turn - 1), ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
         FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY id) AS place,
           ROW_NUMBER() OVER (PARTITION BY tenant, priority, key_id ORDER BY id) AS turn
           FROM ${newJobs(rows)}) AS numbered

@@ -17,7 +17,7 @@ const decodeRecent = decodeRows(
     id: Schema.String,
     mode: Mode,
     options: storedJson(JobOptions),
-    agent_effort: Schema.NullOr(Effort),
+    agent: storedJson(Schema.Struct({ default_effort: Schema.optionalKey(Effort) })),
   }),
 )
 
@@ -26,22 +26,17 @@ const RECENT = 100
 
 /** Returns `Jobs.summary`. */
 export const makeSummary = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) => {
-  const agentEffort = sql.onDialectOrElse({
-    pg: () => sql`agent::json ->> 'default_effort'`,
-    orElse: () => sql`agent ->> 'default_effort'`,
-  })
-
   const typicalCosts = Effect.fnUntraced(function* (tenant: TenantId) {
     const jobs = yield* decodeRecent(
-      yield* sql`SELECT id, mode, options, ${agentEffort} AS agent_effort FROM jobs
+      yield* sql`SELECT id, mode, options, agent FROM jobs
         WHERE tenant = ${tenant} AND status = 'completed' ORDER BY id DESC LIMIT ${RECENT}`,
     )
     if (jobs.length === 0) return []
     const spent = yield* ledger.spent(jobs.map(({ id }) => id))
-    const known = jobs.flatMap(({ agent_effort, id, mode, options }) => {
+    const known = jobs.flatMap(({ agent, id, mode, options }) => {
       const { cost, unpriced } = spent(id)
       if (unpriced > 0 || options.rounds !== undefined || options.samples !== undefined) return []
-      return [{ mode, effort: options.effort ?? agent_effort ?? DEFAULT_EFFORT, cost }]
+      return [{ mode, effort: options.effort ?? agent.default_effort ?? DEFAULT_EFFORT, cost }]
     })
     return [...Map.groupBy(known, ({ effort, mode }) => `${mode} ${effort}`).values()].flatMap((group) =>
       group.slice(0, 1).map(({ effort, mode }) => ({

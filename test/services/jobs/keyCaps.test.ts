@@ -1,9 +1,10 @@
 /** Caps on the jobs of a caller's key that have begun and not ended. */
 import { assert, it, layer } from "@effect/vitest"
-import { Duration, Effect, Layer, Schema } from "effect"
+import { Duration, Effect, Fiber, Latch, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { KeyId } from "../../../src/domain/access/keys.ts"
+import type { TenantId } from "../../../src/domain/jobs/agent.ts"
 import { isEnded, type Job } from "../../../src/domain/jobs/job.ts"
 import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import { GatewayKeys } from "../../../src/services/access/GatewayKeys.ts"
@@ -26,8 +27,17 @@ interface Wanted {
   readonly priority?: Job["priority"]
 }
 
+/** Changes the cap of a key, and applies it to open jobs. */
+const setCap = Effect.fnUntraced(function* (tenant: TenantId, key: KeyId, limit: number | null) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`INSERT INTO gateway_keys (id, tenant, hash, document, max_running_jobs)
+    VALUES (${key}, ${tenant}, ${key}, '{}', ${limit}) ON CONFLICT (id) DO UPDATE SET max_running_jobs = ${limit}`
+  yield* (yield* JobQueue).cap(tenant, key)
+})
+
 /** A new tenant, and what it does with its jobs. */
 const makeTenant = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
   const [jobs, queue, writes] = [yield* Jobs, yield* JobQueue, yield* JobWrites]
   const { agent, tenant } = yield* makeAgent()
   return {
@@ -42,7 +52,12 @@ const makeTenant = Effect.gen(function* () {
         undefined,
         { id: key, ...(cap === undefined ? {} : { maxRunningJobs: cap }) },
       ),
-    cap: (key: KeyId, limit: number | null) => queue.cap(tenant, key, limit),
+    cap: (key: KeyId, limit: number | null) =>
+      Effect.provideService(
+        Effect.provideService(setCap(tenant, key, limit), JobQueue, queue),
+        SqlClient.SqlClient,
+        sql,
+      ),
     /** Claims due jobs of the tenant, in their order. */
     claim: Effect.map(queue.claim(1000), (leases) => leases.filter(({ job }) => job.tenant === tenant)),
     waits: (made: ReadonlyArray<Job>) =>
@@ -82,6 +97,21 @@ describeDatabases("jobs of a key with a cap", (database) => {
       yield* end(leases.find(({ job }) => job.id === made[1]?.id))
       assert.deepStrictEqual(yield* waits(made.slice(2)), ["worker", "key-limit"])
       assert.deepStrictEqual(idsOf(yield* claim), [made[2]?.id])
+    }),
+  )
+
+  test(
+    "obey the cap that the key has now, not the one that their caller was identified with",
+    Effect.gen(function* () {
+      const { cap, claim, enqueue, waits } = yield* makeTenant
+      const key = newKey()
+      yield* cap(key, 3)
+      yield* enqueue({ key, cap: 1 })
+      yield* claim
+      const late = yield* Effect.forEach([1, undefined, 3], (old) =>
+        enqueue({ key, ...(old === undefined ? {} : { cap: old }) }),
+      )
+      assert.deepStrictEqual(yield* waits(late), ["worker", "worker", "key-limit"])
     }),
   )
 
@@ -205,7 +235,9 @@ describeDatabases("jobs of a key with a cap", (database) => {
     Effect.gen(function* () {
       const { agent, claim, end, jobs, tenant } = yield* makeTenant
       const [keys, queue, writes] = [yield* GatewayKeys, yield* JobQueue, yield* JobWrites]
-      const { id } = yield* keys.create(tenant, "tester", { name: "ci", roles: ["run"] })
+      // Postgres cannot read every text of a document as JSON's.
+      const models = { allow: ["\u0000x", "\ud800"] }
+      const { id } = yield* keys.create(tenant, "tester", { name: "ci", roles: ["run"], models })
       const enqueue = (cap?: number) =>
         jobs.enqueue(tenant, agent.id, { task: "x" }, undefined, {
           id,
@@ -216,7 +248,7 @@ describeDatabases("jobs of a key with a cap", (database) => {
         Effect.forEach(leases, (lease) => writes.end(lease, { status: "failed", problem })),
       )
       yield* keys.update(tenant, id, { max_running_jobs: 1 }, () => Effect.void)
-      yield* queue.cap(tenant, id, 1)
+      yield* queue.cap(tenant, id)
       yield* enqueue(1)
       const [running] = yield* claim
       assert.strictEqual((yield* jobs.resume(tenant, failed.id)).waiting?.reason, "key-limit")
@@ -226,7 +258,7 @@ describeDatabases("jobs of a key with a cap", (database) => {
       assert.isDefined(resumed)
       yield* writes.end(resumed, { status: "failed", problem })
       yield* keys.update(tenant, id, { max_running_jobs: null }, () => Effect.void)
-      yield* queue.cap(tenant, id, null)
+      yield* queue.cap(tenant, id)
       yield* enqueue()
       assert.strictEqual((yield* jobs.resume(tenant, failed.id)).waiting?.reason, "worker")
     }).pipe(
@@ -265,10 +297,7 @@ describeDatabases("jobs of a key with a cap", (database) => {
         )
       const indexes = times(30).map((_, index) => index)
       const uncapped = yield* Effect.forEach(indexes, (index) => enqueue(index), { concurrency: "unbounded" })
-      yield* use(
-        context,
-        Effect.flatMap(JobQueue, (queue) => queue.cap(tenant, key, 2)),
-      )
+      yield* use(context, setCap(tenant, key, 2))
       const [begun] = [running]
       isLowered = true
       const capped = yield* Effect.forEach(indexes, (index) => enqueue(index, 2), { concurrency: "unbounded" })
@@ -296,6 +325,33 @@ it.live.skipIf(!postgresIsThere)("a change of the cap waits for the places that 
     }).pipe(sql.withTransaction)
     yield* Effect.all([inOtherGateway, Effect.delay(cap(key, 1), "100 millis")], { concurrency: 2 })
     assert.deepStrictEqual(yield* waits([second, third]), ["key-limit", "key-limit"])
+  }).pipe(Effect.provide(services(postgres.layer))),
+)
+
+it.live.skipIf(!postgresIsThere)("jobs of a key hold one connection while another gateway gives places of it", () =>
+  Effect.gen(function* () {
+    const { enqueue } = yield* makeTenant
+    const sql = yield* SqlClient.SqlClient
+    const key = newKey()
+    const [locked, goOn] = [yield* Latch.make(), yield* Latch.make()]
+    const inOtherGateway = Effect.gen(function* () {
+      yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`concurrency:${key}`}, 0))`
+      yield* locked.open
+      yield* goOn.await
+    }).pipe(sql.withTransaction)
+    const other = yield* Effect.forkChild(inOtherGateway)
+    yield* locked.await
+    const enqueued = yield* Effect.forEach(times(20), () => Effect.forkChild(enqueue({ key, cap: 1 })))
+    // Until all are on disk. Each waits for places then.
+    yield* Effect.repeat(sql<{ jobs: number }>`SELECT COUNT(*)::int AS jobs FROM jobs WHERE key_id = ${key}`, {
+      until: ([row]) => row?.jobs === 20,
+    })
+    yield* sql`SELECT 1`
+    assert.isTrue(enqueued.every((fiber) => fiber.pollUnsafe() === undefined))
+    yield* goOn.open
+    yield* Fiber.join(other)
+    const jobs = yield* Effect.forEach(enqueued, Fiber.join)
+    assert.strictEqual(jobs.filter(({ waiting }) => waiting?.reason === "worker").length, 1)
   }).pipe(Effect.provide(services(postgres.layer))),
 )
 

@@ -1,8 +1,9 @@
 /**
- * Caps on the jobs of keys. A queued job is held back (2) until it has one of the `key_limit` places of its key, which it
+ * Caps on the jobs of keys. A queued job is held back (2) until it has one of the places of its key, which it
  * takes after the one of its concurrency key.
  */
 export const keyJobCaps: ReadonlyArray<string> = [
+  `ALTER TABLE gateway_keys ADD COLUMN max_running_jobs INTEGER`,
   `ALTER TABLE jobs ADD COLUMN key_limit INTEGER`,
   `DROP INDEX jobs_with_place`,
   `CREATE INDEX jobs_with_place ON jobs (concurrency_key)
