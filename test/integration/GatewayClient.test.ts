@@ -260,7 +260,7 @@ describe("GatewayClient", () => {
         assert.strictEqual((await client.jobs.list()).items.length, 1)
         assert.strictEqual(sent.length, 3)
         assert.strictEqual(new Set(sent).size, 1)
-        // What will not pass is told at once.
+        // The client does not try again what cannot succeed.
         const idempotencyKey = "once"
         await client.agents.execute(id, { task: "x" }, { idempotencyKey })
         const reused = await rejection(client.agents.execute(id, { task: "y" }, { idempotencyKey }))

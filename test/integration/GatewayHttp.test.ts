@@ -336,7 +336,7 @@ describe("a connection to the gateway", () => {
       const gateway = yield* gatewayWith({ KEEP_ALIVE_TIMEOUT: "100ms" })
       const request = "GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
       const connection = yield* openSocket(Number(new URL(gateway.url).port), request)
-      // Node gives a second more than it was told, for a request that is on its way.
+      // Node closes a second after the announced time, because a request may be on its way.
       const received = yield* Effect.promise(() => connection.ended)
       assert.match(received, /^HTTP\/1\.1 200 /)
       // In whole seconds.
@@ -450,7 +450,7 @@ describe("the gateway's rate limits", () => {
         body: { task: "x" },
       })
       const path = `/api/v1/jobs/${job["id"]}`
-      // Of two that wait, one has the only place, and the other one is told at once.
+      // Two requests wait for one place, so the gateway refuses the second at once.
       const wait = call(gateway, "GET", `${path}?wait=60`, { token })
       const second = yield* Effect.raceFirst(wait, wait)
       assert.deepInclude(checked(second, path), { status: 429, code: "rate-limited", retryable: true })

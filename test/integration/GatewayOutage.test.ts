@@ -46,7 +46,7 @@ describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
           assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true }, path)
           assert.isNotNull(answer.headers.get("retry-after"))
         }
-        // What the database said last counts for a second.
+        // The gateway uses the last state of the database for a second.
         yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 503))
         const ready = yield* callOperator(gateway, "/ready")
         assert.deepInclude(ready.json, {

@@ -122,8 +122,8 @@ describe("the proxy", () => {
         const client = as(trace)
         const before = fake.requests.length
         await ask(client)
-        const told = fake.requests.slice(before).map(({ headers }) => headers["traceparent"] ?? "")
-        const [traceId = "", ...others] = new Set(told.map((traceparent) => traceparent.slice(3, 35)))
+        const parents = fake.requests.slice(before).map(({ headers }) => headers["traceparent"] ?? "")
+        const [traceId = "", ...others] = new Set(parents.map((traceparent) => traceparent.slice(3, 35)))
         assert.deepStrictEqual(others, [])
         own.set(trace.traceId, traceId)
       }

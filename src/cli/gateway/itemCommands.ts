@@ -36,7 +36,7 @@ export const makeItemCommand = <const Name extends string, Item>(
 
 interface Deletion {
   readonly kind: "key" | "schedule" | "thread"
-  /** What the command does, such as `Deleted`. */
+  /** The first word of the output. */
   readonly done: "Deleted" | "Revoked"
   readonly summary: string
   readonly description: string
@@ -50,16 +50,14 @@ export const makeDeleteCommand = <const Name extends string>(
   name: Name,
   { description, done, example: [id, effect], kind, remove, summary }: Deletion,
 ) =>
-  Command.make(
-    name,
-    { id: idArgument(kind), gateway: gatewayFlag, json },
-    Effect.fn(function* (input) {
-      const gateway = yield* connect(input.gateway)
-      yield* ask((signal) => remove(gateway, input.id, { signal }))
-      yield* Console.log(input.json ? printableJson({ id: input.id }) : `${done} ${printableLine(input.id)}.`)
-    }),
-  ).pipe(
-    withGatewayHelp({
+  makeItemCommand(name, {
+    kind,
+    call: async (gateway, id, options) => {
+      await remove(gateway, id, options)
+      return { id }
+    },
+    text: ({ id }) => `${done} ${printableLine(id)}.`,
+    help: {
       summary,
       description,
       examples: [
@@ -67,5 +65,5 @@ export const makeDeleteCommand = <const Name extends string>(
         [`sealgate ${kind}s ${name} ${id} --json`, "For programs: the id"],
       ],
       exits: { 0: `the ${kind} is ${done.toLowerCase()}` },
-    }),
-  )
+    },
+  })

@@ -30,7 +30,7 @@ import { spanned } from "../spans.ts"
 import { isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
-import { LINE_COLUMNS, linedUp, type Lines } from "./concurrency.ts"
+import { LINE_COLUMNS, type Lines, newLines } from "./concurrency.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
@@ -160,12 +160,13 @@ export class Jobs extends Context.Service<
         resume: Effect.fn("Jobs.resume")(function* (tenant, id) {
           const { id: job } = yield* state(tenant, id)
           const now = yield* Clock.currentTimeMillis
+          const lines = newLines("jobs")
           // Followers have seen the end under the next event id, so that id is not given to a step.
           const update = sql<Lines>`
               UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
                 rank = ${makeNextRank(sql)("jobs", sql`${STEP}`)},
                 crashes = 0, faults = 0, failing_since = NULL, ran_ms = 0, last_event = last_event + 1,
-                ${linedUp(sql)}, problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
+                key_limit = ${sql.literal(lines.key_limit)}, held_back = ${sql.literal(lines.held_back)}, problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
               WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING ${sql.literal(LINE_COLUMNS)}`
           const [row] = yield* Effect.catchIf(update, isDuplicate, () => new ThreadBusy())
           if (row === undefined) return yield* new JobNotResumable()

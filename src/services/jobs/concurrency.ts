@@ -53,20 +53,13 @@ const CALLER_KEYS = {
 }
 type Kind = { readonly [Part in keyof typeof CONCURRENCY_KEYS]: Statement.Fragment }
 
-/** SQL of which line holds a job back first, by the cap of its key. */
-const heldBack = (cap: string) =>
-  `CASE WHEN concurrency_key IS NOT NULL THEN 1 WHEN ${cap} IS NOT NULL THEN 2 ELSE 0 END`
-
-/** SQL that sets a job back to the end of its lines, with the cap that its key has now; a revoked one has none. */
-export const linedUp = (sql: SqlClient.SqlClient): Statement.Fragment => {
-  const cap = "(SELECT max_running_jobs FROM gateway_keys WHERE gateway_keys.id = jobs.key_id)"
-  return sql.literal(`key_limit = ${cap}, held_back = ${heldBack(cap)}`)
-}
-
-/** SQL of `key_limit` and `held_back` of the jobs in `given`. The key may have changed since its caller was identified. */
-export const newLines = (given: string) => {
-  const cap = `NULLIF(${capOf(given)}, ${UNCAPPED})`
-  return { key_limit: cap, held_back: heldBack(cap) }
+/** SQL of `key_limit` and `held_back` of a job at the end of its lines. Its key may have changed since its caller was identified. */
+export const newLines = (job: string) => {
+  const cap = `NULLIF(${capOf(job)}, ${UNCAPPED})`
+  return {
+    key_limit: cap,
+    held_back: `CASE WHEN concurrency_key IS NOT NULL THEN 1 WHEN ${cap} IS NOT NULL THEN 2 ELSE 0 END`,
+  }
 }
 
 /** Most places to give at once. */

@@ -6,22 +6,18 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { KeyId } from "../../../src/domain/access/keys.ts"
 import { isEnded, type Job } from "../../../src/domain/jobs/job.ts"
-import { makeProblem } from "../../../src/domain/problems/problem.ts"
-import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases, postgres, postgresIsThere } from "../../support/databases.ts"
 import { answer, ended, gateway, makeAgent, services, start, takeJob, use } from "../../support/jobs.ts"
-
-const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted.", retryable: true })
-const completed = { status: "completed", result: answer("done") } as const
+import { completed, idsOf, makeWorkedTenant, problem, testJobs } from "./linedUp.ts"
 
 /** A new tenant, and what it does with its jobs. */
 const makeTenant = Effect.gen(function* () {
-  const [jobs, queue, writes] = [yield* Jobs, yield* JobQueue, yield* JobWrites]
-  const { agent, tenant } = yield* makeAgent()
+  const worked = yield* makeWorkedTenant
+  const { agent, jobs, tenant } = worked
   const enqueue = (key?: string, limit?: number, by?: KeyId) =>
     jobs.enqueue(
       tenant,
@@ -31,26 +27,14 @@ const makeTenant = Effect.gen(function* () {
       by === undefined ? undefined : { id: by },
     )
   return {
-    tenant,
-    jobs,
+    ...worked,
     enqueue,
-    /** Claims due jobs of the tenant, in their order. */
-    claim: Effect.map(queue.claim(1000), (leases) => leases.filter(({ job }) => job.tenant === tenant)),
     waits: (job: Job) => Effect.map(jobs.get(tenant, job.id), ({ waiting }) => waiting?.reason),
-    end: (lease: Lease | undefined) => (lease === undefined ? Effect.die("no lease") : writes.end(lease, completed)),
   }
 })
 
-const idsOf = (leases: ReadonlyArray<Lease>) => leases.map(({ job }) => job.id)
-
 describeDatabases("jobs with a concurrency key", (database) => {
-  const test = <E>(
-    name: string,
-    body: Effect.Effect<void, E, Jobs | JobQueue | JobWrites | Agents | SqlClient.SqlClient>,
-  ) =>
-    it.live(name, () =>
-      Effect.provide(body, services(database.layer, { workersPerTenant: 1000, maxCrashes: 1, innocentCrashes: 9 })),
-    )
+  const test = testJobs(database)
 
   test(
     "begin one after another, in their order, while others go on",

@@ -6,18 +6,15 @@ import { SqlClient } from "effect/sql"
 import { KeyId } from "../../../src/domain/access/keys.ts"
 import type { TenantId } from "../../../src/domain/jobs/agent.ts"
 import { isEnded, type Job } from "../../../src/domain/jobs/job.ts"
-import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import { GatewayKeys } from "../../../src/services/access/GatewayKeys.ts"
-import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases, postgres, postgresIsThere } from "../../support/databases.ts"
 import { answer, ended, gateway, makeAgent, services, start, takeJob, use } from "../../support/jobs.ts"
+import { completed, idsOf, makeWorkedTenant, problem, testJobs } from "./linedUp.ts"
 
-const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted.", retryable: true })
-const completed = { status: "completed", result: answer("done") } as const
 const newKey = () => KeyId.make(SecureRandom.uuidV7Unsafe())
 
 interface Wanted {
@@ -38,12 +35,10 @@ const setCap = Effect.fnUntraced(function* (tenant: TenantId, key: KeyId, limit:
 /** A new tenant, and what it does with its jobs. */
 const makeTenant = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [jobs, queue, writes] = [yield* Jobs, yield* JobQueue, yield* JobWrites]
-  const { agent, tenant } = yield* makeAgent()
+  const worked = yield* makeWorkedTenant
+  const { agent, jobs, tenant } = worked
   return {
-    tenant,
-    agent,
-    jobs,
+    ...worked,
     enqueue: ({ cap, concurrency, key, priority = "normal" }: Wanted) =>
       jobs.enqueue(
         tenant,
@@ -54,29 +49,19 @@ const makeTenant = Effect.gen(function* () {
       ),
     cap: (key: KeyId, limit: number | null) =>
       Effect.provideService(
-        Effect.provideService(setCap(tenant, key, limit), JobQueue, queue),
+        Effect.provideService(setCap(tenant, key, limit), JobQueue, worked.queue),
         SqlClient.SqlClient,
         sql,
       ),
-    /** Claims due jobs of the tenant, in their order. */
-    claim: Effect.map(queue.claim(1000), (leases) => leases.filter(({ job }) => job.tenant === tenant)),
     waits: (made: ReadonlyArray<Job>) =>
       Effect.forEach(made, ({ id }) => Effect.map(jobs.get(tenant, id), ({ waiting }) => waiting?.reason)),
-    end: (lease: Lease | undefined) => (lease === undefined ? Effect.die("no lease") : writes.end(lease, completed)),
   }
 })
 
-const idsOf = (leases: ReadonlyArray<Lease>) => leases.map(({ job }) => job.id)
 const times = (count: number) => Array.from({ length: count })
 
 describeDatabases("jobs of a key with a cap", (database) => {
-  const test = <E>(
-    name: string,
-    body: Effect.Effect<void, E, Jobs | JobQueue | JobWrites | Agents | SqlClient.SqlClient>,
-  ) =>
-    it.live(name, () =>
-      Effect.provide(body, services(database.layer, { workersPerTenant: 1000, maxCrashes: 1, innocentCrashes: 9 })),
-    )
+  const test = testJobs(database)
 
   test(
     "begin as others of the key end, and say that they wait for it, while other keys go on",

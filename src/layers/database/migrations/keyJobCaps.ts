@@ -1,6 +1,7 @@
 /**
  * Caps on the jobs of keys. A queued job is held back (2) until it has one of the places of its key, which it
- * takes after the one of its concurrency key.
+ * takes after the one of its concurrency key. The cap has a column of its own because Postgres cannot read a document with
+ * U+0000 as JSON.
  */
 export const keyJobCaps: ReadonlyArray<string> = [
   `ALTER TABLE gateway_keys ADD COLUMN max_running_jobs INTEGER`,
