@@ -61,7 +61,7 @@ export const messagesOf = (task: JobTask): ReadonlyArray<Message> =>
 
 /** From last to first. */
 export const JobPriority = Schema.Literals(["low", "normal", "high"]).annotate({
-  description: "Jobs of a higher one begin before others of the tenant. `high` needs the role `manage`.",
+  description: "Jobs with a higher priority begin before others of the tenant. `high` needs the role `manage`.",
 })
 export type JobPriority = typeof JobPriority.Type
 

@@ -18,7 +18,7 @@ export const WhenToRun = ({
   const { owner } = useSession()
   return (
     <>
-      <Field id="task-priority" label="Priority" hint="Jobs of a higher one begin first.">
+      <Field id="task-priority" label="Priority" hint="Jobs with a higher priority begin first.">
         <select
           class="short"
           {...fieldProps("task-priority", undefined)}
@@ -40,7 +40,7 @@ export const WhenToRun = ({
       <Field
         id="task-concurrency"
         label="Concurrency key (optional)"
-        hint="Jobs with the same one run one after another."
+        hint="Jobs with the same key run one after another."
         mistake={mistake}
       >
         <input

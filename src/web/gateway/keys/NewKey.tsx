@@ -48,7 +48,7 @@ const TEXTS = [
   {
     name: "weight",
     label: "Weight (optional)",
-    hint: "With 3, three of its jobs begin for one of a key without.",
+    hint: "With 3, three of its jobs begin for each job of a key without a weight.",
     mode: "numeric",
     limits: false,
   },
@@ -62,7 +62,7 @@ const TEXTS = [
   {
     name: "calls",
     label: "Calls in flight at most (optional)",
-    hint: "Its calls of models beyond are refused.",
+    hint: "Further calls of models are refused.",
     mode: "numeric",
     limits: false,
   },
