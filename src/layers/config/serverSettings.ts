@@ -183,7 +183,8 @@ export interface OperatorAddress {
   readonly operatorPort: number | "off" | undefined
 }
 
-const OPERATOR_OFFSET = 1000
+/** How far above a server's port its operator's listener is by default. */
+export const OPERATOR_OFFSET = 1000
 const LAST_PORT = 65_535
 
 /** Returns the port of the operator's listener. */
