@@ -12,8 +12,8 @@ import {
 } from "../../domain/access/secrets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { TenantKeys } from "../../domain/upstream/upstream.ts"
+import { makeRecent } from "../recent.ts"
 import { decodeRows, givenRows, isDuplicate, unavailable } from "../storedRows.ts"
-import { makeOfTenants } from "./ofTenants.ts"
 import { OperatorBox, type SecretBox } from "./secretBox.ts"
 
 const destination = { origin: Schema.NullOr(Schema.String), provider: Schema.NullOr(Schema.String) }
@@ -91,7 +91,7 @@ export class Secrets extends Context.Service<
             ),
           )
           if (written.length === 0) return yield* new TooManySecrets()
-          yield* forget(tenant)
+          yield* forget
           return { name, ...destination, updated_at: DateTime.makeUnsafe(at) }
         }, unavailable),
 
@@ -110,7 +110,7 @@ export class Secrets extends Context.Service<
         remove: Effect.fn("Secrets.remove")(function* (tenant, name) {
           const removed = yield* sql`DELETE FROM secrets WHERE tenant = ${tenant} AND name = ${name} RETURNING name`
           if (removed.length === 0) return yield* new SecretNotFound()
-          yield* forget(tenant)
+          yield* forget
         }, unavailable),
 
         reveal: Effect.fn("Secrets.reveal")(function* (tenant, name, url) {
@@ -139,7 +139,7 @@ const makeProviderKeys = (sql: SqlClient.SqlClient, box: SecretBox | undefined) 
     const key = box?.open(sealed, boundTo(tenant, name, { origin: null, provider }))
     return [provider, key === undefined ? undefined : Redacted.make(key)] as const
   }
-  return makeOfTenants<TenantKeys>(
+  return makeRecent<TenantKeys>(
     Effect.fnUntraced(function* (tenants) {
       const rows = yield* decodeKeys(
         yield* sql`SELECT tenant, name, provider, sealed FROM secrets WHERE provider IS NOT NULL

@@ -3,8 +3,8 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Budgeted, type TenantBudgets as Budgets, TenantBudgets as Document } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { makeRecent } from "../recent.ts"
 import { decodeRows, encodeRow, givenRows, unavailable } from "../storedRows.ts"
-import { makeOfTenants } from "./ofTenants.ts"
 
 const Row = Schema.Struct({ tenant: Schema.String, budgets: Schema.fromJsonString(Document) })
 const decode = decodeRows("tenant_budgets", Row)
@@ -25,7 +25,7 @@ export class TenantBudgets extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const given = givenRows(sql, { tenant: "TEXT" })
-      const { forget, now, recent } = yield* makeOfTenants<Budgets>(
+      const { forget, now, recent } = yield* makeRecent<Budgets>(
         Effect.fnUntraced(function* (tenants) {
           const rows = yield* decode(
             yield* sql`SELECT tenant, budgets FROM tenant_budgets
@@ -42,7 +42,7 @@ export class TenantBudgets extends Context.Service<
           const row = yield* encode({ tenant, budgets })
           yield* sql`INSERT INTO tenant_budgets ${sql.insert(row)}
             ON CONFLICT (tenant) DO UPDATE SET budgets = excluded.budgets`
-          yield* forget(tenant)
+          yield* forget
         }, unavailable),
         ofCall: (tenant) =>
           Effect.map(recent(tenant), (budgets) =>

@@ -83,7 +83,7 @@ export class CachedAnswers extends Context.Service<
         const lookUp = Effect.fnUntraced(function* (call: ApiCall, use: CacheUse) {
           if (ttl === 0 || use === "no-store" || isStateful(call)) return undefined
           const { tenant } = call
-          const routing = yield* config.current
+          const routing = yield* config.ofCall
           const key = keyOf(call, routing)
           const kept = use === "all" ? store.find(tenant, key, yield* Clock.currentTimeMillis) : undefined
           // An operator who removes a provider does not want its answers either.

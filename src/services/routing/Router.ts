@@ -117,7 +117,7 @@ const makeRoute = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const callFitting = makeCallFitting(clock)
 
   return <A extends ServedBy>(request: RoutedRequest, question: Question<A>): Effect.Effect<A, RouterError> =>
-    Effect.flatMap(config.current, (settings) => {
+    Effect.flatMap(config.ofCall, (settings) => {
       const { budgeted } = request
       const { calls, cost, tokens } = request.allowance ?? UNLIMITED
       // A finite cost excludes targets without a price.

@@ -1,7 +1,6 @@
 /**
- * The routing configuration in force. The database keeps it with its history. Every call checks its version first, so
- * a change applies from the next call on in every process of the database. The embedded database has one process,
- * which caches it.
+ * The routing configuration in force. The database keeps it with its history. A change applies from the next call on in
+ * its process, and a second later in every other process of the database.
  */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -14,7 +13,7 @@ import {
   settingsIssues,
 } from "../../domain/routing/routingChecks.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { makeBatched } from "../batched.ts"
+import { makeRecent } from "../recent.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, encodeRow, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { PROVIDER_IDS } from "../upstream/Slots.ts"
@@ -34,11 +33,16 @@ const Row = Schema.Struct({ document: Schema.fromJsonString(RoutingSettings) })
 const decode = decodeRows("routing_configs", Row)
 const encode = encodeRow("routing_configs", Row)
 
+/** All versions are of one configuration. */
+const VERSION = "version"
+
 export class RoutingConfig extends Context.Service<
   RoutingConfig,
   {
-    /** The configuration for the next call; derived from the configured providers if none is stored. */
+    /** The configuration in force; derived from the configured providers if none is stored. */
     readonly current: Effect.Effect<RoutingSettings, StorageUnavailable>
+    /** The same for a call, up to a second old. */
+    readonly ofCall: Effect.Effect<RoutingSettings, StorageUnavailable>
     /** Replaces the whole configuration, or rejects it and names all its errors. */
     readonly put: (
       input: RoutingSettingsInput,
@@ -56,10 +60,13 @@ export class RoutingConfig extends Context.Service<
         let known: RoutingSettings | undefined
         const derive = Effect.zipWith(offering, Clock.currentTimeMillis, deriveOnce(upstream))
 
-        const { forget, newestVersion } = yield* makeVersions(sql)
+        const version = yield* makeRecent<number>((asked) =>
+          Effect.map(sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`, ([row]) =>
+            asked.map(() => row?.version ?? 0),
+          ),
+        )
 
-        const stored = Effect.gen(function* () {
-          const version = yield* newestVersion
+        const stored = Effect.fnUntraced(function* (version: number) {
           if (version === 0) return yield* derive
           if (known?.version === version) return known
           const rows = yield* decode(
@@ -70,7 +77,7 @@ export class RoutingConfig extends Context.Service<
           yield* configure(faultPolicyOf(upstream, settings))
           known = settings
           return settings
-        })
+        }, unavailableUnlimited)
 
         /** With the prices that providers offer now. */
         const withOffered = (settings: RoutingSettings) =>
@@ -78,7 +85,9 @@ export class RoutingConfig extends Context.Service<
             const offered = offeredPrices(providers)
             return offered.size === 0 ? settings : { ...settings, offered }
           })
-        const current = Effect.flatMap(stored, withOffered).pipe(spanned("RoutingConfig.current"))
+        const at = (version: Effect.Effect<number, StorageUnavailable>) =>
+          Effect.flatMap(Effect.flatMap(version, stored), withOffered).pipe(spanned("RoutingConfig.current"))
+        const current = at(version.now(VERSION))
 
         const check = Effect.fnUntraced(function* (input: RoutingSettingsInput) {
           const now = yield* Clock.currentTimeMillis
@@ -110,13 +119,13 @@ export class RoutingConfig extends Context.Service<
           const row = { version: settings.version, document, stored_by: by, stored_at: now.epochMilliseconds }
           // Versions have no gaps, so of two changes to the same version the second finds its row taken.
           const inserted = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
-            ON CONFLICT DO NOTHING RETURNING version`.pipe(Effect.ensuring(forget))
+            ON CONFLICT DO NOTHING RETURNING version`.pipe(Effect.ensuring(version.forget))
           return inserted.length > 0
             ? yield* withOffered(settings)
             : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })
         }, unavailable)
 
-        return RoutingConfig.of({ current: unavailableUnlimited(current), put })
+        return RoutingConfig.of({ current, ofCall: at(version.recent(VERSION)), put })
       }),
     )
 }
@@ -136,34 +145,3 @@ const deriveOnce = (upstream: UpstreamSettings) => {
     return derived.settings
   }
 }
-
-/** The version in force, and how to forget it after a change of this process. */
-const makeVersions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  /** Concurrent queries share one. */
-  const askForVersion = yield* makeBatched<void, number>({
-    most: Infinity,
-    run: (questions) =>
-      Effect.map(sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`, ([row]) =>
-        questions.map(() => row?.version ?? 0),
-      ),
-  })
-
-  /** Caches the version on the embedded database, which only this process changes. Every change clears it. */
-  let said: { readonly version: number } | undefined
-  let changes = 0
-  const ownVersion = Effect.suspend(() => {
-    if (said !== undefined) return Effect.succeed(said.version)
-    const before = changes
-    return Effect.map(askForVersion(), (version) => {
-      if (changes === before) said = { version }
-      return version
-    })
-  })
-  const forget = Effect.sync(() => {
-    changes++
-    said = undefined
-  })
-  const newestVersion = sql.onDialectOrElse({ pg: () => Effect.suspend(askForVersion), orElse: () => ownVersion })
-
-  return { newestVersion, forget }
-})

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { RoutingSettings, RoutingSettingsInput } from "../../../src/domain/routing/routing.ts"
 import { routingETag, settingsIssues } from "../../../src/domain/routing/routingChecks.ts"
 import { defaultSettings } from "../../../src/services/routing/DefaultSettings.ts"
@@ -78,6 +79,25 @@ describeDatabases("RoutingConfig", (database) => {
       const age = DateTime.distance(history[0]?.stored_at ?? DateTime.makeUnsafe(0), yield* DateTime.now)
       assert.isBelow(Duration.toMillis(age), 60_000)
     }))
+
+  it.effect("is in force for the next call here, and for every call of other processes a second later", () =>
+    Effect.gen(function* () {
+      const here = yield* RoutingConfig
+      const other = yield* Effect.map(Layer.build(RoutingConfig.layer()), Context.get(RoutingConfig))
+      assert.strictEqual((yield* here.ofCall).version, 0)
+      assert.strictEqual((yield* other.ofCall).version, 0)
+      const changed = yield* here.put(settings(), { by: "ada" })
+      assert.deepStrictEqual(yield* here.ofCall, changed)
+      assert.deepStrictEqual(yield* other.current, changed)
+      assert.strictEqual((yield* other.ofCall).version, 0)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* other.ofCall, changed)
+    }).pipe(
+      Effect.provide(
+        Layer.provideMerge(RoutingConfig.layer(), Layer.merge(new ScriptedUpstream(both).layer, database.layer)),
+      ),
+    ),
+  )
 
   test("stores nothing of the prices that it shows", (config) =>
     Effect.gen(function* () {

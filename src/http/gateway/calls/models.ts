@@ -22,7 +22,7 @@ export const makeModels = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (user: Identity) {
     const { key, tenant } = user
-    const settings = yield* routing.current
+    const settings = yield* routing.ofCall
     const configured = yield* upstream.configured
     const own = yield* keysOf(tenant)
     const targets = settings.targets.filter((target) => {

@@ -63,10 +63,10 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
 export const layerCostBound: Layer.Layer<never, never, RoutingConfig> = Layer.effect(
   CostBound,
   Effect.gen(function* () {
-    const { current } = yield* RoutingConfig
+    const { ofCall } = yield* RoutingConfig
     const programs = yield* makePrograms
     return (job) =>
-      Effect.map(Effect.all([current, Clock.currentTimeMillis]), ([settings, now]) => {
+      Effect.map(Effect.all([ofCall, Clock.currentTimeMillis]), ([settings, now]) => {
         const calls = programs(job.mode)?.maxCalls(job)
         return calls === undefined ? null : highestCost(settings, job, calls, now)
       })

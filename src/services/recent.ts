@@ -1,0 +1,33 @@
+/** Reads that every call needs. */
+import { Cache, Duration, Effect, Exit } from "effect"
+import type { SqlError } from "effect/sql"
+import type { StorageUnavailable } from "../domain/operations/storage.ts"
+import { makeBatched } from "./batched.ts"
+import { unavailableUnlimited } from "./storedRows.ts"
+
+/** How long calls may use what was changed. */
+const KNOWN_FOR = Duration.seconds(1)
+const MAX_KNOWN = 1000
+
+/**
+ * Returns reads of the value of a key, such as a tenant. Concurrent reads share a query: `find` returns the values in the
+ * order of their keys.
+ */
+export const makeRecent = <A>(
+  find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError | StorageUnavailable>,
+) =>
+  Effect.gen(function* () {
+    const batched = yield* makeBatched<string, A>({ run: find })
+    const now = (key: string) => unavailableUnlimited(batched(key))
+    const cache = yield* Cache.makeWith(now, {
+      capacity: MAX_KNOWN,
+      timeToLive: (exit) => (Exit.isSuccess(exit) ? KNOWN_FOR : Duration.zero),
+    })
+    return {
+      now,
+      /** Up to a second old. */
+      recent: (key: string) => Cache.get(cache, key),
+      /** Makes this process read all values again. */
+      forget: Cache.invalidateAll(cache),
+    }
+  })
