@@ -29,8 +29,8 @@ describeDatabases("a schedule", (database) => {
     const stored = yield* databaseUrl(database)
     const gateway = yield* startGateway(stored)
     if (database.kind === "postgres") yield* startGateway(stored)
-    const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
-    const api = (method: string, path: string, body?: object) =>
+    const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
+    const api = (method: string, path: string, body?: object, token = boss) =>
       call(gateway, method, `/api/v1${path}`, { token, ...(body === undefined ? {} : { body }) })
     const agent = String((yield* api("POST", "/agents", { name: "a", default_mode: "direct" })).json["id"])
     const plan = { agent_id: agent, cron: "0 7 * * *", request: { task: "Report." } }
@@ -41,7 +41,18 @@ describeDatabases("a schedule", (database) => {
     /** Waits until the schedule's time has passed. */
     const passed = (id: string) =>
       until(Effect.map(read(id), ({ next_at }) => Date.parse(String(next_at)) > Date.now()))
-    return { agent, api, change, jobs, make, passed, plan, read }
+    /** A key that may make schedules, and a schedule that it made. */
+    const withKey = Effect.fnUntraced(function* (request: object = plan.request) {
+      const { json: key } = yield* api("POST", "/keys", { name: "robot", roles: ["manage"] })
+      const made = yield* api("POST", "/schedules", { ...plan, request }, String(key["key"]))
+      assert.strictEqual(made.json["key_id"], key["id"])
+      return { key: String(key["id"]), id: String(made.json["id"]) }
+    })
+    const due = Effect.fnUntraced(function* (id: string, at = 1) {
+      yield* change(`UPDATE schedules SET next_at = ${at}`)
+      yield* passed(id)
+    })
+    return { agent, api, change, due, jobs, make, passed, plan, read, withKey }
   })
 
   it.live("gives one job for a time, and one for all times that were missed", () =>
@@ -84,6 +95,43 @@ describeDatabases("a schedule", (database) => {
       assert.deepStrictEqual(yield* jobs, [])
       assert.strictEqual((yield* api("DELETE", `/schedules/${id}`)).status, 204)
       assert.strictEqual(problemIn(yield* api("GET", `/schedules/${id}`)).code, "schedule-not-found")
+    }),
+  )
+
+  it.live("gives its jobs the key that made it, with the limits that the key has by then", () =>
+    Effect.gen(function* () {
+      const { api, due, jobs, withKey } = yield* setup
+      const { id, key } = yield* withKey()
+      const jobAt = Effect.fnUntraced(function* (at: number) {
+        yield* due(id, at)
+        return (yield* api("GET", `/jobs/${(yield* jobs)[0]?.id}?wait=30`)).json
+      })
+      assert.strictEqual((yield* jobAt(1))["status"], "completed")
+      const { json } = yield* api("GET", `/ledger?key_id=${key}`)
+      assert.lengthOf(json["items"] as ReadonlyArray<unknown>, 1)
+      yield* api("PATCH", `/keys/${key}`, { roles: ["run"], budgets: [{ per: "total", max_tokens: 100 }] })
+      assert.deepInclude((yield* jobAt(2))["problem"], { code: "budget-exhausted" })
+    }),
+  )
+
+  it.live("gives no job that the key that made it may not enqueue any more, and says so", () =>
+    Effect.gen(function* () {
+      const { api, due, jobs, read, withKey } = yield* setup
+      const { id, key } = yield* withKey({ task: "Report.", priority: "high" })
+      for (const change of [
+        { roles: ["run"] },
+        { roles: ["manage"], expires_at: "1970-01-01T00:00:00Z" },
+        { roles: ["read"], expires_at: null },
+        { roles: ["run"], agents: ["01890a5d-ac96-774b-bcce-b302099a8057"] },
+        undefined,
+      ]) {
+        const { status } = yield* api(change === undefined ? "DELETE" : "PATCH", `/keys/${key}`, change)
+        assert.isBelow(status, 300, JSON.stringify(change))
+        yield* due(id)
+        const problem = (yield* read(id))["last_problem"]
+        assert.deepInclude(problem, { code: "schedule-key-refused" }, JSON.stringify(change))
+        assert.deepStrictEqual(yield* jobs, [], JSON.stringify(change))
+      }
     }),
   )
 

@@ -56,7 +56,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Revoke a key",
-        description: "Every gateway refuses it from the next request on.",
+        description: "Every gateway refuses it from the next request on. Its jobs go on, its schedules make no more.",
       }),
     ),
   )

@@ -20,7 +20,7 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
       OpenApi.annotations({
         summary: "Make a schedule",
         description:
-          "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job.",
+          "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job. Each is enqueued as the caller's key may then; a token's have no limits.",
       }),
     ),
     HttpApiEndpoint.get("list", "/", {

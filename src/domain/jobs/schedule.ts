@@ -1,5 +1,6 @@
 /** Schedules: tasks that an agent gets at times of the calendar. */
 import { Cron, Result, Schema } from "effect"
+import { KeyId } from "../access/keys.ts"
 import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { ExecuteRequest, JobId } from "./job.ts"
@@ -27,6 +28,10 @@ const plan = {
   ),
   request: ExecuteRequest,
 }
+
+const Key = KeyId.annotate({
+  description: "The key that made it, whose limits bind its jobs; absent if it was a token.",
+})
 
 type Plan = Pick<Schema.Struct.Type<typeof plan>, "cron" | "time_zone">
 
@@ -74,6 +79,7 @@ export type NewSchedule = typeof NewSchedule.Type
 export const Schedule = Schema.Struct({
   id: ScheduleId,
   ...plan,
+  key_id: Schema.optionalKey(Key),
   next_at: Time,
   last_job_id: Schema.optionalKey(JobId),
   last_problem: Schema.optionalKey(Problem),

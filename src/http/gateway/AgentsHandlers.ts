@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type Budgets, budgetIssues } from "../../domain/access/budgets.ts"
-import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
-import { hasRole } from "../../domain/access/roles.ts"
+import { permitsAgent } from "../../domain/access/identity.ts"
 import { type Agent, AgentNotFound, agentETag } from "../../domain/jobs/agent.ts"
 import { Audit } from "../../services/access/Audit.ts"
+import { mayExecute } from "../../services/access/mayExecute.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { makeCheckMode } from "../../services/jobs/modes/own/OwnModes.ts"
@@ -57,8 +57,8 @@ export const AgentsHandlers = layerHandlers(
       payload: Parameters<typeof jobs.enqueue>[2],
       key: Parameters<typeof jobs.enqueue>[3],
     ) {
-      const user = yield* userOf(id)
-      if (payload.priority === "high" && !hasRole(user, "manage")) return yield* AccessDenied.lacking("manage")
+      const user = yield* CurrentUser
+      yield* mayExecute(user, id, payload)
       yield* webhooks.check(user.tenant, payload.webhook_url)
       const job = yield* jobs.enqueue(user.tenant, id, payload, key, user.key)
       return HttpApiSchema.withHeaders({

@@ -4,11 +4,11 @@ import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { permitsAgent } from "../../domain/access/identity.ts"
 import { ScheduleNotFound } from "../../domain/jobs/schedule.ts"
 import { Audit } from "../../services/access/Audit.ts"
+import { mayExecute } from "../../services/access/mayExecute.ts"
 import { makeCheckMode } from "../../services/jobs/modes/own/OwnModes.ts"
 import { Schedules } from "../../services/jobs/Schedules.ts"
 import { Webhooks } from "../../services/webhooks/Webhooks.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
-import { unlimitedUser } from "./scopes.ts"
 
 export const SchedulesHandlers = layerHandlers(
   GatewayApi,
@@ -21,11 +21,11 @@ export const SchedulesHandlers = layerHandlers(
 
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload }) {
-        // Its jobs have no key, and so none of a key's limits.
-        const user = yield* unlimitedUser
+        const user = yield* CurrentUser
+        yield* mayExecute(user, payload.agent_id, payload.request)
         yield* checkMode(payload.request.mode)
         yield* webhooks.check(user.tenant, payload.request.webhook_url)
-        const schedule = yield* schedules.create(user.tenant, payload)
+        const schedule = yield* schedules.create(user.tenant, payload, user.key?.id)
         yield* audit.note(user, "schedule.create", schedule.id)
         return schedule
       }),

@@ -10,7 +10,7 @@ import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/r
 import { METHOD, type RoutingStatsReport } from "../../domain/routing/savings.ts"
 import type { SpendReport } from "../../domain/routing/spend.ts"
 import type { Examples } from "../shared/description/showExample.ts"
-import { agent, AGENT_ID, CURSOR, JOB_ID, JOB_EXAMPLES, jobId, LATER, TIME, usage } from "./jobExamples.ts"
+import { agent, AGENT_ID, CURSOR, JOB_ID, JOB_EXAMPLES, jobId, KEY_ID, LATER, TIME, usage } from "./jobExamples.ts"
 import { CALL_EXAMPLES } from "./calls/examples.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
 
@@ -138,7 +138,7 @@ const newKey = {
 } satisfies typeof CreateKey.Encoded
 
 const key = {
-  id: "01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a",
+  id: KEY_ID,
   ...newKey,
   created_at: TIME,
   created_by: "alice",

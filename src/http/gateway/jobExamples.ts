@@ -6,6 +6,7 @@ import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { NewThread, Thread } from "../../domain/jobs/thread.ts"
 import type { Examples } from "../shared/description/showExample.ts"
 
+export const KEY_ID = "01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a"
 export const AGENT_ID = "01a20189-2d78-7781-9ee0-356bac85203e"
 export const JOB_ID = "01a2018a-91c4-7a02-8d55-6f6f0cbd1a7e"
 export const CURSOR = "MDFhMjAxODktMmQ3OC03NzgxLTllZTAtMzU2YmFjODUyMDNl"
@@ -34,6 +35,7 @@ const thread = {
 const schedule = {
   id: "01a20189-b5c3-7d10-9a41-3f7d2c9f5e08",
   agent_id: AGENT_ID,
+  key_id: KEY_ID,
   cron: "0 7 * * 1-5",
   request: { task: "Summarize the issues that were opened since yesterday." },
   next_at: "2026-11-23T07:00:00.000Z",

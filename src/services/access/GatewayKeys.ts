@@ -62,6 +62,11 @@ export class GatewayKeys extends Context.Service<
     readonly revoke: (tenant: TenantId, id: string) => Effect.Effect<void, KeyNotFound | StorageUnavailable>
     /** The caller that holds the key. */
     readonly identify: (key: Redacted.Redacted) => Effect.Effect<Identity, TokenRefused | StorageUnavailable>
+    /** The caller that holds the key with this id. */
+    readonly holder: (
+      tenant: TenantId,
+      id: string,
+    ) => Effect.Effect<Identity, KeyNotFound | TokenRefused | StorageUnavailable>
   }
 >()("sealgate/services/access/GatewayKeys") {
   static readonly layer = Layer.effect(
@@ -86,7 +91,7 @@ const makeRowOf = (sql: SqlClient.SqlClient) => {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
-  const noteUse = yield* makeNoteUse(sql)
+  const holderOf = makeHolderOf(yield* makeNoteUse(sql))
 
   const rowOf = yield* makeRowOf(sql)
   const forUpdate = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE`, orElse: () => sql`` })
@@ -150,30 +155,31 @@ const make = Effect.gen(function* () {
       if (!hasChecksum(key)) return yield* new TokenRefused()
       const found = yield* rowOf(hashOfKey(key))
       const [row] = yield* decode(Option.toArray(found))
-      const now = yield* Clock.currentTimeMillis
-      if (row === undefined) return yield* new TokenRefused()
-      const { expires_at, id } = row.document
-      if (expires_at !== undefined && expires_at.epochMilliseconds <= now) return yield* new TokenRefused()
-      noteUse(id, now)
-      return holderOf(row)
+      return yield* row === undefined ? new TokenRefused() : holderOf(row)
     }, unavailableUnlimited),
+
+    holder: (tenant, id) => unavailable(Effect.flatMap(read(tenant, id), holderOf)),
   })
 })
 
-/** The caller that holds the key of a row. */
-const holderOf = ({ document, tenant }: typeof Row.Type): Identity => {
-  const { agents, budgets, id, models, name, roles, weight } = document
-  const limits = withoutUndefined({
-    agents,
-    budgets,
-    models,
-    perMinute: document.requests_per_minute,
-    weight,
-    maxRunningJobs: document.max_running_jobs,
-    maxCallsInFlight: document.max_calls_in_flight,
+/** Returns a function that returns the caller that holds the key of a row, and notes the use. It refuses an expired key. */
+const makeHolderOf = (noteUse: (id: KeyId, now: number) => void) =>
+  Effect.fnUntraced(function* ({ document, tenant }: typeof Row.Type): Effect.fn.Return<Identity, TokenRefused> {
+    const { agents, budgets, expires_at, id, models, name, roles, weight } = document
+    const now = yield* Clock.currentTimeMillis
+    if (expires_at !== undefined && expires_at.epochMilliseconds <= now) return yield* new TokenRefused()
+    noteUse(id, now)
+    const limits = withoutUndefined({
+      agents,
+      budgets,
+      models,
+      perMinute: document.requests_per_minute,
+      weight,
+      maxRunningJobs: document.max_running_jobs,
+      maxCallsInFlight: document.max_calls_in_flight,
+    })
+    return { subject: name, tenant, roles, key: { id, ...limits } }
   })
-  return { subject: name, tenant, roles, key: { id, ...limits } }
-}
 
 const shown = ({ document, used_at }: typeof Row.Type): GatewayKey => ({
   ...document,

@@ -2,6 +2,7 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { KeyId } from "../../domain/access/keys.ts"
 import type { AgentNotFound, TenantId } from "../../domain/jobs/agent.ts"
 import { ExecuteRequest } from "../../domain/jobs/job.ts"
 import {
@@ -22,9 +23,11 @@ const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(ExecuteRequest))
 export class Schedules extends Context.Service<
   Schedules,
   {
+    /** `key` is that of the caller, whose limits bind the jobs. */
     readonly create: (
       tenant: TenantId,
       plan: NewSchedule,
+      key?: KeyId,
     ) => Effect.Effect<Schedule, AgentNotFound | TooManySchedules | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Schedule, ScheduleNotFound | StorageUnavailable>
     /** All, the newest first. */
@@ -42,19 +45,21 @@ export class Schedules extends Context.Service<
       const columns = sql.literal(SCHEDULE_COLUMNS)
 
       return Schedules.of({
-        create: Effect.fn("Schedules.create")(function* (tenant, plan) {
+        create: Effect.fn("Schedules.create")(function* (tenant, plan, key) {
           const { id: agent_id } = yield* agents.get(tenant, plan.agent_id)
           const now = yield* Clock.currentTimeMillis
           const id = yield* random.uuidV7()
           const next = nextAt(plan, now)
           const request = yield* Effect.orDie(encodeRequest(plan.request))
-          const row = { id, tenant, agent_id, cron: plan.cron, time_zone: plan.time_zone ?? null, request }
+          const { cron, time_zone = null } = plan
+          const row = { id, tenant, agent_id, key_id: key ?? null, cron, time_zone, request }
           const [{ schedules = 0 } = {}] = yield* sql<{ schedules: number }>`
             SELECT COUNT(*) AS schedules FROM schedules WHERE tenant = ${tenant}`
           // Concurrent calls may exceed the limit by their number, which harms nothing.
           if (schedules >= MAX_SCHEDULES) return yield* new TooManySchedules()
           yield* sql`INSERT INTO schedules ${sql.insert({ ...row, next_at: next, created_at: now })}`
-          return { ...plan, id, next_at: DateTime.makeUnsafe(next), created_at: DateTime.makeUnsafe(now) }
+          const times = { next_at: DateTime.makeUnsafe(next), created_at: DateTime.makeUnsafe(now) }
+          return { ...plan, id, ...(key === undefined ? {} : { key_id: key }), ...times }
         }, unavailable),
 
         get: Effect.fn("Schedules.get")(function* (tenant, id) {
@@ -88,6 +93,7 @@ const toSchedule = (row: ScheduleRow): Schedule => ({
   agent_id: row.agent_id,
   ...planOf(row),
   request: row.request,
+  ...(row.key_id === null ? {} : { key_id: row.key_id }),
   next_at: DateTime.makeUnsafe(row.next_at),
   ...(row.last_job_id === null ? {} : { last_job_id: row.last_job_id }),
   ...(row.last_problem === null ? {} : { last_problem: row.last_problem }),

@@ -2,6 +2,9 @@
 import { Cause, Clock, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { IdempotencyKey } from "../../domain/jobs/job.ts"
+import { Refusal } from "../../domain/problems/refusal.ts"
+import { GatewayKeys } from "../access/GatewayKeys.ts"
+import { mayExecute } from "../access/mayExecute.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { unavailable } from "../storedRows.ts"
@@ -9,6 +12,13 @@ import { logFault } from "./attemptFailures.ts"
 import { Jobs } from "./Jobs.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { decodeSchedules, nextAt, planOf, SCHEDULE_COLUMNS, type ScheduleRow } from "./scheduleRows.ts"
+
+class ScheduleKeyRefused extends Refusal<ScheduleKeyRefused>()("ScheduleKeyRefused", {
+  code: "schedule-key-refused",
+  status: 403,
+  title:
+    "The key that made the schedule is gone, expired or may not run this any more; make the schedule with another.",
+}) {}
 
 /** The maximum number of schedules that are looked at in one go. */
 const BATCH = 50
@@ -58,10 +68,24 @@ const makeEnqueueDue = Effect.gen(function* () {
 const makeEnqueueNext = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const jobs = yield* Jobs
+  const keys = yield* GatewayKeys
+
+  /** Enqueues the job as the key that made the schedule would now. */
+  const enqueue = Effect.fnUntraced(function* (
+    { agent_id, key_id, request, tenant }: ScheduleRow,
+    key: IdempotencyKey,
+  ) {
+    if (key_id === null) return yield* jobs.enqueue(tenant, agent_id, request, key)
+    const holder = yield* keys.holder(tenant, key_id).pipe(
+      Effect.tap((holder) => mayExecute(holder, agent_id, request)),
+      Effect.catchTag(["KeyNotFound", "TokenRefused", "AccessDenied", "AgentNotFound"], () => new ScheduleKeyRefused()),
+    )
+    return yield* jobs.enqueue(tenant, agent_id, request, key, holder.key)
+  })
 
   return Effect.fn("Schedules.enqueue")(function* (row: ScheduleRow) {
     const key = IdempotencyKey.make(`schedule:${row.id}:${row.next_at}`)
-    const outcome = yield* Effect.result(jobs.enqueue(row.tenant, row.agent_id, row.request, key))
+    const outcome = yield* Effect.result(enqueue(row, key))
     if (outcome._tag === "Failure") {
       const { failure } = outcome
       if (failure._tag === "StorageUnavailable") return yield* failure

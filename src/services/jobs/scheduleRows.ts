@@ -1,5 +1,6 @@
 /** Rows of schedules. */
 import { Schema } from "effect"
+import { KeyId } from "../../domain/access/keys.ts"
 import { AgentId, TenantId } from "../../domain/jobs/agent.ts"
 import { ExecuteRequest, JobId } from "../../domain/jobs/job.ts"
 import { type NewSchedule, nextTime, ScheduleId } from "../../domain/jobs/schedule.ts"
@@ -10,6 +11,7 @@ export const ScheduleRow = Schema.Struct({
   id: ScheduleId,
   tenant: TenantId,
   agent_id: AgentId,
+  key_id: Schema.NullOr(KeyId),
   cron: Schema.String,
   time_zone: Schema.NullOr(Schema.String),
   request: Schema.fromJsonString(ExecuteRequest),

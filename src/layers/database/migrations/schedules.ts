@@ -1,9 +1,11 @@
-/** Schedules. `next_at` is the database's time at which the next job is enqueued; what a schedule asks for is JSON. */
+/** Schedules. `next_at` is the database's time at which the next job is enqueued; what a schedule asks for is JSON.
+ * `key_id` is the key that made it. */
 export const schedules: ReadonlyArray<string> = [
   `CREATE TABLE schedules (
     id TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,
     agent_id TEXT NOT NULL,
+    key_id TEXT,
     cron TEXT NOT NULL,
     time_zone TEXT,
     request TEXT NOT NULL,

@@ -1,0 +1,17 @@
+/** The one rule of who may give an agent a task, at once or later. */
+import { Effect } from "effect"
+import { AccessDenied, type Identity, permitsAgent } from "../../domain/access/identity.ts"
+import { hasRole } from "../../domain/access/roles.ts"
+import { AgentNotFound } from "../../domain/jobs/agent.ts"
+import type { ExecuteRequest } from "../../domain/jobs/job.ts"
+
+/** Fails if the caller may not give the agent the request. An agent that its key does not permit is answered like a missing one. */
+export const mayExecute = Effect.fnUntraced(function* (
+  user: Identity,
+  agent: string,
+  { priority }: Pick<ExecuteRequest, "priority">,
+) {
+  if (!hasRole(user, "run")) return yield* AccessDenied.of(user, "run")
+  if (!permitsAgent(user, agent)) return yield* new AgentNotFound()
+  if (priority === "high" && !hasRole(user, "manage")) return yield* AccessDenied.lacking("manage")
+})
