@@ -109,6 +109,37 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
     ),
   )
 
+  it.live("changes a key by keyboard, and only what was typed", () =>
+    scene(
+      async ({ client, enter, page }) => {
+        const budgets = [{ per: "day", max_tokens: 100_000 }] as const
+        const { id } = await client.keys.create({ name: "ci", roles: ["run"], budgets, weight: 3 })
+        await enter()
+        await page.getByRole("link", { name: "Keys" }).click()
+        const button = page.getByRole("button", { name: "Change ci" })
+        await button.focus()
+        await page.keyboard.press("Enter")
+        const dialog = page.getByRole("dialog", { name: "Change ci" })
+        await dialog.getByLabel("Tokens").waitFor()
+        assert.strictEqual(await dialog.getByLabel("Tokens").inputValue(), "100000")
+        await client.keys.update(id, { max_running_jobs: 2 })
+        await dialog.getByLabel("Weight").fill("0")
+        await page.keyboard.press("Enter")
+        await page.locator('#key-weight:focus[aria-invalid="true"]').waitFor()
+        await dialog.getByLabel("Weight").fill("")
+        await dialog.getByLabel("Name").fill("ci 2")
+        await page.keyboard.press("Enter")
+        await page.locator("dialog").waitFor({ state: "detached" })
+        await soon(async () => assert.include(await focused(page), "Change"))
+        await page.getByRole("heading", { name: "ci 2" }).waitFor()
+        const key = await client.keys.get(id)
+        assert.deepInclude(key, { name: "ci 2", roles: ["run"], budgets, max_running_jobs: 2 })
+        assert.notProperty(key, "weight")
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
   it.live("gives managers keys without limits that they could evade, and no administrator's", () =>
     scene(
       async ({ client, enter, page }) => {

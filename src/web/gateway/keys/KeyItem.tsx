@@ -1,10 +1,14 @@
+import { useState } from "preact/hooks"
 import type { BudgetUse } from "../../../client/gateway/GatewayBudgets.ts"
 import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
+import { ADMIN_ROLE } from "../../../domain/access/roles.ts"
 import { Ago } from "../../shared/Ago.tsx"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { moment, plural } from "../../shared/format.ts"
 import { Badge } from "../jobs/badges.tsx"
+import { useSession } from "../session/SessionContext.ts"
 import { BudgetBars } from "./BudgetBars.tsx"
+import { EditKey } from "./EditKey.tsx"
 
 const EXPIRED = { word: "expired", mark: "✕", tone: "bad" } as const
 
@@ -27,15 +31,40 @@ const limitsOf = (key: GatewayKey): string =>
     ...(key.max_calls_in_flight === undefined ? [] : [`at most ${plural(key.max_calls_in_flight, "call")} in flight`]),
   ].join(" · ")
 
+/** Opens the form of the key. Managers may not change administrators' keys. */
+const ChangeButton = ({ item, onChanged }: { readonly item: GatewayKey; readonly onChanged: () => void }) => {
+  const { owner } = useSession()
+  const [isOpen, setOpen] = useState(false)
+  if (item.roles.includes(ADMIN_ROLE) && !owner.admin) return null
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        Change<span class="visually-hidden"> {item.name}</span>
+      </button>
+      {isOpen && (
+        <EditKey
+          item={item}
+          onClose={(changed) => {
+            setOpen(false)
+            if (changed) onChanged()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
 export const KeyItem = ({
   budgets,
   item,
   now,
+  onChanged,
   onRevoke,
 }: {
   readonly item: GatewayKey
   readonly budgets: ReadonlyArray<BudgetUse>
   readonly now: number
+  readonly onChanged: () => void
   readonly onRevoke: () => void
 }) => (
   <li class="card item">
@@ -62,8 +91,11 @@ export const KeyItem = ({
         <CopyableId id={item.id} what={`id of ${item.name}`} />
       </p>
     </div>
-    <button type="button" onClick={onRevoke}>
-      Revoke<span class="visually-hidden"> {item.name}</span>
-    </button>
+    <div class="row">
+      <ChangeButton item={item} onChanged={onChanged} />
+      <button type="button" onClick={onRevoke}>
+        Revoke<span class="visually-hidden"> {item.name}</span>
+      </button>
+    </div>
   </li>
 )

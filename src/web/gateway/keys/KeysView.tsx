@@ -46,7 +46,14 @@ export const KeysView = () => {
       <div ref={list} tabIndex={-1} aria-label="List of keys" role="group" aria-busy={busy}>
         <ul class="stack">
           {keys.map(({ budgets, item }) => (
-            <KeyItem key={item.id} item={item} budgets={budgets} now={now} onRevoke={() => setDoomed(item)} />
+            <KeyItem
+              key={item.id}
+              item={item}
+              budgets={budgets}
+              now={now}
+              onChanged={reload}
+              onRevoke={() => setDoomed(item)}
+            />
           ))}
         </ul>
       </div>

@@ -1,8 +1,10 @@
-/** Validates the form of a new key and converts it to an API request, with one message per invalid field. */
-import type { KeySettings } from "../../../client/gateway/GatewayKeys.ts"
+/** Validates the form of a key and converts it to an API request, with one message per invalid field. */
+import { Schema, Struct } from "effect"
+import type { GatewayKey, KeyChange, KeySettings } from "../../../client/gateway/GatewayKeys.ts"
 import { Budget } from "../../../domain/access/budgets.ts"
 import { MAX_AT_ONCE, MAX_KEY_WEIGHT, MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
-import type { Role } from "../../../domain/access/roles.ts"
+import { Role } from "../../../domain/access/roles.ts"
+import { AgentId } from "../../../domain/jobs/agent.ts"
 
 export const PERIODS = Budget.fields.per.literals
 export type Period = Budget["per"]
@@ -19,6 +21,9 @@ export interface KeyFields {
   readonly role: Role
   /** Patterns, separated by commas. */
   readonly models: string
+  readonly denied: string
+  /** Ids, separated by commas. */
+  readonly agents: string
   readonly rate: string
   readonly weight: string
   /** The most running jobs. */
@@ -35,6 +40,8 @@ export const NEW_KEY: KeyFields = {
   name: "",
   role: "run",
   models: "",
+  denied: "",
+  agents: "",
   rate: "",
   weight: "",
   jobs: "",
@@ -47,6 +54,8 @@ export const NEW_KEY: KeyFields = {
 export const isLimitable = (role: Role): boolean => role === "read" || role === "run"
 
 export type KeyMistakes = Partial<Record<Exclude<keyof KeyFields, "role">, string>>
+
+const isAgentId = Schema.is(AgentId)
 
 const MICRO = 1_000_000
 const MAX_NAME = 200
@@ -101,11 +110,14 @@ export const checkKey = (
   const budgets = isLimited
     ? fields.budgets.filter(({ cost, tokens }) => `${cost}${tokens}`.trim() !== "").map(limitsOf)
     : []
-  const allow = isLimited ? fields.models.split(",").flatMap((pattern) => pattern.trim() || []) : []
+  const listIn = (text: string) => (isLimited ? text.split(",").flatMap((part) => part.trim() || []) : [])
+  const [allow, deny, agents] = [listIn(fields.models), listIn(fields.denied), listIn(fields.agents)]
+  const models = { ...(allow.length > 0 && { allow }), ...(deny.length > 0 && { deny }) }
   const wrongBudget = budgetMistake(budgets)
   const mistakes: KeyMistakes = {
     ...(name === "" && { name: "Give the key a name: the program or person that gets it." }),
     ...(name.length > MAX_NAME && { name: `Use at most ${MAX_NAME} characters.` }),
+    ...(!agents.every(isAgentId) && { agents: "Enter ids of agents, separated by commas, or leave it empty." }),
     ...(isBeyond(rate, MAX_PER_MINUTE) && { rate: wholeUpTo(MAX_PER_MINUTE) }),
     ...(isBeyond(weight, MAX_KEY_WEIGHT) && { weight: wholeUpTo(MAX_KEY_WEIGHT) }),
     ...(isBeyond(jobs, MAX_AT_ONCE) && { jobs: wholeUpTo(MAX_AT_ONCE) }),
@@ -118,7 +130,8 @@ export const checkKey = (
     value: {
       name,
       roles: [fields.role],
-      ...(allow.length === 0 ? {} : { models: { allow } }),
+      ...(allow.length + deny.length === 0 ? {} : { models }),
+      ...(agents.length === 0 ? {} : { agents }),
       ...(budgets.length === 0 ? {} : { budgets: budgets.map(toBudget) }),
       ...(rate == null ? {} : { requests_per_minute: rate }),
       ...(weight == null ? {} : { weight }),
@@ -127,4 +140,47 @@ export const checkKey = (
       ...(days == null ? {} : { expires_at: new Date(now + days * DAY_MS).toISOString() }),
     },
   }
+}
+
+/** The fields of a key at `now`, in milliseconds since the epoch. */
+export const fieldsOf = (key: GatewayKey, now: number): KeyFields => {
+  const left = key.expires_at === undefined ? 0 : Math.ceil((Date.parse(key.expires_at) - now) / DAY_MS)
+  const budgets = (key.budgets ?? []).map(({ max_cost_micro_usd: cost, max_tokens: tokens, per }) => ({
+    per,
+    cost: cost === undefined ? "" : String(cost / MICRO),
+    tokens: String(tokens ?? ""),
+  }))
+  return {
+    name: key.name,
+    role: Role.literals.findLast((role) => key.roles.includes(role)) ?? "read",
+    models: key.models?.allow?.join(", ") ?? "",
+    denied: key.models?.deny?.join(", ") ?? "",
+    agents: key.agents?.join(", ") ?? "",
+    rate: String(key.requests_per_minute ?? ""),
+    weight: String(key.weight ?? ""),
+    jobs: String(key.max_running_jobs ?? ""),
+    calls: String(key.max_calls_in_flight ?? ""),
+    days: left > 0 ? String(left) : "",
+    budgets: budgets.length === 0 ? [NO_BUDGET] : budgets,
+  }
+}
+
+const WITHOUT_LIMITS = {
+  models: null,
+  agents: null,
+  budgets: null,
+  requests_per_minute: null,
+  weight: null,
+  max_running_jobs: null,
+  max_calls_in_flight: null,
+  expires_at: null,
+} as const satisfies KeyChange
+
+/** What `settings` change of a key with the fields `given`. The rest is left out: others may have changed it since. */
+export const changeOf = (given: KeyFields, settings: KeySettings, now: number): KeyChange => {
+  const checked = checkKey(given, now)
+  const before: KeyChange = { ...WITHOUT_LIMITS, ...("value" in checked && checked.value) }
+  const after: KeyChange = { ...WITHOUT_LIMITS, ...settings }
+  const isKept = (name: keyof KeyChange) => JSON.stringify(before[name]) === JSON.stringify(after[name])
+  return Struct.omit(after, Struct.keys(after).filter(isKept))
 }

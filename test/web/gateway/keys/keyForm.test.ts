@@ -1,5 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { checkKey, type KeyFields, NEW_KEY, NO_BUDGET } from "../../../../src/web/gateway/keys/keyForm.ts"
+import type { GatewayKey } from "../../../../src/client/gateway/GatewayKeys.ts"
+import {
+  changeOf,
+  checkKey,
+  fieldsOf,
+  type KeyFields,
+  NEW_KEY,
+  NO_BUDGET,
+} from "../../../../src/web/gateway/keys/keyForm.ts"
+
+const AGENT = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 const check = (fields: Partial<KeyFields>) => checkKey({ ...NEW_KEY, name: "ci", ...fields }, 0)
 
@@ -9,6 +19,8 @@ describe("the form of a new key", () => {
     assert.deepStrictEqual(
       check({
         models: "a*, b",
+        denied: "ab",
+        agents: AGENT,
         rate: "60",
         weight: "3",
         jobs: " 2 ",
@@ -20,7 +32,8 @@ describe("the form of a new key", () => {
         value: {
           name: "ci",
           roles: ["run"],
-          models: { allow: ["a*", "b"] },
+          models: { allow: ["a*", "b"], deny: ["ab"] },
+          agents: [AGENT],
           budgets: [{ per: "day", max_cost_micro_usd: 1_005_000, max_tokens: 9 }],
           requests_per_minute: 60,
           weight: 3,
@@ -43,6 +56,7 @@ describe("the form of a new key", () => {
     for (const [fields, field] of [
       [{ name: " " }, "name"],
       [{ name: "x".repeat(201) }, "name"],
+      [{ agents: "reviewer" }, "agents"],
       [{ rate: "0" }, "rate"],
       [{ rate: "1.5" }, "rate"],
       [{ rate: "1000001" }, "rate"],
@@ -66,5 +80,52 @@ describe("the form of a new key", () => {
       const checked = check(fields)
       assert.deepStrictEqual("mistakes" in checked ? Object.keys(checked.mistakes) : [], [field])
     }
+  })
+})
+
+describe("the form of a key that exists", () => {
+  const key: GatewayKey = {
+    id: "01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a",
+    name: "ci",
+    roles: ["read", "run"],
+    models: { allow: ["a*"], deny: ["ab"] },
+    agents: [AGENT],
+    budgets: [{ per: "day", max_cost_micro_usd: 1, max_tokens: 9 }],
+    requests_per_minute: 60,
+    weight: 3,
+    max_running_jobs: 2,
+    max_calls_in_flight: 4,
+    expires_at: "1970-01-02T12:00:00.000Z",
+    created_at: "1970-01-01T00:00:00.000Z",
+    created_by: "dana",
+  }
+  const given = fieldsOf(key, 0)
+  const change = (fields: Partial<KeyFields>) => {
+    const checked = checkKey({ ...given, ...fields }, 0)
+    return "value" in checked ? changeOf(given, checked.value, 0) : checked
+  }
+
+  it("changes nothing that was left as it is", () => {
+    assert.deepStrictEqual(change({}), {})
+    assert.strictEqual(given.days, "2")
+  })
+
+  it("changes what was typed, and removes what was emptied", () => {
+    assert.deepStrictEqual(change({ name: "ci 2", weight: "", days: "3", denied: "" }), {
+      name: "ci 2",
+      weight: null,
+      expires_at: "1970-01-04T00:00:00.000Z",
+      models: { allow: ["a*"] },
+    })
+    assert.deepStrictEqual(change({ models: "", denied: "", agents: "", budgets: [], days: "" }), {
+      models: null,
+      agents: null,
+      budgets: null,
+      expires_at: null,
+    })
+  })
+
+  it("removes the limits of keys that manage from now on", () => {
+    assert.deepStrictEqual(change({ role: "manage" }), { roles: ["manage"], models: null, agents: null, budgets: null })
   })
 })
