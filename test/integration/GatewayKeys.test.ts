@@ -314,6 +314,33 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
+  it.effect("bind jobs that are given over MCP and A2A", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const agent = yield* makeAgent(gateway)
+      const { key: token } = yield* makeKey(gateway, { max_running_jobs: 1 })
+      yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } })
+      const run = { name: "run_agent", arguments: { agent, task: "x", wait_seconds: 0 } }
+      const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] }
+      const send = { message, configuration: { returnImmediately: true } }
+      for (const [path, method, params] of [
+        ["/mcp", "tools/call", run],
+        [`/a2a/${agent}`, "SendMessage", send],
+      ] as const) {
+        const headers = { "a2a-version": "1.0" }
+        const given = yield* call(gateway, "POST", path, {
+          token,
+          headers,
+          body: { jsonrpc: "2.0", id: 1, method, params },
+        })
+        const { json } = yield* call(gateway, "GET", "/api/v1/jobs?limit=1", { token })
+        const [job] = json["items"] as ReadonlyArray<Members>
+        assert.include(given.text, String(job?.["id"]), path)
+        assert.deepStrictEqual(job?.["waiting"], { reason: "key-limit" }, path)
+      }
+    }),
+  )
+
   it.effect("are refused when mistyped, expired, unknown or over their rate", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
