@@ -33,7 +33,7 @@ const Patterns = Schema.Array(Schema.String.check(Schema.isBetweenLength(1, MAX_
 /** Which targets may be used. Patterns are bounded because every model call matches all of them against every target. */
 export const TargetFilter = Schema.Struct({
   allow: Schema.optionalKey(
-    Patterns.annotate({
+    Patterns.check(Schema.isMinLength(1)).annotate({
       description:
         "Patterns for `provider/model`, the model or the provider; `*` matches any text. Without it, every target is allowed.",
     }),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { permits } from "../../../src/domain/upstream/targets.ts"
+import { permits, TargetFilter } from "../../../src/domain/upstream/targets.ts"
 
 const target = { provider: "provider1", model: "gpt-5-mini" } as const
 const allows = (pattern: string, model: string = target.model) => permits({ allow: [pattern] }, { ...target, model })
@@ -29,11 +29,16 @@ describe("permits", () => {
     assert.strictEqual(permits({ deny: [pattern] }, target), !expected)
   })
 
-  it("allows everything without a filter, nothing with an empty allow list, and never a denied target", () => {
+  it("allows everything without a filter, and never a denied target", () => {
     assert.isTrue(permits(undefined, target))
     assert.isTrue(permits({}, target))
-    assert.isFalse(permits({ allow: [] }, target))
     assert.isFalse(permits({ allow: ["*"], deny: ["gpt-5-mini"] }, target))
+  })
+
+  it("refuses an empty allow list, which could mean all or nothing", () => {
+    const isFilter = Schema.is(TargetFilter)
+    assert.isTrue(isFilter({ allow: ["*"], deny: [] }))
+    assert.isFalse(isFilter({ allow: [] }))
   })
 
   it("does not let the ends of a pattern overlap", () => {

@@ -1,5 +1,7 @@
-/** Schedules. `next_at` is the database's time at which the next job is enqueued; what a schedule asks for is JSON.
- * `key_id` is the key that made it. */
+/**
+ * Schedules. `next_at` is the database's time at which the next job is enqueued; what a schedule asks for is JSON. `key_id`
+ * is the key that made it.
+ */
 export const schedules: ReadonlyArray<string> = [
   `CREATE TABLE schedules (
     id TEXT PRIMARY KEY,
