@@ -15,7 +15,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 import type { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { describeDatabases } from "../support/databases.ts"
-import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import {
   call,
   databaseUrl,
@@ -148,12 +148,11 @@ describeDatabases("agents over A2A", (database) => {
       assert.deepInclude(card.capabilities, { streaming: true, pushNotifications: true })
       assert.strictEqual(card.securitySchemes["bearer"]?.scheme?.$case, "httpAuthSecurityScheme")
 
-      const task = yield* send(client, message("m-1", "Say hello.", { contextId: "trip" }))
+      const task = yield* send(client, message("m-1", "Say hello."))
       assert.strictEqual(task.status?.state, TaskState.TASK_STATE_COMPLETED)
-      assert.strictEqual(task.contextId, "trip")
       assert.include(answerOf(task), "Say hello.")
       assert.deepInclude(task.artifacts[0]?.metadata, { mode: "direct", verdict: "unchecked" })
-      assert.deepStrictEqual(yield* send(client, message("m-1", "Say hello.", { contextId: "trip" })), task)
+      assert.deepStrictEqual(yield* send(client, message("m-1", "Say hello.")), task)
       assert.deepStrictEqual(yield* Effect.promise(() => client.getTask(id(task.id))), task)
       const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${task.id}`, { token })
       assert.deepInclude(job, { agent_id: agent, task: "Say hello.", status: "completed" })
@@ -219,6 +218,55 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
+  it.live("continues a conversation by its contextId, one task at a time", () =>
+    Effect.gen(function* () {
+      const { client, fake, gateway, token } = yield* withFake
+      fake.script({ text: "Oslo." }, ASKS, { text: "Bergen." }, { text: "Two." }, { text: "Alone." })
+      const { contextId, id: first } = yield* send(client, message("m-1", "The capital?"))
+      const listed = (path: string) =>
+        Effect.map(call(gateway, "GET", path, { token }), ({ json }) =>
+          (json["items"] as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id),
+        )
+      assert.deepStrictEqual(yield* listed("/api/v1/threads"), [])
+      const asked = yield* send(client, message("m-2", "The second city?", { contextId }))
+      assert.deepInclude(asked, { contextId })
+      const busy = yield* failure(() => client.sendMessage(request(message("m-3", "How many?", { contextId }))))
+      assert.instanceOf(busy, UnsupportedOperationError)
+      assert.include(String(busy), "answer with its taskId")
+      yield* send(client, message("m-4", "Norway", { contextId, taskId: asked.id }))
+      const third = message("m-3", "How many?", { contextId })
+      const last = yield* send(client, third)
+      assert.deepStrictEqual(yield* send(client, third), last)
+      const said = fake.requests.at(-1)?.body as { readonly messages: unknown }
+      assert.deepStrictEqual(said.messages, [
+        { role: "user", content: "The capital?" },
+        { role: "assistant", content: "Oslo." },
+        { role: "user", content: "The second city?" },
+        { role: "assistant", content: "Bergen." },
+        { role: "user", content: "How many?" },
+      ])
+      assert.notStrictEqual((yield* send(client, message("m-5", "Hi."))).contextId, contextId)
+      assert.deepStrictEqual(yield* listed("/api/v1/threads"), [contextId])
+      assert.deepStrictEqual(yield* listed(`/api/v1/jobs?thread_id=${contextId}`), [last.id, asked.id, first])
+    }),
+  )
+
+  it.live("begins one task if messages with a contextId arrive together", () =>
+    Effect.gen(function* () {
+      const { client, fake } = yield* withFake
+      fake.script({ text: "Hello." })
+      const { contextId } = yield* send(client, message("m-1", "Hello."))
+      fake.always(fault.silence)
+      const sent = Array.from({ length: 4 }, (_, i) => request(message(`n-${i}`, "Again.", { contextId }), true))
+      const done = yield* Effect.promise(() => Promise.allSettled(sent.map((each) => client.sendMessage(each))))
+      const refused = done.flatMap((each) => (each.status === "rejected" ? [each.reason] : []))
+      for (const error of refused) assert.instanceOf(error, UnsupportedOperationError)
+      assert.strictEqual(refused.length, sent.length - 1)
+      const begun = done.flatMap((each) => (each.status === "fulfilled" && "id" in each.value ? [each.value.id] : []))
+      yield* Effect.promise(() => client.cancelTask(id(begun[0] ?? "")))
+    }),
+  )
+
   it.live("pushes a notice with the client's credentials when a task asks a person, and when it ends", () =>
     Effect.gen(function* () {
       const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
@@ -226,7 +274,7 @@ describeDatabases("agents over A2A", (database) => {
       fake.script(ASKS, { text: "Oslo is north." })
       const authentication = { scheme: "Bearer", credentials: "their-credentials" }
       const config = { tenant: "", id: "mine", taskId: "", url: receiver.url, token: "their-token", authentication }
-      const first = request(message("m-1", "Where is it?", { contextId: "trip" }))
+      const first = request(message("m-1", "Where is it?"))
       const configuration = { acceptedOutputModes: [], returnImmediately: false, taskPushNotificationConfig: config }
       const asked = yield* Effect.promise(() => client.sendMessage({ ...first, configuration }))
       const taskId = "id" in asked ? asked.id : ""
@@ -272,8 +320,8 @@ describeDatabases("agents over A2A", (database) => {
               : [],
           ),
         [
-          [taskId, "trip", TaskState.TASK_STATE_INPUT_REQUIRED],
-          [taskId, "trip", TaskState.TASK_STATE_COMPLETED],
+          [taskId, taskId, TaskState.TASK_STATE_INPUT_REQUIRED],
+          [taskId, taskId, TaskState.TASK_STATE_COMPLETED],
         ],
       )
       for (const { headers } of seen) {
@@ -354,6 +402,13 @@ describeDatabases("agents over A2A", (database) => {
       const other = yield* connect(gateway, "other", token)
       assert.instanceOf(yield* failure(() => other.getTask(id(task))), TaskNotFoundError)
       assert.instanceOf(yield* failure(() => client.getTask(id("\u0000"))), TaskNotFoundError)
+      const continued = (contextId: string) => request(message("m-2", "Hi", { contextId }))
+      for (const contextId of ["\u0000", "trip", "01890a5d-ac96-774b-bcce-b302099a8057"]) {
+        const unknown = yield* failure(() => client.sendMessage(continued(contextId)))
+        assert.instanceOf(unknown, TaskNotFoundError)
+        assert.include(String(unknown), "leave it out")
+      }
+      assert.instanceOf(yield* failure(() => other.sendMessage(continued(task))), TaskNotFoundError)
 
       const card = `/a2a/${agent}/.well-known/agent-card.json`
       const bob = yield* tokenFor("bob")
@@ -363,6 +418,7 @@ describeDatabases("agents over A2A", (database) => {
       const bobs = yield* connect(gateway, "bobs", bob)
       assert.instanceOf(yield* failure(() => bobs.getTask(id(task))), TaskNotFoundError)
       assert.instanceOf(yield* failure(() => bobs.cancelTask(id(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failure(() => bobs.sendMessage(continued(task))), TaskNotFoundError)
       const answer = request(message("m-2", "Hi", { taskId: task }))
       assert.instanceOf(yield* failure(() => bobs.sendMessage(answer)), TaskNotFoundError)
 

@@ -25,6 +25,12 @@ export class Threads extends Context.Service<
   {
     readonly create: (tenant: TenantId, agentId: string) => Effect.Effect<Thread, AgentNotFound | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Thread, ThreadNotFound | StorageUnavailable>
+    /** Begins a thread with a job of the agent that is in none; both have the same id. Does nothing if there is no such job. */
+    readonly beginWith: (
+      tenant: TenantId,
+      agentId: AgentId,
+      job: string,
+    ) => Effect.Effect<void, ThreadNotFound | StorageUnavailable>
     /** Newest first. */
     readonly list: (
       tenant: TenantId,
@@ -70,6 +76,19 @@ export class Threads extends Context.Service<
           yield* sql`INSERT INTO threads ${sql.insert({ id, tenant, agent_id, created_at: created_at.epochMilliseconds })}`
           return { id, agent_id, created_at }
         }, unavailable),
+
+        beginWith: Effect.fn("Threads.beginWith")(
+          function* (tenant, agent_id, id) {
+            if (!isThreadId(id)) return yield* new ThreadNotFound()
+            const begun = yield* sql`UPDATE jobs SET thread = id
+              WHERE id = ${id} AND tenant = ${tenant} AND agent_id = ${agent_id} AND thread IS NULL RETURNING id`
+            if (begun.length === 0) return
+            const created_at = yield* Clock.currentTimeMillis
+            yield* sql`INSERT INTO threads ${sql.insert({ id, tenant, agent_id, created_at })}`
+          },
+          sql.withTransaction,
+          unavailable,
+        ),
 
         get: Effect.fn("Threads.get")(find, unavailable),
 

@@ -5,11 +5,9 @@ import { PushConfig } from "../../../domain/jobs/pushConfig.ts"
 import type { JobQuestion } from "../../../domain/jobs/question.ts"
 import { isObject, parseJson } from "../../../domain/json/json.ts"
 import { RpcError } from "./rpcErrors.ts"
-import { CONTEXT } from "./tasks.ts"
 
 const MAX_PARTS = 256
 const MAX_TASK_ID = 64
-const MAX_CONTEXT_ID = 255
 
 /** ProtoJSON has empty texts for absent ones. Unknown members are ignored (A2A 1.0, §5.7). */
 const Part = Schema.Struct({
@@ -27,7 +25,7 @@ const Message = Schema.Struct({
   role: Schema.Literal("ROLE_USER"),
   parts: Schema.Array(Part).check(Schema.isMinLength(1), Schema.isMaxLength(MAX_PARTS)),
   taskId: Schema.optionalKey(TaskId),
-  contextId: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(MAX_CONTEXT_ID))),
+  contextId: Schema.optionalKey(TaskId),
 })
 export type Message = typeof Message.Type
 
@@ -58,7 +56,7 @@ const textOf = (part: Part): Effect.Effect<string, RpcError> => {
 const textIn = ({ parts }: Message) =>
   Effect.map(Effect.forEach(parts, textOf), (texts) => texts.filter((text) => text !== "").join("\n\n"))
 
-/** The execution that a message asks for. Its context is kept in the job's metadata. */
+/** The execution that a message asks for. Its context is the job's thread. */
 export const executionOf = Effect.fnUntraced(function* (message: Message) {
   const task = yield* textIn(message)
   if (task === "")
@@ -67,7 +65,7 @@ export const executionOf = Effect.fnUntraced(function* (message: Message) {
       message: "Give the message a text: it is the agent's task.",
     })
   const { contextId = "" } = message
-  const request: ExecuteRequest = contextId === "" ? { task } : { task, metadata: { [CONTEXT]: contextId } }
+  const request: ExecuteRequest = contextId === "" ? { task } : { task, thread_id: contextId }
   return request
 })
 

@@ -2,8 +2,10 @@
 import { Effect } from "effect"
 import { isEnded } from "../../../domain/jobs/job.ts"
 import { InputNotRequired } from "../../../domain/jobs/question.ts"
+import { ThreadBusy, ThreadNotFound } from "../../../domain/jobs/thread.ts"
 import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
+import { Threads } from "../../../services/jobs/Threads.ts"
 import { PushConfigs } from "../../../services/webhooks/PushConfigs.ts"
 import { answerIn, executionOf, type Message, type SendMessage } from "./messages.ts"
 import { type Caller, makeJobOf, needsRun } from "./caller.ts"
@@ -16,6 +18,7 @@ export const makeSend = Effect.gen(function* () {
   const jobs = yield* Jobs
   const audit = yield* Audit
   const push = yield* PushConfigs
+  const threads = yield* Threads
   const jobOf = makeJobOf(jobs)
 
   const answer = Effect.fnUntraced(function* (caller: Caller, taskId: string, message: Message) {
@@ -26,7 +29,7 @@ export const makeSend = Effect.gen(function* () {
       return yield* new RpcError({ reason: "INVALID_PARAMS", message: mistake })
     }
     if (isEnded(job.status)) {
-      const ended = "The task has ended. Send the message without taskId to begin another."
+      const ended = "The task has ended. Send the message without taskId: its contextId continues the conversation."
       return yield* new RpcError({ reason: "UNSUPPORTED_OPERATION", message: ended })
     }
     if (job.question === undefined) return yield* new InputNotRequired()
@@ -36,9 +39,19 @@ export const makeSend = Effect.gen(function* () {
     return after
   })
 
-  const begin = Effect.fnUntraced(function* ({ agent, user }: Caller, message: Message) {
-    return yield* jobs.enqueue(user.tenant, agent.id, yield* executionOf(message), message.messageId, user.key)
-  })
+  const begin = Effect.fnUntraced(
+    function* ({ agent, user }: Caller, message: Message) {
+      const execution = yield* executionOf(message)
+      const { thread_id } = execution
+      if (thread_id !== undefined) yield* threads.beginWith(user.tenant, agent.id, thread_id)
+      return yield* jobs.enqueue(user.tenant, agent.id, execution, message.messageId, user.key)
+    },
+    Effect.catchTags({
+      ThreadNotFound: () =>
+        new ThreadNotFound({ detail: "No task here has this contextId; leave it out to begin a conversation." }),
+      ThreadBusy: () => new ThreadBusy({ detail: "If it asks a question, answer with its taskId." }),
+    }),
+  )
 
   return Effect.fnUntraced(function* (caller: Caller, { configuration, message }: SendMessage) {
     yield* needsRun(caller)

@@ -5,15 +5,13 @@ import type { Job } from "../../../domain/jobs/job.ts"
 import type { JobEvent } from "../../../domain/jobs/jobEvents.ts"
 import { TASK_STATES } from "../../../domain/jobs/taskState.ts"
 
-/** The label of a job with the context that its client named. */
-export const CONTEXT = "a2a_context_id"
-
 /** The id of the only artifact. */
 const ANSWER = "answer"
 
 type Part = { readonly text: string } | { readonly data: unknown }
 
-export const contextOf = ({ id, metadata }: Pick<Job, "id" | "metadata">): string => metadata[CONTEXT] ?? id
+/** The job's thread. A job outside of threads begins one when a message continues it. */
+export const contextOf = ({ id, thread_id }: Pick<Job, "id" | "thread_id">): string => thread_id ?? id
 
 const idsOf = (job: Job) => ({ taskId: job.id, contextId: contextOf(job) })
 
