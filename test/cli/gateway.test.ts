@@ -9,12 +9,14 @@ import { agentsCommand } from "../../src/cli/gateway/agentsCommand.ts"
 import { jobsCommand } from "../../src/cli/gateway/jobsCommand.ts"
 import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"
 import { runCommand } from "../../src/cli/gateway/runCommand.ts"
+import { defineMode } from "../../src/services/jobs/modes/own/defineMode.ts"
 import { run } from "../support/cli.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
 const gateway = Effect.gen(function* () {
-  const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
+  const echo = defineMode({ name: "echo", run: (job) => Effect.succeed({ answer: String(job.task) }) })
+  const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), {}, undefined, [echo])
   const as = (token: string | undefined) =>
     Effect.fnUntraced(function* <const Name extends string, Input, Context, E>(
       command: Command.Command<Name, Input, Context, E, Command.Environment>,
@@ -102,7 +104,12 @@ describe("commands for a gateway", () => {
       assert.notStrictEqual(refused.stderr.trim(), "")
       const unknown = yield* alice(runCommand, "x", "--agent", "01a1fc17-d79c-7432-92db-922d1cc077c2")
       assert.strictEqual(unknown.code, 1)
-      assert.strictEqual((yield* alice(runCommand, "x", "--mode", "loud")).code, 2)
+      const loud = yield* alice(runCommand, "x", "--mode", "loud")
+      assert.strictEqual(loud.code, 1)
+      assert.include(loud.stderr, "possible are adversarial, verified, direct, echo.")
+      const own = yield* alice(runCommand, "Say it back.", "--mode", "echo")
+      assert.strictEqual(own.code, 0, own.stderr)
+      assert.include(own.stdout, "Say it back.")
     }),
   )
 

@@ -125,7 +125,7 @@ describe("mistakes", () => {
     [["prox"], "Did you mean proxy?", "sealgate --help"],
     [["proxy", "--env-file=a"], "There is no flag --env-file. Did you mean --config?", "sealgate proxy --help"],
     [["connect", "--port", "x"], '--port cannot be "x": expected a whole number', "sealgate connect --help"],
-    [["run", "x", "--mode", "fast"], '--mode cannot be "fast": expected "adversarial"', "run --help"],
+    [["run", "x", "--effort", "max"], '--effort cannot be "max": expected "low"', "run --help"],
     [["jobs", "--limit", "1000"], '--limit cannot be "1000": expected a value between 1 and 100.', "jobs --help"],
   ]
 

@@ -1,6 +1,5 @@
 import { Console, Effect, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import { BuiltInMode } from "../../domain/jobs/modes.ts"
+import { Argument, Command } from "effect/cli"
 import { printableJson, printableLine } from "../printable.ts"
 import { json } from "./listFlags.ts"
 import { makeListCommand } from "./listCommand.ts"
@@ -12,10 +11,7 @@ const createCommand = Command.make(
   {
     name: Argument.String("name").pipe(Argument.withDescription("Name of the agent")),
     instructions: optionalFlag("instructions", "text", "Instructions for every task (default none)", Schema.String),
-    mode: Flag.Literals("mode", BuiltInMode.literals).pipe(
-      Flag.withDescription("Mode of its tasks (default: the gateway's)"),
-      Flag.optional,
-    ),
+    mode: optionalFlag("mode", "name", "Mode of its tasks, as in run (default: the gateway's)", Schema.String),
     gateway: gatewayFlag,
     json,
   },

@@ -84,12 +84,12 @@ export const runCommand = Command.make(
       Argument.optional,
     ),
     gateway: gatewayFlag,
-    mode: Flag.Literals("mode", BuiltInMode.literals).pipe(
-      Flag.withDescription(
-        `How the answer is checked. ${BuiltInMode.literals.map((mode) => `${mode}: ${MODES[mode].hint}`).join(" ")} ` +
-          "(default: the agent's)",
-      ),
-      Flag.optional,
+    mode: optionalFlag(
+      "mode",
+      "name",
+      `How the answer is checked. ${BuiltInMode.literals.map((mode) => `${mode}: ${MODES[mode].hint}`).join(" ")} ` +
+        "A gateway may have others (default: the agent's)",
+      Schema.String,
     ),
     effort: Flag.Literals("effort", Effort.literals).pipe(
       Flag.withDescription("Effort of the job: more samples or rounds (default: the agent's)"),

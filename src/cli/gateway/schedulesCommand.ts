@@ -1,7 +1,6 @@
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Schedule } from "../../client/gateway/GatewaySchedules.ts"
-import { BuiltInMode } from "../../domain/jobs/modes.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
@@ -49,10 +48,7 @@ const createCommand = Command.make(
       "Zone of these times, such as Europe/Oslo (default UTC)",
       Schema.String,
     ),
-    mode: Flag.Literals("mode", BuiltInMode.literals).pipe(
-      Flag.withDescription("How its answers are checked (default: the agent's)"),
-      Flag.optional,
-    ),
+    mode: optionalFlag("mode", "name", "How its answers are checked, as in run (default: the agent's)", Schema.String),
     concurrencyKey: optionalFlag(
       "concurrency-key",
       "key",
