@@ -180,6 +180,13 @@ describe("the direct mode", () => {
     }),
   )
 
+  it.effect("fails if the model only calls tools and was offered none", () =>
+    Effect.gen(function* () {
+      const { problem } = yield* Effect.flip(answering({}, { script: () => wants(["add", "{}"]) }))
+      assert.deepInclude(problem, { code: "no-tools-offered", status: 422, retryable: false })
+    }),
+  )
+
   it.effect("names the output of tools if it filled the context", () =>
     Effect.gen(function* () {
       const long = () => Effect.succeed({ text: "x ".repeat(32_768), is_error: false })

@@ -11,11 +11,12 @@ import type { Role } from "../../../../domain/routing/routing.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
+import type { Routed } from "../../../routing/callTargets.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { LiveStep, LiveSteps } from "../../LiveSteps.ts"
 import { type Answered, type Ask, type Call, makeConverse, type Manner } from "./conversation.ts"
-import { emptyAnswer, refusal, turnsUsedUp, withToolOutput } from "./jobFailures.ts"
+import { emptyAnswer, noToolsOffered, refusal, turnsUsedUp, withToolOutput } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { EXECUTE, persona, REPAIR, shape } from "./prompts.ts"
 import { isEcho, ModelAnswer } from "./ModelAnswer.ts"
@@ -112,13 +113,10 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   const ask: Ask = (step, asked) => {
     const answered = Effect.flatMap(
       Effect.suspend(() => withinLimits((allowance) => route(step, asked, allowance))),
-      ({ call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls }) => {
-        if (asked.optional !== true) {
-          if (refused) return Effect.fail(refusal(text, call))
-          const called = toolCalls === undefined ? undefined : asked.tools?.tool_choice
-          if (text.trim() === "" && called !== "auto")
-            return Effect.fail(called === "none" ? turnsUsedUp(call) : emptyAnswer(call))
-        }
+      (answer) => {
+        const { call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls } = answer
+        const failure = failureIn(asked, answer)
+        if (failure !== undefined) return Effect.fail(failure)
         const value = {
           text,
           refused,
@@ -143,6 +141,19 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
     examine: (step, question) => converse(step, examining(context, question)),
     decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),
   }
+}
+
+/** Why a model's answer is none. */
+const failureIn = (
+  { optional, tools }: Call,
+  { call, refused, text, toolCalls }: Pick<Routed, "call" | "refused" | "text" | "toolCalls">,
+): JobFailure | undefined => {
+  if (optional === true) return undefined
+  if (refused) return refusal(text, call)
+  if (text.trim() !== "") return undefined
+  if (toolCalls === undefined) return emptyAnswer(call)
+  if (tools === undefined) return noToolsOffered(call)
+  return tools.tool_choice === "none" ? turnsUsedUp(call) : undefined
 }
 
 /** Returns the question for a value of a schema, which repeats a call whose answer does not decode once. */

@@ -75,6 +75,19 @@ export const turnsUsedUp = (call: StepCall): JobFailure =>
     call,
   })
 
+/** The model called tools although it was offered none. Another attempt with the same conversation would end alike. */
+export const noToolsOffered = (call: StepCall): JobFailure =>
+  new JobFailure({
+    problem: makeProblem({
+      code: "no-tools-offered",
+      status: 422,
+      title: "The model called tools instead of answering, and was offered none.",
+      detail: "Give the agent the tools that its task needs, or choose another model.",
+      retryable: false,
+    }),
+    call,
+  })
+
 /** Adds to a failure of a conversation that became too long how much of it is output of tools. */
 export const withToolOutput = (messages: ReadonlyArray<Message>) => (failure: JobFailure) => {
   const { problem } = failure
