@@ -1,6 +1,9 @@
 /** Following a job over sockets: its text and its tool calls as they come, without gap or repetition. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Layer, Schema } from "effect"
+import { defineMode } from "../../src/index.ts"
+import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { ScriptedUpstream, status } from "../services/routing/ScriptedUpstream.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
@@ -62,21 +65,48 @@ const assembled = (events: ReadonlyArray<Event>) => {
 const THOUGHT = Array.from({ length: 30 }, (_, i) => `Thought ${i} 🦭. `)
 const ANSWER = Array.from({ length: 30 }, (_, i) => `${"long ".repeat(100)}word ${i}. `)
 
+/** Writes an answer and another one, and has the first judged. */
+const judged = defineMode({
+  name: "judged",
+  run: Effect.fnUntraced(function* (job) {
+    const { text } = yield* job.propose("draft")
+    yield* job.propose("second", { optional: true })
+    const question = { role: "judge", instruction: "Judge it.", sections: [{ title: "answer", text }] } as const
+    yield* job.decide("check", Schema.Struct({ good: Schema.Boolean }), question)
+    return { answer: text }
+  }),
+})
+
+/** A provider that refuses after it has begun to answer, and ends half a second later. */
+const refusing = Layer.effect(
+  Upstream,
+  Effect.map(Upstream, (scripted) =>
+    Upstream.of({
+      ...scripted,
+      streamTo: (request, emit) => Effect.tap(scripted.streamTo(request, emit), Effect.sleep("500 millis")),
+    }),
+  ),
+).pipe(
+  Layer.provide(new ScriptedUpstream([status("provider1")], () => ({ text: "Well, ", refusal: "I cannot." })).layer),
+)
+
 describeDatabases("following a job", (database) => {
   const setup = Effect.gen(function* () {
     const upstream = yield* FakeUpstream.make()
     const url = yield* databaseUrl(database)
     const environment = { TOOL_PRIVATE_NETWORKS: "127.0.0.1" }
-    const worker = yield* startGateway(url, environment, upstream)
+    const worker = yield* startGateway(url, environment, upstream, [judged])
     // Only one process can open the embedded database.
     const other =
-      database.kind === "sqlite" ? worker : yield* startGateway(url, { ...environment, JOB_WORKERS: "0" }, upstream)
+      database.kind === "sqlite"
+        ? worker
+        : yield* startGateway(url, { ...environment, JOB_WORKERS: "0" }, upstream, [judged])
     const server = yield* toolServer((_, response) => void setTimeout(() => response.end("3"), 300))
     const token = yield* tokenFor("alice")
     const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
-    const start = Effect.fnUntraced(function* () {
+    const start = Effect.fnUntraced(function* (mode = "direct") {
       const agent = yield* call(worker, "POST", "/api/v1/agents", { token, body: { name: "a", tools } })
-      const body = { task: "x", mode: "direct" }
+      const body = { task: "x", mode }
       const { json } = yield* call(worker, "POST", `/api/v1/agents/${agent.json["id"]}/execute`, { token, body })
       return `/api/v1/jobs/${json["id"]}`
     })
@@ -131,6 +161,45 @@ describeDatabases("following a job", (database) => {
       assert.isAbove(deltas.filter(({ at }) => at === 0).length, 1)
       assert.include(String(deltas[0]?.["text"]), "Thought 0")
       assert.deepStrictEqual(assembled(events).texts, { "turn-1": "The answer." })
+    }),
+  )
+
+  it.live("brings the texts that an own mode has the agent's model write, also filtered ones, and no judge's", () =>
+    Effect.gen(function* () {
+      const { other, start, token, upstream } = yield* setup
+      upstream.script(
+        { text: ANSWER, delivery: { gap: 20 } },
+        { text: THOUGHT, finish: "content_filter", delivery: { gap: 20 } },
+        { text: ['{"good":', " true}"], delivery: { gap: 300 } },
+      )
+      const path = yield* start("judged")
+      const events = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
+      const texts = { draft: ANSWER.join(""), second: THOUGHT.join("") }
+      const others = ["draft", "second", "check"].flatMap((name) => [`begun ${name}`, `step ${name}`])
+      assert.deepStrictEqual(assembled(events), { texts, others: [...others, "ended"] })
+      assert.isAbove(events.filter(({ data }) => data["name"] === "draft").length, 8)
+      const late = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
+      assert.deepStrictEqual(assembled(late).texts, texts)
+    }),
+  )
+
+  it.live("replaces a text by the refusal that follows it", () =>
+    Effect.gen(function* () {
+      const timid = defineMode({
+        name: "timid",
+        run: (job) => Effect.map(job.propose("draft", { optional: true }), ({ text }) => ({ answer: text })),
+      })
+      const gateway = yield* startGateway(yield* databaseUrl(database), {}, refusing, [timid])
+      const token = yield* tokenFor("alice")
+      const body = { name: "a", default_mode: "timid" }
+      const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body })
+      const path = `/api/v1/agents/${agent["id"]}/execute`
+      const { json: job } = yield* call(gateway, "POST", path, { token, body: { task: "x" } })
+      const from = { gateway, path: `/api/v1/jobs/${job["id"]}`, token }
+      const events = yield* Effect.promise(() => read(from, undefined, isEnd))
+      const deltas = events.filter(({ event }) => event === "delta").map(({ data }) => data["text"])
+      assert.deepStrictEqual(deltas, ["Well, ", "I cannot."])
+      assert.deepStrictEqual(assembled(events).texts, { draft: "I cannot." })
     }),
   )
 

@@ -65,9 +65,6 @@ export type JobOptions = typeof JobOptions.Type
 export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
   modeOf(mode)?.verdicts[verdict] ?? { tone: "warn", meaning: "A program of the operator gave this answer." }
 
-/** Whether a step's answer is a text for readers. */
-export const isText = (mode: Mode, { kind }: Step): boolean => modeOf(mode)?.texts.includes(kind) ?? false
-
 /** A step's name for people; its kind if the mode has no name for it. */
 export const stepLabel = (mode: Mode, step: Step): string => {
   const label = modeOf(mode)?.steps[step.kind]?.(step) ?? step.kind

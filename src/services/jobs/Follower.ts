@@ -14,7 +14,7 @@ import type { Begun, TextPiece } from "./LiveSteps.ts"
 /** The text of a finished step, and when it began. */
 export interface StoredText {
   readonly text: string
-  /** Unknown for refusals. */
+  /** Absent if followers do not get the text. */
   readonly since?: number
 }
 
@@ -90,8 +90,8 @@ export class Follower {
   }
 
   private missingText({ name }: JobStep, stored: StoredText | undefined): ReadonlyArray<JobEvent> {
-    if (stored === undefined) return []
-    const { since = 0, text } = stored
+    if (stored?.since === undefined) return []
+    const { since, text } = stored
     const known = this.open.get(name)
     const at = known?.since === since ? known.at : 0
     const rest = text.slice(at)

@@ -266,7 +266,7 @@ export const STEP_COLUMNS = Object.keys(StepRow.fields)
 const Receipt = Schema.fromJsonString(KeptReceipt)
 export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))
 
-/** The part of a stored answer that followers get. Older ones do not say when their text began. */
+/** The part of a stored answer that followers get, if it says when its text began. */
 const StepText = Schema.Struct({
   text: Schema.String,
   since: Schema.optionalKey(Schema.Int),

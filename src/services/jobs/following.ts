@@ -3,7 +3,6 @@ import { Clock, type Duration, Effect, Option, Stream } from "effect"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { isEnded, type Job, type JobId, type JobStep } from "../../domain/jobs/job.ts"
 import { type JobPosition, START } from "../../domain/jobs/jobEvents.ts"
-import { isText, type Mode } from "../../domain/jobs/modes.ts"
 import { unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
 import { Follower } from "./Follower.ts"
@@ -45,7 +44,7 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
 
   const events = (tenant: TenantId, id: string, after: JobPosition = START) =>
     Effect.gen(function* () {
-      const { id: job, mode } = yield* state(tenant, id)
+      const { id: job } = yield* state(tenant, id)
       const subscription = yield* signals.subscribe(changed(job), ended(job))
       const readNew = Effect.fnUntraced(function* (after: number) {
         // Reads the status first: an ended job gets no further step, so the steps read after it are complete.
@@ -80,7 +79,7 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
       }
       return Stream.merge(Stream.paginate(after.event, next), liveSteps.follow(job), { haltStrategy: "left" }).pipe(
         Stream.flatMap(inOrder),
-        Stream.mapEffect(makeHear({ follower, job, mode, textOf, liveSteps })),
+        Stream.mapEffect(makeHear({ follower, job, textOf, liveSteps })),
         Stream.flattenIterable,
       )
     }).pipe(unavailable, Stream.unwrap)
@@ -97,16 +96,15 @@ type StoredEvent =
 interface Hearing {
   readonly follower: Follower
   readonly job: JobId
-  readonly mode: Mode
   readonly textOf: JobReads["textOf"]
   readonly liveSteps: LiveSteps
 }
 
 /** Returns a function that turns the signals of a job into events of one follower. */
-const makeHear = ({ follower, job, liveSteps, mode, textOf }: Hearing) => {
+const makeHear = ({ follower, job, liveSteps, textOf }: Hearing) => {
   const finished = Effect.fnUntraced(function* ({ id: event, step }: Extract<StoredEvent, { _tag: "Step" }>) {
     if (event <= follower.event) return []
-    const isWritten = step.status === "completed" && isText(mode, step)
+    const isWritten = step.status === "completed" && step.model !== null
     return follower.step(event, step, isWritten ? yield* textOf(job, event) : undefined)
   })
   const askFor = Effect.fnUntraced(function* (name: string, sent: number) {
@@ -124,7 +122,7 @@ const makeHear = ({ follower, job, liveSteps, mode, textOf }: Hearing) => {
       case "Begun": {
         const events = follower.begun(heard.step)
         // How much was written so far is unknown here.
-        if (isText(mode, heard.step)) yield* askFor(heard.step.name, Infinity)
+        if (!("tool" in heard.step)) yield* askFor(heard.step.name, Infinity)
         return events
       }
       case "Piece": {

@@ -91,7 +91,6 @@ export const adversarial = {
     respond: ({ round }) => `Round ${round}: response`,
     judge: ({ order }) => (order === undefined ? "Judgement" : "Judgement, the sides exchanged"),
   }),
-  texts: ["propose"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
 
 export const Rounds = optionSchema(adversarial.option)

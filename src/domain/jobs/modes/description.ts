@@ -32,8 +32,6 @@ export interface ModeDescription<Verdict extends string> {
   readonly verdicts: Readonly<Record<Verdict, VerdictMeaning>>
   /** Labels of the steps, by kind. */
   readonly steps: Readonly<Record<string, (step: Step) => string>>
-  /** Kinds of steps whose answer is a text for readers, so that followers get it while it is written. */
-  readonly texts: ReadonlyArray<string>
 }
 
 /** Labels of the steps of a mode, and of the turns and tool calls within them. */

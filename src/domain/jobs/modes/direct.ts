@@ -39,7 +39,6 @@ export const direct = {
     turn: ({ turn }) => `Turn ${turn}`,
     tool: ({ call, turn }) => `Turn ${turn}: tool call ${call}`,
   },
-  texts: ["turn"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
 
 export const OutputSchema = CheckedSchema

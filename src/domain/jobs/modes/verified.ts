@@ -94,7 +94,6 @@ export const verified = {
     reconcile: ({ order }) => (order === undefined ? "Reconciliation" : "Reconciliation, in the opposite order"),
     correct: () => "Correction",
   }),
-  texts: ["draft", "sample", "correct"],
 } as const satisfies ModeDescription<typeof Verdict.Type>
 
 export const Samples = optionSchema(verified.option)

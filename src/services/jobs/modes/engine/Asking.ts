@@ -6,7 +6,6 @@ import { DateTime, Effect, Option, Schema } from "effect"
 import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import { messagesOf } from "../../../../domain/jobs/job.ts"
-import { isText } from "../../../../domain/jobs/modes.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import type { Allowance } from "../../../routing/Allowance.ts"
@@ -44,7 +43,7 @@ export interface Decision<A> {
 }
 
 export interface Asking {
-  /** Asks the proposer for text. */
+  /** Asks the proposer for text, which the job's followers get while it is written. */
   readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<Answered, JobFailure>
   /** Asks the proposer for a value of `schema`, and once more if the answer does not decode. */
   readonly respond: <A, I>(
@@ -75,7 +74,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   /** Calls a model once, and announces the step as soon as its target is chosen. */
   const route = (
     step: Step,
-    { extra, format, independentOf, messages, preferred, role, tier, tools }: Call,
+    { extra, followed, format, independentOf, messages, preferred, role, tier, tools }: Call,
     allowance: Allowance | undefined,
   ) => {
     let underWay: LiveStep | undefined
@@ -100,12 +99,16 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
         const started_at = yield* DateTime.now
         underWay = yield* live.begin(jobId, { name: stepName(step), ...step, provider, model, started_at })
       }),
-      ...(isText(mode, step) && {
+      ...(followed === true && {
         heard: { add: (text) => underWay?.add(text), restart: () => underWay?.restart() },
       }),
     })
     return call.pipe(
-      Effect.map((answer) => ({ ...answer, since: answer.refused ? undefined : underWay?.since() })),
+      Effect.map((answer) => {
+        // The text of a refusal replaces what was written before it.
+        if (answer.refused) underWay?.restart()
+        return { ...answer, since: followed === true ? underWay?.since() : undefined }
+      }),
       Effect.ensuring(Effect.sync(() => underWay?.end())),
     )
   }
@@ -136,7 +139,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   const converse = makeConverse(ask)
   const valueOf = makeValueOf(converse)
   return {
-    propose: (step, question) => converse(step, proposing(context, question)),
+    propose: (step, question) => converse(step, { ...proposing(context, question), followed: true }),
     respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
     examine: (step, question) => converse(step, examining(context, question)),
     decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),

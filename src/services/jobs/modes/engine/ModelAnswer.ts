@@ -11,7 +11,7 @@ export const ModelAnswer = Schema.Struct({
   cut: Schema.Boolean,
   /** Absent if the model calls no tool. */
   toolCalls: Schema.optionalKey(Schema.Array(ToolCall)),
-  /** When its text began, in milliseconds since the epoch. */
+  /** When its text began, in milliseconds since the epoch. Absent if followers do not get it. */
   since: Schema.optionalKey(Schema.Int),
   /** The configured target, and the model name in the answer. */
   target: TargetName,

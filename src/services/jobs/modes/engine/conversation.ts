@@ -40,6 +40,8 @@ export interface Call extends Manner {
   readonly preferred?: TargetName | undefined
   /** Whether a refusal or an empty answer is an answer. */
   readonly optional?: boolean | undefined
+  /** Whether the job's followers get the answer while it is written. */
+  readonly followed?: boolean | undefined
 }
 
 export type Ask = (step: Step, call: Call) => Effect.Effect<ModelAnswer, JobFailure>

@@ -40,7 +40,7 @@ export interface OwnJob {
   readonly attempt: number
   /** Runs `effect` and stores its value. It runs again only if it failed, or if a crash came before its value was stored. */
   readonly step: <A, I, E>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** Asks the agent's model about the task for text. */
+  /** Asks the agent's model about the task for text. The job's followers get it while it is written. */
   readonly propose: (name: string, question?: ProposerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
   /** Asks the agent's model for a value. Calls it once more if the answer does not decode. */
   readonly respond: <A, I>(
