@@ -17,6 +17,7 @@ import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Agent, Job } from "./resources.ts"
+import { described } from "../described.ts"
 
 const params = { id: Schema.String.annotate({ description: "The agent's id." }) }
 const ifMatch = {
@@ -38,22 +39,17 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         HttpApiSchema.status(201),
       ),
       error: [ModeUnknown, TooManyAgents, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Create an agent",
-        description: "Omitted members take their defaults.",
-      }),
-    ),
+    }).annotateMerge(described("Create an agent", "Omitted members take their defaults.")),
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: AgentPage,
       error: [CursorInvalid, StorageUnavailable],
-    }).annotateMerge(OpenApi.annotations({ summary: "List agents", description: LIST })),
+    }).annotateMerge(described("List agents", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: AgentWithTag,
       error: [AgentNotFound, StorageUnavailable],
-    }).annotateMerge(OpenApi.annotations({ summary: "Read an agent" })),
+    }).annotateMerge(described("Read an agent")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       headers: ifMatch,
@@ -61,18 +57,17 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: AgentWithTag,
       error: [AgentNotFound, AgentStale, ModeUnknown, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Change an agent",
-        description:
-          "Given members replace the agent's, `null` removes an optional one, `limits` are merged in the same way. With `If-Match`, changes only the version with that ETag.",
-      }),
+      described(
+        "Change an agent",
+        "Given members replace the agent's, `null` removes an optional one, `limits` are merged in the same way. With `If-Match`, changes only the version with that ETag.",
+      ),
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       headers: ifMatch,
       success: HttpApiSchema.NoContent,
       error: [AgentNotFound, AgentStale, StorageUnavailable],
-    }).annotateMerge(OpenApi.annotations({ summary: "Delete an agent", description: "Its jobs stay readable." })),
+    }).annotateMerge(described("Delete an agent", "Its jobs stay readable.")),
     HttpApiEndpoint.post("execute", "/:id/execute", {
       params,
       headers: { "idempotency-key": Schema.optionalKey(IdempotencyKey) },
@@ -96,11 +91,10 @@ export class AgentsApi extends HttpApiGroup.make("agents")
     })
       .annotate(RateClass, "execute")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Give an agent a task",
-          description:
-            "The job is stored before this answers; poll it at `Location`. For 24 hours, a repeated request with the same `Idempotency-Key` and body returns the same job.",
-        }),
+        described(
+          "Give an agent a task",
+          "The job is stored before this answers; poll it at `Location`. For 24 hours, a repeated request with the same `Idempotency-Key` and body returns the same job.",
+        ),
       ),
   )
   .middleware(Authorization)

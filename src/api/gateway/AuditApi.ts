@@ -4,6 +4,7 @@ import { Refusals } from "../problems.ts"
 import { AdminOnly, Authorization } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { AuditEntry } from "./resources.ts"
+import { described } from "../described.ts"
 
 export class AuditApi extends HttpApiGroup.make("audit")
   .add(
@@ -13,7 +14,7 @@ export class AuditApi extends HttpApiGroup.make("audit")
       error: [CursorInvalid, StorageUnavailable],
     })
       .middleware(AdminOnly)
-      .annotateMerge(OpenApi.annotations({ summary: "Read the audit trail", description: `Of every tenant. ${LIST}` })),
+      .annotateMerge(described("Read the audit trail", `Of every tenant. ${LIST}`)),
   )
   .middleware(Authorization)
   .middleware(Refusals)

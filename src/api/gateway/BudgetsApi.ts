@@ -8,6 +8,7 @@ import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { AdminOnly, Authorization } from "./Authorization.ts"
 import { BudgetReport } from "./resources.ts"
+import { described } from "../described.ts"
 
 const MAX_ID = 64
 const Id = Schema.String.check(Schema.isMaxLength(MAX_ID))
@@ -22,11 +23,10 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       success: BudgetReport,
       error: [AccessDenied, KeyNotFound, AgentNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Read budgets",
-        description:
-          "The tenant's, or those of a `key` or an `agent`: what is spent, reserved for calls under way, and left. Other keys than the caller's need the role `manage`.",
-      }),
+      described(
+        "Read budgets",
+        "The tenant's, or those of a `key` or an `agent`: what is spent, reserved for calls under way, and left. Other keys than the caller's need the role `manage`.",
+      ),
     ),
     HttpApiEndpoint.put("put", "/", {
       payload: Schema.Struct({ budgets: TenantBudgets }),
@@ -35,11 +35,10 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
     })
       .middleware(AdminOnly)
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Replace the tenant's budgets",
-          description:
-            "Those of the caller's tenant, in force for its calls within a second. An empty list removes them.",
-        }),
+        described(
+          "Replace the tenant's budgets",
+          "Those of the caller's tenant, in force for its calls within a second. An empty list removes them.",
+        ),
       ),
   )
   .middleware(Authorization)

@@ -8,6 +8,7 @@ import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusal } from "../../domain/problems/refusal.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, RateClass } from "./Authorization.ts"
+import { described } from "../described.ts"
 
 /** The caller may use no model of this name. */
 export class ModelNotFound extends Refusal<ModelNotFound>()("ModelNotFound", {
@@ -54,7 +55,7 @@ const call = <const Name extends string, const Path extends `/${string}`>(name: 
     error,
   })
     .annotate(RateClass, "execute")
-    .annotateMerge(OpenApi.annotations({ summary: `Call a model (${api})`, description: MODEL }))
+    .annotateMerge(described(`Call a model (${api})`, MODEL))
 
 const LISTED = "In Anthropic's form if the request has `anthropic-version`, else in OpenAI's."
 
@@ -66,12 +67,7 @@ export class CallsApi extends HttpApiGroup.make("calls")
       error: [...error, AgentNotFound, IdempotencyMismatch, IdempotencyInFlight, JobCancelled],
     })
       .annotate(RateClass, "execute")
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Call a model or an agent (Chat Completions)",
-          description: `${MODEL} ${AGENTS}`,
-        }),
-      ),
+      .annotateMerge(described("Call a model or an agent (Chat Completions)", `${MODEL} ${AGENTS}`)),
     call("responses", "/v1/responses", "Responses"),
     call("messages", "/v1/messages", "Messages"),
     HttpApiEndpoint.post("embeddings", "/v1/embeddings", {
@@ -80,16 +76,16 @@ export class CallsApi extends HttpApiGroup.make("calls")
       error,
     })
       .annotate(RateClass, "execute")
-      .annotateMerge(OpenApi.annotations({ summary: "Embed texts", description: MODEL })),
+      .annotateMerge(described("Embed texts", MODEL)),
     HttpApiEndpoint.get("models", "/v1/models", {
       success: Schema.Unknown,
       error: StorageUnavailable,
-    }).annotateMerge(OpenApi.annotations({ summary: "List the models that the caller may use", description: LISTED })),
+    }).annotateMerge(described("List the models that the caller may use", LISTED)),
     HttpApiEndpoint.get("model", "/v1/models/:id", {
       params: { id: Schema.String.annotate({ description: "The model's name." }) },
       success: Schema.Unknown,
       error: [StorageUnavailable, ModelNotFound],
-    }).annotateMerge(OpenApi.annotations({ summary: "Read one model", description: LISTED })),
+    }).annotateMerge(described("Read one model", LISTED)),
   )
   .middleware(Authorization)
   .middleware(Refusals)

@@ -4,6 +4,7 @@ import { AccessDenied } from "../../domain/access/identity.ts"
 import { Refusals } from "../problems.ts"
 import { Authorization } from "./Authorization.ts"
 import { scope } from "./lists.ts"
+import { described } from "../described.ts"
 
 const ChangeOnWire = Schema.Struct({
   id: Schema.optionalKey(Schema.UndefinedOr(Schema.String)),
@@ -18,11 +19,10 @@ export class ChangesApi extends HttpApiGroup.make("changes")
       success: HttpApiSchema.StreamSse({ events: ChangeOnWire }),
       error: [AccessDenied],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Follow the changes of a tenant",
-        description:
-          "Server-sent events, at most one a second: jobs or calls of the tenant changed. The stream ends after 10 minutes; ask again, and read again what you show.",
-      }),
+      described(
+        "Follow the changes of a tenant",
+        "Server-sent events, at most one a second: jobs or calls of the tenant changed. The stream ends after 10 minutes; ask again, and read again what you show.",
+      ),
     ),
   )
   .middleware(Authorization)

@@ -12,6 +12,7 @@ import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery, time } from "./lists.ts"
 import { Job, JobSummary } from "./resources.ts"
+import { described } from "../described.ts"
 
 const MAX_WAIT_SECONDS = 60
 const MAX_QUERY = 200
@@ -65,7 +66,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       },
       success: JobPage,
       error: [CursorInvalid, ModeUnknown, StorageUnavailable],
-    }).annotateMerge(OpenApi.annotations({ summary: "List jobs", description: LIST })),
+    }).annotateMerge(described("List jobs", LIST)),
     HttpApiEndpoint.get("summary", "/summary", {
       query: {
         from: Schema.optionalKey(time("An RFC 3339 time from which ended jobs count; default: 24 hours ago.")),
@@ -73,10 +74,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       success: JobSummary,
       error: StorageUnavailable,
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Count jobs",
-        description: "Open jobs, jobs that ended, and the typical cost of a job by mode and effort.",
-      }),
+      described("Count jobs", "Open jobs, jobs that ended, and the typical cost of a job by mode and effort."),
     ),
     HttpApiEndpoint.get("get", "/:id", {
       params,
@@ -87,12 +85,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       },
       success: Job,
       error: [JobNotFound, StorageUnavailable],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Read a job",
-        description: "With `wait`, answers when the job ends or after that many seconds.",
-      }),
-    ),
+    }).annotateMerge(described("Read a job", "With `wait`, answers when the job ends or after that many seconds.")),
     HttpApiEndpoint.get("events", "/:id/events", {
       params,
       headers: {
@@ -103,22 +96,20 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       success: HttpApiSchema.StreamSse({ events: JobEventOnWire }),
       error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Follow a job",
-        description:
-          "Server-sent events: every step as it begins and as it finishes, with the text of the model as it is written, then the ended job. `Last-Event-ID` resumes after an event, at any gateway.",
-      }),
+      described(
+        "Follow a job",
+        "Server-sent events: every step as it begins and as it finishes, with the text of the model as it is written, then the ended job. `Last-Event-ID` resumes after an event, at any gateway.",
+      ),
     ),
     HttpApiEndpoint.get("receipts", "/:id/receipts", {
       params,
       success: Schema.Struct({ items: Schema.Array(JobReceipt) }),
       error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Get the signed receipts of a job",
-        description:
-          "One item for each step that a sealed proxy answered (PROVIDERn_SEALED_PIN): its receipt, its proof, and the keys that verify them. An item saved as a file can be checked with `sealgate verify`.",
-      }),
+      described(
+        "Get the signed receipts of a job",
+        "One item for each step that a sealed proxy answered (PROVIDERn_SEALED_PIN): its receipt, its proof, and the keys that verify them. An item saved as a file can be checked with `sealgate verify`.",
+      ),
     ),
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
       params,
@@ -126,12 +117,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       error: [JobNotFound, StorageUnavailable],
     })
       .annotate(NeededRole, "run")
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Cancel a job",
-          description: "Interrupts a call in flight. An ended job stays as it is.",
-        }),
-      ),
+      .annotateMerge(described("Cancel a job", "Interrupts a call in flight. An ended job stays as it is.")),
     HttpApiEndpoint.post("input", "/:id/input", {
       params,
       payload: JobInput,
@@ -140,10 +126,10 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     })
       .annotate(NeededRole, "run")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Answer the question of a job",
-          description: "The job goes on with the answer, which must fit the question's `answer_schema`.",
-        }),
+        described(
+          "Answer the question of a job",
+          "The job goes on with the answer, which must fit the question's `answer_schema`.",
+        ),
       ),
     HttpApiEndpoint.post("resume", "/:id/resume", {
       params,
@@ -152,22 +138,20 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     })
       .annotate(RateClass, "execute")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Resume a job",
-          description:
-            "A job that failed or timed out goes on after its finished steps, with the agent as it was then. Its limits of calls, tokens and cost count from the beginning.",
-        }),
+        described(
+          "Resume a job",
+          "A job that failed or timed out goes on after its finished steps, with the agent as it was then. Its limits of calls, tokens and cost count from the beginning.",
+        ),
       ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Delete a job",
-        description:
-          "Deletes its task, steps, result and receipts. Interrupts a call in flight. Its costs stay in the statistics.",
-      }),
+      described(
+        "Delete a job",
+        "Deletes its task, steps, result and receipts. Interrupts a call in flight. Its costs stay in the statistics.",
+      ),
     ),
   )
   .middleware(Authorization)

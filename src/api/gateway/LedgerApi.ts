@@ -8,6 +8,7 @@ import { Refusals } from "../problems.ts"
 import { Authorization, NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, scope, time } from "./lists.ts"
 import { LedgerEntry } from "./resources.ts"
+import { described } from "../described.ts"
 
 /** Billing reads whole months, and entries are small. */
 const MAX_LEDGER_PAGE = 1000
@@ -42,10 +43,10 @@ export class LedgerApi extends HttpApiGroup.make("ledger")
     })
       .annotate(NeededRole, "manage")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Read the ledger",
-          description: `Every call of a provider, with its tokens and its cost. ${LIST} With \`Accept: text/csv\`, the answer is CSV with the same columns, and \`Link\` with \`rel="next"\` leads to the next page.`,
-        }),
+        described(
+          "Read the ledger",
+          `Every call of a provider, with its tokens and its cost. ${LIST} With \`Accept: text/csv\`, the answer is CSV with the same columns, and \`Link\` with \`rel="next"\` leads to the next page.`,
+        ),
       ),
   )
   .middleware(Authorization)

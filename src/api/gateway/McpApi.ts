@@ -5,6 +5,7 @@ import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { RpcMessage } from "./JsonRpc.ts"
+import { described } from "../described.ts"
 
 export class McpApi extends HttpApiGroup.make("mcp")
   .add(
@@ -22,11 +23,10 @@ export class McpApi extends HttpApiGroup.make("mcp")
       .annotate(RateClass, "execute")
       .annotate(NeededRole, "read")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Call the gateway as an MCP server",
-          description:
-            "Streamable HTTP of the Model Context Protocol with the tools `list_agents`, `run_agent` and `get_job`. Notifications are answered with 202.",
-        }),
+        described(
+          "Call the gateway as an MCP server",
+          "Streamable HTTP of the Model Context Protocol with the tools `list_agents`, `run_agent` and `get_job`. Notifications are answered with 202.",
+        ),
       ),
   )
   .middleware(Authorization)

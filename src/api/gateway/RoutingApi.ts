@@ -10,6 +10,7 @@ import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { AdminOnly, Authorization, NeededRole } from "./Authorization.ts"
 import { scope, time } from "./lists.ts"
 import { ProviderHealthReport, RoutingSettings, RoutingStats, SpendReport } from "./resources.ts"
+import { described } from "../described.ts"
 
 const SettingsWithTag = HttpApiSchema.WithHeaders(RoutingSettings, { etag: Schema.String })
 
@@ -25,11 +26,10 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       success: RoutingStats,
       error: [AccessDenied, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "What routing saved",
-        description:
-          "For the caller's tenant; administrators may ask for `scope=all`. With `interval`, `over_time` has the sums per UTC hour or day, for a period of at most 31 days of hours, or as many days.",
-      }),
+      described(
+        "What routing saved",
+        "For the caller's tenant; administrators may ask for `scope=all`. With `interval`, `over_time` has the sums per UTC hour or day, for a period of at most 31 days of hours, or as many days.",
+      ),
     ),
     HttpApiEndpoint.get("spend", "/spend", {
       query: {
@@ -45,22 +45,20 @@ export class RoutingApi extends HttpApiGroup.make("routing")
     })
       .annotate(NeededRole, "manage")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Who spent what",
-          description:
-            "Calls of the caller's tenant by key, agent, model or label, the dearest first. `total` is the sum of `items` and `rest`.",
-        }),
+        described(
+          "Who spent what",
+          "Calls of the caller's tenant by key, agent, model or label, the dearest first. `total` is the sum of `items` and `rest`.",
+        ),
       ),
     HttpApiEndpoint.get("providers", "/providers", {
       query: { scope },
       success: ProviderHealthReport,
       error: [AccessDenied, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Whether the providers can be called",
-        description:
-          "The circuit of each configured provider as this process knows it, and the caller's latest failure.",
-      }),
+      described(
+        "Whether the providers can be called",
+        "The circuit of each configured provider as this process knows it, and the caller's latest failure.",
+      ),
     ),
     HttpApiEndpoint.get("config", "/config", {
       success: SettingsWithTag,
@@ -68,11 +66,10 @@ export class RoutingApi extends HttpApiGroup.make("routing")
     })
       .middleware(AdminOnly)
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Read the routing configuration",
-          description:
-            "`effective_prices` has the current prices of every target and the baseline; shipped prices come with date and source.",
-        }),
+        described(
+          "Read the routing configuration",
+          "`effective_prices` has the current prices of every target and the baseline; shipped prices come with date and source.",
+        ),
       ),
     HttpApiEndpoint.put("putConfig", "/config", {
       headers: {
@@ -86,11 +83,10 @@ export class RoutingApi extends HttpApiGroup.make("routing")
     })
       .middleware(AdminOnly)
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Replace the routing configuration",
-          description:
-            "Checked as a whole, then in force from the next call on. Earlier versions are kept. `effective_prices` is ignored; set prices in `targets`.",
-        }),
+        described(
+          "Replace the routing configuration",
+          "Checked as a whole, then in force from the next call on. Earlier versions are kept. `effective_prices` is ignored; set prices in `targets`.",
+        ),
       ),
   )
   .middleware(Authorization)

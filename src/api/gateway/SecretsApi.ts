@@ -13,6 +13,7 @@ import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole } from "./Authorization.ts"
 import { SecretInfo } from "./resources.ts"
+import { described } from "../described.ts"
 
 const params = { name: SecretName.annotate({ description: "The secret's name." }) }
 
@@ -23,7 +24,7 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
       error: StorageUnavailable,
     })
       .annotate(NeededRole, "manage")
-      .annotateMerge(OpenApi.annotations({ summary: "List secrets", description: "By name, without their values." })),
+      .annotateMerge(described("List secrets", "By name, without their values.")),
     HttpApiEndpoint.put("put", "/:name", {
       params,
       payload: PutSecret,
@@ -37,22 +38,20 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
         StorageUnavailable,
       ],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Set a secret",
-        description:
-          "With `origin`, a bearer token that tools and MCP servers name as their `secret`. With `provider`, the tenant's own key of a model provider, which its calls use within a second instead of the operator's. It is stored encrypted, sent there only, and shown by no answer.",
-      }),
+      described(
+        "Set a secret",
+        "With `origin`, a bearer token that tools and MCP servers name as their `secret`. With `provider`, the tenant's own key of a model provider, which its calls use within a second instead of the operator's. It is stored encrypted, sent there only, and shown by no answer.",
+      ),
     ),
     HttpApiEndpoint.delete("remove", "/:name", {
       params,
       success: HttpApiSchema.NoContent,
       error: [SecretNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Delete a secret",
-        description:
-          "Tools that name it are called no more. Calls of its provider use the operator's key, if there is one.",
-      }),
+      described(
+        "Delete a secret",
+        "Tools that name it are called no more. Calls of its provider use the operator's key, if there is one.",
+      ),
     ),
   )
   .middleware(Authorization)

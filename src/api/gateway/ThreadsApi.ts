@@ -7,6 +7,7 @@ import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Thread } from "./resources.ts"
+import { described } from "../described.ts"
 
 const params = { id: Schema.String.annotate({ description: "The thread's id." }) }
 
@@ -19,31 +20,23 @@ export class ThreadsApi extends HttpApiGroup.make("threads")
     })
       .annotate(NeededRole, "run")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Begin a thread",
-          description: "A job continues it if it is given to the agent with this `thread_id`.",
-        }),
+        described("Begin a thread", "A job continues it if it is given to the agent with this `thread_id`."),
       ),
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: pageOf(Thread),
       error: [CursorInvalid, StorageUnavailable],
-    }).annotateMerge(OpenApi.annotations({ summary: "List threads", description: LIST })),
+    }).annotateMerge(described("List threads", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: Thread,
       error: [ThreadNotFound, StorageUnavailable],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Read a thread",
-        description: "`GET /api/v1/jobs?thread_id=` lists its jobs.",
-      }),
-    ),
+    }).annotateMerge(described("Read a thread", "`GET /api/v1/jobs?thread_id=` lists its jobs.")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: [ThreadNotFound, StorageUnavailable],
-    }).annotateMerge(OpenApi.annotations({ summary: "Delete a thread", description: "With all of its jobs." })),
+    }).annotateMerge(described("Delete a thread", "With all of its jobs.")),
   )
   .middleware(Authorization)
   .middleware(Refusals)

@@ -5,6 +5,7 @@ import { WebhookDelivery, WebhookSecret } from "../../domain/jobs/webhook.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusals } from "../problems.ts"
 import { Authorization } from "./Authorization.ts"
+import { described } from "../described.ts"
 
 export class WebhooksApi extends HttpApiGroup.make("webhooks")
   .add(
@@ -12,20 +13,17 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       success: WebhookSecret.pipe(HttpApiSchema.status(201)),
       error: StorageUnavailable,
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Create or replace the secret that signs webhooks",
-        description: "The answer shows it, once. For a day, webhooks are signed with the previous secret too.",
-      }),
+      described(
+        "Create or replace the secret that signs webhooks",
+        "The answer shows it, once. For a day, webhooks are signed with the previous secret too.",
+      ),
     ),
     HttpApiEndpoint.get("deliveries", "/jobs/:id/deliveries", {
       params: { id: Schema.String.annotate({ description: "The job's id." }) },
       success: Schema.Struct({ items: Schema.Array(WebhookDelivery) }),
       error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "List the webhooks of a job",
-        description: "The latest deliveries to the job's `webhook_url`, with their status.",
-      }),
+      described("List the webhooks of a job", "The latest deliveries to the job's `webhook_url`, with their status."),
     ),
   )
   .middleware(Authorization)

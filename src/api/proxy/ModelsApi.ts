@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Refusals } from "../problems.ts"
+import { described } from "../described.ts"
 
 export const Models = Schema.Struct({
   object: Schema.Literal("list"),
@@ -20,11 +21,10 @@ export const Models = Schema.Struct({
 export class ModelsApi extends HttpApiGroup.make("models", { topLevel: true })
   .add(
     HttpApiEndpoint.get("models", "/v1/models", { success: Models }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Models",
-        description:
-          "The default model of every configured provider, in order. The list is not signed, and requests may name other models.",
-      }),
+      described(
+        "Models",
+        "The default model of every configured provider, in order. The list is not signed, and requests may name other models.",
+      ),
     ),
   )
   .middleware(Refusals)

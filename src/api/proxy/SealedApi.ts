@@ -10,6 +10,7 @@ import { MaxBodyBytes } from "../MaxBodyBytes.ts"
 import { NeedsLength } from "../NeedsLength.ts"
 import { BODY_PROBLEMS, Draining, Internal, LengthRequired, Refusals, TimedOut } from "../problems.ts"
 import { RequestReplayed, NoCommonSuite, NoSession, RequestUnopenable, Overloaded } from "./openingProblems.ts"
+import { described } from "../described.ts"
 
 /** Whether a text is the canonical base64url of `minimum` to `maximum` bytes. */
 const isBase64Url =
@@ -131,11 +132,10 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       error: [NoCommonSuite, TimedOut, LengthRequired, ...BODY_PROBLEMS, Internal, Draining],
     })
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Begin a session",
-          description:
-            "Returns a fresh key for the first suite that both ends support, in a statement signed by the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
-        }),
+        described(
+          "Begin a session",
+          "Returns a fresh key for the first suite that both ends support, in a statement signed by the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
+        ),
       )
       .annotate(MaxBodyBytes, MAX_INIT_BYTES)
       .annotate(NeedsLength, true),
@@ -155,11 +155,10 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       ],
     })
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Send a sealed request",
-          description:
-            "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Once the request is opened, the status is 200 even for a failure, because only the sender may read the outcome. Behind a load balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself ignores it.",
-        }),
+        described(
+          "Send a sealed request",
+          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Once the request is opened, the status is 200 even for a failure, because only the sender may read the outcome. Behind a load balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself ignores it.",
+        ),
       )
       .annotate(NeedsLength, true),
     HttpApiEndpoint.post("evidence", "/v1/evidence", {
@@ -168,19 +167,18 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       error: [NoEvidence, EvidenceUnavailable, TimedOut, LengthRequired, ...BODY_PROBLEMS, Internal, Draining],
     })
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Ask for evidence",
-          description:
-            "Returns evidence of the hardware for the code, the configuration and the key of this proxy. At most one report a second is made, and shared by all who wait. A proxy without evidence mode answers `no-evidence`.",
-        }),
+        described(
+          "Ask for evidence",
+          "Returns evidence of the hardware for the code, the configuration and the key of this proxy. At most one report a second is made, and shared by all who wait. A proxy without evidence mode answers `no-evidence`.",
+        ),
       )
       .annotate(MaxBodyBytes, MAX_EVIDENCE_BYTES)
       .annotate(NeedsLength, true),
     HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Attestation keys",
-        description: "A JWKS for discovery and display. Never trust a key because it is listed here: pin its `kid`.",
-      }),
+      described(
+        "Attestation keys",
+        "A JWKS for discovery and display. Never trust a key because it is listed here: pin its `kid`.",
+      ),
     ),
   )
   .middleware(Refusals)
