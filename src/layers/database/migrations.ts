@@ -9,21 +9,13 @@ import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { budgets } from "./migrations/budgets.ts"
 import { gatewayKeys } from "./migrations/gatewayKeys.ts"
-import { jobConcurrency } from "./migrations/jobConcurrency.ts"
-import { jobQuestions } from "./migrations/jobQuestions.ts"
-import { jobRanks } from "./migrations/jobRanks.ts"
 import { jobs } from "./migrations/jobs.ts"
-import { keyJobCaps } from "./migrations/keyJobCaps.ts"
-import { latencies } from "./migrations/latencies.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { ledgerSpend } from "./migrations/ledgerSpend.ts"
 import { pushConfigs } from "./migrations/pushConfigs.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
-import { tenantBudgets } from "./migrations/tenantBudgets.ts"
 import { schedules } from "./migrations/schedules.ts"
 import { secrets } from "./migrations/secrets.ts"
-import { stepProblems } from "./migrations/stepProblems.ts"
-import { stepTools } from "./migrations/stepTools.ts"
 import { threads } from "./migrations/threads.ts"
 import { webhooks } from "./migrations/webhooks.ts"
 
@@ -48,22 +40,14 @@ const STEPS = [
   ["jobs", jobs],
   ["routing_configs", routingConfigs],
   ["ledger_calls", ledgerCalls],
-  ["latencies", latencies],
-  ["step_problems", stepProblems],
   ["gateway_keys", gatewayKeys],
   ["budgets", budgets],
-  ["tenant_budgets", tenantBudgets],
-  ["step_tools", stepTools],
   ["ledger_spend", ledgerSpend],
   ["secrets", secrets],
   ["webhooks", webhooks],
-  ["job_questions", jobQuestions],
   ["threads", threads],
-  ["job_concurrency", jobConcurrency],
-  ["job_ranks", jobRanks],
   ["schedules", schedules],
   ["push_configs", pushConfigs],
-  ["key_job_caps", keyJobCaps],
 ] as const
 
 /** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */

@@ -2,6 +2,7 @@
  * The amounts of each budget: one row per owner and period, which begins at `since`. `room_*` is what the last
  * reservation left below the limit: its check keeps concurrent reservations from exceeding a budget together. A
  * reservation belongs to the process that is its `holder` until its lease ends at `until`, in the database's time.
+ * `budgets` of a tenant is JSON. A tenant without a row has none.
  */
 export const budgets: ReadonlyArray<string> = [
   `CREATE TABLE budget_use (
@@ -26,10 +27,8 @@ export const budgets: ReadonlyArray<string> = [
     uses TEXT NOT NULL,
     asked TEXT NOT NULL
   )`,
-  `ALTER TABLE jobs ADD COLUMN key_budgets TEXT`,
-  `ALTER TABLE ledger_calls ADD COLUMN key_id TEXT`,
-  `CREATE INDEX ledger_calls_by_key ON ledger_calls (tenant, key_id, at, id) WHERE key_id IS NOT NULL`,
-  `ALTER TABLE ledger_calls ADD COLUMN labels TEXT`,
-  `ALTER TABLE ledger_calls ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0`,
-  `ALTER TABLE ledger_calls ADD COLUMN reservation_id TEXT`,
+  `CREATE TABLE tenant_budgets (
+    tenant TEXT PRIMARY KEY,
+    budgets TEXT NOT NULL
+  )`,
 ]

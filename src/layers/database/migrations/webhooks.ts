@@ -3,7 +3,6 @@
  * that made the last one may still be at it. `outcome` is null while the delivery is pending.
  */
 export const webhooks: ReadonlyArray<string> = [
-  `ALTER TABLE jobs ADD COLUMN webhook TEXT`,
   `CREATE TABLE webhook_secrets (
     tenant TEXT PRIMARY KEY,
     secret TEXT NOT NULL,
