@@ -1,27 +1,31 @@
 /** Turns the calls of a request into ledger rows, each with its cost and its baseline. */
+import { Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { StepCall } from "../../domain/jobs/job.ts"
 import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/routing/money.ts"
-import type { RoutingSettings } from "../../domain/routing/routing.ts"
-import type { Labels } from "../../domain/routing/labels.ts"
-import type { TargetName } from "../../domain/upstream/targets.ts"
+import { Role, type RoutingSettings, Strategy } from "../../domain/routing/routing.ts"
+import { Labels } from "../../domain/routing/labels.ts"
+import { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
 import { isFree } from "./Allowance.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
 
+const TextOrNull = Schema.NullOr(Schema.String)
+
 /** The columns that all rows of one request share. */
-export interface Account {
-  readonly tenant: string
-  readonly job: string | null
-  readonly agent: string | null
-  readonly key: string | null
-  readonly labels: Labels
-  readonly mode: string | null
-  readonly role: CallRecord["role"]
+export const Account = Schema.Struct({
+  tenant: Schema.String,
+  job: TextOrNull,
+  agent: TextOrNull,
+  key: TextOrNull,
+  labels: Labels,
+  mode: TextOrNull,
+  role: Schema.NullOr(Role),
   /** Whether the call exists only because of routing: its cost counts, but it has no baseline. */
-  readonly extra: boolean
-}
+  extra: Schema.Boolean,
+})
+export type Account = typeof Account.Type
 
 /** A call, and its charge against the job's limits. */
 export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
@@ -68,23 +72,22 @@ export const recordsOf = (
   })
 }
 
-const columnsOf = ({ agent, job, key, labels, mode, role, tenant }: Account) => ({
-  tenant,
-  job,
-  agent,
-  key,
-  labels,
-  mode,
-  role,
-})
+const columnsOf = (account: Account) => {
+  const { extra: _, ...columns } = account
+  return columns
+}
 
 /** A request under way: all that is known of it if its process dies. */
-export interface Asked {
-  readonly account: Account
-  readonly strategy: RoutingSettings["strategy"]
+export const Asked = Schema.Struct({
+  account: Account,
+  strategy: Strategy,
   /** The first target that it may go to. */
-  readonly target: TargetName
-}
+  target: TargetName,
+})
+export type Asked = typeof Asked.Type
+
+/** Columns of a row that stands for no call that is known. */
+const NO_CALL = { first: true, servedModel: null, priceVersion: null, ownKey: false, latency: 0, ttft: null } as const
 
 /** The row of a request whose process died, so that its usage is unknown; `at` is when it began. */
 export const lostRecord = (
@@ -93,25 +96,40 @@ export const lostRecord = (
   { account, strategy, target }: Asked,
   charged: CallRecord["charged"],
 ): CallRecord => ({
+  ...NO_CALL,
+  ...columnsOf(account),
   id: `${id}-lost`,
   at,
   requestId: id,
-  first: true,
-  ...columnsOf(account),
   strategy,
   ...target,
-  servedModel: null,
   tokens: null,
-  priceVersion: null,
   cost: null,
   charged,
   estimated: true,
   baseline: null,
-  ownKey: false,
-  latency: 0,
-  ttft: null,
   outcome: "interrupted",
 })
+
+/** The row of an answer from the cache: a call without cost, whose baseline is what the answer `cost` at first. */
+export const cachedRecord = (at: number, { account, strategy, target }: Asked, cost: number | null): CallRecord => {
+  const requestId = SecureRandom.uuidV7Unsafe()
+  return {
+    ...NO_CALL,
+    ...columnsOf(account),
+    id: `${requestId}-0`,
+    at,
+    requestId,
+    strategy,
+    ...target,
+    tokens: NO_TOKENS,
+    cost: 0,
+    charged: { tokens: 0, cost: 0 },
+    estimated: false,
+    baseline: cost,
+    outcome: "cached",
+  }
+}
 
 /** The sum of a step's calls; `undefined` if there were none. Provider and model are those of the last one. */
 export const stepCallOf = (records: ReadonlyArray<CallRecord>): StepCall | undefined => {

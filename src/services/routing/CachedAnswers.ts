@@ -4,15 +4,14 @@
  */
 import { createHash } from "node:crypto"
 import { Clock, Context, Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { NO_TOKENS } from "../../domain/routing/money.ts"
 import type { RoutingSettings, Strategy } from "../../domain/routing/routing.ts"
+import { accountOf } from "./accounted.ts"
+import { cachedRecord } from "./Accounting.ts"
 import { AnswerStore } from "./AnswerStore.ts"
 import type { ApiAnswered, ApiCall } from "./askApi.ts"
-import type { CallRecord } from "./CallRecord.ts"
 import { Ledger } from "./Ledger.ts"
 import { Router } from "./Router.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -189,37 +188,12 @@ const keyOf = ({ budgeted = [], keyPolicy, request, tenant }: ApiCall, routing: 
     .digest("base64url")
 }
 
-/** Enters a cached answer in the ledger: a call without cost, whose baseline is what the answer cost at first. */
+/** Enters a cached answer in the ledger. */
 const makeEnter = Effect.gen(function* () {
   const ledger = yield* Ledger
   return Effect.fnUntraced(function* ({ key, labels, tenant }: ApiCall, strategy: Strategy, { cost, target }: Stored) {
-    const requestId = SecureRandom.uuidV7Unsafe()
-    const record: CallRecord = {
-      id: `${requestId}-0`,
-      at: yield* Clock.currentTimeMillis,
-      requestId,
-      first: true,
-      tenant,
-      job: null,
-      agent: null,
-      key: key ?? null,
-      labels: labels ?? {},
-      mode: null,
-      strategy,
-      role: null,
-      ...target,
-      servedModel: null,
-      tokens: NO_TOKENS,
-      priceVersion: null,
-      cost: 0,
-      charged: { tokens: 0, cost: 0 },
-      estimated: false,
-      baseline: cost,
-      ownKey: false,
-      latency: 0,
-      ttft: null,
-      outcome: "cached",
-    }
+    const account = accountOf({ key, labels, tenant })
+    const record = cachedRecord(yield* Clock.currentTimeMillis, { account, strategy, target }, cost)
     yield* ledger.record([record])
     countRecords([record], yield* Effect.context<never>())
   })

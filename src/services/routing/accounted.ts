@@ -134,15 +134,15 @@ export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes
 const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
 
 /** The columns of the ledger that a request's calls share. */
-export const accountOf = ({ agent, extra, job, key, labels, mode, role, tenant }: RoutedRequest): Account => ({
-  tenant,
-  role: role ?? null,
-  job: job ?? null,
-  agent: agent ?? null,
-  key: key ?? null,
-  labels: labels ?? {},
-  mode: mode ?? null,
-  extra: extra ?? false,
+export const accountOf = (request: Omit<RoutedRequest, "api" | "size">): Account => ({
+  tenant: request.tenant,
+  role: request.role ?? null,
+  job: request.job ?? null,
+  agent: request.agent ?? null,
+  key: request.key ?? null,
+  labels: request.labels ?? {},
+  mode: request.mode ?? null,
+  extra: request.extra ?? false,
 })
 
 /**

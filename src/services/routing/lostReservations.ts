@@ -4,36 +4,22 @@
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { Role, Strategy } from "../../domain/routing/routing.ts"
-import { Labels } from "../../domain/routing/labels.ts"
-import { TargetName } from "../../domain/upstream/targets.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
-import { lostRecord } from "./Accounting.ts"
+import { Asked, lostRecord } from "./Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import { cappedSums } from "./HourlySums.ts"
 import { Ledger } from "./Ledger.ts"
 import { Use } from "./Reservation.ts"
 import type { makeSettle } from "./settling.ts"
 
-const TextOrNull = Schema.NullOr(Schema.String)
-const Account = Schema.Struct({
-  tenant: Schema.String,
-  job: TextOrNull,
-  agent: TextOrNull,
-  key: TextOrNull,
-  labels: Labels,
-  mode: TextOrNull,
-  role: Schema.NullOr(Role),
-  extra: Schema.Boolean,
-})
 const Lost = Schema.Struct({
   id: Schema.String,
   at: Schema.Int,
   cost: Schema.Int,
   tokens: Schema.Int,
   uses: Schema.fromJsonString(Schema.Array(Use)),
-  asked: Schema.fromJsonString(Schema.Struct({ account: Account, strategy: Strategy, target: TargetName })),
+  asked: Schema.fromJsonString(Asked),
 })
 const decodeLost = decodeRows("budget_reservations", Lost)
 type Lost = typeof Lost.Type
