@@ -1,5 +1,5 @@
 /** Errors, codecs and SQL shared by the services that store rows. */
-import { Cause, Clock, Duration, Effect, Schema } from "effect"
+import { Cause, Clock, Duration, Effect, Record, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import { isObject } from "../domain/json/json.ts"
 import { sqliteReason } from "../domain/problems/systemErrors.ts"
@@ -129,6 +129,23 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
               rows.flatMap((row) => names.map((name) => row[name])),
             ),
     })
+}
+
+type Value = string | number | null
+
+/** The columns of a table, each with its SQL type and its value for an item. */
+export type Columns<Item> = Readonly<Record<string, readonly [type: "TEXT" | "BIGINT", of: (item: Item) => Value]>>
+
+export const rowOf = <Item>(columns: Columns<Item>, item: Item): Readonly<Record<string, Value>> =>
+  Record.map(columns, ([, of]) => of(item))
+
+/** Like `givenRows`, for items and their columns. */
+export const givenItems = <Item>(sql: SqlClient.SqlClient, columns: Columns<Item>) => {
+  const given = givenRows(
+    sql,
+    Record.map(columns, ([type]) => type),
+  )
+  return (items: ReadonlyArray<Item>): Statement.Fragment => given(items.map((item) => rowOf(columns, item)))
 }
 
 /** Decodes stored rows. A row that does not decode is a defect that names only the table, because decoding errors quote rows. */

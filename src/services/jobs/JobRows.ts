@@ -25,7 +25,7 @@ import { ThreadId } from "../../domain/jobs/thread.ts"
 import { ToolUse } from "../../domain/jobs/tool.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
-import { decodeRows, storedJson } from "../storedRows.ts"
+import { type Columns, decodeRows, storedJson } from "../storedRows.ts"
 import { HELD_BY, shownKey } from "./concurrency.ts"
 import { shownQuestion, StoredQuestion } from "./storedQuestion.ts"
 
@@ -141,107 +141,64 @@ export type WorkRow = typeof WorkRow.Type
 export const decodeWork = decodeRows("jobs", WorkRow)
 export const WORK_COLUMNS = columnsOf(WorkRow.fields)
 
-/** The columns that are decided when a job is made. */
-export type NewJob = Pick<
-  ShownRow,
-  | "id"
-  | "tenant"
-  | "agent_id"
-  | "agent_version"
-  | "thread"
-  | "mode"
-  | "priority"
-  | "task"
-  | "options"
-  | "metadata"
-  | "at_most"
-  | "traceparent"
-  | "created_at"
-  | "expires_at"
-  | "concurrency_key"
-  | "concurrency_limit"
-  | "held_back"
-> & {
+/** The rest of a job's columns before it begins. */
+const UNBEGUN = {
+  status: "queued",
+  attempt: 1,
+  last_event: 0,
+  result: null,
+  problem: null,
+  question: null,
+  started_at: null,
+  finished_at: null,
+  failing_since: null,
+  crashes: 0,
+  waits_for: null,
+  tenant_running: 0,
+} as const
+
+/** What is decided when a job is made. */
+export interface NewJob extends Omit<ShownRow, keyof typeof UNBEGUN | "due_at" | "read_at"> {
+  /** The agent as JSON. */
+  readonly agent: string
   /** The key that the job was enqueued with. */
   readonly key: KeyLimits | undefined
   /** Where its events are announced. */
   readonly webhook: string | undefined
 }
 
-/** A new job's own columns, except its agent. */
-export const newJobColumns = (job: NewJob) => ({
-  id: job.id,
-  tenant: job.tenant,
-  agent_id: job.agent_id,
-  agent_version: job.agent_version,
-  thread: job.thread,
-  mode: job.mode,
-  priority: placeOf(job.priority),
-  task: JSON.stringify(job.task),
-  options: JSON.stringify(job.options),
-  metadata: JSON.stringify(job.metadata),
-  at_most: job.at_most === null ? null : JSON.stringify(job.at_most),
-  traceparent: job.traceparent,
-  key_id: job.key?.id ?? null,
-  key_models: job.key?.models === undefined ? null : JSON.stringify(job.key.models),
-  key_budgets: job.key?.budgets === undefined ? null : JSON.stringify(job.key.budgets),
-  webhook: job.webhook ?? null,
-  concurrency_key: job.concurrency_key,
-  concurrency_limit: job.concurrency_limit,
-  key_limit: job.key?.maxRunningJobs ?? null,
-  held_back: job.held_back,
-  created_at: job.created_at.epochMilliseconds,
-  expires_at: job.expires_at.epochMilliseconds,
-})
-
-/** The same columns with their types in SQL. */
-export const NEW_JOB_COLUMNS = {
-  id: "TEXT",
-  tenant: "TEXT",
-  agent_id: "TEXT",
-  agent: "TEXT",
-  agent_version: "BIGINT",
-  thread: "TEXT",
-  mode: "TEXT",
-  priority: "BIGINT",
-  task: "TEXT",
-  options: "TEXT",
-  metadata: "TEXT",
-  at_most: "TEXT",
-  traceparent: "TEXT",
-  key_id: "TEXT",
-  key_models: "TEXT",
-  key_budgets: "TEXT",
-  webhook: "TEXT",
-  concurrency_key: "TEXT",
-  concurrency_limit: "BIGINT",
-  key_limit: "BIGINT",
-  held_back: "BIGINT",
-  created_at: "BIGINT",
-  expires_at: "BIGINT",
-} as const
+/** A new job's own columns. */
+export const NEW_JOB_COLUMNS: Columns<NewJob> = {
+  id: ["TEXT", (job) => job.id],
+  tenant: ["TEXT", (job) => job.tenant],
+  agent_id: ["TEXT", (job) => job.agent_id],
+  agent: ["TEXT", (job) => job.agent],
+  agent_version: ["BIGINT", (job) => job.agent_version],
+  thread: ["TEXT", (job) => job.thread],
+  mode: ["TEXT", (job) => job.mode],
+  priority: ["BIGINT", (job) => placeOf(job.priority)],
+  task: ["TEXT", (job) => JSON.stringify(job.task)],
+  options: ["TEXT", (job) => JSON.stringify(job.options)],
+  metadata: ["TEXT", (job) => JSON.stringify(job.metadata)],
+  at_most: ["TEXT", (job) => (job.at_most === null ? null : JSON.stringify(job.at_most))],
+  traceparent: ["TEXT", (job) => job.traceparent],
+  key_id: ["TEXT", (job) => job.key?.id ?? null],
+  key_models: ["TEXT", (job) => (job.key?.models === undefined ? null : JSON.stringify(job.key.models))],
+  key_budgets: ["TEXT", (job) => (job.key?.budgets === undefined ? null : JSON.stringify(job.key.budgets))],
+  webhook: ["TEXT", (job) => job.webhook ?? null],
+  concurrency_key: ["TEXT", (job) => job.concurrency_key],
+  concurrency_limit: ["BIGINT", (job) => job.concurrency_limit],
+  key_limit: ["BIGINT", (job) => job.key?.maxRunningJobs ?? null],
+  held_back: ["BIGINT", (job) => job.held_back],
+  created_at: ["BIGINT", (job) => job.created_at.epochMilliseconds],
+  expires_at: ["BIGINT", (job) => job.expires_at.epochMilliseconds],
+}
 
 /** The public form of a new job, which may begin at once. */
 export const toNewJob = (job: NewJob): Job => {
   const now = job.created_at.epochMilliseconds
   return toJob(
-    {
-      ...job,
-      status: "queued",
-      attempt: 1,
-      last_event: 0,
-      result: null,
-      problem: null,
-      question: null,
-      started_at: null,
-      finished_at: null,
-      due_at: now,
-      read_at: now,
-      failing_since: null,
-      crashes: 0,
-      waits_for: null,
-      tenant_running: 0,
-    },
+    { ...job, ...UNBEGUN, due_at: now, read_at: now },
     { steps: [], spent: NOTHING_SPENT, tenantLimit: Infinity },
   )
 }

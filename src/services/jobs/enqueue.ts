@@ -20,7 +20,7 @@ import { TenantQuotas } from "../access/TenantQuotas.ts"
 import { Agents } from "../agents/Agents.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
-import { givenRows, inTime, unavailableUnlimited } from "../storedRows.ts"
+import { type Columns, givenItems, inTime, unavailableUnlimited } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import { HELD_BY, newLines, storedKey } from "./concurrency.ts"
 import { CostBound } from "./CostBound.ts"
@@ -30,7 +30,7 @@ import { jobEnqueued } from "./JobMetrics.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { JobQueue } from "./JobQueue.ts"
 import type { JobReads } from "./JobReads.ts"
-import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, toNewJob } from "./JobRows.ts"
+import { NEW_JOB_COLUMNS, type NewJob, toNewJob } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { makeCheckMode } from "./modes/own/OwnModes.ts"
 import { makeNextRank, STEP } from "./ranks.ts"
@@ -46,18 +46,22 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
 
   const { openJobs } = yield* TenantQuotas
   const insertAll = makeInsertAll(sql, openJobs)
-  const insertTogether = yield* makeBatched<NewRow, boolean>({ run: insertAll })
+  const insertTogether = yield* makeBatched<RankedJob, boolean>({ run: insertAll })
 
   const create = Effect.fnUntraced(function* (
-    { columns, job, span }: Effect.Success<ReturnType<typeof prepare>>,
-    insert: (row: NewRow) => Effect.Effect<boolean, SqlError.SqlError | StorageUnavailable>,
+    { job, span }: Effect.Success<ReturnType<typeof prepare>>,
+    insert: (job: RankedJob) => Effect.Effect<boolean, SqlError.SqlError | StorageUnavailable>,
   ) {
-    if (!(yield* insert(columns))) {
+    if (!(yield* insert(job))) {
       if (job.thread !== null && (yield* isBusy(sql, job.thread))) return yield* new ThreadBusy()
       return yield* new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
     }
     yield* queue.wake
-    yield* queue.admit(columns)
+    yield* queue.admit({
+      concurrency_key: job.concurrency_key,
+      key_id: job.key?.id ?? null,
+      key_limit: job.key?.maxRunningJobs ?? null,
+    })
     const sent = {
       ...jobMessage(job.id),
       "messaging.operation.name": "enqueue",
@@ -101,12 +105,12 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
  * which. On Postgres, it does not see those that other gateways insert at the same moment.
  */
 const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
-  const newJobs = givenRows(sql, ROW_COLUMNS)
+  const newJobs = givenItems(sql, RANKED_COLUMNS)
   const nextRank = makeNextRank(sql)
   const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
   const lines = newLines("numbered")
   const values = sql.literal(Object.values({ ...Record.map(NEW_JOB_COLUMNS, (_, name) => name), ...lines }).join(", "))
-  return (rows: ReadonlyArray<NewRow>) =>
+  return (jobs: ReadonlyArray<RankedJob>) =>
     Effect.map(
       sql<{
         id: string
@@ -114,23 +118,25 @@ const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
         SELECT ${values}, ${nextRank("numbered", sql`step`)} + step * (turn - 1), ${databaseTime(sql)}, 'queued', 1, 0, 0, 0, 0
         FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY id) AS place,
           ROW_NUMBER() OVER (PARTITION BY tenant, priority, key_id ORDER BY id) AS turn
-          FROM ${newJobs(rows)}) AS numbered
+          FROM ${newJobs(jobs)}) AS numbered
         LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
           WHERE status IN ${sql.in(OPEN)} AND held_back IN (0, 1, 2) AND finished_at IS NULL
-            AND tenant IN ${sql.in(tenantsOf(rows))}
+            AND tenant IN ${sql.in(tenantsOf(jobs))}
           GROUP BY tenant) AS open ON open.owner = numbered.tenant
         WHERE place <= ${openJobs} - COALESCE(open.jobs, 0)
         ON CONFLICT DO NOTHING RETURNING id`,
       (inserted) => {
         const ids = new Set(inserted.map(({ id }) => id))
-        return rows.map(({ id }) => ids.has(String(id)))
+        return jobs.map(({ id }) => ids.has(id))
       },
     )
 }
 
-/** A row of the jobs to insert. */
-type NewRow = { readonly [Name in keyof typeof ROW_COLUMNS]: string | number | null }
-const ROW_COLUMNS = { ...NEW_JOB_COLUMNS, step: "BIGINT" } as const
+/** A new job, and how far its rank is behind the one before it. */
+interface RankedJob extends NewJob {
+  readonly step: number
+}
+const RANKED_COLUMNS: Columns<RankedJob> = { ...NEW_JOB_COLUMNS, step: ["BIGINT", ({ step }) => step] }
 
 /** Whether a job in the thread has not ended. */
 const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
@@ -138,7 +144,7 @@ const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
 
 const OPEN: ReadonlyArray<JobStatus> = ["queued", "running", "input_required"]
 
-const tenantsOf = (rows: ReadonlyArray<{ readonly tenant: unknown }>) => [...new Set(rows.map(({ tenant }) => tenant))]
+const tenantsOf = (jobs: ReadonlyArray<NewJob>) => [...new Set(jobs.map(({ tenant }) => tenant))]
 
 interface NewExecution {
   readonly tenant: TenantId
@@ -173,9 +179,10 @@ const makePrepare = Effect.gen(function* () {
     }
     const id = JobId.make(yield* random.uuidV7())
     const whole = thread === null ? task : yield* withHistory(thread, { id, task })
-    const job: NewJob = {
+    const job: RankedJob = {
       id,
       tenant,
+      agent: yield* encodeAgent(agent),
       agent_id: agent.id,
       agent_version: agent.version,
       thread,
@@ -193,9 +200,9 @@ const makePrepare = Effect.gen(function* () {
       held_back: firstLine(request, by),
       key: by,
       webhook: request.webhook_url ?? agent.webhook_url,
+      step: Math.floor(STEP / (by?.weight ?? 1)),
     }
-    const step = Math.floor(STEP / (by?.weight ?? 1))
-    return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent), step }, span }
+    return { job, span }
   })
 })
 

@@ -7,7 +7,16 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
-import { decodeRows, givenRows, inTime, isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import {
+  type Columns,
+  decodeRows,
+  givenItems,
+  givenRows,
+  inTime,
+  isDuplicate,
+  unavailable,
+  unavailableUnlimited,
+} from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
@@ -60,7 +69,7 @@ export class Ledger extends Context.Service<
       // Each process has its own rows, so that processes do not wait for each other's commits; the embedded database has one.
       const drawn = yield* Random.nextIntBetween(0, WRITERS)
       const writer = sql.onDialectOrElse({ sqlite: () => 0, orElse: () => drawn })
-      const calls = givenRows(sql, CALL_COLUMNS)
+      const calls = givenItems(sql, CALL_COLUMNS)
       const hours = givenRows(sql, HOUR_COLUMNS)
       const spending = givenRows(sql, SPEND_COLUMNS)
       const callNames = sql.literal(Object.keys(CALL_COLUMNS).join(", "))
@@ -71,7 +80,7 @@ export class Ledger extends Context.Service<
       const spendSums = makeSpendSums()
 
       const enter = (rows: ReadonlyArray<Entry>): Effect.Effect<unknown, SqlError.SqlError> => {
-        const addCalls = sql`INSERT INTO ledger_calls (${callNames}) SELECT ${callNames} FROM ${calls(rows.map(columnsOf))}`
+        const addCalls = sql`INSERT INTO ledger_calls (${callNames}) SELECT ${callNames} FROM ${calls(rows)}`
         const sums = hourlySums(rows).map((sums) => ({ ...sums, writer }))
         const addHours = sql`INSERT INTO ledger_hours (${hourNames}) SELECT ${hourNames} FROM ${hours(sums)} WHERE TRUE
           ON CONFLICT (tenant, hour, mode, strategy, provider, model, writer)
@@ -134,37 +143,37 @@ interface Entry extends CallRecord {
 /** Maximum number of rows for an hour's sums. Processes that share a row only wait for each other. */
 const WRITERS = 4096
 
-const CALL_COLUMNS = {
-  id: "TEXT",
-  at: "BIGINT",
-  request_id: "TEXT",
-  first_of_request: "BIGINT",
-  tenant: "TEXT",
-  job_id: "TEXT",
-  agent_id: "TEXT",
-  mode: "TEXT",
-  strategy: "TEXT",
-  role: "TEXT",
-  provider: "TEXT",
-  model: "TEXT",
-  served_model: "TEXT",
-  input_tokens: "BIGINT",
-  output_tokens: "BIGINT",
-  cached_tokens: "BIGINT",
-  price_version: "TEXT",
-  cost: "BIGINT",
-  charged_tokens: "BIGINT",
-  charged_cost: "BIGINT",
-  baseline: "BIGINT",
-  latency_ms: "BIGINT",
-  ttft_ms: "BIGINT",
-  outcome: "TEXT",
-  key_id: "TEXT",
-  labels: "TEXT",
-  estimated: "BIGINT",
-  reservation_id: "TEXT",
-  own_key: "BIGINT",
-} as const
+const CALL_COLUMNS: Columns<Entry> = {
+  id: ["TEXT", (row) => row.id],
+  at: ["BIGINT", (row) => row.at],
+  request_id: ["TEXT", (row) => row.requestId],
+  first_of_request: ["BIGINT", (row) => (row.first ? 1 : 0)],
+  tenant: ["TEXT", (row) => row.tenant],
+  job_id: ["TEXT", (row) => row.job],
+  agent_id: ["TEXT", (row) => row.agent],
+  mode: ["TEXT", (row) => row.mode ?? ""],
+  strategy: ["TEXT", (row) => row.strategy],
+  role: ["TEXT", (row) => row.role ?? ""],
+  provider: ["TEXT", (row) => row.provider],
+  model: ["TEXT", (row) => row.model],
+  served_model: ["TEXT", (row) => row.servedModel],
+  input_tokens: ["BIGINT", (row) => row.tokens?.input ?? null],
+  output_tokens: ["BIGINT", (row) => row.tokens?.output ?? null],
+  cached_tokens: ["BIGINT", (row) => row.tokens?.cached ?? null],
+  price_version: ["TEXT", (row) => row.priceVersion],
+  cost: ["BIGINT", (row) => row.cost],
+  charged_tokens: ["BIGINT", (row) => row.charged.tokens],
+  charged_cost: ["BIGINT", (row) => row.charged.cost],
+  baseline: ["BIGINT", (row) => row.baseline],
+  latency_ms: ["BIGINT", (row) => row.latency],
+  ttft_ms: ["BIGINT", (row) => row.ttft],
+  outcome: ["TEXT", (row) => row.outcome],
+  key_id: ["TEXT", (row) => row.key],
+  labels: ["TEXT", (row) => (Record.isEmptyRecord(row.labels) ? null : JSON.stringify(row.labels))],
+  estimated: ["BIGINT", (row) => (row.estimated ? 1 : 0)],
+  reservation_id: ["TEXT", (row) => row.reservation],
+  own_key: ["BIGINT", (row) => (row.ownKey ? 1 : 0)],
+}
 
 const HOUR_COLUMNS = {
   tenant: "TEXT",
@@ -176,35 +185,3 @@ const HOUR_COLUMNS = {
   writer: "BIGINT",
   ...Record.map(SUMS_OF_CALLS, () => "BIGINT" as const),
 } as const
-
-const columnsOf = ({ reservation, ...row }: Entry) => ({
-  id: row.id,
-  at: row.at,
-  request_id: row.requestId,
-  first_of_request: row.first ? 1 : 0,
-  tenant: row.tenant,
-  job_id: row.job,
-  agent_id: row.agent,
-  mode: row.mode ?? "",
-  strategy: row.strategy,
-  role: row.role ?? "",
-  provider: row.provider,
-  model: row.model,
-  served_model: row.servedModel,
-  input_tokens: row.tokens?.input ?? null,
-  output_tokens: row.tokens?.output ?? null,
-  cached_tokens: row.tokens?.cached ?? null,
-  price_version: row.priceVersion,
-  cost: row.cost,
-  charged_tokens: row.charged.tokens,
-  charged_cost: row.charged.cost,
-  baseline: row.baseline,
-  latency_ms: row.latency,
-  ttft_ms: row.ttft,
-  outcome: row.outcome,
-  key_id: row.key,
-  labels: Record.isEmptyRecord(row.labels) ? null : JSON.stringify(row.labels),
-  estimated: row.estimated ? 1 : 0,
-  reservation_id: reservation,
-  own_key: row.ownKey ? 1 : 0,
-})

@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { BudgetExhausted, renewalOf } from "../../domain/access/budgets.ts"
 import { makeBatched } from "../batched.ts"
 import { databaseTime } from "../databaseTime.ts"
-import { givenRows } from "../storedRows.ts"
+import { type Columns, givenItems, givenRows } from "../storedRows.ts"
 import { makeReadUse, USE_COLUMNS, type Used } from "./budgetUse.ts"
 import { type Amount, costLimit, type Limit, type Reservation, tokensLimit, useKey, wantedOf } from "./Reservation.ts"
 
@@ -49,14 +49,7 @@ const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
     cost_limit: "BIGINT",
     tokens_limit: "BIGINT",
   })
-  const made = givenRows(sql, {
-    id: "TEXT",
-    at: "BIGINT",
-    cost: "BIGINT",
-    tokens: "BIGINT",
-    uses: "TEXT",
-    asked: "TEXT",
-  })
+  const made = givenItems(sql, COLUMNS)
   // Looking first spares the database an error for each refusal. The checks of `room_*` decide between reservations
   // that look at the same time.
   const addUp = (rows: ReadonlyArray<Reservation>) => sql`
@@ -76,7 +69,7 @@ const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
     RETURNING owner`
   const enter = (rows: ReadonlyArray<Reservation>) => sql`
     INSERT INTO budget_reservations (id, holder, until, at, cost, tokens, uses, asked)
-    SELECT id, ${holder}, ${databaseTime(sql)} + ${lease}, at, cost, tokens, uses, asked FROM ${made(rows.map(rowOf))}`
+    SELECT id, ${holder}, ${databaseTime(sql)} + ${lease}, at, cost, tokens, uses, asked FROM ${made(rows)}`
 
   const takeAll = (rows: ReadonlyArray<Reservation>): Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> =>
     sql.onDialectOrElse({
@@ -97,13 +90,14 @@ const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
     )
 }
 
-const rowOf = ({ asked, at, id, limits, worst }: Reservation) => ({
-  id,
-  at,
-  ...worst,
-  uses: JSON.stringify(limits.map(({ owner, per, since }) => ({ owner, per, since }))),
-  asked: JSON.stringify(asked),
-})
+const COLUMNS: Columns<Reservation> = {
+  id: ["TEXT", ({ id }) => id],
+  at: ["BIGINT", ({ at }) => at],
+  cost: ["BIGINT", ({ worst }) => worst.cost],
+  tokens: ["BIGINT", ({ worst }) => worst.tokens],
+  uses: ["TEXT", ({ limits }) => JSON.stringify(limits.map(({ owner, per, since }) => ({ owner, per, since })))],
+  asked: ["TEXT", ({ asked }) => JSON.stringify(asked)],
+}
 
 /** Answers the reservations in their order, each as if those before it that fit were taken. */
 const refusalsOf = (
