@@ -14,14 +14,15 @@ import { routingETag } from "../../domain/routing/routingChecks.ts"
 import { RoutingStatsReport } from "../../domain/routing/savings.ts"
 import { SpendReport } from "../../domain/routing/spend.ts"
 import {
+  ApiPart,
   type CallOptions,
   connect,
   type Connection,
   ifVersion,
-  mapPage,
   type Page,
   type PageOptions,
   type Precondition,
+  readPage,
   run,
   toTime,
   untilNotInFlight,
@@ -48,11 +49,10 @@ const encodeSpend = Schema.encodeSync(SpendReport)
 
 const encodeHealth = Schema.encodeSync(ProviderHealthReport)
 
-class AgentsClient {
-  private readonly connection: Connection
+class AgentsClient extends ApiPart {
   private readonly jobs: JobsClient
   constructor(connection: Connection, jobs: JobsClient) {
-    this.connection = connection
+    super(connection)
     this.jobs = jobs
   }
 
@@ -68,11 +68,7 @@ class AgentsClient {
 
   /** Newest first. */
   async list({ signal, ...query }: PageOptions = {}): Promise<Page<Agent>> {
-    const page = await run(
-      this.connection.repeatable.agents.list({ query: withoutUndefined(query) }),
-      withoutUndefined({ signal }),
-    )
-    return mapPage(page, encodeAgent)
+    return readPage(this.connection.repeatable.agents.list({ query: withoutUndefined(query) }), signal, encodeAgent)
   }
 
   /** Replaces the given members; `null` removes an optional one. `limits` are merged in the same way. */
@@ -105,12 +101,7 @@ class AgentsClient {
   }
 }
 
-class RoutingClient {
-  private readonly connection: Connection
-  constructor(connection: Connection) {
-    this.connection = connection
-  }
-
+class RoutingClient extends ApiPart {
   /**
    * Returns routing's savings; default: of the caller's tenant in the last 24 hours. `scope: "all"` is for administrators.
    * `interval` adds `over_time`, per UTC hour or day.

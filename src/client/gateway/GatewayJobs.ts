@@ -7,7 +7,16 @@ import type { Mode } from "../../domain/jobs/modes.ts"
 import { JobSummary as JobSummarySchema } from "../../domain/jobs/summary.ts"
 import { WebhookDelivery } from "../../domain/jobs/webhook.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
-import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run, toTime } from "./gatewayCalls.ts"
+import {
+  ApiPart,
+  type CallOptions,
+  type Connection,
+  type Page,
+  type PageOptions,
+  readPage,
+  run,
+  toTime,
+} from "./gatewayCalls.ts"
 import { makePoller } from "./poller.ts"
 import { untilAborted } from "./untilAborted.ts"
 
@@ -74,12 +83,7 @@ export interface JobFilter {
   readonly q?: string
 }
 
-export class JobsClient {
-  private readonly connection: Connection
-  constructor(connection: Connection) {
-    this.connection = connection
-  }
-
+export class JobsClient extends ApiPart {
   async get(id: string, options?: CallOptions): Promise<Job> {
     return encodeJob(await run(this.connection.repeatable.jobs.get({ params: { id }, query: {} }), options))
   }
@@ -87,7 +91,7 @@ export class JobsClient {
   /** Newest first. `q` looks for a text in task, id and trace id. */
   async list({ from, signal, to, ...filter }: PageOptions & JobFilter = {}): Promise<Page<Job>> {
     const query = withoutUndefined({ ...filter, from: toTime(from), to: toTime(to) })
-    return mapPage(await run(this.connection.repeatable.jobs.list({ query }), withoutUndefined({ signal })), encodeJob)
+    return readPage(this.connection.repeatable.jobs.list({ query }), signal, encodeJob)
   }
 
   /** Counts the open jobs and those that ended since `from` (default: 24 hours ago), and says what recent ones cost. */

@@ -8,7 +8,7 @@ import {
   UpdateKey,
 } from "../../domain/access/keys.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
-import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+import { ApiPart, type CallOptions, type Page, type PageOptions, readPage, run } from "./gatewayCalls.ts"
 
 export type GatewayKey = typeof GatewayKeySchema.Encoded
 export type NewKey = typeof NewKeySchema.Encoded
@@ -24,12 +24,7 @@ const encodeNewKey = Schema.encodeSync(NewKeySchema)
 const encodeEntry = Schema.encodeSync(AuditEntrySchema)
 
 /** Keys of the caller's tenant; for callers with the role `manage` by name. */
-export class KeysClient {
-  private readonly connection: Connection
-  constructor(connection: Connection) {
-    this.connection = connection
-  }
-
+export class KeysClient extends ApiPart {
   /** Creates a key. The result has its secret in `key`; the gateway never shows it again. */
   async create(settings: KeySettings, options?: CallOptions): Promise<NewKey> {
     const made = Effect.flatMap(decodeSettings(settings), (payload) => this.connection.api.keys.create({ payload }))
@@ -42,11 +37,7 @@ export class KeysClient {
 
   /** Newest first. */
   async list({ signal, ...query }: PageOptions = {}): Promise<Page<GatewayKey>> {
-    const page = await run(
-      this.connection.repeatable.keys.list({ query: withoutUndefined(query) }),
-      withoutUndefined({ signal }),
-    )
-    return mapPage(page, encodeKey)
+    return readPage(this.connection.repeatable.keys.list({ query: withoutUndefined(query) }), signal, encodeKey)
   }
 
   /** Replaces the given members; `null` removes an optional one. In force from the next request on. */
@@ -64,18 +55,9 @@ export class KeysClient {
 }
 
 /** The audit trail of all tenants; for administrators. */
-export class AuditClient {
-  private readonly connection: Connection
-  constructor(connection: Connection) {
-    this.connection = connection
-  }
-
+export class AuditClient extends ApiPart {
   /** Newest first. */
   async list({ signal, ...query }: PageOptions = {}): Promise<Page<AuditEntry>> {
-    const page = await run(
-      this.connection.repeatable.audit.list({ query: withoutUndefined(query) }),
-      withoutUndefined({ signal }),
-    )
-    return mapPage(page, encodeEntry)
+    return readPage(this.connection.repeatable.audit.list({ query: withoutUndefined(query) }), signal, encodeEntry)
   }
 }

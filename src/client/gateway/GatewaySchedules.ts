@@ -1,19 +1,14 @@
 /** Schedules, as the gateway's client sees them. */
 import { Schema } from "effect"
 import { type NewSchedule, Schedule as ScheduleSchema } from "../../domain/jobs/schedule.ts"
-import { type CallOptions, type Connection, run } from "./gatewayCalls.ts"
+import { ApiPart, type CallOptions, run } from "./gatewayCalls.ts"
 
 /** A task that an agent gets at times of the calendar. */
 export type Schedule = typeof ScheduleSchema.Encoded
 
 const encode = Schema.encodeSync(ScheduleSchema)
 
-export class SchedulesClient {
-  private readonly connection: Connection
-  constructor(connection: Connection) {
-    this.connection = connection
-  }
-
+export class SchedulesClient extends ApiPart {
   async create(payload: NewSchedule, options?: CallOptions): Promise<Schedule> {
     return encode(await run(this.connection.api.schedules.create({ payload }), options))
   }

@@ -1,19 +1,14 @@
 /** Secrets of tools and providers, as the gateway's client sees them. */
 import { Redacted, Schema } from "effect"
 import { SecretInfo } from "../../domain/access/secrets.ts"
-import { type CallOptions, type Connection, run } from "./gatewayCalls.ts"
+import { ApiPart, type CallOptions, run } from "./gatewayCalls.ts"
 
 /** A secret, without its value. */
 export type Secret = typeof SecretInfo.Encoded
 
 const encode = Schema.encodeSync(SecretInfo)
 
-export class SecretsClient {
-  private readonly connection: Connection
-  constructor(connection: Connection) {
-    this.connection = connection
-  }
-
+export class SecretsClient extends ApiPart {
   /** By name. */
   async list(options?: CallOptions): Promise<ReadonlyArray<Secret>> {
     return (await run(this.connection.repeatable.secrets.list({}), options)).items.map((item) => encode(item))

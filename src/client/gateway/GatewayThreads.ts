@@ -2,19 +2,14 @@
 import { Schema } from "effect"
 import { Thread as ThreadSchema } from "../../domain/jobs/thread.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
-import { type CallOptions, type Connection, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+import { ApiPart, type CallOptions, type Page, type PageOptions, readPage, run } from "./gatewayCalls.ts"
 
 /** A conversation with an agent. `agents.execute` continues it with its id as `thread_id`. */
 export type Thread = typeof ThreadSchema.Encoded
 
 const encode = Schema.encodeSync(ThreadSchema)
 
-export class ThreadsClient {
-  private readonly connection: Connection
-  constructor(connection: Connection) {
-    this.connection = connection
-  }
-
+export class ThreadsClient extends ApiPart {
   /** Begins a thread with an agent. */
   async create(agent: string, options?: CallOptions): Promise<Thread> {
     return encode(await run(this.connection.api.threads.create({ payload: { agent_id: agent } }), options))
@@ -26,11 +21,7 @@ export class ThreadsClient {
 
   /** Newest first. */
   async list({ signal, ...query }: PageOptions = {}): Promise<Page<Thread>> {
-    const page = await run(
-      this.connection.repeatable.threads.list({ query: withoutUndefined(query) }),
-      withoutUndefined({ signal }),
-    )
-    return mapPage(page, encode)
+    return readPage(this.connection.repeatable.threads.list({ query: withoutUndefined(query) }), signal, encode)
   }
 
   /** Deletes the thread with all of its jobs. */

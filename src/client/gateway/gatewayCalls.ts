@@ -5,6 +5,7 @@ import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { problemFrom } from "../verification/decode.ts"
 import { isObject } from "../../domain/json/json.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { Unreachable } from "../errors.ts"
 import { GatewayProblem } from "./GatewayProblem.ts"
 import { type GatewayClientOptions, makeGatewayApi } from "./GatewayClientService.ts"
@@ -140,7 +141,23 @@ export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions
   throw Option.getOrElse(Cause.findErrorOption(exit.cause), () => Cause.squash(exit.cause))
 }
 
-export const mapPage = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({ ...page, items: page.items.map(f) })
+/** The calls of one part of the API. */
+export class ApiPart {
+  protected readonly connection: Connection
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+}
+
+/** Calls for a page, and encodes its items. */
+export const readPage = async <A, B, E>(
+  call: Effect.Effect<Page<A>, E>,
+  signal: AbortSignal | undefined,
+  encode: (item: A) => B,
+): Promise<Page<B>> => {
+  const page = await run(call, withoutUndefined({ signal }))
+  return { ...page, items: page.items.map((item) => encode(item)) }
+}
 
 /** Returns the headers of a conditional change. */
 export const ifVersion = (
