@@ -1,5 +1,5 @@
 /** Explains why a frame does not open: tries the mistakes that implementers make in keys, transcript and associated data. */
-import { createDecipheriv, createHmac } from "node:crypto"
+import { createDecipheriv } from "node:crypto"
 import { type Bytes, concat, decodeBase64Url, label, utf8 } from "../../domain/bytes/bytes.ts"
 import {
   type Form,
@@ -12,6 +12,7 @@ import {
 } from "../../domain/protocol/transcript.ts"
 import { sha256 } from "../../client/crypto/primitives.ts"
 import type { SentRequest } from "../../client/sealed/sealRequest.ts"
+import { hkdfExpand, hmac } from "../lyingProxy/reference.ts"
 
 /** Ways to compute one part. The first is right and has no text. */
 type Ways<A> = ReadonlyArray<readonly [mistake: string, value: A]>
@@ -24,16 +25,6 @@ interface SealedFrame {
 }
 
 const NONE = new Uint8Array()
-
-const hmac = (key: Uint8Array, ...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const mac = createHmac("sha256", key)
-  for (const part of parts) mac.update(part)
-  return mac.digest()
-}
-
-/** HKDF-Expand of up to one block. */
-const expand = (prk: Uint8Array, info: Uint8Array, length: number): Uint8Array =>
-  hmac(prk, info, Uint8Array.of(1)).subarray(0, length)
 
 const opens = (key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array): boolean => {
   if (ciphertext.length < TAG_BYTES) return false
@@ -109,8 +100,8 @@ export const mistakesIn = async (sent: SentRequest, responseNonce: Bytes, frame:
   const hashes = await hashesOf(sent)
   for (const [inPrk, prk] of prksOf(sent.secret, sent.enc, responseNonce)) {
     for (const [inInfo, info] of INFOS) {
-      const key = expand(prk, info("key"), KEY_BYTES)
-      const baseNonce = expand(prk, info("nonce"), NONCE_BYTES)
+      const key = hkdfExpand(prk, info("key"), KEY_BYTES)
+      const baseNonce = hkdfExpand(prk, info("nonce"), NONCE_BYTES)
       for (const [inIndex, index] of indexesOf(frame.index)) {
         for (const [inNonce, nonce] of NONCES) {
           for (const [inHash, hash] of hashes) {

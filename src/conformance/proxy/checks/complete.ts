@@ -14,6 +14,9 @@ const PROMPT = { prompt: "hello" }
 
 /** Headers of transport and time, which may differ between two answers. */
 const OF_TRANSPORT = new Set(["date", "connection", "keep-alive", "transfer-encoding", "content-length"])
+/** Required headers. */
+const EVERY_ANSWER = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
+const EVERY_STREAM = { "x-accel-buffering": "no" }
 /** Headers that reveal something about an exchange. */
 const TELLING =
   /^(retry-after|traceparent|tracestate|server-timing|x-request-id|(x-)?ratelimit.*|x-b3.*|age|etag|set-cookie|content-encoding)$/
@@ -110,19 +113,9 @@ export const completeChecks: ReadonlyArray<Check> = [
     async (probe) =>
       each([false, true], async (stream) => {
         const { headers } = (await probe.asking(ofForm(UNSERVED, stream))).received
-        must(
-          headers["cache-control"] === "no-store, no-transform",
-          `cache-control is ${headers["cache-control"] ?? "missing"}`,
-        )
-        must(
-          headers["x-content-type-options"] === "nosniff",
-          `x-content-type-options is ${headers["x-content-type-options"] ?? "missing"}`,
-        )
-        if (stream)
-          must(
-            headers["x-accel-buffering"] === "no",
-            `x-accel-buffering is ${headers["x-accel-buffering"] ?? "missing"}`,
-          )
+        for (const [name, value] of Object.entries({ ...EVERY_ANSWER, ...(stream ? EVERY_STREAM : {}) })) {
+          must(headers[name] === value, `${name} is ${headers[name] ?? "missing"}`)
+        }
         return stream ? "a stream as it must be" : "a complete answer as it must be"
       }),
   ),
