@@ -17,13 +17,13 @@ const By = ({ step }: { readonly step: Step | undefined }) =>
     </span>
   )
 
-/** The original proposal. Results of older gateways lack it. */
-const Proposal = ({ result }: { readonly result: AdversarialResult }) => {
-  if (result.proposal !== undefined) return <blockquote class="plain">{result.proposal}</blockquote>
-  return result.rounds.some(({ response }) => response === "revised" || response === "mixed") ? null : (
+/** The original proposal. */
+const Proposal = ({ result: { proposal } }: { readonly result: AdversarialResult }) =>
+  proposal === undefined ? (
     <p class="small muted">It is the answer above.</p>
+  ) : (
+    <blockquote class="plain">{proposal}</blockquote>
   )
-}
 
 const RESPONSES: Readonly<Record<Round["response"], string>> = {
   revised: "The proposer revised the answer.",
