@@ -1,5 +1,5 @@
 /** Evidence of the code, configuration and hardware behind a key: the answer of `POST /v1/evidence`, decoded. */
-import { type Bytes, decodeBase64Url, encodeBase64Url } from "../domain/bytes/bytes.ts"
+import { type Bytes, decodeBase64Url } from "../domain/bytes/bytes.ts"
 import { isObject } from "../domain/json/json.ts"
 import { EVIDENCE_FORMATS, type EvidenceFormat } from "../domain/protocol/evidence.ts"
 import { HASH_BYTES, MAX_PATH, type NoncePath } from "./binding.ts"
@@ -61,16 +61,6 @@ export const decodeEvidence = (answer: unknown): Evidence => {
     path: pathIn(answer["path"]),
   }
 }
-
-/** The JSON value that {@link decodeEvidence} reads. */
-export const encodeEvidence = ({ format, kid, configuration, report, collateral, path }: Evidence) => ({
-  format,
-  kid: encodeBase64Url(kid),
-  configuration: encodeBase64Url(configuration),
-  report: encodeBase64Url(report),
-  ...(collateral === undefined ? {} : { collateral: encodeBase64Url(collateral) }),
-  path: { index: path.index, size: path.size, hashes: path.hashes.map(encodeBase64Url) },
-})
 
 /** Facts that verification established. */
 export interface Verified {

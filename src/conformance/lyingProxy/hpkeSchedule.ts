@@ -1,6 +1,6 @@
 /** HPKE by hand (RFC 9180, mode base), for intermediate secrets that libraries do not expose. */
 import { createPublicKey, diffieHellman } from "node:crypto"
-import { keyFrom, publicKeyOf } from "./Identity.ts"
+import { keyFrom } from "./Identity.ts"
 import { bytes, fromHex, hkdfExpand, hkdfExtract, label, text } from "./reference.ts"
 
 export const KEM = { X25519: 0x0020, "MLKEM768-X25519": 0x647a } as const
@@ -44,11 +44,4 @@ export const dhkem = (agreed: Uint8Array, enc: Uint8Array, recipient: Uint8Array
   const { expand, extract } = labeled(bytes(text("KEM"), twoBytes(KEM.X25519)))
   const agreedPrk = extract(EMPTY, "eae_prk", agreed)
   return { agreedPrk, sharedSecret: expand(agreedPrk, "shared_secret", bytes(enc, recipient), 32) }
-}
-
-/** Every secret between an ephemeral private key of X25519 and what HPKE opens and exports with it. */
-export const hpkeSecrets = (ephemeral: Uint8Array, recipient: Uint8Array, info: Uint8Array) => {
-  const agreed = x25519(ephemeral, recipient)
-  const encapsulated = dhkem(agreed, publicKeyOf("X25519", ephemeral), recipient)
-  return { agreed, ...encapsulated, ...schedule(KEM.X25519, encapsulated.sharedSecret, info) }
 }

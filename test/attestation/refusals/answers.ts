@@ -1,7 +1,7 @@
 /** Answers of a proxy that are malformed, or that bind other things. */
-import { decodeEvidence, encodeEvidence } from "../../../src/attestation/evidence.ts"
+import { decodeEvidence, type Evidence } from "../../../src/attestation/evidence.ts"
 import { proveAttestation, verifyAttestation } from "../../../src/attestation/verifyAttestation.ts"
-import { utf8 } from "../../../src/domain/bytes/bytes.ts"
+import { encodeBase64Url, utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { vendorCollateral } from "../../../src/collateral/vendorCollateral.ts"
 import { CONFIGURATION } from "../support/configuration.ts"
 import { snp, type SnpWish } from "../support/snp.ts"
@@ -9,6 +9,16 @@ import { space } from "../support/space.ts"
 import { tdx } from "../support/tdx.ts"
 import { BINDING } from "../support/world.ts"
 import { type Refusal, refusalsOf } from "./refusal.ts"
+
+/** The JSON value that {@link decodeEvidence} reads. */
+const encodeEvidence = ({ format, kid, configuration, report, collateral, path }: Evidence) => ({
+  format,
+  kid: encodeBase64Url(kid),
+  configuration: encodeBase64Url(configuration),
+  report: encodeBase64Url(report),
+  ...(collateral === undefined ? {} : { collateral: encodeBase64Url(collateral) }),
+  path: { index: path.index, size: path.size, hashes: path.hashes.map(encodeBase64Url) },
+})
 
 const answer = encodeEvidence(snp().evidence)
 const decoding = (name: string, change: object): Refusal => [

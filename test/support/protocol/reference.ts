@@ -7,7 +7,8 @@ import { Aes256Gcm, CipherSuite, HkdfSha256 } from "@hpke/core"
 import { XWing } from "@hpke/hybridkem-x-wing"
 import * as HPKE from "hpke"
 import type { SuiteName } from "../../../src/domain/protocol/suites.ts"
-import type { Identity } from "../../../src/conformance/lyingProxy/Identity.ts"
+import { dhkem, KEM, schedule, x25519 } from "../../../src/conformance/lyingProxy/hpkeSchedule.ts"
+import { type Identity, publicKeyOf } from "../../../src/conformance/lyingProxy/Identity.ts"
 import { bytes, label, text, u32 } from "../../../src/conformance/lyingProxy/reference.ts"
 import { signParts, state } from "../../../src/conformance/lyingProxy/statement.ts"
 
@@ -104,4 +105,11 @@ export const content = (credential: string, payload: Uint8Array): Buffer =>
 export const aesOpen = (key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, ciphertext: Buffer): Buffer => {
   const decipher = createDecipheriv("aes-256-gcm", key, nonce).setAAD(aad).setAuthTag(ciphertext.subarray(-16))
   return bytes(decipher.update(ciphertext.subarray(0, -16)), decipher.final())
+}
+
+/** Every secret between an ephemeral private key of X25519 and what HPKE opens and exports with it. */
+export const hpkeSecrets = (ephemeral: Uint8Array, recipient: Uint8Array, info: Uint8Array) => {
+  const agreed = x25519(ephemeral, recipient)
+  const encapsulated = dhkem(agreed, publicKeyOf("X25519", ephemeral), recipient)
+  return { agreed, ...encapsulated, ...schedule(KEM.X25519, encapsulated.sharedSecret, info) }
 }
