@@ -13,11 +13,16 @@ import { GatewayApi } from "../../src/api/gateway/GatewayApi.ts"
 import { ProxyApi } from "../../src/api/proxy/ProxyApi.ts"
 import { GATEWAY_EXAMPLES } from "../../src/http/gateway/examples.ts"
 import { PROXY_EXAMPLES } from "../../src/http/proxy/examples.ts"
-import { descriptionOf } from "../../src/http/shared/description/describe.ts"
-import { bodiesOf, operationsIn } from "../../src/http/shared/description/operationsIn.ts"
+import { descriptionOf, operationsIn } from "../../src/http/shared/description/describe.ts"
 import { type JsonSchema, partsOf } from "../../src/http/shared/description/jsonSchemas.ts"
 import { sqlite } from "../support/databases.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
+
+/** The bodies of an operation's request and responses, for all content types. */
+const bodiesOf = ({ requestBody, responses }: OpenApi.OpenAPISpecOperation) =>
+  [requestBody?.content, ...Object.values(responses).map(({ content }) => content)].flatMap((content) =>
+    Object.values(content ?? {}),
+  )
 
 /** A document as clients receive it. */
 const parsed = (document: OpenApi.OpenAPISpec) => JSON.parse(JSON.stringify(document)) as OpenApi.OpenAPISpec

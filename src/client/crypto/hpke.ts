@@ -4,10 +4,30 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { HPKE_LABELS, HPKE_VERSION, hpkeSuiteId, MODE_BASE, u16 } from "../../domain/protocol/hpke.ts"
 import type { Suite, SuiteName } from "../../domain/protocol/suites.ts"
 import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, responseExportContext } from "../../domain/protocol/transcript.ts"
-import { loadKem } from "./kems.ts"
 import { expander, hmac, sealGcm } from "./primitives.ts"
 import type { SenderKem } from "./SenderKem.ts"
 import type { Eventual } from "./webPrimitives.ts"
+import { nodeCrypto } from "./nodeCrypto.ts"
+
+const x25519 = async (): Promise<SenderKem> => {
+  const { DhkemX25519HkdfSha256 } = await import("@hpke/dhkem-x25519")
+  return new DhkemX25519HkdfSha256()
+}
+
+const xWing = async (): Promise<SenderKem> => {
+  const crypto = nodeCrypto()
+  if (crypto !== undefined) return (await import("./nativeXWing.ts")).nativeXWing(crypto)
+  const { XWing } = await import("@hpke/hybridkem-x-wing")
+  return new XWing()
+}
+
+/**
+ * The sender's half of each suite's KEM: Node's own, else a portable one, several times slower. The portable ones have tens
+ * of kilobytes, so they are loaded only when needed.
+ */
+const KEMS: Readonly<Record<SuiteName, () => Promise<SenderKem>>> = { "MLKEM768-X25519": xWing, X25519: x25519 }
+
+const loadKem = (suite: SuiteName): Promise<SenderKem> => KEMS[suite]()
 
 const EMPTY = new Uint8Array(0)
 const HASH_BYTES = 32

@@ -18,10 +18,34 @@ import type { Provider } from "./Provider.ts"
 import { type PolicyParts, RequestFailover, type ServedBy } from "./RequestFailover.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
 import { apiNameOf, targetsOf } from "./Targets.ts"
-import { logUnserved } from "./unserved.ts"
 import { countRequestFailed } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 import { statusOf } from "./UpstreamStatus.ts"
+import type { TargetFailure } from "./TargetFailures.ts"
+
+const SKIPPED = { bulkhead: "not called, no place free", circuit: "not called, circuit open" } as const
+
+/** Logs a request that no target served, without any of its content. */
+const logUnserved = (
+  { attempts = [], code, provider, retryable }: UpstreamError,
+  failures: ReadonlyArray<TargetFailure>,
+  registry: TargetRegistry,
+): Effect.Effect<void> => {
+  const called = attempts.map(
+    (call) => `${call.provider} ${registry.label(call.provider, call.model)}: ${call.outcome}`,
+  )
+  const passedOver = failures.flatMap(({ provider, skipped }) =>
+    skipped === undefined ? [] : `${provider}: ${SKIPPED[skipped]}`,
+  )
+  const why = Array.from(
+    Map.groupBy([...called, ...passedOver], (end) => end),
+    ([end, { length }]) => (length === 1 ? end : `${end} ×${length}`),
+  )
+  // The others are the request's fault.
+  return Effect.logWithLevel(retryable ? "Warn" : "Info")("no provider served a request").pipe(
+    Effect.annotateLogs({ code, provider, calls: attempts.length, why: why.join("; ") }),
+  )
+}
 
 export const makeFaultPolicy = Effect.fnUntraced(function* (first: ReadonlyArray<Provider>, initial: UpstreamSettings) {
   let providers = first

@@ -7,18 +7,31 @@ import { AccessDenied } from "../../../domain/access/identity.ts"
 import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
 import { ConcurrencyLimits, enterOfKey } from "../../../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
-import { CachedAnswers } from "../../../services/routing/CachedAnswers.ts"
+import { CachedAnswers, type CacheUse } from "../../../services/routing/CachedAnswers.ts"
 import { tooMany } from "../../shared/ClientLimits.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
 import { GatewayLimits } from "../GatewayLimits.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
-import { cacheUse, markedCached } from "./caching.ts"
 import { callOf } from "./callOf.ts"
 import { HeldBodies } from "./HeldBodies.ts"
 import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
 import { refuse, vendorOf } from "./vendorErrors.ts"
+
+/** Says that an answer came from the cache. */
+const CACHE_HEADER = "sealgate-cache"
+
+/** Reads `Cache-Control`; other directives make no difference. */
+const cacheUse = ({ headers }: HttpServerRequest.HttpServerRequest): CacheUse => {
+  const given = (headers["cache-control"] ?? "").toLowerCase().split(",")
+  const directives = new Set(given.map((each) => each.trim()))
+  if (directives.has("no-store")) return "no-store"
+  return directives.has("no-cache") ? "no-cache" : "all"
+}
+
+const markedCached = (response: HttpServerResponse.HttpServerResponse, isCached: boolean) =>
+  isCached ? HttpServerResponse.setHeader(response, CACHE_HEADER, "hit") : response
 
 type Request = HttpServerRequest.HttpServerRequest
 

@@ -5,10 +5,48 @@ import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
 import { type Examples, showExample } from "./showExample.ts"
 import { headersOf } from "./headers.ts"
-import { operationsIn } from "./operationsIn.ts"
-import { describeParameters } from "./parameters.ts"
-import { codesOf, type JsonSchema, type JsonSchemas } from "./jsonSchemas.ts"
-import { withoutCopies } from "./withoutCopies.ts"
+import { codesOf, type JsonSchema, type JsonSchemas, referenceTo } from "./jsonSchemas.ts"
+
+const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const
+
+/** All operations of a document. */
+export const operationsIn = ({ paths }: OpenApi.OpenAPISpec): ReadonlyArray<OpenApi.OpenAPISpecOperation> =>
+  Object.values(paths).flatMap((path) => METHODS.flatMap((method) => path[method] ?? []))
+
+/** The name of a copy, as in `Job_1` for a copy of `Job`. */
+const COPY = /^(.+)_\d+$/
+
+/**
+ * Merges schemas with two names. The framework gives a schema a second name, such as `Job_1`, if it also occurs within
+ * JSON in a string. Schemas that differ keep both names.
+ */
+const withoutCopies = (document: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  const { schemas } = document.components
+  const copy = Object.keys(schemas).find((name) => {
+    const original = COPY.exec(name)?.[1]
+    return original !== undefined && JSON.stringify(schemas[name]) === JSON.stringify(schemas[original])
+  })
+  if (copy === undefined) return document
+  const { [copy]: _, ...others } = schemas
+  const text = JSON.stringify({ ...document, components: { ...document.components, schemas: others } })
+  const [from, to] = [copy, copy.replace(COPY, "$1")].map((name) => JSON.stringify(referenceTo(name)))
+  // Only references were replaced, so it is still a document.
+  return withoutCopies(JSON.parse(text.replaceAll(String(from), String(to))) as OpenApi.OpenAPISpec)
+}
+
+/** The framework describes a number in a query or a header as a string; decoding checks its bounds. */
+const isNumberText = ({ pattern, type }: JsonSchema): boolean => type === "string" && pattern?.includes("[Ee]") === true
+
+/** Moves descriptions from schemas to their parameters, and types whole numbers as such. */
+const describeParameters = ({ parameters }: OpenApi.OpenAPISpecOperation): void => {
+  for (const parameter of parameters) {
+    const { allOf = [], description, ...schema }: JsonSchema = parameter.schema
+    // `annotateKey` puts a description into `allOf`. Numbers need it, because encoding loses that of their schema.
+    const said = description ?? allOf.find((part) => part.description !== undefined)?.description
+    if (said !== undefined) parameter.description = said
+    parameter.schema = isNumberText(schema) ? { type: "integer" } : schema
+  }
+}
 
 const isProblem = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isObjects(ast) && ast.propertySignatures.some(({ name }) => name === "retryable")
