@@ -13,11 +13,14 @@ const CHECKPOINT_PAGES = 1000
 /** The same meanwhile: batches change pages all over the file, and copying 1000 of them takes several times as long. */
 const CHECKPOINT_PAGES_MEANWHILE = 200
 
-/** Runs `batch` until it says that it was the last one. Its size, the number of rows, follows the time that batches take. */
+/**
+ * Runs `batch`, which returns how many rows it took, until one takes fewer than its size. The size follows the time that
+ * batches take. Returns the number of all rows.
+ */
 export const inBatches = Effect.fnUntraced(function* <E, R>(
   { least, most }: { readonly least: number; readonly most: number },
-  batch: (size: number) => Effect.Effect<"more" | "last", E, R>,
-): Effect.fn.Return<void, E | SqlError.SqlError, R | SqlClient.SqlClient> {
+  batch: (size: number) => Effect.Effect<number, E, R>,
+): Effect.fn.Return<number, E | SqlError.SqlError, R | SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const checkpointAfter = (pages: number) =>
     sql.onDialectOrElse({
@@ -25,17 +28,20 @@ export const inBatches = Effect.fnUntraced(function* <E, R>(
       orElse: () => Effect.void,
     })
   let size = least
+  let taken = 0
   const all = Effect.gen(function* () {
     for (;;) {
       const began = yield* thisMoment
-      if ((yield* batch(size)) === "last") return
+      const rows = yield* batch(size)
+      taken += rows
+      if (rows < size) return taken
       const took = (yield* thisMoment) - began
       if (took > 2 * AIM) size = Math.max(least, size >> 1)
       else if (took < AIM) size = Math.min(most, size << 1)
       yield* Effect.sleep(PAUSE)
     }
   })
-  yield* Effect.acquireUseRelease(
+  return yield* Effect.acquireUseRelease(
     checkpointAfter(CHECKPOINT_PAGES_MEANWHILE),
     () => all,
     () => checkpointAfter(CHECKPOINT_PAGES),

@@ -47,7 +47,7 @@ export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff:
   yield* inBatches(BATCH, (size) =>
     Effect.map(pruneAfter(start, size), (end) => {
       start = end ?? start
-      return end === undefined ? "last" : "more"
+      return end === undefined ? 0 : size
     }),
   )
 }, unavailableUnlimited)

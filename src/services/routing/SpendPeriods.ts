@@ -43,7 +43,7 @@ export const moveSpend = Effect.fn("SpendPeriods.move")(function* (now: number) 
         GROUP BY ${key} ORDER BY ${key}
         ON CONFLICT (${key}) DO UPDATE SET ${addUp("ledger_spend", SPEND_SUMS)}`
     }
-    return rows.length < size ? "last" : "more"
+    return rows.length
   }, sql.withTransaction)
 
   yield* inBatches(BATCH, moveBatch)
