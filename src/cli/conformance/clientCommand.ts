@@ -1,12 +1,11 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { isSelected } from "../../conformance/report.ts"
 import { intText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { portFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
-import { kitFlags, NOT_FOUND } from "./flags.ts"
+import { kitFlags } from "./flags.ts"
 import { select, printList, printReport, progress } from "./report.ts"
 
 const MAX_AT_ONCE = 64
@@ -34,10 +33,7 @@ export const conformanceClientCommand = Command.make(
     const { makeVerdictEndpoints } = yield* Effect.promise(() => import("../../conformance/client/verdictEndpoints.ts"))
     const { commandTester } = yield* Effect.promise(() => import("../../conformance/client/commandTester.ts"))
     const { runCases } = yield* Effect.promise(() => import("../../conformance/client/runCases.ts"))
-    const cases = yield* Effect.mapError(
-      Effect.fromOption(select(CASES, (subject) => isSelected(subject, input.only))),
-      () => unusable(NOT_FOUND),
-    )
+    const cases = yield* select(CASES, input.only)
     if (input.list) return yield* printList(cases, input.json)
     const port = Option.getOrElse(input.port, () => 0)
     const server = yield* Effect.acquireRelease(

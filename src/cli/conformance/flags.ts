@@ -12,5 +12,3 @@ export const kitFlags = {
   all: switchFlag("all", "Show passed checks too (default: failed and skipped ones)"),
   json: jsonFlag("Print JSON"),
 }
-
-export const NOT_FOUND = "There is no such id or name; --list shows all of them."

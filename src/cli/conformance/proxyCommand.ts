@@ -1,14 +1,12 @@
 import { Duration, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { isSelected } from "../../conformance/report.ts"
 import { intText, UrlText } from "../../layers/config/codecs.ts"
-import { unusable } from "../CommandFailed.ts"
 import { credentialFileFlag, credentialNow, ENVIRONMENT } from "../credential.ts"
 import { pinsFlag } from "../flags.ts"
 import { caFlag, readCa } from "../inputFile.ts"
 import { withHelp } from "../help/Guide.ts"
 import { trustedProxy } from "../settings/proxyAddress.ts"
-import { kitFlags, NOT_FOUND } from "./flags.ts"
+import { kitFlags } from "./flags.ts"
 import { select, printList, printReport, progress } from "./report.ts"
 
 export const conformanceProxyCommand = Command.make(
@@ -38,10 +36,7 @@ export const conformanceProxyCommand = Command.make(
     // Loaded on demand, because no other command needs it.
     const { checksOf } = yield* Effect.promise(() => import("../../conformance/proxy/checks/all.ts"))
     const { runChecks } = yield* Effect.promise(() => import("../../conformance/proxy/runChecks.ts"))
-    const checks = yield* Effect.mapError(
-      Effect.fromOption(select(checksOf(input.profile), (check) => isSelected(check, input.only))),
-      () => unusable(NOT_FOUND),
-    )
+    const checks = yield* select(checksOf(input.profile), input.only)
     if (input.list) return yield* printList(checks, input.json)
     const { pins, proxy } = yield* trustedProxy({ proxy: input.url, pin: input.pin, trustOnFirstUse: false })
     const ca = Option.isNone(input.ca) ? undefined : yield* readCa(input.ca.value)

@@ -1,7 +1,7 @@
 /** Prints the results of a conformance run. */
-import { Console, Effect, Option } from "effect"
-import type { Report, Result } from "../../conformance/report.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { Console, Effect } from "effect"
+import { isSelected, type Report, type Result } from "../../conformance/report.ts"
+import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { bold, dim, green, red, yellow } from "../terminal.ts"
 
@@ -41,11 +41,10 @@ export const printList = (items: ReadonlyArray<Listed>, json: boolean) =>
       : items.map(({ must, name, says }) => `${must.padEnd(4)} ${name}: ${says}`).join("\n"),
   )
 
-/** Returns the selected items; none if the selection is empty. */
-export const select = <A extends Listed>(
-  items: ReadonlyArray<A>,
-  isSelected: (item: A) => boolean,
-): Option.Option<ReadonlyArray<A>> => {
-  const found = items.filter(isSelected)
-  return found.length === 0 ? Option.none() : Option.some(found)
+/** Returns the items that `--only` selects. */
+export const select = <A extends Listed>(items: ReadonlyArray<A>, only: ReadonlyArray<string>) => {
+  const found = items.filter((item) => isSelected(item, only))
+  return found.length > 0
+    ? Effect.succeed(found)
+    : Effect.fail(unusable("There is no such id or name; --list shows all of them."))
 }
