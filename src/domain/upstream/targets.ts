@@ -17,6 +17,9 @@ export const ModelName = Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL
 export const TargetName = Schema.Struct({ provider: ProviderId, model: ModelName })
 export type TargetName = typeof TargetName.Type
 
+/** A target as one text. */
+export const nameOf = ({ model, provider }: TargetName): string => `${provider}/${model}`
+
 /** Whether two names mean the same model at the same provider. */
 export const sameTarget = (a: TargetName, b: TargetName): boolean => a.provider === b.provider && a.model === b.model
 

@@ -1,7 +1,7 @@
 /** How targets accept requests, learned from their refusals. */
 import { Duration, Redacted } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
-import type { TargetName } from "../../domain/upstream/targets.ts"
+import { nameOf, type TargetName } from "../../domain/upstream/targets.ts"
 import type { OutputLimit, UpstreamError } from "../../domain/upstream/upstream.ts"
 
 export interface Dialect {
@@ -85,5 +85,3 @@ export const inDialect = ({ response_format, ...plain }: ChatRequest, { form }: 
 
 export const limitMembers = ({ limit, longest }: Dialect, most: number | undefined): OutputLimit =>
   most === undefined ? {} : { [limit]: Math.min(most, longest) }
-
-export const nameOf = ({ model, provider }: TargetName): string => `${provider}/${model}`

@@ -1,5 +1,5 @@
 /** Recent times to first token of each target, in this process. */
-import type { TargetName } from "../../domain/upstream/targets.ts"
+import { nameOf, type TargetName } from "../../domain/upstream/targets.ts"
 
 /** Only the latest fresh measurements count, at most this many. */
 const WINDOW = 31
@@ -21,7 +21,7 @@ export class FirstTokenTimes {
 
   /** Adds a time in milliseconds; `Infinity` for a call that failed before any output. */
   add(target: TargetName, ms: number, now: number): void {
-    const key = keyOf(target)
+    const key = nameOf(target)
     const kept = this.measurements.get(key) ?? []
     this.measurements.delete(key)
     this.measurements.set(key, kept)
@@ -42,7 +42,7 @@ export class FirstTokenTimes {
   /** The longest finite recent time in milliseconds, of any age; `undefined` if there is none. */
   longest(target: TargetName): number | undefined {
     let longest: number | undefined
-    for (const { ms } of this.measurements.get(keyOf(target)) ?? []) {
+    for (const { ms } of this.measurements.get(nameOf(target)) ?? []) {
       if (ms < Infinity && ms >= (longest ?? 0)) longest = ms
     }
     return longest
@@ -50,12 +50,10 @@ export class FirstTokenTimes {
 
   /** The number of recent calls, failed ones included. */
   count(target: TargetName): number {
-    return this.measurements.get(keyOf(target))?.length ?? 0
+    return this.measurements.get(nameOf(target))?.length ?? 0
   }
 
   private fresh(target: TargetName, now: number): Array<Measurement> {
-    return (this.measurements.get(keyOf(target)) ?? []).filter(({ at }) => now - at <= MAX_AGE_MS)
+    return (this.measurements.get(nameOf(target)) ?? []).filter(({ at }) => now - at <= MAX_AGE_MS)
   }
 }
-
-const keyOf = ({ model, provider }: TargetName): string => `${provider}/${model}`

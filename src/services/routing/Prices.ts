@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { DateTime } from "effect"
 import type { Prices } from "../../domain/routing/money.ts"
 import type { EffectivePrice, RoutingSettings } from "../../domain/routing/routing.ts"
-import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
+import { nameOf, sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Offers } from "../upstream/Upstream.ts"
 import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { LIST_PRICES, type ListPrice, PRICE_TABLE } from "./PriceTable.ts"
@@ -69,10 +69,8 @@ export const shippedPrice = (target: TargetName, at: number): PriceQuote | null 
   return rowsOf(target.model).findLast(({ from }) => from === undefined || from <= dayOf(at))?.quote ?? null
 }
 
-/** The prices that the file of providers gives models, by {@link keyOf}. */
+/** The prices that the file of providers gives models, by {@link nameOf}. */
 type OfferedPrices = ReadonlyMap<string, Pick<PriceQuote, "prices" | "version">>
-
-const keyOf = ({ model, provider }: TargetName): string => `${provider}/${model}`
 
 /** The sources of prices: the routing configuration and the file of providers. */
 export type PricedBy = Pick<RoutingSettings, "targets" | "version"> & {
@@ -85,10 +83,10 @@ const ownPrices = new WeakMap<PricedBy["targets"], ReadonlyMap<string, Prices | 
 const ownPriceOf = ({ targets }: PricedBy, target: TargetName): Prices | undefined => {
   let computed = ownPrices.get(targets)
   if (computed === undefined) {
-    computed = new Map(targets.map((own) => [keyOf(own), own.prices]))
+    computed = new Map(targets.map((own) => [nameOf(own), own.prices]))
     ownPrices.set(targets, computed)
   }
-  return computed.get(keyOf(target))
+  return computed.get(nameOf(target))
 }
 
 const known = new WeakMap<ReadonlyArray<Offers>, OfferedPrices>()
@@ -100,7 +98,7 @@ export const offeredPrices = (offering: ReadonlyArray<Offers>): OfferedPrices =>
     new Map(
       offering.flatMap(({ offers, provider }) =>
         offers.flatMap(({ name: model, prices }) =>
-          prices === undefined ? [] : [[keyOf({ provider, model }), { prices, version: versionOf(prices) }] as const],
+          prices === undefined ? [] : [[nameOf({ provider, model }), { prices, version: versionOf(prices) }] as const],
         ),
       ),
     )
@@ -125,7 +123,7 @@ export const priceOf = (
   if (own !== undefined) {
     return { prices: own, version: `config-${settings.version}`, source: "routing configuration" }
   }
-  const offered = settings.offered?.get(keyOf(target))
+  const offered = settings.offered?.get(nameOf(target))
   if (offered !== undefined) return { ...offered, source: "PROVIDERS_FILE" }
   return (
     (served === null ? null : shippedPrice({ provider: target.provider, model: served }, at)) ??

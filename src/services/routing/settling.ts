@@ -2,8 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { makeBatched } from "../batched.ts"
-import { givenRows } from "../storedRows.ts"
-import { USE_COLUMNS } from "./budgetUse.ts"
+import { type Columns, givenItems } from "../storedRows.ts"
 import { cappedSums } from "./HourlySums.ts"
 import type { Amount, Use } from "./Reservation.ts"
 
@@ -15,21 +14,27 @@ export interface Settlement {
   readonly used: Amount
 }
 
-const COLUMNS = {
-  id: "TEXT",
-  ...USE_COLUMNS,
-  spent_cost: "BIGINT",
-  spent_tokens: "BIGINT",
-  reserved_cost: "BIGINT",
-  reserved_tokens: "BIGINT",
-} as const
+/** A settlement in the row of one of its budgets. */
+interface UseSettlement extends Settlement {
+  readonly use: Use
+}
+
+const COLUMNS: Columns<UseSettlement> = {
+  id: ["TEXT", ({ id }) => id],
+  owner: ["TEXT", ({ use }) => use.owner],
+  per: ["TEXT", ({ use }) => use.per],
+  since: ["BIGINT", ({ use }) => use.since],
+  spent_cost: ["BIGINT", ({ used }) => used.cost],
+  spent_tokens: ["BIGINT", ({ used }) => used.tokens],
+  reserved_cost: ["BIGINT", ({ worst }) => -worst.cost],
+  reserved_tokens: ["BIGINT", ({ worst }) => -worst.tokens],
+}
 
 /** Returns a function that ends reservations of `holder`, and counts as spent what was used. It skips any other. */
 export const makeSettle = Effect.fnUntraced(function* (holder: string) {
   const sql = yield* SqlClient.SqlClient
-  const given = givenRows(sql, COLUMNS)
+  const given = givenItems(sql, COLUMNS)
   const { sum } = cappedSums(sql)
-  type Row = Parameters<typeof given>[0][number]
 
   const spent = sql.literal(
     ["spent_cost", "spent_tokens"]
@@ -39,7 +44,7 @@ export const makeSettle = Effect.fnUntraced(function* (holder: string) {
   const ended = (ids: ReadonlyArray<string>) => sql<{ id: string }>`
     DELETE FROM budget_reservations WHERE holder = ${holder} AND id IN ${sql.in(ids)} RETURNING id`
   /** Locks the rows in the order of `reserving.ts`, so that the two cannot deadlock. */
-  const addUp = (rows: ReadonlyArray<Row>, which = sql`TRUE`) => sql`
+  const addUp = (rows: ReadonlyArray<UseSettlement>, which = sql`TRUE`) => sql`
     INSERT INTO budget_use (owner, per, since, spent_cost, spent_tokens, reserved_cost, reserved_tokens, room_cost, room_tokens)
     SELECT owner, per, since, SUM(spent_cost), SUM(spent_tokens), SUM(reserved_cost), SUM(reserved_tokens), 0, 0
     FROM ${given(rows)} WHERE ${which} GROUP BY owner, per, since ORDER BY owner, per, since
@@ -49,14 +54,14 @@ export const makeSettle = Effect.fnUntraced(function* (holder: string) {
 
   const settleAll = (settlements: ReadonlyArray<Settlement>): Effect.Effect<unknown, SqlError.SqlError> => {
     const ids = settlements.map(({ id }) => id)
-    const rows = settlements.flatMap(rowsOf)
+    const rows = settlements.flatMap((settlement) => settlement.uses.map((use) => ({ ...settlement, use })))
     return sql.onDialectOrElse({
       pg: () => sql`WITH ended AS (${ended(ids)}) ${addUp(rows, sql`id IN (SELECT id FROM ended)`)}`,
       orElse: () =>
         sql.withTransaction(
           Effect.flatMap(ended(ids), (found) => {
             const known = new Set(found.map(({ id }) => id))
-            return addUp(rows.filter(({ id }) => typeof id === "string" && known.has(id)))
+            return addUp(rows.filter(({ id }) => known.has(id)))
           }),
         ),
     })
@@ -64,15 +69,3 @@ export const makeSettle = Effect.fnUntraced(function* (holder: string) {
 
   return yield* makeBatched<Settlement, Settlement>({ run: (all) => Effect.as(settleAll(all), all) })
 })
-
-const rowsOf = ({ id, used, uses, worst }: Settlement) =>
-  uses.map(({ owner, per, since }) => ({
-    id,
-    owner,
-    per,
-    since,
-    spent_cost: used.cost,
-    spent_tokens: used.tokens,
-    reserved_cost: -worst.cost,
-    reserved_tokens: -worst.tokens,
-  }))
