@@ -66,14 +66,25 @@ export const sealStream = Effect.fnUntraced(function* (
         if (frames.hasRoom) room.openUnsafe()
       }
     })
-    const arrived = frames.isPaced ? () => undefined : send
+    const tick = orFail(outlet, () => {
+      frames.tick()
+      if (frames.hasRoom) room.openUnsafe()
+      send()
+    })
+    const makeDueTicks = frames.isPaced ? yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded) : undefined
+    /** Takes what arrived. It belongs to the next tick, also if the process was too busy for those before. */
+    const arrive = (take: () => void): void => {
+      makeDueTicks?.()
+      take()
+      if (makeDueTicks === undefined) send()
+    }
     const finish = (outcome: Outcome) =>
       Effect.map(sealEnd(services.attestation, opened, asked, frames, outcome), (last) => {
         outlet.write(last)
         outlet.end()
       }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
 
-    const serving = yield* receive(services.answering, asked, frames, room, arrived).pipe(
+    const serving = yield* receive(services.answering, asked, frames, room, arrive).pipe(
       Effect.andThen(() => {
         answered()
         return finalIsNext.await
@@ -91,14 +102,6 @@ export const sealStream = Effect.fnUntraced(function* (
       yield* finish(frames.isEmpty ? (frames.outcome ?? ABORTED) : ABORTED)
     })
     yield* Effect.forkScoped(Effect.catch(services.drain.aborted, () => abort))
-    if (frames.isPaced) {
-      const tick = orFail(outlet, () => {
-        frames.tick()
-        if (frames.hasRoom) room.openUnsafe()
-        send()
-      })
-      yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded)
-    }
     return send
   })
 })
@@ -117,29 +120,28 @@ const receive = (
   asked: Asked,
   frames: StreamFrames,
   room: Latch.Latch,
-  arrived: () => void,
+  arrive: (take: () => void) => void,
 ) =>
   Effect.flatMap(asked.admitted, ({ caller, request }) =>
     answering
       .stream({ caller, request: { ...request, onAttempt: frames.calls.recordAttempt } }, (events) => {
-        for (const event of events) frames.add(event)
-        arrived()
+        arrive(() => {
+          for (const event of events) frames.add(event)
+        })
         if (frames.hasRoom) return Effect.void
         room.closeUnsafe()
         return room.await
       })
       .pipe(Effect.ensuring(Effect.sync(() => request.body.overwrite()))),
   ).pipe(
-    Effect.map(({ served }) => {
-      frames.complete(served)
-      arrived()
-    }),
+    Effect.map(({ served }) => arrive(() => frames.complete(served))),
     notingDefects,
     Effect.catch((error) =>
-      Effect.sync(() => {
-        frames.outcome = { status: "failed", error }
-        arrived()
-      }),
+      Effect.sync(() =>
+        arrive(() => {
+          frames.outcome = { status: "failed", error }
+        }),
+      ),
     ),
   )
 
@@ -166,18 +168,27 @@ const sealEnd = Effect.fnUntraced(function* (
   return [last, { _tag: "Proof", proof: terminalProof(attestation, opened, endedAt) }] as const
 })
 
-/** Calls `call` every `pace` milliseconds until `isOver` or the scope closes. Late ticks follow at once. */
+/**
+ * Calls `call` every `pace` milliseconds until `isOver` or the scope closes, and again for each tick that is late. Returns a
+ * function that makes the calls which are due by now.
+ */
 const everyTick = (timer: Timer, pace: number, call: () => void, isOver: () => boolean) =>
   Effect.suspend(() => {
-    const begunAt = timer.now()
-    let ticks = 0
-    const wait = (): (() => void) => {
-      ticks += 1
-      return timer.callAt(begunAt + ticks * pace, () => {
+    let next = timer.now() + pace
+    const makeDueTicks = (): void => {
+      while (!isOver() && next <= timer.now()) {
+        next += pace
         call()
+      }
+    }
+    const wait = (): (() => void) =>
+      timer.callAt(next, () => {
+        makeDueTicks()
         if (!isOver()) cancel = wait()
       })
-    }
     let cancel = wait()
-    return Effect.addFinalizer(() => Effect.sync(() => cancel()))
+    return Effect.as(
+      Effect.addFinalizer(() => Effect.sync(() => cancel())),
+      makeDueTicks,
+    )
   })
