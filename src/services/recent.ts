@@ -27,7 +27,7 @@ export const makeRecent = <A>(
       now,
       /** Up to a second old. */
       recent: (key: string) => Cache.get(cache, key),
-      /** Makes this process read all values again. */
-      forget: Cache.invalidateAll(cache),
+      /** Makes this process read the value again. */
+      forget: (key: string) => Cache.invalidate(cache, key),
     }
   })

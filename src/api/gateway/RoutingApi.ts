@@ -85,7 +85,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       .annotateMerge(
         described(
           "Replace the routing configuration",
-          "Checked as a whole, then in force from the next call on. Earlier versions are kept. `effective_prices` is ignored; set prices in `targets`.",
+          "Checked as a whole, then in force within a second. Earlier versions are kept. `effective_prices` is ignored; set prices in `targets`.",
         ),
       ),
   )

@@ -80,7 +80,7 @@ const setCommand = Command.make(
     const settings = yield* ask((signal) =>
       gateway.routing.replaceConfig(input, { signal, ...(version === undefined ? {} : { ifVersion: version }) }),
     )
-    yield* Console.log(json ? printableJson(settings) : `In force from the next call.\n${shown(settings)}`)
+    yield* Console.log(json ? printableJson(settings) : `In force within a second.\n${shown(settings)}`)
   }),
 ).pipe(
   withGatewayHelp({
@@ -88,7 +88,7 @@ const setCommand = Command.make(
     description: `Replaces the routing configuration with a file, which the gateway validates as a whole. If the file has a version and
 the configuration has changed since that version, nothing is replaced. For administrators.`,
     examples: [
-      ["sealgate routing set routing.json", "In force from the next call"],
+      ["sealgate routing set routing.json", "In force within a second"],
       ["sealgate routing set routing.json --json", "For programs: the new configuration"],
     ],
     exits: {

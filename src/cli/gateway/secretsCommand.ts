@@ -90,7 +90,7 @@ const removeCommand = Command.make(
     summary: "Remove a secret",
     description: "Removes a secret. Tools that name it are called no more.",
     examples: [
-      ["sealgate secrets remove github", "From the next call on"],
+      ["sealgate secrets remove github", "Within a second"],
       ["sealgate secrets remove github --json", "For programs: the name"],
     ],
     exits: { 0: "the secret is removed" },

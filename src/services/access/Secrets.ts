@@ -91,7 +91,7 @@ export class Secrets extends Context.Service<
             ),
           )
           if (written.length === 0) return yield* new TooManySecrets()
-          yield* forget
+          yield* forget(tenant)
           return { name, ...destination, updated_at: DateTime.makeUnsafe(at) }
         }, unavailable),
 
@@ -110,7 +110,7 @@ export class Secrets extends Context.Service<
         remove: Effect.fn("Secrets.remove")(function* (tenant, name) {
           const removed = yield* sql`DELETE FROM secrets WHERE tenant = ${tenant} AND name = ${name} RETURNING name`
           if (removed.length === 0) return yield* new SecretNotFound()
-          yield* forget
+          yield* forget(tenant)
         }, unavailable),
 
         reveal: Effect.fn("Secrets.reveal")(function* (tenant, name, url) {

@@ -42,7 +42,7 @@ export class TenantBudgets extends Context.Service<
           const row = yield* encode({ tenant, budgets })
           yield* sql`INSERT INTO tenant_budgets ${sql.insert(row)}
             ON CONFLICT (tenant) DO UPDATE SET budgets = excluded.budgets`
-          yield* forget
+          yield* forget(tenant)
         }, unavailable),
         ofCall: (tenant) =>
           Effect.map(recent(tenant), (budgets) =>

@@ -67,15 +67,17 @@ export class RoutingConfig extends Context.Service<
         )
 
         const stored = Effect.fnUntraced(function* (version: number) {
+          // Versions only grow, so a later one stays in force for those who still ask for this one.
+          if (known !== undefined && known.version >= version) return known
           if (version === 0) return yield* derive
-          if (known?.version === version) return known
           const rows = yield* decode(
             yield* inTime(sql`SELECT document FROM routing_configs WHERE version = ${version}`),
           )
           const settings = rows[0]?.document
           if (settings === undefined) return yield* Effect.die(new Error("A stored routing configuration is gone."))
-          yield* configure(faultPolicyOf(upstream, settings))
+          if (known !== undefined && known.version >= version) return known
           known = settings
+          yield* configure(faultPolicyOf(upstream, settings))
           return settings
         }, unavailableUnlimited)
 
@@ -119,7 +121,7 @@ export class RoutingConfig extends Context.Service<
           const row = { version: settings.version, document, stored_by: by, stored_at: now.epochMilliseconds }
           // Versions have no gaps, so of two changes to the same version the second finds its row taken.
           const inserted = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
-            ON CONFLICT DO NOTHING RETURNING version`.pipe(Effect.ensuring(version.forget))
+            ON CONFLICT DO NOTHING RETURNING version`.pipe(Effect.ensuring(version.forget(VERSION)))
           return inserted.length > 0
             ? yield* withOffered(settings)
             : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })

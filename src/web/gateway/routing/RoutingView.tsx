@@ -154,7 +154,7 @@ const Form = ({ onSaved, settings }: { readonly settings: RoutingSettings; reado
         </button>
         <p class="small muted">
           {settings.version === 0 ? "The default is in force." : `Version ${settings.version} is in force.`} Changes
-          apply from the next call.
+          apply within a second.
         </p>
       </div>
     </form>
