@@ -180,10 +180,10 @@ describe("the direct mode", () => {
     }),
   )
 
-  it.effect("fails if the model only calls tools and was offered none", () =>
+  it.effect("may be tried again if the model only calls tools and was offered none", () =>
     Effect.gen(function* () {
       const { problem } = yield* Effect.flip(answering({}, { script: () => wants(["add", "{}"]) }))
-      assert.deepInclude(problem, { code: "no-tools-offered", status: 422, retryable: false })
+      assert.deepInclude(problem, { code: "no-tools-offered", status: 502, retryable: true })
     }),
   )
 

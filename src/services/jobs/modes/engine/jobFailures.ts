@@ -75,15 +75,14 @@ export const turnsUsedUp = (call: StepCall): JobFailure =>
     call,
   })
 
-/** The model called tools although it was offered none. Another attempt with the same conversation would end alike. */
+/** The model called tools although the step offered none. */
 export const noToolsOffered = (call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({
       code: "no-tools-offered",
-      status: 422,
-      title: "The model called tools instead of answering, and was offered none.",
-      detail: "Give the agent the tools that its task needs, or choose another model.",
-      retryable: false,
+      status: 502,
+      title: "The model called tools in a step that offered none.",
+      detail: "Choose another model, or the mode `direct` with the tools that the task needs.",
     }),
     call,
   })
