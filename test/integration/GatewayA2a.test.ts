@@ -10,7 +10,12 @@ import {
   type AgentCard,
 } from "@a2a-js/sdk"
 import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from "@a2a-js/sdk/client"
-import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors"
+import {
+  RequestMalformedError,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/errors"
 import { assert, it } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 import type { Upstream } from "../../src/services/upstream/Upstream.ts"
@@ -251,6 +256,22 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
+  it.live("begins no thread with a message that it refuses", () =>
+    Effect.gen(function* () {
+      const { client, fake, gateway, token } = yield* withFake
+      fake.script(ASKS, { text: "Oslo." })
+      const { contextId, id: taskId } = yield* send(client, message("m-1", "The capital?"))
+      const refused = (messageId: string) =>
+        failure(() => client.sendMessage(request(message(messageId, "How many?", { contextId }))))
+      const busy = yield* refused("m-2")
+      assert.instanceOf(busy, UnsupportedOperationError)
+      assert.include(String(busy), "answer with its taskId")
+      yield* send(client, message("m-3", "Norway", { taskId }))
+      assert.include(String(yield* refused("m-1")), "used with another body")
+      assert.deepStrictEqual((yield* call(gateway, "GET", "/api/v1/threads", { token })).json["items"], [])
+    }),
+  )
+
   it.live("begins one task if messages with a contextId arrive together", () =>
     Effect.gen(function* () {
       const { client, fake } = yield* withFake
@@ -405,10 +426,10 @@ describeDatabases("agents over A2A", (database) => {
       const continued = (contextId: string) => request(message("m-2", "Hi", { contextId }))
       for (const contextId of ["\u0000", "trip", "01890a5d-ac96-774b-bcce-b302099a8057"]) {
         const unknown = yield* failure(() => client.sendMessage(continued(contextId)))
-        assert.instanceOf(unknown, TaskNotFoundError)
-        assert.include(String(unknown), "leave it out")
+        assert.instanceOf(unknown, RequestMalformedError)
+        assert.include(unknown.message, "No task here has this contextId; leave it out")
       }
-      assert.instanceOf(yield* failure(() => other.sendMessage(continued(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failure(() => other.sendMessage(continued(task))), RequestMalformedError)
 
       const card = `/a2a/${agent}/.well-known/agent-card.json`
       const bob = yield* tokenFor("bob")
@@ -418,7 +439,7 @@ describeDatabases("agents over A2A", (database) => {
       const bobs = yield* connect(gateway, "bobs", bob)
       assert.instanceOf(yield* failure(() => bobs.getTask(id(task))), TaskNotFoundError)
       assert.instanceOf(yield* failure(() => bobs.cancelTask(id(task))), TaskNotFoundError)
-      assert.instanceOf(yield* failure(() => bobs.sendMessage(continued(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failure(() => bobs.sendMessage(continued(task))), RequestMalformedError)
       const answer = request(message("m-2", "Hi", { taskId: task }))
       assert.instanceOf(yield* failure(() => bobs.sendMessage(answer)), TaskNotFoundError)
 

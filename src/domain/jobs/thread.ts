@@ -5,6 +5,7 @@ import { AgentId } from "./agent.ts"
 
 /** UUIDv7, so ids sort by creation. */
 export const ThreadId = Schema.String.check(Schema.isUUID(7))
+export const isThreadId = Schema.is(ThreadId)
 
 export const Thread = Schema.Struct({
   id: ThreadId,

@@ -3,7 +3,7 @@ import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { AgentId, type AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
-import { Thread, ThreadId, ThreadNotFound } from "../../domain/jobs/thread.ts"
+import { isThreadId, Thread, ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import {
   type CursorInvalid,
   type Page,
@@ -25,12 +25,12 @@ export class Threads extends Context.Service<
   {
     readonly create: (tenant: TenantId, agentId: string) => Effect.Effect<Thread, AgentNotFound | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Thread, ThreadNotFound | StorageUnavailable>
-    /** Begins a thread with a job of the agent that is in none; both have the same id. Does nothing if there is no such job. */
+    /** Begins a thread with an ended job of the agent that is in none; both have the same id. Does nothing without such a job. */
     readonly beginWith: (
       tenant: TenantId,
       agentId: AgentId,
-      job: string,
-    ) => Effect.Effect<void, ThreadNotFound | StorageUnavailable>
+      job: Thread["id"],
+    ) => Effect.Effect<void, ThreadBusy | StorageUnavailable>
     /** Newest first. */
     readonly list: (
       tenant: TenantId,
@@ -79,10 +79,10 @@ export class Threads extends Context.Service<
 
         beginWith: Effect.fn("Threads.beginWith")(
           function* (tenant, agent_id, id) {
-            if (!isThreadId(id)) return yield* new ThreadNotFound()
-            const begun = yield* sql`UPDATE jobs SET thread = id
-              WHERE id = ${id} AND tenant = ${tenant} AND agent_id = ${agent_id} AND thread IS NULL RETURNING id`
-            if (begun.length === 0) return
+            const [begun] = yield* sql<{ finished_at: unknown }>`UPDATE jobs SET thread = id
+              WHERE id = ${id} AND tenant = ${tenant} AND agent_id = ${agent_id} AND thread IS NULL RETURNING finished_at`
+            if (begun === undefined) return
+            if (begun.finished_at === null) return yield* new ThreadBusy()
             const created_at = yield* Clock.currentTimeMillis
             yield* sql`INSERT INTO threads ${sql.insert({ id, tenant, agent_id, created_at })}`
           },
@@ -112,8 +112,6 @@ export class Threads extends Context.Service<
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
-
-const isThreadId = Schema.is(ThreadId)
 
 /** A thread is small, so its size does not count. */
 const rowOf = ({ id }: Thread): PageRow => ({ id, bytes: 0 })

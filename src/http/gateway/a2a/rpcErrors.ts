@@ -31,7 +31,7 @@ export type Failure = RpcError | Refusal | Schema.SchemaError
 /** The reason of a problem, if it has one at A2A. */
 const REASON_OF: Readonly<Record<string, Reason>> = {
   "job-not-found": "TASK_NOT_FOUND",
-  "thread-not-found": "TASK_NOT_FOUND",
+  "thread-not-found": "INVALID_PARAMS",
   "thread-busy": "UNSUPPORTED_OPERATION",
   "input-not-required": "UNSUPPORTED_OPERATION",
   "input-invalid": "INVALID_PARAMS",

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { isEnded } from "../../../domain/jobs/job.ts"
 import { InputNotRequired } from "../../../domain/jobs/question.ts"
-import { ThreadBusy, ThreadNotFound } from "../../../domain/jobs/thread.ts"
+import { isThreadId, ThreadBusy, ThreadNotFound } from "../../../domain/jobs/thread.ts"
 import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Threads } from "../../../services/jobs/Threads.ts"
@@ -43,8 +43,14 @@ export const makeSend = Effect.gen(function* () {
     function* ({ agent, user }: Caller, message: Message) {
       const execution = yield* executionOf(message)
       const { thread_id } = execution
-      if (thread_id !== undefined) yield* threads.beginWith(user.tenant, agent.id, thread_id)
-      return yield* jobs.enqueue(user.tenant, agent.id, execution, message.messageId, user.key)
+      const enqueue = jobs.enqueue(user.tenant, agent.id, execution, message.messageId, user.key)
+      if (thread_id === undefined) return yield* enqueue
+      // A database may refuse to compare with text that is no valid id.
+      if (!isThreadId(thread_id)) return yield* new ThreadNotFound()
+      // Neither a repeated message nor one with a reused id begins a thread.
+      return yield* Effect.catchTag(enqueue, "ThreadNotFound", () =>
+        Effect.andThen(threads.beginWith(user.tenant, agent.id, thread_id), enqueue),
+      )
     },
     Effect.catchTags({
       ThreadNotFound: () =>
