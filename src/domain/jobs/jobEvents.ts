@@ -23,7 +23,7 @@ export const JobDelta = Schema.Struct({
   name: Name,
   at: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
     description:
-      "Where `text` belongs in the step's text, in UTF-16 code units. Pieces follow each other; at 0 the text begins, or begins again after a failure.",
+      "Where `text` belongs in the step's text, in UTF-16 code units. Pieces follow each other; at 0 the text begins, or begins again after a failure or refusal.",
   }),
   text: Schema.String,
 }).annotate({ identifier: "JobDelta" })
