@@ -154,11 +154,12 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
   return { state, steps, textOf: makeTextOf(sql), read, receipts, list }
 })
 
-/** Returns a function that reads the text of a finished step; `undefined` if the job is gone. */
+/** Returns a function that reads the text of a finished step; `undefined` if followers do not get it or the job is gone. */
 const makeTextOf = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (job: JobId, event: number) {
+    // Quotes within texts are escaped, so the pattern finds only the member.
     const rows = yield* sql`SELECT outcome FROM job_steps
-      WHERE job_id = ${job} AND event = ${event} AND outcome IS NOT NULL`
+      WHERE job_id = ${job} AND event = ${event} AND outcome LIKE '%"since":%'`
     return (yield* decodeTexts(rows))[0]?.outcome
   }, unavailable)
 

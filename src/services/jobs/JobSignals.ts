@@ -11,8 +11,8 @@ const SAFETY_POLL = Duration.seconds(5)
 
 /**
  * A job's events: a step finished (`changed`), it ended, or its worker must stop. `watched` announces a follower, which
- * asks for `more` of a step's text; `begun` announces a step, and `text` brings a piece of its text. `followed` announces
- * a follower of a `tenant`, of which something changed. None has spaces.
+ * asks for `more` of a step's text; `begun` announces a step, and whether its text is sent; `text` brings a piece of it.
+ * `followed` announces a follower of a `tenant`, of which something changed. None has spaces.
  */
 export type Topic =
   | `changed:${JobId}`
@@ -28,7 +28,8 @@ export const changed = (id: JobId): Topic => `changed:${id}`
 export const ended = (id: JobId): Topic => `ended:${id}`
 export const stopped = (id: JobId): Topic => `stopped:${id}`
 export const watched = (id: JobId): Topic => `watched:${id}`
-export const begun = (id: string, step: string): Topic => `begun:${id}:${step}`
+export const begun = (id: string, step: string, hasText: boolean): Topic =>
+  `begun:${id}:${step}${hasText ? ":text" : ""}`
 export const text = (id: string, piece: string): Topic => `text:${id}:${piece}`
 export const more = (id: string, name: string, at: number): Topic => `more:${id}:${name}:${at}`
 

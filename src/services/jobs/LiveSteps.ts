@@ -36,9 +36,9 @@ export interface TextPiece {
   readonly text: string
 }
 
-/** A live event of a running step. */
+/** A live event of a running step. `hasText`: whether followers get its text. */
 export type LiveEvent =
-  | { readonly _tag: "Begun"; readonly step: Begun }
+  | { readonly _tag: "Begun"; readonly step: Begun; readonly hasText: boolean }
   | { readonly _tag: "Piece"; readonly piece: TextPiece }
 
 /** A running step at its worker. */
@@ -52,8 +52,8 @@ export interface LiveStep {
 }
 
 interface LiveStepsService {
-  /** Announces that a step has begun. It is running until its `end`. */
-  readonly begin: (job: JobId, step: Begun) => Effect.Effect<LiveStep>
+  /** Announces that a step has begun, and whether followers get its text. It is running until its `end`. */
+  readonly begin: (job: JobId, step: Begun, hasText?: boolean) => Effect.Effect<LiveStep>
   /** The job's steps as they begin, running ones first and repeatedly, and pieces of texts. The stream does not end. */
   readonly follow: (job: JobId) => Stream.Stream<LiveEvent>
   /** Asks the worker of a step for a piece of its text. */
@@ -85,7 +85,8 @@ export const layerLiveSteps: Layer.Layer<never, never, JobSignals> = Layer.effec
       if (kind === "watched") worker.noteFollowed(job)
       else if (kind === "more") worker.resend(job, rest)
       else if (kind === "begun") {
-        hear(job, () => Option.map(decode(rest[0]), (step): LiveEvent => ({ _tag: "Begun", step })))
+        const hasText = rest[1] !== undefined
+        hear(job, () => Option.map(decode(rest[0]), (step): LiveEvent => ({ _tag: "Begun", step, hasText })))
       } else if (kind === "text") {
         hear(job, () => Option.map(decodePiece(rest), (piece): LiveEvent => ({ _tag: "Piece", piece })))
       }
@@ -113,6 +114,7 @@ export const layerLiveSteps: Layer.Layer<never, never, JobSignals> = Layer.effec
 /** A running step, and its text so far. */
 class Running {
   readonly step: Begun
+  readonly hasText: boolean
   since: number
   text = ""
   sent = 0
@@ -120,8 +122,9 @@ class Running {
   due = false
   private isFull = false
 
-  constructor(step: Begun) {
+  constructor(step: Begun, hasText: boolean) {
     this.step = step
+    this.hasText = hasText
     this.since = step.started_at.epochMilliseconds
   }
 
@@ -153,8 +156,8 @@ const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) 
   const followedUntil = new Map<string, number>()
 
   const isFollowed = (job: string) => (followedUntil.get(job) ?? 0) > clock.currentTimeMillisUnsafe()
-  const announce = (job: string, step: Begun) =>
-    Effect.flatMap(encode(step), (text) => signals.publish(begun(job, text)))
+  const announce = (job: string, { hasText, step }: Running) =>
+    Effect.flatMap(encode(step), (text) => signals.publish(begun(job, text, hasText)))
 
   /** Sends a piece of a text. */
   const send = (job: string, { sent, since, step }: Running, at: number, piece: string) => {
@@ -190,7 +193,7 @@ const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) 
       for (const step of running.of(job)) {
         // A new follower asks for what was written before.
         if (isNew) step.sent = step.text.length
-        run(announce(job, step.step))
+        run(announce(job, step))
       }
     },
     resend: (job: string, [name, from]: ReadonlyArray<string>) => {
@@ -199,9 +202,9 @@ const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) 
         if (piece !== "") send(job, step, Number(from), piece)
       }
     },
-    begin: (job: JobId, begun: Begun) =>
+    begin: (job: JobId, begun: Begun, hasText = false) =>
       Effect.suspend(() => {
-        const step = new Running(begun)
+        const step = new Running(begun, hasText)
         running.add(job, step)
         const live: LiveStep = {
           since: () => step.since,
@@ -212,7 +215,7 @@ const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) 
           restart: () => step.restart(clock.currentTimeMillisUnsafe()),
           end: () => running.remove(job, step),
         }
-        return Effect.as(isFollowed(job) ? announce(job, begun) : Effect.void, live)
+        return Effect.as(isFollowed(job) ? announce(job, step) : Effect.void, live)
       }),
   }
 })

@@ -122,7 +122,7 @@ const makeHear = ({ follower, job, liveSteps, textOf }: Hearing) => {
       case "Begun": {
         const events = follower.begun(heard.step)
         // How much was written so far is unknown here.
-        if (!("tool" in heard.step)) yield* askFor(heard.step.name, Infinity)
+        if (heard.hasText) yield* askFor(heard.step.name, Infinity)
         return events
       }
       case "Piece": {

@@ -40,7 +40,7 @@ describe.skipIf(!postgresIsThere)("signals of another process", () => {
   it.live("all arrive, however many and however long they are", () =>
     Effect.gen(function* () {
       const { one, receiver, sender } = yield* setUp
-      const topics = Array.from({ length: 400 }, (_, index) => begun(newId(), `${index}-${"x".repeat(200)}`))
+      const topics = Array.from({ length: 400 }, (_, index) => begun(newId(), `${index}-${"x".repeat(200)}`, false))
       const sent = new Set<string>(topics)
       const heard = new Set<string>()
       // Other tests' processes send on the channel of the same database.

@@ -49,15 +49,14 @@ describeDatabases("steps as they begin", (database) => {
       yield* from.signals.publish(changed(job)).pipe(Effect.delay("10 millis"), Effect.repeat({ until: () => heard }))
     }
     return {
-      begin: (job: JobId, name: string) => {
-        return Effect.map(worker.steps.begin(job, stepOf(name)), ({ end }) => end)
-      },
+      begin: (job: JobId, name: string, hasText?: boolean) =>
+        Effect.map(worker.steps.begin(job, stepOf(name), hasText), ({ end }) => end),
       /** Running steps are announced repeatedly; returns each once. */
       follow: (job: JobId, count: number) => {
         const seen = new Set<string>()
         return other.steps.follow(job).pipe(
-          Stream.flatMap((event) => (event._tag === "Begun" ? Stream.succeed(event.step) : Stream.empty)),
-          Stream.filter(({ name }) => seen.size < seen.add(name).size),
+          Stream.flatMap((event) => (event._tag === "Begun" ? Stream.succeed(event) : Stream.empty)),
+          Stream.filter(({ step }) => seen.size < seen.add(step.name).size),
           Stream.take(count),
           Stream.runCollect,
         )
@@ -75,17 +74,23 @@ describeDatabases("steps as they begin", (database) => {
       const end = yield* begin(job, "over")
       end()
       yield* begin(job, "one")
-      yield* begin(job, "two")
+      yield* begin(job, "two", true)
       assert.notInclude(topics, "begun")
       const following = yield* Effect.forkChild(follow(job, 3))
       const first = yield* follow(job, 2)
       yield* begin(job, "three")
       const all = yield* Fiber.join(following)
       assert.deepStrictEqual(
-        first.map(({ name }) => name),
-        ["one", "two"],
+        first.map(({ hasText, step }) => [step.name, hasText]),
+        [
+          ["one", false],
+          ["two", true],
+        ],
       )
-      assert.deepStrictEqual(all, ["one", "two", "three"].map(stepOf))
+      assert.deepStrictEqual(
+        all.map(({ step }) => step),
+        ["one", "two", "three"].map(stepOf),
+      )
     }),
   )
 })

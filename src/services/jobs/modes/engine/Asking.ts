@@ -97,7 +97,8 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
       extra,
       onChosen: Effect.fnUntraced(function* ({ model, provider }) {
         const started_at = yield* DateTime.now
-        underWay = yield* live.begin(jobId, { name: stepName(step), ...step, provider, model, started_at })
+        const begun = { name: stepName(step), ...step, provider, model, started_at }
+        underWay = yield* live.begin(jobId, begun, followed)
       }),
       ...(followed === true && {
         heard: { add: (text) => underWay?.add(text), restart: () => underWay?.restart() },
