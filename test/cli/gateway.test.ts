@@ -133,13 +133,15 @@ describe("commands for a gateway", () => {
   it.live("pass on the schema of an output, and say what is wrong with its file", () =>
     Effect.gen(function* () {
       const { as, url } = yield* gateway
-      const token = yield* tokenFor("alice")
-      const alice = as(token)
+      const token = yield* tokenFor("frank")
+      const frank = as(token)
+      const client = new GatewayClient({ baseUrl: url, token })
       const file = join(yield* temporaryFolder, "schema.json")
-      const running = (mode: string) => alice(runCommand, "Where?", "--mode", mode, "--output-schema", file)
+      const running = (mode: string) => frank(runCommand, "Where?", "--mode", mode, "--output-schema", file)
       const missing = yield* running("direct")
       assert.strictEqual(missing.code, 2)
       assert.include(missing.stderr, "The file of --output-schema cannot be read")
+      assert.deepStrictEqual((yield* Effect.promise(() => client.agents.list())).items, [])
       writeFileSync(file, "[]")
       assert.include((yield* running("direct")).stderr, "no JSON object")
       const schema = { type: "object", properties: { city: { type: "string" } } }
@@ -149,7 +151,7 @@ describe("commands for a gateway", () => {
       const failed = yield* running("direct")
       assert.strictEqual(failed.code, 1)
       assert.include(failed.stdout, "output_schema")
-      const { items } = yield* Effect.promise(() => new GatewayClient({ baseUrl: url, token }).jobs.list())
+      const { items } = yield* Effect.promise(() => client.jobs.list())
       assert.deepStrictEqual(items[0]?.options, { output_schema: schema })
     }),
   )

@@ -127,9 +127,9 @@ export const runCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const task = yield* taskOf(input.task)
+    const output_schema = yield* schemaIn(input.outputSchema)
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
-    const output_schema = yield* schemaIn(input.outputSchema)
     const options = givenOf({ effort: input.effort, output_schema })
     const thread_id = yield* threadFor(gateway, agent, input.thread)
     const concurrency = Option.map(input.concurrencyKey, (key) => ({ key }))
