@@ -3,7 +3,7 @@ import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
 import { Dialog } from "../Dialog.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { KeyForm } from "./KeyForm.tsx"
-import { changeOf, fieldsOf } from "./keyForm.ts"
+import { checkChange, fieldsOf } from "./keyForm.ts"
 
 /** Changes a key. `onClose` gets whether that was done. */
 export const EditKey = ({
@@ -23,13 +23,15 @@ export const EditKey = ({
           given={given}
           verb="Save"
           busyText="Saving…"
-          save={(settings, now) => gateway.keys.update(item.id, changeOf(given, settings, now))}
-          onCancel={close}
-          onSaved={({ name }) => {
+          check={(fields, now) => checkChange(item, given, fields, now)}
+          save={async (change) => {
+            if (Object.keys(change).length === 0) return
+            const { name } = await gateway.keys.update(item.id, change)
             announce(`The key of ${name} was changed.`)
             changed.current = true
-            close()
           }}
+          onCancel={close}
+          onSaved={close}
         />
       )}
     </Dialog>

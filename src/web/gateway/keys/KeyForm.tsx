@@ -1,12 +1,11 @@
 import { useRef, useState } from "preact/hooks"
-import type { KeySettings } from "../../../client/gateway/GatewayKeys.ts"
 import { Role } from "../../../domain/access/roles.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { Problem } from "../View.tsx"
 import { BudgetFieldset } from "./BudgetFieldset.tsx"
-import { checkKey, isLimitable, type KeyFields, type KeyMistakes } from "./keyForm.ts"
+import { type CheckedKey, isLimitable, type KeyFields, type KeyMistakes } from "./keyForm.ts"
 
 const ROLES = {
   read: "read: see agents, jobs and statistics",
@@ -82,18 +81,19 @@ const RoleField = ({ onChange, role }: { readonly role: Role; readonly onChange:
   )
 }
 
-interface KeyFormProps<A> {
+interface KeyFormProps<A, B> {
   readonly given: KeyFields
   readonly verb: string
   readonly busyText: string
-  /** `now` is when the settings were checked, in milliseconds since the epoch. */
-  readonly save: (settings: KeySettings, now: number) => Promise<A>
+  /** `now` is in milliseconds since the epoch. */
+  readonly check: (fields: KeyFields, now: number) => CheckedKey<A>
+  readonly save: (value: A) => Promise<B>
   readonly onCancel: () => void
-  readonly onSaved: (saved: A) => void
+  readonly onSaved: (saved: B) => void
 }
 
 /** The form of a key. */
-export const KeyForm = <A,>({ busyText, given, onCancel, onSaved, save, verb }: KeyFormProps<A>) => {
+export const KeyForm = <A, B>({ busyText, check, given, onCancel, onSaved, save, verb }: KeyFormProps<A, B>) => {
   const form = useRef<HTMLFormElement>(null)
   const [fields, setFields] = useState(given)
   const [mistakes, setMistakes] = useState<KeyMistakes>({})
@@ -101,11 +101,10 @@ export const KeyForm = <A,>({ busyText, given, onCancel, onSaved, save, verb }: 
 
   const submit = (event: Event) => {
     event.preventDefault()
-    const now = Date.now()
-    const checked = checkKey(fields, now)
+    const checked = check(fields, Date.now())
     setMistakes("mistakes" in checked ? checked.mistakes : {})
     if ("mistakes" in checked) return form.current !== null && focusMistake(form.current)
-    run(() => save(checked.value, now), onSaved)
+    run(() => save(checked.value), onSaved)
   }
 
   const input = ({ hint, label, mode, name }: (typeof TEXTS)[number]) => (

@@ -4,7 +4,7 @@ import { CopyableId } from "../../shared/Copy.tsx"
 import { Dialog } from "../Dialog.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { KeyForm } from "./KeyForm.tsx"
-import { NEW_KEY } from "./keyForm.ts"
+import { checkKey, NEW_KEY } from "./keyForm.ts"
 
 /** Shows a new key's secret, which only this dialog has. */
 const Secret = ({ created, onDone }: { readonly created: CreatedKey; readonly onDone: () => void }) => (
@@ -38,6 +38,7 @@ export const NewKey = ({ onClose }: { readonly onClose: (created: boolean) => vo
         created === undefined ? (
           <KeyForm
             given={NEW_KEY}
+            check={checkKey}
             verb="Create key"
             busyText="Creating…"
             save={(settings) => gateway.keys.create(settings)}

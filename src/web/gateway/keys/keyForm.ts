@@ -30,7 +30,7 @@ export interface KeyFields {
   readonly jobs: string
   /** The most calls in flight. */
   readonly calls: string
-  /** Days until it expires; empty for never. */
+  /** Days until it expires; empty for never, 0 if it expired. */
   readonly days: string
   readonly budgets: ReadonlyArray<BudgetFields>
 }
@@ -57,29 +57,35 @@ export type KeyMistakes = Partial<Record<Exclude<keyof KeyFields, "role">, strin
 
 const isAgentId = Schema.is(AgentId)
 
-const MICRO = 1_000_000
+/** Decimals of a dollar that a budget can have. */
+const DECIMALS = 6
 const MAX_NAME = 200
 const MAX_DAYS = 36_500
 const DAY_MS = 86_400_000
 
-/** A number above zero in a field that may be empty. `null` is a mistake. */
-const above0 = (text: string, unit = 1): number | undefined | null => {
-  const typed = text.trim().replace(/^\$/, "")
-  if (typed === "") return undefined
-  const number = Number(typed) * unit
-  const rounded = Math.round(number)
-  // A millionth of a millionth is the error of floating point, not a smaller amount.
-  const isWhole = Math.abs(number - rounded) < 1e-6
-  return isWhole && Number.isSafeInteger(rounded) && rounded > 0 ? rounded : null
+/**
+ * A number above zero in a field that may be empty, in units of its last decimal. `null` is a mistake. Joins the digits,
+ * because floating point would miss some cents.
+ */
+const above0 = (text: string, most = Number.MAX_SAFE_INTEGER, decimals = 0): number | undefined | null => {
+  if (text.trim() === "") return undefined
+  const [, whole = "", part = ""] = /^\$?(\d*)(?:\.(\d*?)0*)?$/.exec(text.trim()) ?? []
+  const number = part.length > decimals ? 0 : Number(whole + part.padEnd(decimals, "0"))
+  return number > 0 && number <= most ? number : null
 }
 
-const isBeyond = (number: number | undefined | null, most: number): boolean => number === null || (number ?? 0) > most
+/** Writes micro-USD as {@link above0} reads them. */
+const dollarsOf = (microUsd: number): string => {
+  const digits = String(microUsd).padStart(DECIMALS + 1, "0")
+  return `${digits.slice(0, -DECIMALS)}.${digits.slice(-DECIMALS)}`.replace(/\.?0+$/, "")
+}
+
 const wholeUpTo = (most: number): string =>
   `Enter a whole number up to ${most.toLocaleString("en-US")}, or leave it empty.`
 
 const limitsOf = ({ cost, per, tokens }: BudgetFields) => ({
   per,
-  max_cost_micro_usd: above0(cost, MICRO),
+  max_cost_micro_usd: above0(cost, Number.MAX_SAFE_INTEGER, DECIMALS),
   max_tokens: above0(tokens),
 })
 
@@ -97,57 +103,66 @@ const toBudget = ({ max_cost_micro_usd: cost, max_tokens: tokens, per }: Limits)
   ...(tokens == null ? {} : { max_tokens: tokens }),
 })
 
-/** `now` is in milliseconds since the epoch. */
-export const checkKey = (
-  fields: KeyFields,
-  now: number,
-): { readonly value: KeySettings } | { readonly mistakes: KeyMistakes } => {
+const listIn = (text: string) => text.split(",").flatMap((part) => part.trim() || [])
+
+/** The fields without limits that the role cannot have. */
+const effective = (fields: KeyFields): KeyFields =>
+  isLimitable(fields.role) ? fields : { ...fields, models: "", denied: "", agents: "", budgets: [NO_BUDGET] }
+
+/** The members of a key, and the mistakes. A member is meaningless if its field has a mistake. */
+const read = (fields: KeyFields, now: number) => {
   const name = fields.name.trim()
-  const [rate, weight] = [above0(fields.rate), above0(fields.weight)]
-  const [jobs, calls] = [above0(fields.jobs), above0(fields.calls)]
-  const days = above0(fields.days)
-  const isLimited = isLimitable(fields.role)
-  const budgets = isLimited
-    ? fields.budgets.filter(({ cost, tokens }) => `${cost}${tokens}`.trim() !== "").map(limitsOf)
-    : []
-  const listIn = (text: string) => (isLimited ? text.split(",").flatMap((part) => part.trim() || []) : [])
+  const rate = above0(fields.rate, MAX_PER_MINUTE)
+  const weight = above0(fields.weight, MAX_KEY_WEIGHT)
+  const [jobs, calls] = [above0(fields.jobs, MAX_AT_ONCE), above0(fields.calls, MAX_AT_ONCE)]
+  const days = above0(fields.days, MAX_DAYS)
+  const budgets = fields.budgets.filter(({ cost, tokens }) => `${cost}${tokens}`.trim() !== "").map(limitsOf)
   const [allow, deny, agents] = [listIn(fields.models), listIn(fields.denied), listIn(fields.agents)]
   const models = { ...(allow.length > 0 && { allow }), ...(deny.length > 0 && { deny }) }
   const wrongBudget = budgetMistake(budgets)
   const mistakes: KeyMistakes = {
     ...(name === "" && { name: "Give the key a name: the program or person that gets it." }),
-    ...(name.length > MAX_NAME && { name: `Use at most ${MAX_NAME} characters.` }),
+    ...([...name].length > MAX_NAME && { name: `Use at most ${MAX_NAME} characters.` }),
     ...(!agents.every(isAgentId) && { agents: "Enter ids of agents, separated by commas, or leave it empty." }),
-    ...(isBeyond(rate, MAX_PER_MINUTE) && { rate: wholeUpTo(MAX_PER_MINUTE) }),
-    ...(isBeyond(weight, MAX_KEY_WEIGHT) && { weight: wholeUpTo(MAX_KEY_WEIGHT) }),
-    ...(isBeyond(jobs, MAX_AT_ONCE) && { jobs: wholeUpTo(MAX_AT_ONCE) }),
-    ...(isBeyond(calls, MAX_AT_ONCE) && { calls: wholeUpTo(MAX_AT_ONCE) }),
-    ...(isBeyond(days, MAX_DAYS) && { days: "Enter whole days, such as 90, or leave it empty." }),
+    ...(rate === null && { rate: wholeUpTo(MAX_PER_MINUTE) }),
+    ...(weight === null && { weight: wholeUpTo(MAX_KEY_WEIGHT) }),
+    ...(jobs === null && { jobs: wholeUpTo(MAX_AT_ONCE) }),
+    ...(calls === null && { calls: wholeUpTo(MAX_AT_ONCE) }),
+    ...(days === null && { days: "Enter whole days, such as 90, or leave it empty." }),
     ...(wrongBudget !== undefined && { budgets: wrongBudget }),
   }
-  if (Object.keys(mistakes).length > 0) return { mistakes }
-  return {
-    value: {
-      name,
-      roles: [fields.role],
-      ...(allow.length + deny.length === 0 ? {} : { models }),
-      ...(agents.length === 0 ? {} : { agents }),
-      ...(budgets.length === 0 ? {} : { budgets: budgets.map(toBudget) }),
-      ...(rate == null ? {} : { requests_per_minute: rate }),
-      ...(weight == null ? {} : { weight }),
-      ...(jobs == null ? {} : { max_running_jobs: jobs }),
-      ...(calls == null ? {} : { max_calls_in_flight: calls }),
-      ...(days == null ? {} : { expires_at: new Date(now + days * DAY_MS).toISOString() }),
-    },
+  const members: KeySettings = {
+    name,
+    roles: [fields.role],
+    ...(allow.length + deny.length === 0 ? {} : { models }),
+    ...(agents.length === 0 ? {} : { agents }),
+    ...(budgets.length === 0 ? {} : { budgets: budgets.map(toBudget) }),
+    ...(rate == null ? {} : { requests_per_minute: rate }),
+    ...(weight == null ? {} : { weight }),
+    ...(jobs == null ? {} : { max_running_jobs: jobs }),
+    ...(calls == null ? {} : { max_calls_in_flight: calls }),
+    ...(days == null ? {} : { expires_at: new Date(now + days * DAY_MS).toISOString() }),
   }
+  return { members, mistakes }
+}
+
+export type CheckedKey<A> = { readonly value: A } | { readonly mistakes: KeyMistakes }
+
+const checked = <A>(value: A, mistakes: KeyMistakes): CheckedKey<A> =>
+  Object.keys(mistakes).length > 0 ? { mistakes } : { value }
+
+/** The settings of a new key. `now` is in milliseconds since the epoch. */
+export const checkKey = (fields: KeyFields, now: number): CheckedKey<KeySettings> => {
+  const { members, mistakes } = read(effective(fields), now)
+  return checked(members, mistakes)
 }
 
 /** The fields of a key at `now`, in milliseconds since the epoch. */
 export const fieldsOf = (key: GatewayKey, now: number): KeyFields => {
-  const left = key.expires_at === undefined ? 0 : Math.ceil((Date.parse(key.expires_at) - now) / DAY_MS)
+  const left = (time: string) => Math.max(0, Math.ceil((Date.parse(time) - now) / DAY_MS))
   const budgets = (key.budgets ?? []).map(({ max_cost_micro_usd: cost, max_tokens: tokens, per }) => ({
     per,
-    cost: cost === undefined ? "" : String(cost / MICRO),
+    cost: cost === undefined ? "" : dollarsOf(cost),
     tokens: String(tokens ?? ""),
   }))
   return {
@@ -160,27 +175,49 @@ export const fieldsOf = (key: GatewayKey, now: number): KeyFields => {
     weight: String(key.weight ?? ""),
     jobs: String(key.max_running_jobs ?? ""),
     calls: String(key.max_calls_in_flight ?? ""),
-    days: left > 0 ? String(left) : "",
+    days: key.expires_at === undefined ? "" : String(left(key.expires_at)),
     budgets: budgets.length === 0 ? [NO_BUDGET] : budgets,
   }
 }
 
-const WITHOUT_LIMITS = {
-  models: null,
-  agents: null,
-  budgets: null,
-  requests_per_minute: null,
-  weight: null,
-  max_running_jobs: null,
-  max_calls_in_flight: null,
-  expires_at: null,
-} as const satisfies KeyChange
+/** The fields that each member comes from. */
+const MEMBERS = {
+  name: ["name"],
+  roles: ["role"],
+  models: ["models", "denied"],
+  agents: ["agents"],
+  budgets: ["budgets"],
+  requests_per_minute: ["rate"],
+  weight: ["weight"],
+  max_running_jobs: ["jobs"],
+  max_calls_in_flight: ["calls"],
+  expires_at: ["days"],
+} as const satisfies Record<keyof KeyChange, ReadonlyArray<keyof KeyFields>>
 
-/** What `settings` change of a key with the fields `given`. The rest is left out: others may have changed it since. */
-export const changeOf = (given: KeyFields, settings: KeySettings, now: number): KeyChange => {
-  const checked = checkKey(given, now)
-  const before: KeyChange = { ...WITHOUT_LIMITS, ...("value" in checked && checked.value) }
-  const after: KeyChange = { ...WITHOUT_LIMITS, ...settings }
-  const isKept = (name: keyof KeyChange) => JSON.stringify(before[name]) === JSON.stringify(after[name])
-  return Struct.omit(after, Struct.keys(after).filter(isKept))
+const splits = (pattern: string): boolean => pattern.includes(",") || pattern !== pattern.trim()
+
+/**
+ * What `fields` change of a key whose form began as `given`. Other members are neither checked nor sent: the form cannot
+ * show all of them, and others may have changed them since.
+ */
+export const checkChange = (
+  { models: { allow = [], deny = [] } = {} }: GatewayKey,
+  given: KeyFields,
+  fields: KeyFields,
+  now: number,
+): CheckedKey<KeyChange> => {
+  const typed = effective(fields)
+  const { members, mistakes } = read(typed, now)
+  const isKept = (field: keyof KeyFields) => JSON.stringify(given[field]) === JSON.stringify(typed[field])
+  const changed = Struct.keys(MEMBERS).filter((member) => !MEMBERS[member].every(isKept))
+  const removed = Object.fromEntries(changed.map((member) => [member, null]))
+  const change: KeyChange = { ...removed, ...Struct.pick(members, changed) }
+  return checked(change, {
+    ...Struct.omit(mistakes, Struct.keys(mistakes).filter(isKept)),
+    ...(change.models != null &&
+      [...allow, ...deny].some(splits) && {
+        models:
+          "A pattern of this key has a comma or outer spaces: use `sealgate keys change`, or remove all patterns.",
+      }),
+  })
 }
