@@ -140,6 +140,35 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
     ),
   )
 
+  it.live("opens the key as it is now, and sends nothing if nothing was changed", () =>
+    scene(
+      async ({ client, enter, page }) => {
+        const { id } = await client.keys.create({ name: "ci", roles: ["run"], expires_at: "2020-01-01T00:00:00Z" })
+        const changes: Array<unknown> = []
+        page.on("request", (request) => request.method() === "PATCH" && changes.push(request.postDataJSON()))
+        await enter()
+        await page.getByRole("link", { name: "Keys" }).click()
+        const button = page.getByRole("button", { name: "Change ci" })
+        const save = page.getByRole("button", { name: "Save" })
+        await button.click()
+        await save.click()
+        await page.locator("dialog").waitFor({ state: "detached" })
+        assert.strictEqual(await page.getByText("The key of ci was changed.").count(), 0)
+        await client.keys.update(id, { models: { allow: ["*mini*"] } })
+        await button.click()
+        await page.getByLabel("Not these models").fill("gpt-6-mini")
+        await save.click()
+        await page.getByText("The key of ci was changed.").waitFor()
+        assert.deepStrictEqual(changes, [{ models: { allow: ["*mini*"], deny: ["gpt-6-mini"] } }])
+        await page.locator("dialog").waitFor({ state: "detached" })
+        await client.keys.revoke(id)
+        await button.click()
+        await page.getByRole("alert").filter({ hasText: "There is no such key." }).waitFor()
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
   it.live("gives managers keys without limits that they could evade, and no administrator's", () =>
     scene(
       async ({ client, enter, page }) => {

@@ -7,6 +7,8 @@ import { CopyableId } from "../../shared/Copy.tsx"
 import { moment, plural } from "../../shared/format.ts"
 import { Badge } from "../jobs/badges.tsx"
 import { useSession } from "../session/SessionContext.ts"
+import { useAction } from "../useAction.ts"
+import { Problem } from "../View.tsx"
 import { BudgetBars } from "./BudgetBars.tsx"
 import { EditKey } from "./EditKey.tsx"
 
@@ -31,21 +33,23 @@ const limitsOf = (key: GatewayKey): string =>
     ...(key.max_calls_in_flight === undefined ? [] : [`at most ${plural(key.max_calls_in_flight, "call")} in flight`]),
   ].join(" · ")
 
-/** Opens the form of the key. Managers may not change administrators' keys. */
+/** Opens the form of the key as it is now. Managers may not change administrators' keys. */
 const ChangeButton = ({ item, onChanged }: { readonly item: GatewayKey; readonly onChanged: () => void }) => {
-  const { owner } = useSession()
-  const [isOpen, setOpen] = useState(false)
+  const { gateway, owner } = useSession()
+  const { busy, failure, run } = useAction()
+  const [opened, setOpened] = useState<GatewayKey>()
   if (item.roles.includes(ADMIN_ROLE) && !owner.admin) return null
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>
+      {failure !== undefined && <Problem failure={failure} />}
+      <button type="button" aria-disabled={busy} onClick={() => run(() => gateway.keys.get(item.id), setOpened)}>
         Change<span class="visually-hidden"> {item.name}</span>
       </button>
-      {isOpen && (
+      {opened !== undefined && (
         <EditKey
-          item={item}
+          item={opened}
           onClose={(changed) => {
-            setOpen(false)
+            setOpened(undefined)
             if (changed) onChanged()
           }}
         />
