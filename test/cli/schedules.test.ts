@@ -18,7 +18,7 @@ const start = Effect.gen(function* () {
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { SEALGATE_TOKEN: token } })),
     )
   const { json } = yield* call({ url }, "POST", "/api/v1/agents", { token, body: { name: "reviewer" } })
-  return { boss, agent: String(json["id"]) }
+  return { boss, url, token, agent: String(json["id"]) }
 })
 
 const UNKNOWN = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -56,6 +56,19 @@ describe("commands for schedules", () => {
       const gone = yield* boss(schedulesCommand, "show", id)
       assert.strictEqual(gone.code, 1)
       assert.include(gone.stderr, "`sealgate schedules` lists them")
+    }),
+  )
+
+  it.live("show the key that made a schedule", () =>
+    Effect.gen(function* () {
+      const { agent, boss, url, token } = yield* start
+      const key = (yield* call({ url }, "POST", "/api/v1/keys", { token, body: { name: "ci", roles: ["manage"] } }))
+        .json
+      const body = { agent_id: agent, cron: "0 7 * * *", request: { task: "Report." } }
+      const { json } = yield* call({ url }, "POST", "/api/v1/schedules", { token: String(key["key"]), body })
+      assert.include((yield* boss(schedulesCommand)).stdout, String(key["id"]))
+      const shown = yield* boss(schedulesCommand, "show", String(json["id"]))
+      assert.include(shown.stdout, `key      ${String(key["id"])}\n`)
     }),
   )
 

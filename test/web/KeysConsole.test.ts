@@ -169,6 +169,21 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
     ),
   )
 
+  it.live("shows the key that made a schedule", () =>
+    scene(
+      async ({ client, enter, gateway, page }) => {
+        const { id, key } = await client.keys.create({ name: "ci", roles: ["manage"] })
+        const agent = await client.agents.create({ name: "a" })
+        const holder = new GatewayClient({ baseUrl: gateway.url, token: key })
+        await holder.schedules.create({ agent_id: agent.id, cron: "0 7 * * *", request: { task: TASK } })
+        await enter()
+        await page.evaluate(`location.hash = "#/schedules"`)
+        await page.getByRole("listitem").filter({ hasText: TASK }).getByTitle(id).waitFor()
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
   it.live("gives managers keys without limits that they could evade, and no administrator's", () =>
     scene(
       async ({ client, enter, page }) => {

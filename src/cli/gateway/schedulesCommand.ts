@@ -19,10 +19,13 @@ const timesOf = ({ cron, time_zone = "UTC" }: Schedule): string => `${cron} (${t
 const lastOf = ({ last_job_id, last_problem }: Schedule): string =>
   last_problem === undefined ? (last_job_id ?? "none yet") : `no job: ${printableLine(last_problem.title)}`
 
+const keyOf = ({ key_id = "none" }: Schedule): string => key_id
+
 const textOf = (schedule: Schedule): string =>
   table([
     ["id", schedule.id],
     ["agent", schedule.agent_id],
+    ["key", keyOf(schedule)],
     ["times", timesOf(schedule)],
     ["next", schedule.next_at],
     ["last", lastOf(schedule)],
@@ -117,8 +120,8 @@ export const schedulesCommand = Command.make(
     yield* printList(items, {
       json: input.json,
       none: "No schedules yet: `sealgate schedules create --help` shows how.",
-      columns: ["ID", "TIMES", "NEXT", "LAST", "TASK"],
-      row: (item) => [item.id, timesOf(item), item.next_at, lastOf(item), taskOf(item)],
+      columns: ["ID", "TIMES", "NEXT", "LAST", "KEY", "TASK"],
+      row: (item) => [item.id, timesOf(item), item.next_at, lastOf(item), keyOf(item), taskOf(item)],
     })
   }),
 ).pipe(

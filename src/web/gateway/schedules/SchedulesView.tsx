@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks"
 import type { Schedule } from "../../../client/gateway/GatewaySchedules.ts"
-import { excerpt, moment } from "../../shared/format.ts"
+import { CopyableId } from "../../shared/Copy.tsx"
+import { excerpt, moment, shortId } from "../../shared/format.ts"
 import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
 import { Confirm } from "../Dialog.tsx"
 import { taskText } from "../jobs/jobState.ts"
@@ -35,6 +36,12 @@ const ScheduleItem = ({
             <>
               {" · "}
               <a href={hrefOf({ view: "job", id: schedule.last_job_id })}>last job</a>
+            </>
+          )}
+          {schedule.key_id !== undefined && (
+            <>
+              {" · key "}
+              <CopyableId id={schedule.key_id} shown={shortId(schedule.key_id)} what="key's id" />
             </>
           )}
         </p>
