@@ -69,15 +69,16 @@ const DAY_MS = 86_400_000
  */
 const above0 = (text: string, most = Number.MAX_SAFE_INTEGER, decimals = 0): number | undefined | null => {
   if (text.trim() === "") return undefined
-  const [, whole = "", part = ""] = /^\$?(\d*)(?:\.(\d*?)0*)?$/.exec(text.trim()) ?? []
-  const number = part.length > decimals ? 0 : Number(whole + part.padEnd(decimals, "0"))
+  const [, whole = "", part = ""] = /^\$?(\d*)(?:\.(\d*))?$/.exec(text.trim()) ?? []
+  const isTooFine = Number(part.slice(decimals)) > 0
+  const number = isTooFine ? 0 : Number(whole + part.slice(0, decimals).padEnd(decimals, "0"))
   return number > 0 && number <= most ? number : null
 }
 
 /** Writes micro-USD as {@link above0} reads them. */
 const dollarsOf = (microUsd: number): string => {
   const digits = String(microUsd).padStart(DECIMALS + 1, "0")
-  return `${digits.slice(0, -DECIMALS)}.${digits.slice(-DECIMALS)}`.replace(/\.?0+$/, "")
+  return `${digits.slice(0, -DECIMALS)}.${digits.slice(-DECIMALS)}`.replace(/\.?0{1,6}$/, "")
 }
 
 const wholeUpTo = (most: number): string =>
