@@ -174,15 +174,17 @@ const sealEnd = Effect.fnUntraced(function* (
  */
 const everyTick = (timer: Timer, pace: number, call: () => void, isOver: () => boolean) =>
   Effect.suspend(() => {
-    let next = timer.now() + pace
+    const begunAt = timer.now()
+    let ticks = 1
+    const nextAt = () => begunAt + ticks * pace
     const makeDueTicks = (): void => {
-      while (!isOver() && next <= timer.now()) {
-        next += pace
+      while (!isOver() && nextAt() <= timer.now()) {
+        ticks += 1
         call()
       }
     }
     const wait = (): (() => void) =>
-      timer.callAt(next, () => {
+      timer.callAt(nextAt(), () => {
         makeDueTicks()
         if (!isOver()) cancel = wait()
       })

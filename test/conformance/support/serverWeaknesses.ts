@@ -115,7 +115,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     must: "P34",
     file: "services/sealing/sealStream.ts",
     from: "begunAt + ticks * pace",
-    to: "timer.now() + 1",
+    to: "begunAt + (ticks - 1) * pace",
   },
   {
     name: "chunks as they come",
@@ -173,7 +173,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     must: "P34",
     file: "services/sealing/sealStream.ts",
     from: "ticks += 1",
-    to: "ticks += ticks === 2 ? 2 : 1",
+    to: "ticks += ticks === 3 ? 2 : 1",
   },
   {
     name: "long chunks in one frame",
