@@ -2,7 +2,7 @@
 import { postgresDatabase, postgresIsThere, sqliteFile } from "../../test/support/databases.ts"
 import type { Case } from "../harness/Case.ts"
 import { compare, warm } from "../harness/compare.ts"
-import { ask } from "../harness/probe.ts"
+import { ask, preload } from "../harness/probe.ts"
 import { startLoad } from "../harness/Load.ts"
 import { callsOf, runDbos, runGateway, runServer, VERDICT } from "../harness/servers.ts"
 
@@ -22,8 +22,9 @@ export const jobs: Case = {
       const upstream = await bench.use(runServer("upstream", { ANSWER: VERDICT }))
       const database = await bench.use(subject === "SQLite" ? sqliteFile : postgresDatabase({}))
       const workers = { JOB_WORKERS: `${LANES}`, JOB_TENANT_PERCENT: "100", DATABASE_CONNECTIONS: `${CONNECTIONS}` }
+      const env = { ...preload, ...workers }
       const server = await bench.use(
-        subject === "DBOS" ? runDbos(database, upstream, CONNECTIONS) : runGateway(database, upstream, workers),
+        subject === "DBOS" ? runDbos(database, upstream, CONNECTIONS) : runGateway(database, upstream, env),
       )
       return { subject, upstream, server, pid: server.pid, load: await bench.use(startLoad("jobs", server.jobs)) }
     }

@@ -1,4 +1,7 @@
-/** Reads metrics that only the process itself knows. Put `preload` into its environment; `ask` queries it by signal. */
+/**
+ * Reads metrics that only the process itself knows. Put `preload` into its environment; `ask` queries it by signal. It costs
+ * CPU time, so a process is only compared with others without it if the case asks for the metrics.
+ */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { monitorEventLoopDelay } from "node:perf_hooks"

@@ -5,7 +5,6 @@ import { freePort } from "../../test/support/freePort.ts"
 import { call, SECRET, tokenFor } from "../../test/support/gateway.ts"
 import { run, type Running, runProxy } from "../../test/support/processes.ts"
 import type { JobsLoad } from "../loads/jobs.ts"
-import { preload } from "./probe.ts"
 import { peerFile } from "./peers.ts"
 
 export interface Server extends Running {
@@ -40,7 +39,6 @@ export const runGateway = Effect.fnUntraced(function* (database: string, upstrea
   const gateway = yield* Effect.flatMap(
     run(["gateway"], {
       env: {
-        ...preload,
         PORT: "0",
         HOST: "127.0.0.1",
         JWT_SECRET: SECRET,
