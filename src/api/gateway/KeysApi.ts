@@ -45,8 +45,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change a key",
-        description:
-          "Given members replace the key's, `null` removes an optional one. In force from the next request on.",
+        description: "Given members replace the key's, `null` removes an optional one. In force within a second.",
       }),
     ),
     HttpApiEndpoint.delete("revoke", "/:id", {
@@ -56,7 +55,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Revoke a key",
-        description: "Every gateway refuses it from the next request on. Its jobs go on, its schedules make no more.",
+        description: "Every gateway refuses it within a second. Its jobs go on, its schedules make no more.",
       }),
     ),
   )

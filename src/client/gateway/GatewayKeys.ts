@@ -40,7 +40,7 @@ export class KeysClient extends ApiPart {
     return readPage(this.connection.repeatable.keys.list({ query: withoutUndefined(query) }), signal, encodeKey)
   }
 
-  /** Replaces the given members; `null` removes an optional one. In force from the next request on. */
+  /** Replaces the given members; `null` removes an optional one. In force within a second. */
   async update(id: string, change: KeyChange, options?: CallOptions): Promise<GatewayKey> {
     const changed = Effect.flatMap(decodeChange(change), (payload) =>
       this.connection.api.keys.update({ params: { id }, payload }),
@@ -48,7 +48,7 @@ export class KeysClient extends ApiPart {
     return encodeKey(await run(changed, options))
   }
 
-  /** Revokes the key: every gateway refuses it from the next request on. */
+  /** Revokes the key: every gateway refuses it within a second. */
   async revoke(id: string, options?: CallOptions): Promise<void> {
     await run(this.connection.api.keys.revoke({ params: { id } }), options)
   }

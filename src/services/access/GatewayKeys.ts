@@ -24,14 +24,15 @@ import {
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
 import { merged } from "../../domain/json/merged.ts"
-import { makeBatched } from "../batched.ts"
-import { decodeRows, encodeRow, givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { makeRecent } from "../recent.ts"
+import { decodeRows, encodeRow, givenRows, unavailable } from "../storedRows.ts"
 import { hasChecksum, hashOfKey, makeKeySecret } from "./keySecret.ts"
 
 /** How often last uses are written. */
 const WRITE_USES_EVERY = Duration.seconds(10)
 
 const Row = Schema.Struct({
+  hash: Schema.String,
   tenant: TenantId,
   document: Schema.fromJsonString(StoredKey),
   used_at: Schema.NullOr(Schema.Int),
@@ -58,9 +59,9 @@ export class GatewayKeys extends Context.Service<
       change: UpdateKey,
       check: (before: StoredKey, after: StoredKey) => Effect.Effect<void, E>,
     ) => Effect.Effect<GatewayKey, E | KeyNotFound | StorageUnavailable>
-    /** Revokes the key in every process: each request looks its key up. */
+    /** Revokes the key: here at once, in other processes within a second. */
     readonly revoke: (tenant: TenantId, id: string) => Effect.Effect<void, KeyNotFound | StorageUnavailable>
-    /** The caller that holds the key. */
+    /** The caller that holds the key, as it was up to a second ago. */
     readonly identify: (key: Redacted.Redacted) => Effect.Effect<Identity, TokenRefused | StorageUnavailable>
     /** The caller that holds the key with this id. */
     readonly holder: (
@@ -75,17 +76,18 @@ export class GatewayKeys extends Context.Service<
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-/** Returns the lookup of a row by the hash of its key. Concurrent requests share one query. */
-const makeRowOf = (sql: SqlClient.SqlClient) => {
+/** Returns reads of rows by the hash of their key. */
+const makeHeld = (sql: SqlClient.SqlClient) => {
   const hashes = givenRows(sql, { hash: "TEXT" })
-  return makeBatched<string, Option.Option<unknown>>({
-    run: (asked) =>
-      Effect.map(
-        sql<{ hash: string }>`SELECT gateway_keys.hash, tenant, document, used_at
+  return makeRecent(
+    Effect.fnUntraced(function* (asked) {
+      const rows = yield* decode(
+        yield* sql`SELECT gateway_keys.hash, tenant, document, used_at
           FROM ${hashes(asked.map((hash) => ({ hash })))} JOIN gateway_keys ON gateway_keys.hash = given.hash`,
-        (rows) => asked.map((hash) => Option.fromUndefinedOr(rows.find((row) => row.hash === hash))),
-      ),
-  })
+      )
+      return asked.map((hash) => Option.fromUndefinedOr(rows.find((row) => row.hash === hash)))
+    }),
+  )
 }
 
 const make = Effect.gen(function* () {
@@ -93,13 +95,13 @@ const make = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const holderOf = makeHolderOf(yield* makeNoteUse(sql))
 
-  const rowOf = yield* makeRowOf(sql)
+  const held = yield* makeHeld(sql)
   const forUpdate = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE`, orElse: () => sql`` })
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string, lock = sql``) {
     // A database may refuse to look for a malformed id.
     if (!isKeyId(id)) return yield* new KeyNotFound()
     const [row] = yield* decode(
-      yield* sql`SELECT tenant, document, used_at FROM gateway_keys WHERE tenant = ${tenant} AND id = ${id} ${lock}`,
+      yield* sql`SELECT hash, tenant, document, used_at FROM gateway_keys WHERE tenant = ${tenant} AND id = ${id} ${lock}`,
     )
     return row ?? (yield* new KeyNotFound())
   })
@@ -128,7 +130,7 @@ const make = Effect.gen(function* () {
         WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
       const { items, ...next } = pageOf(found, limit)
       if (items.length === 0) return { items: [] }
-      const rows = yield* sql`SELECT tenant, document, used_at FROM gateway_keys
+      const rows = yield* sql`SELECT hash, tenant, document, used_at FROM gateway_keys
         WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
       return { ...next, items: (yield* decode(rows)).map(shown) }
     }, unavailable),
@@ -141,22 +143,28 @@ const make = Effect.gen(function* () {
         const { document } = yield* encode({ document: after })
         yield* sql`UPDATE gateway_keys SET document = ${document}, max_running_jobs = ${after.max_running_jobs ?? null}
           WHERE tenant = ${tenant} AND id = ${id}`
-        return shown({ ...row, document: after })
-      }).pipe(sql.withTransaction, unavailable),
+        return { ...row, document: after }
+      }).pipe(
+        sql.withTransaction,
+        Effect.tap(({ hash }) => held.forget(hash)),
+        Effect.map(shown),
+        unavailable,
+      ),
 
     revoke: Effect.fnUntraced(function* (tenant, id) {
       if (!isKeyId(id)) return yield* new KeyNotFound()
-      const gone = yield* sql`DELETE FROM gateway_keys WHERE tenant = ${tenant} AND id = ${id} RETURNING id`
-      if (gone.length === 0) return yield* new KeyNotFound()
+      const [gone] = yield* sql<{ hash: string }>`DELETE FROM gateway_keys
+        WHERE tenant = ${tenant} AND id = ${id} RETURNING hash`
+      if (gone === undefined) return yield* new KeyNotFound()
+      yield* held.forget(gone.hash)
     }, unavailable),
 
     identify: Effect.fnUntraced(function* (given) {
       const key = Redacted.value(given)
       if (!hasChecksum(key)) return yield* new TokenRefused()
-      const found = yield* rowOf(hashOfKey(key))
-      const [row] = yield* decode(Option.toArray(found))
+      const row = Option.getOrUndefined(yield* held.recent(hashOfKey(key)))
       return yield* row === undefined ? new TokenRefused() : holderOf(row)
-    }, unavailableUnlimited),
+    }),
 
     holder: (tenant, id) => unavailable(Effect.flatMap(read(tenant, id), holderOf)),
   })

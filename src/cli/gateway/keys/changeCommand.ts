@@ -61,7 +61,7 @@ export const changeCommand = Command.make(
 ).pipe(
   withHelp({
     summary: "Change a key",
-    description: `Changes what a key may do, from its next request on; --max-running-jobs holds also for its open jobs. A given limit
+    description: `Changes what a key may do, within a second; --max-running-jobs holds also for its open jobs. A given limit
 replaces the one of its kind: --budget all budgets, --allow-model and --deny-model both lists. The secret stays.`,
     examples: [
       ["sealgate keys change 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --budget 20usd/day", "A larger budget"],

@@ -81,8 +81,7 @@ export const KeysView = () => {
             reload()
           }}
         >
-          Every gateway refuses it from its next request on. Its jobs go on, its schedules make no more. This cannot be
-          undone.
+          Every gateway refuses it within a second. Its jobs go on, its schedules make no more. This cannot be undone.
         </Confirm>
       )}
     </View>
