@@ -8,12 +8,14 @@ const EPHEMERAL = 32_768
 const FIRST = 20_000
 const COUNT = EPHEMERAL - OPERATOR_OFFSET - FIRST
 
-const isFree = async (port: number): Promise<boolean> => {
+/** Whether a server could listen on this port of 127.0.0.1. */
+export const isFree = async (port: number): Promise<boolean> => {
   const server = createServer().listen(port, "127.0.0.1")
-  const listens = await Promise.race([
-    once(server, "listening").then(() => true),
-    once(server, "error").then(() => false),
-  ])
+  // `once` also rejects with an error of the server.
+  const listens = await once(server, "listening").then(
+    () => true,
+    () => false,
+  )
   server.close()
   return listens
 }
