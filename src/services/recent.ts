@@ -1,4 +1,4 @@
-/** Reads that every call needs. */
+/** Values in the database that every call needs. Each process reads them at most once a second. */
 import { Cache, Duration, Effect, Exit } from "effect"
 import type { SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../domain/operations/storage.ts"

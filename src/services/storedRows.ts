@@ -136,7 +136,7 @@ type Value = string | number | null
 /** The columns of a table, each with its SQL type and its value for an item. */
 export type Columns<Item> = Readonly<Record<string, readonly [type: "TEXT" | "BIGINT", of: (item: Item) => Value]>>
 
-export const rowOf = <Item>(columns: Columns<Item>, item: Item): Readonly<Record<string, Value>> =>
+const rowOf = <Item>(columns: Columns<Item>, item: Item): Readonly<Record<string, Value>> =>
   Record.map(columns, ([, of]) => of(item))
 
 /** Like `givenRows`, for items and their columns. */

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { described } from "../described.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { RpcRequest } from "./JsonRpc.ts"
@@ -19,11 +20,10 @@ export class A2aApi extends HttpApiGroup.make("a2a")
       success: Schema.Unknown,
       error: [AgentNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Read an agent's card",
-        description:
-          "What A2A clients need to call the agent. Cards are as private as agents: they need a key or token.",
-      }),
+      described(
+        "Read an agent's card",
+        "What A2A clients need to call the agent. Cards are as private as agents: they need a key or token.",
+      ),
     ),
     HttpApiEndpoint.post("call", "/:id", {
       params,
@@ -40,11 +40,10 @@ export class A2aApi extends HttpApiGroup.make("a2a")
       .annotate(RateClass, "execute")
       .annotate(NeededRole, "read")
       .annotateMerge(
-        OpenApi.annotations({
-          summary: "Call an agent over A2A",
-          description:
-            "JSON-RPC with `SendMessage`, `SendStreamingMessage`, `GetTask`, `CancelTask` and `SubscribeToTask`; a task is a job. Errors, those of HTTP included, are JSON-RPC errors. The two streaming methods answer with server-sent events.",
-        }),
+        described(
+          "Call an agent over A2A",
+          "JSON-RPC with `SendMessage`, `SendStreamingMessage`, `GetTask`, `CancelTask` and `SubscribeToTask`; a task is a job. Errors, those of HTTP included, are JSON-RPC errors. The two streaming methods answer with server-sent events.",
+        ),
       ),
   )
   .middleware(Authorization)

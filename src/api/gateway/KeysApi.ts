@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { CreateKey, KeyNotFound, UpdateKey } from "../../domain/access/keys.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { described } from "../described.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, NeededRole } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
@@ -18,10 +19,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
       success: HttpApiSchema.WithHeaders(NewKey, { location: Schema.String }).pipe(HttpApiSchema.status(201)),
       error: [...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Create a key",
-        description: "The answer shows the key, once. Only administrators give the role `admin`.",
-      }),
+      described("Create a key", "The answer shows the key, once. Only administrators give the role `admin`."),
     ),
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
@@ -29,34 +27,34 @@ export class KeysApi extends HttpApiGroup.make("keys")
       error: [CursorInvalid, StorageUnavailable],
     })
       .annotate(NeededRole, "manage")
-      .annotateMerge(OpenApi.annotations({ summary: "List keys", description: LIST })),
+      .annotateMerge(described("List keys", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: GatewayKey,
       error: [KeyNotFound, StorageUnavailable],
     })
       .annotate(NeededRole, "manage")
-      .annotateMerge(OpenApi.annotations({ summary: "Read a key", description: "Without its secret." })),
+      .annotateMerge(described("Read a key", "Without its secret.")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: UpdateKey,
       success: GatewayKey,
       error: [KeyNotFound, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Change a key",
-        description: "Given members replace the key's, `null` removes an optional one. In force within a second.",
-      }),
+      described(
+        "Change a key",
+        "Given members replace the key's, `null` removes an optional one. In force within a second.",
+      ),
     ),
     HttpApiEndpoint.delete("revoke", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: [KeyNotFound, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Revoke a key",
-        description: "Every gateway refuses it within a second. Its jobs go on, its schedules make no more.",
-      }),
+      described(
+        "Revoke a key",
+        "Every gateway refuses it within a second. Its jobs go on, its schedules make no more.",
+      ),
     ),
   )
   .middleware(Authorization)

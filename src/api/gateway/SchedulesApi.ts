@@ -5,6 +5,7 @@ import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { NewSchedule, Schedule, ScheduleNotFound, TooManySchedules } from "../../domain/jobs/schedule.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { described } from "../described.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization } from "./Authorization.ts"
 
@@ -17,31 +18,25 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
       success: Schedule.pipe(HttpApiSchema.status(201)),
       error: [AgentNotFound, ModeUnknown, TooManySchedules, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Make a schedule",
-        description:
-          "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job. Each is enqueued as the caller's key may then; a token's have no limits.",
-      }),
+      described(
+        "Make a schedule",
+        "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job. Its jobs have the limits that the caller's key has by then; without a key, none.",
+      ),
     ),
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ items: Schema.Array(Schedule) }),
       error: StorageUnavailable,
-    }).annotateMerge(OpenApi.annotations({ summary: "List schedules", description: "All, the newest first." })),
+    }).annotateMerge(described("List schedules", "All, the newest first.")),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: Schedule,
       error: [ScheduleNotFound, StorageUnavailable],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Read a schedule",
-        description: "With its next time, and what the last one gave.",
-      }),
-    ),
+    }).annotateMerge(described("Read a schedule", "With its next time, and what the last one gave.")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: [ScheduleNotFound, StorageUnavailable],
-    }).annotateMerge(OpenApi.annotations({ summary: "Delete a schedule", description: "Its jobs stay." })),
+    }).annotateMerge(described("Delete a schedule", "Its jobs stay.")),
   )
   .middleware(Authorization)
   .middleware(Refusals)

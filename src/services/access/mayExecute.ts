@@ -1,4 +1,4 @@
-/** The one rule of who may give an agent a task, at once or later. */
+/** Who may give an agent a task through the API, at once or by a schedule. */
 import { Effect } from "effect"
 import { AccessDenied, type Identity, permitsAgent } from "../../domain/access/identity.ts"
 import { hasRole } from "../../domain/access/roles.ts"

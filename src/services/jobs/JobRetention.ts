@@ -21,10 +21,9 @@ export const prune = Effect.gen(function* () {
       (SELECT tenant, route, key FROM idempotency_keys WHERE expires_at <= ${now} LIMIT ${size}) RETURNING key`,
   )
   yield* inBatchesOf(
-    (
-      size,
-    ) => sql`DELETE FROM threads WHERE id IN (SELECT id FROM threads WHERE created_at <= ${now - Duration.toMillis(retention)}
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE thread = threads.id) LIMIT ${size}) RETURNING id`,
+    (size) => sql`DELETE FROM threads WHERE id IN
+      (SELECT id FROM threads WHERE created_at <= ${now - Duration.toMillis(retention)}
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE thread = threads.id) LIMIT ${size}) RETURNING id`,
   )
   // A job stays as long as its idempotency key: otherwise a repeated request would create a second job.
   return yield* inBatchesOf(

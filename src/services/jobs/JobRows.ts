@@ -157,7 +157,7 @@ const UNBEGUN = {
   tenant_running: 0,
 } as const
 
-/** What is decided when a job is made. */
+/** The parts of a job that are known when it is enqueued. */
 export interface NewJob extends Omit<ShownRow, keyof typeof UNBEGUN | "due_at" | "read_at"> {
   /** The agent as JSON. */
   readonly agent: string

@@ -166,7 +166,8 @@ export class Jobs extends Context.Service<
               UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${databaseTime(sql)}, attempt = attempt + 1,
                 rank = ${makeNextRank(sql)("jobs", sql`${STEP}`)},
                 crashes = 0, faults = 0, failing_since = NULL, ran_ms = 0, last_event = last_event + 1,
-                key_limit = ${sql.literal(lines.key_limit)}, held_back = ${sql.literal(lines.held_back)}, problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
+                key_limit = ${sql.literal(lines.key_limit)}, held_back = ${sql.literal(lines.held_back)},
+                problem = NULL, finished_at = NULL, expires_at = ${now + Duration.toMillis(retention)}
               WHERE id = ${job} AND status IN ('failed', 'timed_out') RETURNING ${sql.literal(LINE_COLUMNS)}`
           const [row] = yield* Effect.catchIf(update, isDuplicate, () => new ThreadBusy())
           if (row === undefined) return yield* new JobNotResumable()

@@ -19,11 +19,13 @@ import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
 import { refuse, vendorOf } from "./vendorErrors.ts"
 
+type Request = HttpServerRequest.HttpServerRequest
+
 /** Says that an answer came from the cache. */
 const CACHE_HEADER = "sealgate-cache"
 
 /** Reads `Cache-Control`; other directives make no difference. */
-const cacheUse = ({ headers }: HttpServerRequest.HttpServerRequest): CacheUse => {
+const cacheUse = ({ headers }: Request): CacheUse => {
   const given = (headers["cache-control"] ?? "").toLowerCase().split(",")
   const directives = new Set(given.map((each) => each.trim()))
   if (directives.has("no-store")) return "no-store"
@@ -32,8 +34,6 @@ const cacheUse = ({ headers }: HttpServerRequest.HttpServerRequest): CacheUse =>
 
 const markedCached = (response: HttpServerResponse.HttpServerResponse, isCached: boolean) =>
   isCached ? HttpServerResponse.setHeader(response, CACHE_HEADER, "hit") : response
-
-type Request = HttpServerRequest.HttpServerRequest
 
 export const CallsHandlers = layerHandlers(
   GatewayApi,

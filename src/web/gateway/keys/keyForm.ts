@@ -198,8 +198,8 @@ const MEMBERS = {
 const splits = (pattern: string): boolean => pattern.includes(",") || pattern !== pattern.trim()
 
 /**
- * What `fields` change of a key whose form began as `given`. Other members are neither checked nor sent: the form cannot
- * show all of them, and others may have changed them since.
+ * Returns the change of a key whose form showed `given` and now has `fields`. It checks and contains only the members that
+ * were edited: the form cannot show every value of the others, and somebody may have changed them meanwhile.
  */
 export const checkChange = (
   { models: { allow = [], deny = [] } = {} }: GatewayKey,
