@@ -16,8 +16,7 @@ import { decodeSchedules, nextAt, planOf, SCHEDULE_COLUMNS, type ScheduleRow } f
 class ScheduleKeyRefused extends Refusal<ScheduleKeyRefused>()("ScheduleKeyRefused", {
   code: "schedule-key-refused",
   status: 403,
-  title:
-    "The key that made the schedule is gone, expired or may not run this any more; make the schedule with another.",
+  title: "The schedule's key is revoked, expired or may not run this any more.",
 }) {}
 
 /** The maximum number of schedules that are looked at in one go. */
@@ -78,7 +77,10 @@ const makeEnqueueNext = Effect.gen(function* () {
     if (key_id === null) return yield* jobs.enqueue(tenant, agent_id, request, key)
     const holder = yield* keys.holder(tenant, key_id).pipe(
       Effect.tap((holder) => mayExecute(holder, agent_id, request)),
-      Effect.catchTag(["KeyNotFound", "TokenRefused", "AccessDenied", "AgentNotFound"], () => new ScheduleKeyRefused()),
+      Effect.catchTag(
+        ["KeyNotFound", "TokenRefused", "AccessDenied", "AgentNotFound"],
+        () => new ScheduleKeyRefused({ detail: "Make the schedule with another key." }),
+      ),
     )
     return yield* jobs.enqueue(tenant, agent_id, request, key, holder.key)
   })
