@@ -16,8 +16,8 @@ const alone = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 /** Keeps the event loop busy. */
 const block = (millis: number) =>
   Effect.promise(async () => {
-    // Two turns around it, so that the sampler runs before and after.
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    // The sampler measures from its first run on. Timers that are due together run before it, so one wait is not enough.
+    for (let waits = 0; waits < 2; waits++) await new Promise((resolve) => setTimeout(resolve, 50))
     const until = performance.now() + millis
     while (performance.now() < until);
     await new Promise((resolve) => setTimeout(resolve, 50))
