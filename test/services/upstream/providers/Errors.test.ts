@@ -98,6 +98,10 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     ["balance", 400, openai("error", null, "Insufficient Balance"), "unauthorized"],
     ["bad key", 401, openai(INVALID, "invalid_api_key"), "unauthorized"],
     ["bad key as a bad request", 400, { code: "x", error: "Incorrect API key provided: sk***" }, "unauthorized"],
+    ...["incorrect api key", "insufficient balance"].map((value): Row => {
+      const message = `Invalid value: '${value}'. Supported values are: 'low' and 'high'.`
+      return [`a quoted value: ${value}`, 400, openai(INVALID, "invalid_value", message), "invalid-request"]
+    }),
     ["no balance", 402, openai("unknown_error", null), "unauthorized"],
     ["region", 403, openai("request_forbidden", "unsupported_country"), "unauthorized"],
     ["flagged", 403, openai("x", 403, "the model requires moderation and your input was flagged"), "content-filtered"],

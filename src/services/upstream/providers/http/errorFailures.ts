@@ -118,10 +118,11 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "billing_not_active",
   "billing_error",
 ])
-const ACCOUNT_MESSAGE = /credit balance is too low|insufficient balance/i
+/** Only at the beginning, as in `UNAUTHORIZED_MESSAGE`: later in a message, a provider may quote the request. */
+const ACCOUNT_MESSAGE = /^(your )?credit balance is too low|^insufficient balance/i
 /** Some providers report a bad key as a bad request. Gemini does so for unsupported regions and accounts. */
 const UNAUTHORIZED_CODES: ReadonlySet<string> = new Set(["API_KEY_INVALID", "FAILED_PRECONDITION", "invalid_api_key"])
-const UNAUTHORIZED_MESSAGE = /(incorrect|invalid) api key|api key not valid/i
+const UNAUTHORIZED_MESSAGE = /^((incorrect|invalid) api key|api key not valid)/i
 
 const RATE_MESSAGE = /rate limit|too many requests/i
 
