@@ -2,7 +2,9 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { APIError as AnthropicAPIError } from "@anthropic-ai/sdk"
+import type { MessageParam } from "@anthropic-ai/sdk/resources"
 import { APIError, RateLimitError } from "openai"
+import type { ChatCompletionContentPart } from "openai/resources"
 import { describeDatabases, sqlite } from "../support/databases.ts"
 import { ask, collect, costOf, failing, startCalls, until } from "../support/calls.ts"
 
@@ -62,6 +64,7 @@ it.live("a call without a limit gets the one that was reserved, and a longer one
   Effect.gen(function* () {
     const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
     const { chat } = openai(yield* makeKey(total(1_000_000)))
+    const largeKey = yield* makeKey(total(10_000_000))
     yield* Effect.promise(() => chat.completions.create(ask("Hi")))
     assert.deepInclude(fake.requests[0]?.body, { max_completion_tokens: 8192 })
     yield* Effect.promise(() => chat.completions.create({ ...ask("Hi"), max_tokens: 20 }))
@@ -71,6 +74,50 @@ it.live("a call without a limit gets the one that was reserved, and a longer one
     assert.deepInclude(fake.requests[2]?.body, { max_tokens: 30 })
     yield* Effect.promise(() => chat.completions.create(ask("Hi", "claude-x")))
     assert.deepInclude(fake.requests[3]?.body, { max_tokens: 8192 })
+    // Its estimate leaves less than that of the context, but its true length may not.
+    yield* Effect.promise(() => openai(largeKey).chat.completions.create(ask("x".repeat(285_000))))
+    assert.deepInclude(fake.requests[4]?.body, { max_completion_tokens: 8192 })
+  }),
+)
+
+it.live("every picture of a call counts, linked or inline, and nothing else counts as one", () =>
+  Effect.gen(function* () {
+    const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
+    const key = yield* makeKey({ budgets: [{ per: "day", max_tokens: 12_000 }] })
+    const { chat, responses } = openai(key)
+    const { messages } = anthropic(key)
+    const chatWith = (content: Array<ChatCompletionContentPart>) =>
+      chat.completions.create({ model: "model-1", max_tokens: 50, messages: [{ role: "user", content }] })
+    const claudeWith = (content: MessageParam["content"]) =>
+      messages.create({ model: "claude-x", max_tokens: 50, messages: [{ role: "user", content }] })
+    const ten = <const A>(part: A) => Array.from({ length: 10 }, () => part)
+    const url = "https://example.com/cat.png"
+    const long = "x".repeat(60_000)
+    const source = { type: "base64", media_type: "image/png", data: long } as const
+    const refused = [
+      () => chatWith(ten({ type: "image_url", image_url: { url } })),
+      () =>
+        responses.create({
+          model: "model-1",
+          max_output_tokens: 50,
+          input: [{ role: "user", content: ten({ type: "input_image", image_url: url, detail: "auto" }) }],
+        }),
+      () => claudeWith(ten({ type: "image", source: { type: "url", url } })),
+      () =>
+        claudeWith([
+          { type: "tool_result", tool_use_id: "t", content: ten({ type: "image", source: { type: "url", url } }) },
+        ]),
+      () => chatWith([{ type: "text", text: `data:image/png;base64,${long}` }]),
+      () => claudeWith([{ type: "tool_use", id: "t", name: "f", input: { content: { type: "image", source } } }]),
+    ]
+    for (const request of refused) {
+      const error = yield* failing(request())
+      assert.deepInclude(Object(error), { status: 402 }, String(request))
+    }
+    // As bytes alone, each of these had no room either.
+    yield* Effect.promise(() => chatWith([{ type: "image_url", image_url: { url: `data:image/png;base64,${long}` } }]))
+    yield* Effect.promise(() => claudeWith([{ type: "image", source }]))
+    assert.lengthOf(fake.requests, 2)
   }),
 )
 

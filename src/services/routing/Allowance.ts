@@ -51,6 +51,7 @@ export class Spending {
   charged: { readonly cost: number; readonly tokens: number } = { cost: 0, tokens: 0 }
   private left: Allowance
   private readonly size: RequestSize
+  private readonly isReserved: boolean
   private readonly expected: number
   private readonly pricesOf: (target: TargetName, served?: string | null) => Prices | null
 
@@ -62,6 +63,7 @@ export class Spending {
   ) {
     this.left = allowance
     this.size = size
+    this.isReserved = isReserved
     // Under a reservation, an unknown output is charged as the longest that was allowed.
     this.expected = isReserved ? Infinity : expectedOutput(size)
     this.pricesOf = pricesOf
@@ -73,11 +75,15 @@ export class Spending {
     return this.left.calls >= 1 && targets.every((target) => this.outputOf(target) >= least)
   }
 
-  /** The output limit to send, for each choice; `undefined` if the target's context is shorter. */
+  /**
+   * The output limit to send, for each choice; `undefined` if the target's context leaves less. Under a reservation the
+   * whole context counts: a prompt may be shorter than its estimate.
+   */
   limitOf(targets: ReadonlyArray<Target>, name: TargetName): number | undefined {
     const context = targets.find((target) => sameTarget(target, name))?.max_context_tokens ?? Infinity
+    const room = this.isReserved ? context : context - this.size.input
     const limit = Math.floor(this.outputOf(name) / this.size.choices)
-    return limit >= context - this.size.input ? undefined : Math.max(1, limit)
+    return limit >= room ? undefined : Math.max(1, limit)
   }
 
   /**

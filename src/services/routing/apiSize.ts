@@ -16,7 +16,7 @@ export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
   const { limits } = apiOf(api)
   const own = limits.flatMap((name) => countIn(body.value(name)) ?? [])
   const text = body.bytes.length
-  const images = mayHoldImages(body.bytes) ? imagesIn(parseJson(body.text)) : NO_IMAGES
+  const images = mayHoldImages(body.bytes) ? imagesIn(body) : NO_IMAGES
   const input = tokensOfBytes(text - images.bytes) + images.count * TOKENS_PER_IMAGE
   return {
     input: api === "embeddings" ? Math.ceil(input * ID_TOKENS_PER_TEXT_TOKEN) : input,
@@ -27,28 +27,44 @@ export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
 
 interface Images {
   readonly count: number
-  /** Their length in the request. */
+  /** Length in the request of those that it contains. */
   readonly bytes: number
 }
 
 const NO_IMAGES: Images = { count: 0, bytes: 0 }
 
-const mayHoldImages = (bytes: Uint8Array): boolean =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes("image/")
+/** Types of parts that are pictures, in the requests of all APIs. */
+const IMAGE_TYPES: ReadonlySet<unknown> = new Set(["image", "image_url", "input_image", "computer_screenshot"])
 
-/** Pictures within the request: `data:` URLs, or base64 beside their media type. */
-const imagesIn = (value: unknown): Images => {
-  if (typeof value === "string") return value.startsWith("data:image/") ? { count: 1, bytes: value.length } : NO_IMAGES
-  if (typeof value !== "object" || value === null) return NO_IMAGES
-  if (isObject(value)) {
-    const { data, media_type } = value
-    const isImage = typeof media_type === "string" && media_type.startsWith("image/")
-    if (isImage && typeof data === "string") return { count: 1, bytes: data.length }
+/** Whether the name of such a type occurs, or an escape that could be part of it. */
+const mayHoldImages = (bytes: Uint8Array): boolean => {
+  const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  return json.includes("image") || json.includes("\\u00")
+}
+
+const imagesIn = (body: ApiRequest["body"]): Images => imagesOf([body.value("messages"), body.value("input")])
+
+/** Looks only where parts stand: in the input of a tool, say, an object of the same form is text to a model. */
+const imagesOf = (value: unknown): Images => {
+  if (Array.isArray(value)) {
+    return value.reduce<Images>((sum, item: unknown) => {
+      const { bytes, count } = imagesOf(item)
+      return { count: sum.count + count, bytes: sum.bytes + bytes }
+    }, NO_IMAGES)
   }
-  return Object.values(value).reduce<Images>((sum, member: unknown) => {
-    const { bytes, count } = imagesIn(member)
-    return { count: sum.count + count, bytes: sum.bytes + bytes }
-  }, NO_IMAGES)
+  if (!isObject(value)) return NO_IMAGES
+  return IMAGE_TYPES.has(value["type"])
+    ? { count: 1, bytes: inlineBytes(value) }
+    : imagesOf([value["content"], value["output"]])
+}
+
+/** Length of a picture within the request: a `data:` URL, or base64 beside its media type. */
+const inlineBytes = ({ image_url: image, source }: JsonObject): number => {
+  const url = isObject(image) ? image["url"] : image
+  if (typeof url === "string") return url.startsWith("data:image/") ? url.length : 0
+  return isObject(source) && source["type"] === "base64" && typeof source["data"] === "string"
+    ? source["data"].length
+    : 0
 }
 
 /** Members that let a provider read or do more than the request shows, or charge other prices. */
