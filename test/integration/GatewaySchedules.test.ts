@@ -52,7 +52,7 @@ describeDatabases("a schedule", (database) => {
       yield* change(`UPDATE schedules SET next_at = ${at}`)
       yield* passed(id)
     })
-    return { agent, api, change, due, jobs, make, passed, plan, read, withKey }
+    return { agent, api, change, due, gateway, jobs, make, passed, plan, read, token: boss, withKey }
   })
 
   it.live("gives one job for a time, and one for all times that were missed", () =>
@@ -81,6 +81,22 @@ describeDatabases("a schedule", (database) => {
       yield* passed(String(json["id"]))
       const [job] = yield* jobs
       assert.deepStrictEqual((yield* api("GET", `/jobs/${job?.id}`)).json["concurrency"], concurrency)
+    }),
+  )
+
+  it.live("gives its job although callers used every likely name of it as an idempotency key", () =>
+    Effect.gen(function* () {
+      const { agent, change, gateway, jobs, make, passed, read, token } = yield* setup
+      const id = yield* make
+      for (const key of [`schedule:${id}:1`, `schedules/${id}`, `${id}:1`, "1"]) {
+        const headers = { "idempotency-key": key }
+        const body = { task: "Other." }
+        yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body, headers })
+      }
+      yield* change("UPDATE schedules SET next_at = 1")
+      yield* passed(id)
+      assert.isNull((yield* read(id))["last_problem"] ?? null)
+      assert.lengthOf(yield* jobs, 5)
     }),
   )
 

@@ -18,11 +18,24 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 
 const KEPT_MS = Duration.toMillis(Duration.hours(24))
 
+/** The time of a schedule, which gives one job. */
+export interface ScheduledTime {
+  readonly scheduleId: string
+  /** In milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** The route and key of a request to execute. Those of schedules are apart, so that no caller can use them up. */
+export const executionKey = (agentId: string, key: IdempotencyKey | ScheduledTime) =>
+  typeof key === "string"
+    ? { route: `agents/${agentId}/execute`, key }
+    : { route: `schedules/${key.scheduleId}`, key: String(key.at) }
+
 /** The request that a key stands for: one body, sent by one tenant to one route. `body` is JSON. */
 interface KeyedRequest {
   readonly tenant: TenantId
   readonly route: string
-  readonly key: IdempotencyKey
+  readonly key: string
   readonly body: unknown
 }
 

@@ -32,6 +32,7 @@ import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
 import { LINE_COLUMNS, type Lines, newLines } from "./concurrency.ts"
 import { makeEnqueue } from "./enqueue.ts"
+import type { ScheduledTime } from "./Idempotency.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
@@ -53,7 +54,7 @@ export class Jobs extends Context.Service<
       tenant: TenantId,
       agentId: string,
       request: ExecuteRequest,
-      key?: IdempotencyKey,
+      key?: IdempotencyKey | ScheduledTime,
       by?: KeyLimits,
     ) => Effect.Effect<
       Job,

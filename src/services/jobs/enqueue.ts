@@ -25,7 +25,7 @@ import { TenantChanges } from "../TenantChanges.ts"
 import { HELD_BY, newLines, storedKey } from "./concurrency.ts"
 import { CostBound } from "./CostBound.ts"
 import { databaseTime } from "../databaseTime.ts"
-import { makeIdempotency } from "./Idempotency.ts"
+import { executionKey, makeIdempotency, type ScheduledTime } from "./Idempotency.ts"
 import { jobEnqueued } from "./JobMetrics.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { JobQueue } from "./JobQueue.ts"
@@ -76,7 +76,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
     tenant: TenantId,
     agentId: string,
     request: ExecuteRequest,
-    key?: IdempotencyKey,
+    key?: IdempotencyKey | ScheduledTime,
     by?: KeyLimits,
   ) {
     // A database may refuse to store text that is no valid id.
@@ -89,7 +89,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
         ? yield* create(yield* prepared, insertTogether)
         : yield* inTime(
             once(
-              { tenant, route: `agents/${agentId}/execute`, key, body: yield* encodeRequest(request) },
+              { tenant, ...executionKey(agentId, key), body: yield* encodeRequest(request) },
               prepared,
               (ready) => create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
             ),

@@ -1,7 +1,6 @@
 /** Enqueues the jobs of schedules when their time comes. */
 import { Cause, Clock, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { IdempotencyKey } from "../../domain/jobs/job.ts"
 import { Refusal } from "../../domain/problems/refusal.ts"
 import { GatewayKeys } from "../access/GatewayKeys.ts"
 import { mayExecute } from "../access/mayExecute.ts"
@@ -9,6 +8,7 @@ import { databaseTime } from "../databaseTime.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { unavailable } from "../storedRows.ts"
 import { logFault } from "./attemptFailures.ts"
+import type { ScheduledTime } from "./Idempotency.ts"
 import { Jobs } from "./Jobs.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { decodeSchedules, nextAt, planOf, SCHEDULE_COLUMNS, type ScheduleRow } from "./scheduleRows.ts"
@@ -72,9 +72,9 @@ const makeEnqueueNext = Effect.gen(function* () {
   /** Enqueues the job as the key that made the schedule would now. */
   const enqueue = Effect.fnUntraced(function* (
     { agent_id, key_id, request, tenant }: ScheduleRow,
-    key: IdempotencyKey,
+    time: ScheduledTime,
   ) {
-    if (key_id === null) return yield* jobs.enqueue(tenant, agent_id, request, key)
+    if (key_id === null) return yield* jobs.enqueue(tenant, agent_id, request, time)
     const holder = yield* keys.holder(tenant, key_id).pipe(
       Effect.tap((holder) => mayExecute(holder, agent_id, request)),
       Effect.catchTag(
@@ -82,12 +82,11 @@ const makeEnqueueNext = Effect.gen(function* () {
         () => new ScheduleKeyRefused({ detail: "Make the schedule with another key." }),
       ),
     )
-    return yield* jobs.enqueue(tenant, agent_id, request, key, holder.key)
+    return yield* jobs.enqueue(tenant, agent_id, request, time, holder.key)
   })
 
   return Effect.fn("Schedules.enqueue")(function* (row: ScheduleRow) {
-    const key = IdempotencyKey.make(`schedule:${row.id}:${row.next_at}`)
-    const outcome = yield* Effect.result(enqueue(row, key))
+    const outcome = yield* Effect.result(enqueue(row, { scheduleId: row.id, at: row.next_at }))
     if (outcome._tag === "Failure") {
       const { failure } = outcome
       if (failure._tag === "StorageUnavailable") return yield* failure
