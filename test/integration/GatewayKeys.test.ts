@@ -356,6 +356,21 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
+  it.effect("take nothing of their tenant's rate with requests that their own limits or roles refuse", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { RATE_LIMIT_TENANT_EXECUTE: "2" })
+      const path = "/api/v1/agents/01890a5d-ac96-774b-bcce-b302099a8057/execute"
+      const execute = (token: string) =>
+        Effect.map(call(gateway, "POST", path, { token, body: { task: "Go." } }), ({ status }) => status)
+      const { key: slow } = yield* makeKey(gateway, { requests_per_minute: 1 })
+      const { key: reader } = yield* makeKey(gateway, { roles: ["read"] })
+      const statuses = yield* Effect.forEach([slow, slow, slow, reader, reader], execute)
+      assert.deepStrictEqual(statuses, [404, 429, 429, 403, 403])
+      const { key } = yield* makeKey(gateway)
+      assert.deepStrictEqual(yield* Effect.forEach([key, key], execute), [404, 429])
+    }),
+  )
+
   it.effect("limit no key that could make an unlimited one", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))

@@ -166,6 +166,17 @@ it.live("counts calls of a key on both ports against its limit", () =>
   }),
 )
 
+it.live("counts no call against its tenant's limit that the key's own refuses", () =>
+  Effect.gen(function* () {
+    const sealed = yield* startSealed(sqlite, { RATE_LIMIT_TENANT_EXECUTE: "2" })
+    const slow = sealed.clientOf(yield* sealed.makeKey({ requests_per_minute: 1 }))
+    yield* Effect.promise(() => slow.complete(ask("model-1")))
+    for (let i = 0; i < 3; i++) yield* sealedProblemOf(() => slow.complete(ask("model-1")))
+    const other = sealed.clientOf(yield* sealed.makeKey())
+    yield* Effect.promise(() => other.complete(ask("model-1")))
+  }),
+)
+
 it.live("counts calls of a tenant on both ports against one limit", () =>
   Effect.gen(function* () {
     const sealed = yield* startSealed(sqlite, { RATE_LIMIT_EXECUTE: "2" })

@@ -33,17 +33,18 @@ export const layerAuthorization = Layer.effect(
         const user = yield* isGatewayKey(Redacted.value(credential))
           ? keys.identify(credential)
           : tokens.verify(credential)
-        yield* Effect.mapError(take(ofTenants(rateClass), user.tenant, limits.ofTenant[rateClass]), (error) =>
-          tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one tenant.`),
-        )
+        const needed = neededRole(endpoint.method, endpoint.annotations)
+        if (!hasRole(user, needed)) return yield* AccessDenied.of(user, needed)
         const { key } = user
         if (key?.perMinute !== undefined) {
           yield* Effect.mapError(take(OF_KEYS, key.id, key.perMinute), (error) =>
             tooMany(error, `At most ${error.limit} requests per minute are accepted from this key.`),
           )
         }
-        const needed = neededRole(endpoint.method, endpoint.annotations)
-        if (!hasRole(user, needed)) return yield* AccessDenied.of(user, needed)
+        // Last, so that requests that are refused anyway take nothing from the others of the tenant.
+        yield* Effect.mapError(take(ofTenants(rateClass), user.tenant, limits.ofTenant[rateClass]), (error) =>
+          tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one tenant.`),
+        )
         if (rateClass === "execute" && (yield* drain.draining)) return yield* new Draining()
         const answer = yield* Effect.provideService(app, CurrentUser, user)
         return HttpServerResponse.setHeader(answer, "cache-control", "no-store")

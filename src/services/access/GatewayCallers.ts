@@ -42,10 +42,11 @@ export const layerGatewayCallers = ({ inFlight, perMinute, refusedPerMinute }: G
         enter: (caller) => {
           if (caller?.identity === undefined) return Effect.void
           const { key, tenant } = caller.identity
+          // The key's limits first, so that requests beyond them take nothing from the others of the tenant.
           return Effect.andThen(
-            rates.take(rateKey(ofTenants("execute"), tenant), perMinute),
+            key?.perMinute === undefined ? Effect.void : rates.take(rateKey(OF_KEYS, key.id), key.perMinute),
             Effect.andThen(
-              key?.perMinute === undefined ? Effect.void : rates.take(rateKey(OF_KEYS, key.id), key.perMinute),
+              rates.take(rateKey(ofTenants("execute"), tenant), perMinute),
               Effect.andThen(concurrency.enter(`calls:${tenant}`, inFlight), enterOfKey(concurrency, caller.identity)),
             ),
           )
