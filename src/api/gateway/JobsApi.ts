@@ -150,7 +150,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     }).annotateMerge(
       described(
         "Delete a job",
-        "Deletes its task, steps, result and receipts. Interrupts a call in flight. Its costs stay in the statistics.",
+        "Deletes its task, steps, result and receipts. Interrupts a call in flight. Its costs and labels stay in the ledger and the statistics.",
       ),
     ),
   )
