@@ -366,7 +366,7 @@ describeDatabases("keys of the gateway", (database) => {
       const { key: reader } = yield* makeKey(gateway, { roles: ["read"] })
       const statuses = yield* Effect.forEach([slow, slow, slow, reader, reader], execute)
       assert.deepStrictEqual(statuses, [404, 429, 429, 403, 403])
-      const { key } = yield* makeKey(gateway)
+      const { key } = yield* makeKey(gateway, {})
       assert.deepStrictEqual(yield* Effect.forEach([key, key], execute), [404, 429])
     }),
   )

@@ -22,6 +22,11 @@ const rates = {
     description:
       "Micro-USD per million input tokens that the provider reads from its cache; without a discount, as `input`.",
   }),
+  cache_write_input: Schema.optionalKey(
+    Price.annotate({
+      description: "Micro-USD per million input tokens that the provider writes to its cache; default: as `input`.",
+    }),
+  ),
 }
 
 /** Prices of a model. */
@@ -35,11 +40,12 @@ export const Prices = Schema.Struct({
 })
 export type Prices = typeof Prices.Type
 
-/** Token counts of one call. `cached` is the part of `input` that the provider read from its cache. */
+/** Token counts of one call. `cached` and `written` are the parts of `input` that the provider's cache read and wrote. */
 export interface Tokens {
   readonly input: number
   readonly output: number
   readonly cached: number
+  readonly written?: number
 }
 
 export const NO_TOKENS: Tokens = { input: 0, output: 0, cached: 0 }
@@ -49,14 +55,15 @@ const MAX_TOKENS = 1_000_000_000
 
 /**
  * The token counts that a provider reported. `null` if it reported none, zeros (which some servers send in place of
- * counts), or more than {@link MAX_TOKENS}. Caps cached tokens at the input tokens.
+ * counts), or more than {@link MAX_TOKENS}. Caps cached and written tokens at the input tokens.
  */
 export const tokensOf = (usage: Usage | null | undefined): Tokens | null => {
   if (usage == null) return null
   const { completion_tokens: output, prompt_tokens: input, prompt_tokens_details: details } = usage
   const all = input + output
   if (all === 0 || all > MAX_TOKENS) return null
-  return { input, output, cached: Math.min(details?.cached_tokens ?? 0, input) }
+  const cached = Math.min(details?.cached_tokens ?? 0, input)
+  return { input, output, cached, written: Math.min(details?.cache_write_tokens ?? 0, input - cached) }
 }
 
 const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates> => {
@@ -70,22 +77,31 @@ const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates
  */
 export const costOf = (prices: Prices | null, tokens: Tokens | null): number | null => {
   if (prices === null || tokens === null) return null
-  const { input, output, cached_input } = ratesOf(prices, tokens.input)
+  const { input, output, cached_input, cache_write_input = input } = ratesOf(prices, tokens.input)
+  const { written = 0 } = tokens
   const exact =
-    BigInt(tokens.input - tokens.cached) * BigInt(input) +
+    BigInt(tokens.input - tokens.cached - written) * BigInt(input) +
+    BigInt(written) * BigInt(cache_write_input) +
     BigInt(tokens.cached) * BigInt(cached_input) +
     BigInt(tokens.output) * BigInt(output)
   const rounded = Number((exact + TOKENS_PER_PRICE / 2n) / TOKENS_PER_PRICE)
   return Number.isSafeInteger(rounded) ? rounded : null
 }
 
+/** The cost of a call whose cache writes the whole input, if that costs more. */
+export const highestCostOf = (prices: Prices | null, { input, output }: Pick<Tokens, "input" | "output">) => {
+  const [plain, written] = [0, input].map((written) => costOf(prices, { input, output, cached: 0, written }))
+  return plain == null || written == null ? null : Math.max(plain, written)
+}
+
 /**
- * The most output tokens with which a call of `input` tokens costs at most `cost`. `Infinity` if output is free, negative
- * if the input alone costs more.
+ * The most output tokens with which a call of `input` tokens, all written to the cache, costs at most `cost`. `Infinity` if
+ * output is free, negative if the input alone costs more.
  */
 export const outputWithin = (prices: Prices, input: number, cost: number): number => {
   const rates = ratesOf(prices, input)
-  const left = BigInt(Math.floor(cost)) * TOKENS_PER_PRICE - BigInt(input) * BigInt(rates.input)
+  const dearest = Math.max(rates.input, rates.cache_write_input ?? 0)
+  const left = BigInt(Math.floor(cost)) * TOKENS_PER_PRICE - BigInt(input) * BigInt(dearest)
   if (left < 0n) return -1
   return rates.output === 0 ? Infinity : Number(left / BigInt(rates.output))
 }

@@ -3,7 +3,7 @@
  * reported usage is charged its estimate.
  */
 import { ruleOf } from "../../domain/upstream/failures.ts"
-import { costOf, outputWithin, type Prices, type Tokens, tokensOf } from "../../domain/routing/money.ts"
+import { costOf, highestCostOf, outputWithin, type Prices, type Tokens, tokensOf } from "../../domain/routing/money.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Target } from "../../domain/routing/routing.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
@@ -40,7 +40,7 @@ export const worstCase = (
 ): { readonly cost: number; readonly tokens: number } => {
   const { input } = size
   const output = expectedOutput(size, BUDGETED_OUTPUT_TOKENS)
-  const costs = targets.map((target) => costOf(pricesOf(target), { input, output, cached: 0 }) ?? 0)
+  const costs = targets.map((target) => highestCostOf(pricesOf(target), { input, output }) ?? 0)
   // Without output, the whole cost is the input's, which may have been rounded down.
   return { tokens: input + output, cost: Math.max(0, ...costs) + (output === 0 ? 1 : 0) }
 }
@@ -95,7 +95,8 @@ export class Spending {
     const reported = tokensOf(usage)
     const most = Math.min(this.expected, Math.max(leastOutput(this.size), this.outputOf(attempt)))
     const output = Math.max(received, reported?.output ?? most)
-    const estimate: Tokens = { cached: 0, ...reported, input: reported?.input ?? this.size.input, output }
+    const unknown = { cached: 0, written: this.isReserved ? this.size.input : 0, input: this.size.input }
+    const estimate: Tokens = { ...unknown, ...reported, output }
     const tokens = outcome === "success" ? (reported ?? estimate) : isFree(attempt) ? reported : estimate
     const prices = this.pricesOf(attempt, servedModel)
     const charged = {

@@ -4,7 +4,8 @@
  * (negotiated, regional, newer) in `targets[].prices` of the routing configuration always win. An unlisted model has
  * no price, so its cost is unknown, not 0.
  *
- * Not included: cache writes and cache storage, batch, flex and priority tiers, audio, regional surcharges.
+ * Not included: what a cache write costs beyond five minutes, cache storage, batch, flex and priority tiers, audio, regional
+ * surcharges.
  */
 import type { PublishedModel } from "../../domain/upstream/publishedModels.ts"
 
@@ -17,6 +18,8 @@ export interface ListPrice {
   readonly usd: Usd
   /** The price of all tokens of a request with a longer input than this many tokens. */
   readonly above?: readonly [inputTokens: number, usd: Usd]
+  /** What an input token costs that the cache keeps for five minutes, as a multiple of `input`. */
+  readonly cacheWrite?: number
   readonly from?: string
   /** The longest input in tokens according to the provider's model page; the derived configuration uses it. */
   readonly context?: number
@@ -31,7 +34,7 @@ const GOOGLE = "https://ai.google.dev/gemini-api/docs/pricing"
 
 const openai = { as_of: "2026-09-24", source: OPENAI }
 const olderOpenai = { as_of: "2026-03-01", source: OPENAI }
-const anthropic = { as_of: "2026-10-24", source: ANTHROPIC }
+const anthropic = { cacheWrite: 1.25, as_of: "2026-10-24", source: ANTHROPIC }
 const google = { as_of: "2026-09-20", source: GOOGLE }
 
 export const LIST_PRICES: ReadonlyArray<ListPrice> = [
@@ -80,7 +83,7 @@ export const LIST_PRICES: ReadonlyArray<ListPrice> = [
 
 export const PRICE_TABLE = {
   /** Changes with every row; each ledger row names the version of its price. */
-  version: "shipped-2026-11-21",
+  version: "shipped-2026-11-28",
   /** The date of the newest price. */
   as_of: LIST_PRICES.reduce((newest, { as_of }) => (as_of > newest ? as_of : newest), ""),
 } as const

@@ -15,6 +15,13 @@ describe("costOf", () => {
     // 200 × 3 + 800 × 0.3 + 500 × 15 = 600 + 240 + 7,500
     ["a cached prefix at its own price", usd(3, 15, 0.3), { input: 1000, output: 500, cached: 800 }, 8340],
     ["everything cached", usd(3, 15, 0.3), { input: 1000, output: 0, cached: 1000 }, 300],
+    [
+      "a part that the cache writes at its own price",
+      { ...usd(3, 15, 0.3), cache_write_input: 3_750_000 },
+      { input: 1000, output: 500, cached: 700, written: 200 },
+      8760,
+    ],
+    ["a written part without such a price", usd(3, 15, 0.3), { input: 1000, output: 0, cached: 0, written: 900 }, 3000],
     ["nothing", usd(3, 15, 0.3), { input: 0, output: 0, cached: 0 }, 0],
     ["a free model", usd(0, 0, 0), { input: 1000, output: 500, cached: 0 }, 0],
     // 0.05 USD per million: 9 tokens are 0.45 micro-USD, 10 are 0.5, 30 are 1.5
@@ -56,13 +63,15 @@ describe("costOf", () => {
     input,
     output,
     cached: Math.floor(input * share),
+    written: Math.floor(input * (1 - share) * share),
   })
   const MILLION = 1_000_000n
-  const exactOf = (prices: Prices, { cached, input, output }: Tokens): bigint => {
+  const exactOf = (prices: Prices, { cached, input, output, written = 0 }: Tokens): bigint => {
     const long = prices.long_context
     const at = long !== undefined && input > long.above_input_tokens ? long : prices
     return (
-      BigInt(input - cached) * BigInt(at.input) +
+      BigInt(input - cached - written) * BigInt(at.input) +
+      BigInt(written) * BigInt(at.cache_write_input ?? at.input) +
       BigInt(cached) * BigInt(at.cached_input) +
       BigInt(output) * BigInt(at.output)
     )
@@ -97,16 +106,17 @@ describe("tokensOf", () => {
       input: 5,
       output: 2,
       cached: 0,
+      written: 0,
     })
-    assert.deepStrictEqual(
-      tokensOf({
-        prompt_tokens: 5,
-        completion_tokens: 2,
-        total_tokens: 7,
-        prompt_tokens_details: { cached_tokens: 9 },
-      }),
-      { input: 5, output: 2, cached: 5 },
-    )
+    for (const [cached_tokens, cache_write_tokens, cached, written] of [
+      [9, 1, 5, 0],
+      [2, 9, 2, 3],
+      [1, 2, 1, 2],
+    ] as const) {
+      const counts = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
+      const tokens = tokensOf({ ...counts, prompt_tokens_details: { cached_tokens, cache_write_tokens } })
+      assert.deepStrictEqual(tokens, { input: 5, output: 2, cached, written })
+    }
   })
 
   it("takes no count that no call can have", () => {

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
-import { call, routing, settings, target } from "./RouterFixture.ts"
+import { call, completion, prices, routing, settings, target } from "./RouterFixture.ts"
 import { attempt, type Reply, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
 
 const budgeted = (id: string) => [
@@ -42,6 +42,26 @@ it.effect("charges what a provider reports, and what was reserved if it reports 
       routing(upstreamOf({ usage: null }), settings()),
     )
   }),
+)
+
+it.effect("reserves what the cache may write, and charges what it wrote", () =>
+  Effect.gen(function* () {
+    yield* call({ budgeted: budgeted("writes"), completion: { ...completion("x".repeat(3000)), max_tokens: 10 } })
+    assert.strictEqual(yield* spentBy("writes"), 500 * 10 + 500 * 20 + 10 * 40)
+    const refused = yield* Effect.flip(
+      call({ budgeted: budgeted("writes"), completion: { ...completion("x".repeat(60_000)), max_tokens: 10 } }),
+    )
+    assert.deepInclude(refused, { _tag: "BudgetExhausted" })
+  }).pipe(
+    Effect.provide(
+      routing(
+        upstreamOf({ usage: { ...usage(1000, 10), prompt_tokens_details: { cache_write_tokens: 500 } } }),
+        settings({
+          targets: [target("provider1/large", { prices: { ...prices(10, 40), cache_write_input: 20_000_000 } })],
+        }),
+      ),
+    ),
+  ),
 )
 
 it.effect("calls no target without a price for a key with a money budget", () =>

@@ -42,6 +42,12 @@ describe("shippedPrice", () => {
     })
   })
 
+  it("has a price of cache writes where the vendor has one", () => {
+    const sonnet = shippedPrice({ provider: "provider3", model: "claude-sonnet-4-6" }, IN_2026)
+    assert.strictEqual(sonnet?.prices.cache_write_input, 3_750_000)
+    assert.isUndefined(shippedPrice(provider1("gpt-5-mini"), IN_2026)?.prices.cache_write_input)
+  })
+
   it("changes on the day on which the source says it does", () => {
     const at = (time: number) => shippedPrice({ provider: "provider4", model: "gemini-3.8-flash" }, time)?.prices.output
     assert.strictEqual(at(Date.UTC(2026, 11, 31, 23, 59, 59, 999)), 3_750_000)

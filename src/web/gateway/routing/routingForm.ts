@@ -89,7 +89,8 @@ const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Rec
   }
   const micro = (usd: number) => Math.round(usd * MICRO)
   const prices: Prices = { input: micro(input), output: micro(output), cached_input: micro(cached ?? input) }
-  return { ...prices, ...withoutUndefined({ long_context: known?.prices?.long_context }) }
+  const { cache_write_input, long_context } = known?.prices ?? {}
+  return { ...prices, ...withoutUndefined({ cache_write_input, long_context }) }
 }
 
 /** Applies the fields to `settings`, keeping members that the form does not show; or returns mistakes by field. */

@@ -1,6 +1,6 @@
 /** The highest cost of a job: every call that its mode may make, each with the dearest model that may serve it. */
 import { type AtMost, type JobTask, messagesOf } from "../../../../domain/jobs/job.ts"
-import { costOf } from "../../../../domain/routing/money.ts"
+import { highestCostOf } from "../../../../domain/routing/money.ts"
 import { Role, type RoutingSettings, serves, type Target } from "../../../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import { permits } from "../../../../domain/upstream/targets.ts"
@@ -27,8 +27,8 @@ export const highestCost = (
     const prices = priceOf(settings, target, now)?.prices ?? null
     const context = target.max_context_tokens
     const input = Math.min(context, inputOf(task))
-    const all = costOf(prices, { input: context, output: 0, cached: 0 })
-    const long = costOf(prices, { input, output: context - input, cached: 0 })
+    const all = highestCostOf(prices, { input: context, output: 0 })
+    const long = highestCostOf(prices, { input, output: context - input })
     return all === null || long === null ? null : Math.max(all, long)
   }
   let count = 0
