@@ -91,7 +91,7 @@ describe("a back-up taken while jobs run", () => {
           folder,
           [
             'pg_dump --format=custom --file=gateway.dump "$DATABASE_URL"',
-            'pg_restore --exit-on-error --no-owner --dbname="$NEW_DATABASE_URL" gateway.dump',
+            'pg_restore --single-transaction --no-owner --dbname="$NEW_DATABASE_URL" gateway.dump',
           ],
           { DATABASE_URL: source, NEW_DATABASE_URL: copy },
         )
