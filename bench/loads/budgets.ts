@@ -1,13 +1,13 @@
 /** Calls that cost nothing themselves, within a budget of their tenant and one of their key. One unit is one call. */
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import { layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
-import { Budgets, type Planned } from "../../src/services/routing/Budgets.ts"
+import { Budgets, type PlannedCall } from "../../src/services/routing/Budgets.ts"
 import { Ledger } from "../../src/services/routing/Ledger.ts"
 import type { Work } from "../harness/Load.ts"
 
 const CONNECTIONS = 3
 
-const PLANNED: Planned = {
+const PLANNED: PlannedCall = {
   budgeted: [
     { owner: { kind: "tenant", id: "bench" }, budgets: [{ per: "month", max_cost_micro_usd: 1_000_000_000_000 }] },
     { owner: { kind: "key", id: "bench" }, budgets: [{ per: "day", max_tokens: 1_000_000_000_000 }] },

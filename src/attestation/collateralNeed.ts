@@ -1,6 +1,6 @@
 /** Names the collateral that evidence is verified with. */
 import type { CollateralNeed } from "./collateral.ts"
-import type { Evidence } from "./evidence.ts"
+import type { ProxyEvidence } from "./evidence.ts"
 import { must } from "./failure.ts"
 import { leavesIn } from "./sevSnp/certificateTable.ts"
 import { chipInUrls, productOf, signerOf } from "./sevSnp/leaf.ts"
@@ -9,7 +9,7 @@ import { isPckAuthority, PCK_AUTHORITIES, pckFactsOf } from "./tdx/pck.ts"
 import { readQuote } from "./tdx/quote.ts"
 import { certificateOf, certificatesInPem, nameOf } from "./x509/certificate.ts"
 
-const amdNeed = ({ report: bytes, collateral }: Evidence): CollateralNeed => {
+const amdNeed = ({ report: bytes, collateral }: ProxyEvidence): CollateralNeed => {
   const report = readReport(bytes)
   const signer = signerOf(report)
   const leaf = leavesIn(collateral)[signer]
@@ -18,7 +18,7 @@ const amdNeed = ({ report: bytes, collateral }: Evidence): CollateralNeed => {
   return { kind: "amd", product, signer, leaf, chip, tcb: tcbOf(report.tcbs.reported, product) }
 }
 
-const intelNeed = ({ report }: Evidence): CollateralNeed => {
+const intelNeed = ({ report }: ProxyEvidence): CollateralNeed => {
   const [leaf, authority] = certificatesInPem(readQuote(report).pckChain)
   must(leaf !== undefined && authority !== undefined, "chain-length", "The PCK chain needs three certificates.")
   const name = nameOf(authority)
@@ -27,7 +27,7 @@ const intelNeed = ({ report }: Evidence): CollateralNeed => {
 }
 
 /** The need of `evidence`, which is not verified yet. Throws an `EvidenceFailure` if it cannot be read. */
-export const collateralNeedOf = (evidence: Evidence): CollateralNeed => {
+export const collateralNeedOf = (evidence: ProxyEvidence): CollateralNeed => {
   const { format } = evidence
   if (format === "confidential-space") return { kind: "none" }
   return format === "sev-snp" ? amdNeed(evidence) : intelNeed(evidence)

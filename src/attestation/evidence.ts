@@ -5,7 +5,7 @@ import { EVIDENCE_FORMATS, type EvidenceFormat } from "../domain/protocol/eviden
 import { HASH_BYTES, MAX_PATH, type NoncePath } from "./binding.ts"
 import { EvidenceFailure } from "./failure.ts"
 
-export interface Evidence {
+export interface ProxyEvidence {
   readonly format: EvidenceFormat
   /** Thumbprint of the proxy's attestation key, 32 bytes. */
   readonly kid: Bytes
@@ -48,7 +48,7 @@ const pathIn = (value: unknown): NoncePath => {
 }
 
 /** Decodes the parsed JSON of an answer. Throws an {@link EvidenceFailure} that names the malformed member. */
-export const decodeEvidence = (answer: unknown): Evidence => {
+export const decodeEvidence = (answer: unknown): ProxyEvidence => {
   if (!isObject(answer)) throw new EvidenceFailure("answer-malformed", "The evidence is not a JSON object.")
   const format = EVIDENCE_FORMATS.find((each) => each === answer["format"])
   if (format === undefined) throw new EvidenceFailure("answer-malformed", "The evidence's format is unknown.")
@@ -63,7 +63,7 @@ export const decodeEvidence = (answer: unknown): Evidence => {
 }
 
 /** Facts that verification established. */
-export interface Verified {
+export interface VerifiedAttestation {
   readonly format: EvidenceFormat
   /** Base64url. */
   readonly kid: string

@@ -1,10 +1,10 @@
 /** Parameters and result of the verifier of one format. */
-import type { Evidence, Verified } from "./evidence.ts"
+import type { ProxyEvidence, VerifiedAttestation } from "./evidence.ts"
 import type { Accepted, EvidencePolicy } from "./policy.ts"
 import type { EvidenceRoots } from "./roots.ts"
 
 export interface FormatCheck<Entry extends Accepted> {
-  readonly evidence: Evidence
+  readonly evidence: ProxyEvidence
   /** The 32 bytes that the evidence must carry. */
   readonly binding: Uint8Array
   /** The policy's entries of this format, at least one. */
@@ -15,4 +15,4 @@ export interface FormatCheck<Entry extends Accepted> {
   readonly roots: EvidenceRoots
 }
 
-export type FormatFacts = Omit<Verified, "format" | "kid">
+export type FormatFacts = Omit<VerifiedAttestation, "format" | "kid">

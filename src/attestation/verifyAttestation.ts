@@ -4,7 +4,7 @@ import { bindingOf, rootOf } from "./binding.ts"
 import type { Collateral, CollateralSource } from "./collateral.ts"
 import { collateralNeedOf } from "./collateralNeed.ts"
 import { checkConfiguration } from "./configuration.ts"
-import type { Evidence, Verified } from "./evidence.ts"
+import type { ProxyEvidence, VerifiedAttestation } from "./evidence.ts"
 import { EvidenceFailure, must } from "./failure.ts"
 import type { FormatFacts } from "./format.ts"
 import type { Accepted, EvidencePolicy } from "./policy.ts"
@@ -15,7 +15,7 @@ import { verifyTdx } from "./tdx/verify.ts"
 
 export interface AttestationCheck {
   /** The proxy's answer, decoded by `decodeEvidence`. */
-  readonly evidence: Evidence
+  readonly evidence: ProxyEvidence
   /** Of the need that `collateralNeedOf` names. */
   readonly collateral: Collateral
   /** The 32 bytes that the client sent. */
@@ -73,7 +73,7 @@ const checkClaims = ({ evidence, nonce, policy, now }: Claims): Uint8Array => {
  * Returns the facts that the evidence proves. Throws an `EvidenceFailure` with a code at the first check that fails; needs
  * Node's crypto.
  */
-export const verifyAttestation = (check: AttestationCheck): Verified => {
+export const verifyAttestation = (check: AttestationCheck): VerifiedAttestation => {
   const { evidence, policy } = check
   const facts = factsOf(check, checkClaims(check))
   const kid = encodeBase64Url(evidence.kid)
@@ -88,7 +88,7 @@ export const proveAttestation = async (
   check: Claims,
   source: CollateralSource,
   signal?: AbortSignal,
-): Promise<{ readonly verified: Verified; readonly collateral: Collateral }> => {
+): Promise<{ readonly verified: VerifiedAttestation; readonly collateral: Collateral }> => {
   checkClaims(check)
   const collateral = await source.collateralFor(collateralNeedOf(check.evidence), signal)
   return { verified: verifyAttestation({ ...check, collateral }), collateral }

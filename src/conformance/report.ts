@@ -1,6 +1,6 @@
 /** The report of a run, for servers and clients. */
 
-export type Outcome = "pass" | "fail" | "skipped"
+export type TestOutcome = "pass" | "fail" | "skipped"
 
 export interface Result {
   /** Id of the rule on the protocol's page. */
@@ -9,12 +9,12 @@ export interface Result {
   readonly name: string
   /** The checked fact, in a sentence. */
   readonly says: string
-  readonly outcome: Outcome
+  readonly outcome: TestOutcome
   /** The observation, or why the check was skipped. */
   readonly saw: string
 }
 
-export interface Report {
+export interface TestReport {
   readonly subject: string
   /** Whether nothing failed and something was checked. */
   readonly ok: boolean
@@ -24,8 +24,8 @@ export interface Report {
   readonly results: ReadonlyArray<Result>
 }
 
-export const reportOf = (subject: string, results: ReadonlyArray<Result>): Report => {
-  const count = (outcome: Outcome) => results.filter((result) => result.outcome === outcome).length
+export const reportOf = (subject: string, results: ReadonlyArray<Result>): TestReport => {
+  const count = (outcome: TestOutcome) => results.filter((result) => result.outcome === outcome).length
   const [passed, failed, skipped] = [count("pass"), count("fail"), count("skipped")]
   return { subject, ok: failed === 0 && passed > 0, passed, failed, skipped, results }
 }

@@ -24,8 +24,8 @@ import { RequestIds } from "../services/sealing/RequestIds.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
 import { SealedExchange } from "../services/sealing/SealedExchange.ts"
 import { Sessions } from "../services/sealing/Sessions.ts"
-import { proxyRules, proxySettings } from "./config/proxySettings.ts"
-import { type Decoded, decodeSettings } from "./config/Setting.ts"
+import { proxyRules, type ProxySettings, proxySettings } from "./config/proxySettings.ts"
+import { decodeSettings } from "./config/Setting.ts"
 import { checksTokens, tokenSettingsOf } from "./config/tokenSettings.ts"
 import type { ListenSettings } from "../server/NodeServer.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
@@ -33,7 +33,7 @@ import { withEvidence } from "./evidence/EvidenceMode.ts"
 import { layerOperatorListener } from "./OperatorListener.ts"
 import { embeddable, serve } from "./serve.ts"
 
-export type ProxySettings = Decoded<typeof proxySettings>
+export type { ProxySettings } from "./config/proxySettings.ts"
 
 /** Room for the members of a sealed request besides its ciphertext. */
 const ENVELOPE_BYTES = 2048

@@ -23,7 +23,7 @@ type NeedsNothing<R> = [
   ? unknown
   : never
 
-interface Served<A, B, E, R, E2, R2, E3, R3> {
+interface ServerLayers<A, B, E, R, E2, R2, E3, R3> {
   readonly routes: Layer.Layer<never, E, R> & NeedsNothing<R>
   /** Used by the routes and by `extras`, such as limits. May use the listener and the services. */
   readonly shared: Layer.Layer<B, E3, R3>
@@ -52,7 +52,7 @@ const layerRequestContext = (context: Context.Context<never>) =>
  */
 export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   settings: ListenSettings & { readonly shutdownGrace: Duration.Duration },
-  { routes, services, shared }: Served<A, B, E, R, E2, R2, E3, R3>,
+  { routes, services, shared }: ServerLayers<A, B, E, R, E2, R2, E3, R3>,
   extras: Layer.Layer<never, E4, R4> = Layer.empty,
   drain = Drain.layer({ grace: settings.shutdownGrace }),
 ) =>

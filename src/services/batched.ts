@@ -23,7 +23,7 @@ const MOST = 64
 
 type Failure = SqlError.SqlError | StorageUnavailable
 
-interface Waiting<In, Out> {
+interface BatchItem<In, Out> {
   readonly item: In
   readonly outcome: Deferred.Deferred<Out, Failure>
 }
@@ -36,12 +36,12 @@ interface Waiting<In, Out> {
 export const makeBatched = <In, Out>({ keyOf, most = MOST, run }: Batching<In, Out>) =>
   Effect.map(Effect.context(), (context) => {
     const runFork = Effect.runForkWith(context)
-    let waiting: globalThis.Array<Waiting<In, Out>> = []
+    let waiting: globalThis.Array<BatchItem<In, Out>> = []
     let isRunning = false
 
-    const next = (): ReadonlyArray<Waiting<In, Out>> => {
+    const next = (): ReadonlyArray<BatchItem<In, Out>> => {
       if (keyOf === undefined) return waiting.splice(0, most)
-      const batch = new Map<unknown, Waiting<In, Out>>()
+      const batch = new Map<unknown, BatchItem<In, Out>>()
       waiting = waiting.filter((each) => {
         const key = keyOf(each.item)
         if (batch.size >= most || batch.has(key)) return true
@@ -51,7 +51,7 @@ export const makeBatched = <In, Out>({ keyOf, most = MOST, run }: Batching<In, O
       return [...batch.values()]
     }
 
-    const perform = (batch: ReadonlyArray<Waiting<In, Out>>): Effect.Effect<void> => {
+    const perform = (batch: ReadonlyArray<BatchItem<In, Out>>): Effect.Effect<void> => {
       const items = batch.map(({ item }) => item)
       if (!Array.isReadonlyArrayNonEmpty(items)) return Effect.void
       return Effect.flatMap(Effect.exit(inTime(Effect.suspend(() => run(items)))), (exit) => {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { type CollateralNeed, decodeCollateral, encodeCollateral } from "../../src/attestation/collateral.ts"
 import { collateralNeedOf } from "../../src/attestation/collateralNeed.ts"
-import type { Evidence } from "../../src/attestation/evidence.ts"
+import type { ProxyEvidence } from "../../src/attestation/evidence.ts"
 import type { Get } from "../../src/collateral/boundedGet.ts"
 import { vendorCollateral } from "../../src/collateral/vendorCollateral.ts"
 import { EvidenceFailure } from "../../src/attestation/failure.ts"
@@ -14,7 +14,7 @@ const PCS: Readonly<Record<string, string>> = JSON.parse(sample("tdx-v4.collater
 const pcs = (name: string) => PCS[name] ?? ""
 const fromHex = (text: string) => Uint8Array.from(Buffer.from(text, "hex"))
 
-const evidenceOf = (format: Evidence["format"], report: Buffer, collateral?: Uint8Array<ArrayBuffer>): Evidence => ({
+const evidenceOf = (format: ProxyEvidence["format"], report: Buffer, collateral?: Uint8Array<ArrayBuffer>) => ({
   format,
   kid: new Uint8Array(32),
   configuration: new Uint8Array(),

@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
 import { CHECKS, checksOf } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
-import { NoAnswer, Wire } from "../../src/conformance/proxy/Wire.ts"
+import { NoResponse, Wire } from "../../src/conformance/proxy/Wire.ts"
 import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
 import type { Provider } from "../../src/services/upstream/Provider.ts"
 import { echo } from "../../src/services/upstream/providers/echo/Echo.ts"
@@ -102,7 +102,7 @@ describe("an endless answer", () => {
     const wire = new Wire(new URL(`http://127.0.0.1:${port}`), undefined)
     const outcome = await wire.sendOnce("v1/keys", {}).catch((error: unknown) => error)
     await new Promise((resolve) => server.close(resolve))
-    assert.instanceOf(outcome, NoAnswer)
+    assert.instanceOf(outcome, NoResponse)
     assert.include(outcome.message, "there is no end to it")
   })
 })

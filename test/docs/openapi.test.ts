@@ -14,7 +14,7 @@ import { ProxyApi } from "../../src/api/proxy/ProxyApi.ts"
 import { GATEWAY_EXAMPLES } from "../../src/http/gateway/examples.ts"
 import { PROXY_EXAMPLES } from "../../src/http/proxy/examples.ts"
 import { descriptionOf, operationsIn } from "../../src/http/shared/description/describe.ts"
-import { type JsonSchema, partsOf } from "../../src/http/shared/description/jsonSchemas.ts"
+import { partsOf, type SchemaObject } from "../../src/http/shared/description/jsonSchemas.ts"
 import { sqlite } from "../support/databases.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 
@@ -47,7 +47,7 @@ const PLAIN = new Set(
 )
 
 /** The names of members without a description, at any depth of a schema. */
-const undescribed = (schema: JsonSchema): ReadonlyArray<string> => [
+const undescribed = (schema: SchemaObject): ReadonlyArray<string> => [
   ...Object.entries(schema.properties ?? {}).flatMap(([name, member]) => [
     ...([member, ...(member.anyOf ?? [])].some(({ description }) => description !== undefined) ? [] : [name]),
     ...undescribed(member),
@@ -87,7 +87,7 @@ for (const { document, examples, name } of documents) {
     })
 
     it("describes every parameter, and every member whose name does not explain it", () => {
-      const schemas: ReadonlyArray<JsonSchema> = [
+      const schemas: ReadonlyArray<SchemaObject> = [
         ...Object.values(document.components.schemas),
         ...operations.flatMap(bodiesOf).map(({ schema }) => schema),
       ]
@@ -99,7 +99,7 @@ for (const { document, examples, name } of documents) {
     })
 
     it("gives each schema one name, each problem one code, and status 429 its header fields", () => {
-      for (const [name, { properties }] of Object.entries<JsonSchema>(document.components.schemas)) {
+      for (const [name, { properties }] of Object.entries<SchemaObject>(document.components.schemas)) {
         assert.notMatch(name, /_\d+$|Encoded$/)
         if (properties?.["retryable"] !== undefined && name !== "Problem") {
           assert.lengthOf(properties["code"]?.enum ?? [], 1, name)

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { TenantBudgets } from "../../domain/access/budgets.ts"
+import { TenantBudgetList } from "../../domain/access/budgets.ts"
 import { AccessDenied } from "../../domain/access/identity.ts"
 import { KeyNotFound } from "../../domain/access/keys.ts"
 import { AgentNotFound } from "../../domain/jobs/agent.ts"
@@ -29,7 +29,7 @@ export class BudgetsApi extends HttpApiGroup.make("budgets")
       ),
     ),
     HttpApiEndpoint.put("put", "/", {
-      payload: Schema.Struct({ budgets: TenantBudgets }),
+      payload: Schema.Struct({ budgets: TenantBudgetList }),
       success: BudgetReport,
       error: [...BODY_PROBLEMS, StorageUnavailable],
     })

@@ -19,13 +19,13 @@ import { Judging } from "./Judging.ts"
 import { type Names, shownRules } from "./shownRules.ts"
 
 /** An answer, and the nonce that it answers. */
-export interface Asked {
+export interface AnsweredNonce {
   readonly answer: JsonObject
   readonly nonce: Bytes
 }
 
 /** Evidence that was kept. */
-export interface Kept extends Asked, Pick<KeptEvidence, "verified_at"> {
+export interface KeptAnswer extends AnsweredNonce, Pick<KeptEvidence, "verified_at"> {
   readonly collateral: Collateral
 }
 
@@ -41,7 +41,7 @@ const failed = (error: unknown): CommandFailed => new CommandFailed({ message: e
 /** Asks a proxy with a fresh nonce. */
 export const askAt = (proxy: URL) =>
   Effect.tryPromise({
-    try: async (): Promise<Asked> => {
+    try: async (): Promise<AnsweredNonce> => {
       const nonce = randomBytes(EVIDENCE_NONCE_BYTES)
       const body = JSON.stringify({ nonce: encodeBase64Url(nonce) })
       return { answer: await new Transport(proxy, undefined).postJson("/v1/evidence", body), nonce }
@@ -50,18 +50,18 @@ export const askAt = (proxy: URL) =>
   })
 
 /** The rules that accept what the evidence shows. */
-export const rulesOf = ({ answer }: Asked, names: Names, expires: number) =>
+export const rulesOf = ({ answer }: AnsweredNonce, names: Names, expires: number) =>
   Effect.try({ try: () => shownRules(decodeEvidence(answer), names, expires), catch: failed })
 
-const judged = ({ answer, nonce }: Asked, rules: EvidencePolicy, options: JudgeOptions) =>
+const judged = ({ answer, nonce }: AnsweredNonce, rules: EvidencePolicy, options: JudgeOptions) =>
   Effect.tryPromise({ try: () => policyOf(rules, options).judge(answer, nonce), catch: failed })
 
 /** Returns the code that the evidence proves. Fails with exit code 1 if the evidence is refused. */
-export const prove = (asked: Asked, rules: EvidencePolicy) =>
+export const prove = (asked: AnsweredNonce, rules: EvidencePolicy) =>
   Effect.flatMap(Judging, (judging) => judged(asked, rules, judging))
 
 /** Returns the code that kept evidence proved at the time when it was kept. */
-export const proveKept = (kept: Kept, rules: EvidencePolicy) =>
+export const proveKept = (kept: KeptAnswer, rules: EvidencePolicy) =>
   Effect.flatMap(Judging, (judging) =>
     judged(kept, rules, {
       ...judging,
@@ -73,7 +73,7 @@ export const proveKept = (kept: Kept, rules: EvidencePolicy) =>
 /** Reads a file that the connector kept, or `attest show --json` printed. */
 export const readKept = (text: string, path: string) =>
   Effect.try({
-    try: (): Kept => {
+    try: (): KeptAnswer => {
       const kept = parseObject(text, path)
       return {
         answer: objectMember(kept, "answer"),

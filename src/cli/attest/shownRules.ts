@@ -1,7 +1,7 @@
 /** Rules that accept exactly what evidence shows: trust on first use. */
 import { createHash } from "node:crypto"
 import { collateralNeedOf } from "../../attestation/collateralNeed.ts"
-import type { Evidence } from "../../attestation/evidence.ts"
+import type { ProxyEvidence } from "../../attestation/evidence.ts"
 import { EvidenceFailure } from "../../attestation/failure.ts"
 import type { Accepted, EvidencePolicy, SnpTcb } from "../../attestation/policy.ts"
 import { readReport, tcbOf } from "../../attestation/sevSnp/report.ts"
@@ -25,7 +25,7 @@ const lowest = (tcbs: ReadonlyArray<SnpTcb>): SnpTcb => {
   }
 }
 
-const snpEntry = (evidence: Evidence, names: Names): Accepted => {
+const snpEntry = (evidence: ProxyEvidence, names: Names): Accepted => {
   const need = collateralNeedOf(evidence)
   if (need.kind !== "amd") throw new EvidenceFailure("answer-malformed", "The evidence is not of AMD.")
   if (need.product === "Milan" && !names.includes("Milan")) {
@@ -48,7 +48,7 @@ const jsonIn = (bytes: Uint8Array | undefined): JsonObject => {
   return isObject(value) ? value : {}
 }
 
-const tdxEntry = ({ collateral, format, report }: Evidence, names: Names): Accepted => {
+const tdxEntry = ({ collateral, format, report }: ProxyEvidence, names: Names): Accepted => {
   const { mrtd, rtmr } = readQuote(report).body
   const [rtmr0, rtmr1, rtmr2, rtmr3] = rtmr
   const statuses = ["UpToDate", ...names.filter((name) => !ADVISORY.test(name))]
@@ -67,7 +67,7 @@ const tdxEntry = ({ collateral, format, report }: Evidence, names: Names): Accep
   }
 }
 
-const spaceEntry = ({ report }: Evidence): Accepted => {
+const spaceEntry = ({ report }: ProxyEvidence): Accepted => {
   const [, payload = ""] = fromUtf8(report).split(".")
   const { aud, submods } = jsonIn(Buffer.from(payload, "base64url"))
   const { container } = isObject(submods) ? submods : {}
@@ -80,7 +80,7 @@ const spaceEntry = ({ report }: Evidence): Accepted => {
   }
 }
 
-const entryOf = (evidence: Evidence, names: Names): Accepted => {
+const entryOf = (evidence: ProxyEvidence, names: Names): Accepted => {
   if (evidence.format === "sev-snp") return snpEntry(evidence, names)
   return evidence.format === "confidential-space" ? spaceEntry(evidence) : tdxEntry(evidence, names)
 }
@@ -116,7 +116,7 @@ const configurationRules = (bytes: Uint8Array): EvidencePolicy["configuration"] 
  *
  * @param expires seconds since the epoch
  */
-export const shownRules = (evidence: Evidence, names: Names, expires: number): EvidencePolicy => ({
+export const shownRules = (evidence: ProxyEvidence, names: Names, expires: number): EvidencePolicy => ({
   accept: [entryOf(evidence, names)],
   configuration: configurationRules(evidence.configuration),
   deny: { chips: [], kids: [] },

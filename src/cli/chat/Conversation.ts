@@ -24,11 +24,6 @@ interface Show {
   readonly startOver: () => void
 }
 
-interface Answered {
-  readonly end: StreamEnd | ChatEnd
-  readonly text: string
-}
-
 type Turn =
   | { readonly role: "user"; readonly content: string }
   | { readonly role: "assistant"; readonly content: string }
@@ -65,7 +60,11 @@ export class Conversation {
   }
 
   /** Asks and shows the answer. Only verified answers join the conversation. */
-  async ask(question: string, show: Show, signal: AbortSignal): Promise<Answered> {
+  async ask(
+    question: string,
+    show: Show,
+    signal: AbortSignal,
+  ): Promise<{ readonly end: StreamEnd | ChatEnd; readonly text: string }> {
     const turns: ReadonlyArray<Turn> = [...this.turns, { role: "user", content: question }]
     const { api, provider } = this.options
     // A restart is allowed, because shown text can be taken back.

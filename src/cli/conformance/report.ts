@@ -1,6 +1,6 @@
 /** Prints the results of a conformance run. */
 import { Console, Effect } from "effect"
-import { isSelected, type Report, type Result } from "../../conformance/report.ts"
+import { isSelected, type Result, type TestReport } from "../../conformance/report.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { bold, dim, green, red, yellow } from "../terminal.ts"
@@ -10,7 +10,7 @@ const MARKS = { pass: green("✓"), fail: red("✗"), skipped: yellow("–") }
 const lineOf = ({ must, name, outcome, saw, says }: Result): string =>
   `${MARKS[outcome]} ${bold(must)} ${name}: ${printableLine(says)}\n  ${outcome === "fail" ? red(printableLine(saw)) : dim(printableLine(saw))}`
 
-const verdict = ({ failed, passed, skipped }: Report): string => {
+const verdict = ({ failed, passed, skipped }: TestReport): string => {
   const counts = `${passed} passed, ${failed} failed, ${skipped} skipped.`
   if (failed > 0) return bold(red(counts))
   return passed === 0 ? bold(yellow(`Nothing was checked. ${counts}`)) : bold(counts)
@@ -25,7 +25,7 @@ export const progress = () => {
 }
 
 /** Prints a report, with passed checks if `all`. Fails the command unless the report is ok. */
-export const printReport = Effect.fnUntraced(function* (report: Report, json: boolean, all: boolean) {
+export const printReport = Effect.fnUntraced(function* (report: TestReport, json: boolean, all: boolean) {
   const shown = all ? report.results : report.results.filter(({ outcome }) => outcome !== "pass")
   yield* Console.log(json ? printableJson(report) : [...shown.map(lineOf), "", verdict(report)].join("\n"))
   if (!report.ok) return yield* new CommandFailed({ message: "", exitCode: 1 })

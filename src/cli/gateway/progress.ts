@@ -1,6 +1,6 @@
 /** Shows a job's progress to people, on standard error. */
 import { performance } from "node:perf_hooks"
-import type { Begun, Job, JobDelta, JobEvent } from "../../client/gateway/GatewayJobs.ts"
+import type { BegunCall, Job, JobDelta, JobEvent } from "../../client/gateway/GatewayJobs.ts"
 import { stepLabel } from "../../domain/jobs/modes.ts"
 import { DEFAULT_WIDTH } from "../help/layout.ts"
 import { printable, printableLine } from "../printable.ts"
@@ -103,7 +103,7 @@ export const showProgress = async (
   const live = new LiveText()
   // In other modes several models write at the same time, and most texts are drafts.
   const writes = writesText && mode === "direct"
-  const begin = (step: Begun, who: string) => {
+  const begin = (step: BegunCall, who: string) => {
     const label = `${stepLabel(mode, step)}: ${who} at work`
     underWay.set(step.name, label)
     if (!process.stderr.isTTY) tell(`${label} · ${elapsed(start)}`)

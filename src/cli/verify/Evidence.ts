@@ -11,7 +11,7 @@ import { parseStatement, STATEMENT_TYPES } from "../../domain/protocol/statement
 import { unusable } from "../CommandFailed.ts"
 
 /** Evidence of a single exchange, with at most one receipt. */
-export interface Evidence extends verify.Evidence {
+export interface StoredEvidence extends verify.Evidence {
   /** Readable copies of signed content. */
   readonly copies: {
     readonly receipt: JsonObject | undefined
@@ -98,7 +98,7 @@ const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>)
     const list = isObject(member) ? member["keys"] : member
     return Array.isArray(list) ? list : []
   })
-  return { receipt, proof, recording, exchange, copies, keys } satisfies Evidence
+  return { receipt, proof, recording, exchange, copies, keys } satisfies StoredEvidence
 })
 
 type Whole<Members> = { readonly [Name in keyof Members]: Exclude<Members[Name], undefined> }

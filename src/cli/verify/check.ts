@@ -8,7 +8,7 @@ import { type VerifiedEvidence, verifyEvidence } from "../../client/verification
 import { keysByThumbprint, type TrustOptions } from "../../client/verification/trust.ts"
 import { parseStatement } from "../../domain/protocol/statement.ts"
 import { type CommandFailed, unusable } from "../CommandFailed.ts"
-import type { Evidence } from "./Evidence.ts"
+import type { StoredEvidence } from "./Evidence.ts"
 
 export interface Verified extends Omit<VerifiedEvidence, "iss"> {
   readonly kid: string
@@ -16,7 +16,7 @@ export interface Verified extends Omit<VerifiedEvidence, "iss"> {
   readonly recorded: boolean
 }
 
-const signerOf = (evidence: Evidence): string | undefined =>
+const signerOf = (evidence: StoredEvidence): string | undefined =>
   parseStatement(evidence.receipt ?? evidence.proof ?? "")?.kid
 
 /**
@@ -25,7 +25,7 @@ const signerOf = (evidence: Evidence): string | undefined =>
  * @param own JWKs from a local file of the verifier, all trusted
  */
 export const trustFor = Effect.fnUntraced(function* (
-  evidence: Evidence,
+  evidence: StoredEvidence,
   pins: ReadonlyArray<string>,
   own: ReadonlyArray<unknown>,
 ) {
@@ -53,7 +53,7 @@ const compare = (name: string, shown: JsonObject | undefined, signed: unknown): 
   }
 }
 
-const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verified> => {
+const verifyAll = async (evidence: StoredEvidence, trust: TrustOptions): Promise<Verified> => {
   const { iss, ...verified } = await verifyEvidence(evidence, trust)
   const { exchange, proof, receipt } = verified
   compare("receipt", evidence.copies.receipt, receipt)
@@ -64,7 +64,7 @@ const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verif
 
 /** Fails with a `SealgateError` if the evidence is not genuine, with `CommandFailed` if it cannot be checked. */
 export const check = (
-  evidence: Evidence,
+  evidence: StoredEvidence,
   { believed, trust }: { readonly believed: ReadonlyArray<string>; readonly trust: TrustOptions },
 ): Effect.Effect<Verified, SealgateError | CommandFailed> => {
   const signer = signerOf(evidence)

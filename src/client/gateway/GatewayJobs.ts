@@ -27,7 +27,7 @@ export type Step = typeof JobStep.Encoded
 export type BegunStep = typeof JobStepBegun.Encoded
 export type ToolCallBegun = typeof JobToolCall.Encoded
 /** A call of a model or of a tool that began. */
-export type Begun = BegunStep | ToolCallBegun
+export type BegunCall = BegunStep | ToolCallBegun
 export type { JobDelta, JobReceipt, JobToolResult }
 
 /**

@@ -21,7 +21,7 @@ import { expectEvent } from "./streamParts.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, sessionRequest, verifySession } from "./session.ts"
-import type { Answer } from "../transport/httpTypes.ts"
+import type { HttpResponse } from "../transport/httpTypes.ts"
 import { hangUp, readAnswer, Transport } from "../transport/transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "../verification/trust.ts"
 import type { RevealedExchange } from "../verification/verify.ts"
@@ -333,7 +333,7 @@ const nothingSealed = (error: unknown): never => {
 }
 
 /** Throws unless the answer has status 200 and the media type of a sealed one. */
-const mustBeSealed = async (response: Answer, mediaType: string): Promise<void> => {
+const mustBeSealed = async (response: HttpResponse, mediaType: string): Promise<void> => {
   const contentType = response.headers.get("content-type") ?? "no content type"
   const [type = ""] = contentType.split(";")
   if (response.status === 200 && type.trim().toLowerCase() === mediaType) return

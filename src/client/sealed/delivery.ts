@@ -6,14 +6,14 @@ import { ROUTE_HEADER, routeOf } from "../../domain/protocol/routingTag.ts"
 import { problemFrom } from "../verification/decode.ts"
 import { SealedProblem, Unreachable } from "../errors.ts"
 import type { SentRequest } from "./sealRequest.ts"
-import type { Answer } from "../transport/httpTypes.ts"
+import type { HttpResponse } from "../transport/httpTypes.ts"
 import { readRefusal, type Transport } from "../transport/transport.ts"
 
 /** The outcome of a request. */
-type Delivered = { readonly type: "answer"; readonly response: Answer } | Failure
+type Delivered = { readonly type: "answer"; readonly response: HttpResponse } | Undelivered
 
 /** No sealed answer came back. */
-interface Failure {
+interface Undelivered {
   readonly type: "failure"
   readonly error: Unreachable | SealedProblem
   /** Whether the proxy did not serve the request and has ended the session. */

@@ -1,6 +1,6 @@
 /** The part of `fetch` that the client uses, so that other HTTP clients can replace it. */
 
-export interface Sent {
+export interface HttpRequest {
   readonly method: "GET" | "POST"
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
@@ -8,19 +8,19 @@ export interface Sent {
 }
 
 /** The next piece of a body, or its end. */
-export type Piece =
+export type BodyPiece =
   | { readonly done?: false; readonly value: Uint8Array }
   | { readonly done: true; readonly value: unknown }
 
 export interface AnswerBody {
   readonly getReader: () => {
-    readonly read: () => Promise<Piece>
+    readonly read: () => Promise<BodyPiece>
     readonly cancel: () => Promise<void>
   }
   readonly cancel: () => Promise<void>
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly ok: boolean
   readonly status: number
   /** `Response.type`, because browsers hide the status of a redirect. */
@@ -29,4 +29,4 @@ export interface Answer {
   readonly body: AnswerBody | null
 }
 
-export type Send = (url: string, sent: Sent) => Promise<Answer>
+export type Send = (url: string, sent: HttpRequest) => Promise<HttpResponse>

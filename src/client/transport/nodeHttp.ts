@@ -3,14 +3,14 @@
  * it respects `NODE_USE_ENV_PROXY`. It follows no redirect.
  */
 import { builtinModule } from "./builtinModule.ts"
-import type { Answer, AnswerBody, Piece, Sent } from "./httpTypes.ts"
+import type { AnswerBody, BodyPiece, HttpRequest, HttpResponse } from "./httpTypes.ts"
 import { deferred, type Deferred } from "./deferred.ts"
 
 /** The used parts of Node's modules. Their types are missing in browsers. */
 interface Emitter<Events> {
   readonly on: <Name extends keyof Events>(event: Name, listener: (value: Events[Name]) => void) => unknown
 }
-interface Message extends Emitter<{
+interface IncomingMessage extends Emitter<{
   readonly data: Uint8Array<ArrayBuffer>
   readonly end: void
   readonly error: Error
@@ -25,9 +25,9 @@ interface Message extends Emitter<{
 interface Socket extends Emitter<{ readonly connect: void; readonly secureConnect: void; readonly close: void }> {
   readonly connecting: boolean
 }
-interface Request extends Emitter<{
+interface ClientRequest extends Emitter<{
   readonly socket: Socket
-  readonly response: Message
+  readonly response: IncomingMessage
   readonly timeout: void
   readonly error: Error
   readonly close: void
@@ -35,14 +35,14 @@ interface Request extends Emitter<{
   readonly destroy: (error: Error) => void
   readonly end: (body: string | undefined) => void
 }
-interface Target {
+interface ParsedAddress {
   readonly protocol: string
   readonly hostname: string
   readonly port: string
   readonly path: string
 }
 interface NodeHttp {
-  readonly request: (options: Target & Omit<Sent, "body"> & { readonly timeout: number }) => Request
+  readonly request: (options: ParsedAddress & Omit<HttpRequest, "body"> & { readonly timeout: number }) => ClientRequest
 }
 
 /** Time to connect and time without data, in milliseconds; both as in Node's `fetch`. */
@@ -59,9 +59,9 @@ const tookTooLong = (code: string): Error => Object.assign(new Error("It took to
 const MAX_UNREAD = 2
 
 /** Reads a body as it comes. It costs less than Node's own iterator, which makes a dozen objects for each body. */
-const readerOf = (message: Message): ReturnType<AnswerBody["getReader"]> => {
+const readerOf = (message: IncomingMessage): ReturnType<AnswerBody["getReader"]> => {
   const unread: Array<Uint8Array> = []
-  let waiting: Deferred<Piece> | undefined
+  let waiting: Deferred<BodyPiece> | undefined
   let ended = false
   let failure: Error | undefined
   const go = () => {
@@ -102,7 +102,7 @@ const readerOf = (message: Message): ReturnType<AnswerBody["getReader"]> => {
   }
 }
 
-const answerFrom = (message: Message): Answer => {
+const answerFrom = (message: IncomingMessage): HttpResponse => {
   const reader = readerOf(message)
   return {
     ok: message.statusCode >= 200 && message.statusCode < 300,
@@ -113,7 +113,7 @@ const answerFrom = (message: Message): Answer => {
 }
 
 /** Limits the time to connect. Over TLS, that includes the handshake. */
-const limitConnecting = (sent: Request, socket: Socket, connected: "connect" | "secureConnect"): void => {
+const limitConnecting = (sent: ClientRequest, socket: Socket, connected: "connect" | "secureConnect"): void => {
   if (!socket.connecting) return
   const timer = setTimeout(() => sent.destroy(tookTooLong("UND_ERR_CONNECT_TIMEOUT")), CONNECT_LIMIT_MS)
   socket.on(connected, () => clearTimeout(timer))
@@ -121,13 +121,13 @@ const limitConnecting = (sent: Request, socket: Socket, connected: "connect" | "
 }
 
 /** A parsed address and the function that sends to it. */
-interface Route {
+interface Sender {
   readonly address: string
   readonly connected: "connect" | "secureConnect"
-  readonly send: (sent: Omit<Sent, "body">) => Request
+  readonly send: (sent: Omit<HttpRequest, "body">) => ClientRequest
 }
 
-const routeTo = (address: string): Route => {
+const routeTo = (address: string): Sender => {
   const url = new URL(address)
   if (url.username !== "" || url.password !== "") throw new TypeError("There are credentials in the address.")
   const { protocol, port } = url
@@ -144,14 +144,14 @@ const routeTo = (address: string): Route => {
 }
 
 /** The last route, kept because a client sends nearly all requests to one address. */
-let last: Route | undefined
+let last: Sender | undefined
 
-export const nodeFetch = (address: string, { body, ...options }: Sent): Promise<Answer> =>
+export const nodeFetch = (address: string, { body, ...options }: HttpRequest): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const route = last?.address === address ? last : routeTo(address)
     last = route
     const sent = route.send(options)
-    let receiving: Request | Message = sent
+    let receiving: ClientRequest | IncomingMessage = sent
     sent.on("socket", (socket) => limitConnecting(sent, socket, route.connected))
     sent.on("timeout", () => receiving.destroy(tookTooLong("UND_ERR_BODY_TIMEOUT")))
     sent.on("error", reject)

@@ -6,7 +6,7 @@ import { parseObject, problemFrom } from "../verification/decode.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { SealedProblem, Tampered, Unreachable } from "../errors.ts"
 import { nodeCrypto } from "../crypto/nodeCrypto.ts"
-import type { Answer, Send, Sent } from "./httpTypes.ts"
+import type { HttpRequest, HttpResponse, Send } from "./httpTypes.ts"
 import { originHint } from "./originHint.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { connectionReason, systemCode } from "../../domain/problems/systemErrors.ts"
@@ -15,7 +15,7 @@ import { connectionReason, systemCode } from "../../domain/problems/systemErrors
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** A response other than a success. */
-export interface Refusal {
+export interface ErrorResponse {
   readonly status: number
   /** Its problem document, if it has one. */
   readonly problem: Problem | undefined
@@ -23,13 +23,13 @@ export interface Refusal {
 }
 
 /** Context for errors while a request is sent or its response is read. */
-interface Exchange {
+interface SendContext {
   readonly mayHaveBeenServed: boolean
   /** The caller's signal. Once it has fired, its reason is thrown in place of any error. */
   readonly signal: AbortSignal | undefined
 }
 
-const NOT_SERVING: Exchange = { mayHaveBeenServed: false, signal: undefined }
+const NOT_SERVING: SendContext = { mayHaveBeenServed: false, signal: undefined }
 
 interface PostOptions {
   readonly headers?: Readonly<Record<string, string>>
@@ -68,15 +68,20 @@ export class Transport {
   }
 
   /** Posts JSON text. Rejects with `Unreachable` if no answer came or it was a redirect. */
-  async post(path: string, body: string, exchange: Exchange, { headers, limit }: PostOptions = {}): Promise<Answer> {
+  async post(
+    path: string,
+    body: string,
+    exchange: SendContext,
+    { headers, limit }: PostOptions = {},
+  ): Promise<HttpResponse> {
     const { mayHaveBeenServed, signal } = exchange
-    const sent: Sent = {
+    const sent: HttpRequest = {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
       body,
       ...withoutUndefined({ signal: limit ?? signal }),
     }
-    let response: Answer
+    let response: HttpResponse
     try {
       this.sender ??= senderOf(this.fetch)
       const send = await this.sender
@@ -102,10 +107,11 @@ const senderOf = async (given: Fetch | undefined): Promise<Send> => {
 }
 
 /** Browsers hide both the target and the status of a redirect. */
-const isRedirect = ({ status, type }: Answer): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
+const isRedirect = ({ status, type }: HttpResponse): boolean =>
+  type === "opaqueredirect" || (status >= 300 && status < 400)
 
 /** Reads the body of a refusal. */
-export const readRefusal = async (response: Answer, exchange: Exchange): Promise<Refusal> => {
+export const readRefusal = async (response: HttpResponse, exchange: SendContext): Promise<ErrorResponse> => {
   const { headers, status } = response
   const seconds = Number(headers.get("retry-after") ?? Number.NaN)
   const body = objectIn(await readBytes(response, exchange))
@@ -118,16 +124,16 @@ export const readRefusal = async (response: Answer, exchange: Exchange): Promise
 }
 
 /** Reads the JSON object in the answer to a sealed request. */
-export const readAnswer = async (response: Answer, signal: AbortSignal | undefined): Promise<JsonObject> =>
+export const readAnswer = async (response: HttpResponse, signal: AbortSignal | undefined): Promise<JsonObject> =>
   parseObject(await readBytes(response, { mayHaveBeenServed: true, signal }), "the answer")
 
 /** Cancels a body that will not be read, to free its connection. */
-export const hangUp = async (response: Answer): Promise<void> => {
+export const hangUp = async (response: HttpResponse): Promise<void> => {
   await response.body?.cancel().catch(() => undefined)
 }
 
 /** Reads a whole body. Throws `Tampered` above {@link MAX_BODY_BYTES}. */
-export const readBody = async ({ body }: Answer): Promise<Uint8Array> => {
+export const readBody = async ({ body }: HttpResponse): Promise<Uint8Array> => {
   if (body === null) return new Uint8Array()
   const reader = body.getReader()
   const pieces: Array<Uint8Array> = []
@@ -150,7 +156,7 @@ export const readBody = async ({ body }: Answer): Promise<Uint8Array> => {
 }
 
 /** Reads the body. If the connection breaks here, there was no complete answer. */
-const readBytes = (response: Answer, { mayHaveBeenServed, signal }: Exchange): Promise<Uint8Array> =>
+const readBytes = (response: HttpResponse, { mayHaveBeenServed, signal }: SendContext): Promise<Uint8Array> =>
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason
     if (cause instanceof Tampered) throw cause

@@ -8,10 +8,10 @@ import type { Form } from "../../domain/protocol/transcript.ts"
 import { answer, chatPayloads, chatScript, formOf, otherForm } from "../lyingProxy/answer.ts"
 import { SUITE_NAMES, suiteNamed } from "../lyingProxy/hpke.ts"
 import { identityFrom } from "../lyingProxy/Identity.ts"
-import { BREAK, type Reply } from "../lyingProxy/Lie.ts"
+import { BREAK, type ProxyReply } from "../lyingProxy/Lie.ts"
 import { b64u } from "../lyingProxy/reference.ts"
 import { jsonReply, problemReply } from "../lyingProxy/replies.ts"
-import { offerAnswer, offerClaims, open, type Opened, type Session } from "../lyingProxy/session.ts"
+import { type LyingSession, offerAnswer, offerClaims, open, type Unsealed } from "../lyingProxy/session.ts"
 import { type Signers, state } from "../lyingProxy/statement.ts"
 import { type Case, isOfAnswers, isOfOffers } from "./Case.ts"
 import { Conduct } from "./Conduct.ts"
@@ -39,7 +39,7 @@ const LIMITS = { lifetimeSeconds: 300, maxRequests: 256, maxRequestBytes: 65_536
 class CasePlayer {
   readonly play: Play
   private readonly conduct = new Conduct()
-  private readonly sessions = new Map<string, Session>()
+  private readonly sessions = new Map<string, LyingSession>()
   private readonly subject: Case
   private readonly signers: Signers
   private readonly text: string
@@ -51,7 +51,7 @@ class CasePlayer {
     this.play = { begun: 0, sealed: 0, lied: false, faults: this.conduct.faults }
   }
 
-  init(request: IncomingMessage, body: Buffer): Reply {
+  init(request: IncomingMessage, body: Buffer): ProxyReply {
     const { lie, suite: needed } = this.subject
     const { faults, suites } = faultsOfInit(request, body)
     for (const fault of faults) this.play.faults.add(fault)
@@ -81,7 +81,7 @@ class CasePlayer {
     return jsonReply(offerAnswer(this.signers, statement, active))
   }
 
-  async complete(request: IncomingMessage, bytes: Buffer): Promise<Reply> {
+  async complete(request: IncomingMessage, bytes: Buffer): Promise<ProxyReply> {
     const { lie } = this.subject
     this.play.sealed++
     const instead = lie.instead?.completions
@@ -99,7 +99,7 @@ class CasePlayer {
     return reply
   }
 
-  private answer(opened: Opened): Reply {
+  private answer(opened: Unsealed): ProxyReply {
     const { form: needed, lie, restart } = this.subject
     const asked = formOf(opened.payload)
     this.play.form = asked
@@ -134,7 +134,7 @@ const BREAK_MS = 300
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
 /** Writes piece by piece, so that the reader receives them separately. */
-const send = async (response: ServerResponse, { body, headers, status }: Reply): Promise<void> => {
+const send = async (response: ServerResponse, { body, headers, status }: ProxyReply): Promise<void> => {
   response.writeHead(status, headers)
   for (const piece of body) {
     if (piece === BREAK) {
@@ -148,7 +148,7 @@ const send = async (response: ServerResponse, { body, headers, status }: Reply):
   response.end()
 }
 
-export interface Served {
+export interface ServedCases {
   /** `http://127.0.0.1:PORT`; the proxy of a case is at `/<name>` below it. */
   readonly url: string
   readonly pin: string
@@ -157,15 +157,15 @@ export interface Served {
   readonly play: (name: string) => Play | undefined
 }
 
-export interface CaseServer extends Served {
+export interface CaseServer extends ServedCases {
   readonly close: () => Promise<void>
 }
 
 /** Answers requests outside of the cases. */
-export type ExtraEndpoints = (server: Served, method: string, path: string, body: Buffer) => Reply | undefined
+export type ExtraEndpoints = (server: ServedCases, method: string, path: string, body: Buffer) => ProxyReply | undefined
 
 const SEED_BYTES = 32
-const NOT_FOUND: Reply = { ...problemReply(404, "not-found") }
+const NOT_FOUND: ProxyReply = { ...problemReply(404, "not-found") }
 
 /** Serves `cases` on `port` of the loopback interface. `extraEndpoints` answers all other paths. */
 export const serveCases = async (
@@ -178,7 +178,7 @@ export const serveCases = async (
   const text = `Otters sleep afloat (${randomBytes(8).toString("hex")})`
   const players = new Map(cases.map((each) => [each.name, new CasePlayer(each, signers, text)]))
 
-  const reply = async (served: Served, request: IncomingMessage): Promise<Reply> => {
+  const reply = async (served: ServedCases, request: IncomingMessage): Promise<ProxyReply> => {
     const { method = "GET", url = "/" } = request
     const body = await readBody(request)
     const [, name = "", path = ""] = /^\/([\w-]+)\/v1\/(\w+)$/.exec(url) ?? []
@@ -200,7 +200,7 @@ export const serveCases = async (
     server.once("error", reject)
     server.listen(port, "127.0.0.1", resolve)
   })
-  const served: Served = {
+  const served: ServedCases = {
     // `address()` is a string only for pipes.
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     pin: signers.pinned.kid,

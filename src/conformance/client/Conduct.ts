@@ -2,7 +2,7 @@
 import { isObject } from "../../domain/json/json.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
-import { bodyOf, type Reply } from "../lyingProxy/Lie.ts"
+import { bodyOf, type ProxyReply } from "../lyingProxy/Lie.ts"
 
 /** The answer to the client's last sealed request. */
 type Answered = "nothing yet" | "an answer" | "no session" | "a refusal" | "a break"
@@ -21,7 +21,7 @@ export const WATCHED = {
 } as const
 type WatchedId = keyof typeof WATCHED
 
-const codeIn = (reply: Reply): unknown => {
+const codeIn = (reply: ProxyReply): unknown => {
   if (reply.headers["content-type"] !== PROBLEM_CONTENT_TYPE) return undefined
   try {
     const problem = parseIJson(bodyOf(reply))
@@ -31,7 +31,7 @@ const codeIn = (reply: Reply): unknown => {
   }
 }
 
-const kindOf = (reply: Reply): Answered => {
+const kindOf = (reply: ProxyReply): Answered => {
   if (reply.status < 300) return "an answer"
   const code = codeIn(reply)
   if (code === undefined) return "a break"
@@ -76,7 +76,7 @@ export class Conduct {
   }
 
   /** Records the answer to the last sealed request. */
-  answer(reply: Reply): void {
+  answer(reply: ProxyReply): void {
     this.answered = kindOf(reply)
     if (this.answered === "an answer") this.settled.add(this.lastId)
   }

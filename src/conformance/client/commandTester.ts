@@ -3,14 +3,14 @@ import { spawn } from "node:child_process"
 import { Data, Effect } from "effect"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
 import type { ClientVerdict } from "./judge.ts"
-import type { Asked, Tester } from "./runCases.ts"
+import type { ClientTask, Tester } from "./runCases.ts"
 
 /** Time limit for one case, in seconds. */
 const COMMAND_SECONDS = 30
 /** Limit of the output read, in UTF-16 code units. */
 const MOST_OUTPUT = 1024 * 1024
 
-const filledIn = (text: string, { form, pin, url }: Asked): string =>
+const filledIn = (text: string, { form, pin, url }: ClientTask): string =>
   text.replaceAll("{url}", url).replaceAll("{pin}", pin).replaceAll("{form}", form)
 
 const REFUSED = { type: "refused" } as const

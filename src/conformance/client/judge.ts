@@ -1,5 +1,5 @@
 /** Judges a client in one case by its verdict and its requests. */
-import type { Outcome, Result } from "../report.ts"
+import type { Result, TestOutcome } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { Play } from "./CaseServer.ts"
 
@@ -22,7 +22,7 @@ const judgement = (
   play: Play,
   said: ClientVerdict,
   text: string,
-): readonly [outcome: Outcome, saw: string] => {
+): readonly [outcome: TestOutcome, saw: string] => {
   if (play.skipReason !== undefined) return ["skipped", play.skipReason]
   if (play.faults.size > 0) return ["fail", [...play.faults].join("; ")]
   if (said.type === "hung") return ["fail", `it did not end within ${said.seconds} s`]

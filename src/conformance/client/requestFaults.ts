@@ -5,7 +5,7 @@ import { parseIJson } from "../../domain/json/iJson.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { MAX_SUITES, type SuiteId } from "../../domain/protocol/suites.ts"
 import { MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
-import type { Opened } from "../lyingProxy/session.ts"
+import type { Unsealed } from "../lyingProxy/session.ts"
 
 /** Returns the sentence of each condition that does not hold. */
 const faults = (...checks: ReadonlyArray<readonly [holds: boolean, otherwise: string]>): ReadonlyArray<string> =>
@@ -50,7 +50,7 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
 const MAX_CREDENTIAL_BYTES = 8192
 
 /** Checks a sealed request. */
-export const faultsOfRequest = ({ credential, payload }: Opened): ReadonlyArray<string> => {
+export const faultsOfRequest = ({ credential, payload }: Unsealed): ReadonlyArray<string> => {
   const { api, body, issued_at, request_id } = payload
   const skew = Math.abs(Number(issued_at) - Date.now())
   return faults(

@@ -1,22 +1,22 @@
 /** Tries a client with all cases. */
 import { Effect } from "effect"
 import type { Form } from "../../domain/protocol/transcript.ts"
-import { type Report, reportOf, type Result } from "../report.ts"
+import { reportOf, type Result, type TestReport } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { CaseServer } from "./CaseServer.ts"
 import { judge, type ClientVerdict } from "./judge.ts"
 
 /** Address and pin for a client, and the form to ask for if it has a choice. */
-export interface Asked {
+export interface ClientTask {
   readonly url: string
   readonly pin: string
   readonly form: Form
 }
 
 /** Makes a client ask for one completion and returns its verdict. */
-export type Tester<E = never> = (asked: Asked) => Effect.Effect<ClientVerdict, E>
+export type Tester<E = never> = (asked: ClientTask) => Effect.Effect<ClientVerdict, E>
 
-export interface Running<E> {
+export interface TestRun<E> {
   readonly tester: Tester<E>
   readonly concurrency: number
   readonly onResult?: (result: Result, done: number, all: number) => void
@@ -44,7 +44,7 @@ const isForm = ({ expect, form, lie }: Case): boolean =>
 export const runCases = Effect.fnUntraced(function* <E>(
   server: CaseServer,
   cases: ReadonlyArray<Case>,
-  { concurrency, onResult, tester }: Running<E>,
+  { concurrency, onResult, tester }: TestRun<E>,
 ) {
   const known = new Set<Form>()
   let done = 0
@@ -74,6 +74,6 @@ export const runCases = Effect.fnUntraced(function* <E>(
     },
     { concurrency },
   )
-  const report: Report = reportOf("client", [...first, ...others])
+  const report: TestReport = reportOf("client", [...first, ...others])
   return report
 })

@@ -3,9 +3,9 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { isObject, parseJson } from "../../domain/json/json.ts"
 import { reportOf, type Result } from "../report.ts"
 import type { Case } from "./Case.ts"
-import type { ExtraEndpoints, Served } from "./CaseServer.ts"
+import type { ExtraEndpoints, ServedCases } from "./CaseServer.ts"
 import { judge, type ClientVerdict } from "./judge.ts"
-import type { Reply } from "../lyingProxy/Lie.ts"
+import type { ProxyReply } from "../lyingProxy/Lie.ts"
 import { jsonReply, problemReply } from "../lyingProxy/replies.ts"
 
 const saidIn = (body: Uint8Array): ClientVerdict | undefined => {
@@ -20,7 +20,7 @@ const saidIn = (body: Uint8Array): ClientVerdict | undefined => {
  */
 export const makeVerdictEndpoints = (cases: ReadonlyArray<Case>): ExtraEndpoints => {
   const results = new Map<string, Result>()
-  const verdict = (server: Served, name: string, body: Uint8Array): Reply => {
+  const verdict = (server: ServedCases, name: string, body: Uint8Array): ProxyReply => {
     const subject = cases.find((each) => each.name === name)
     const play = server.play(name)
     const said = saidIn(body)
@@ -30,7 +30,7 @@ export const makeVerdictEndpoints = (cases: ReadonlyArray<Case>): ExtraEndpoints
     results.set(name, result)
     return jsonReply(result)
   }
-  const list = (server: Served) => ({
+  const list = (server: ServedCases) => ({
     pin: server.pin,
     text: server.text,
     report: `${server.url}/report`,

@@ -16,7 +16,7 @@ export const publicKeyOf = (crv: "Ed25519" | "X25519", secret: Uint8Array): Buff
 export const thumbprintInput = (publicKey: Uint8Array): string =>
   `{"crv":"Ed25519","kty":"OKP","x":"${b64u(publicKey)}"}`
 
-export interface Identity {
+export interface LyingIdentity {
   readonly seed: Buffer
   readonly publicKey: Buffer
   readonly kid: string
@@ -30,7 +30,7 @@ export interface Identity {
   }
 }
 
-export const identityFrom = (seed: Buffer): Identity => {
+export const identityFrom = (seed: Buffer): LyingIdentity => {
   const publicKey = publicKeyOf("Ed25519", seed)
   const kid = b64u(sha256(text(thumbprintInput(publicKey))))
   const jwk = { kty: "OKP", crv: "Ed25519", x: b64u(publicKey), kid, alg: "Ed25519", use: "sig" } as const
@@ -38,7 +38,7 @@ export const identityFrom = (seed: Buffer): Identity => {
 }
 
 /** Signs the header and payload of a statement. */
-export type Sign = (message: Buffer, identity: Identity) => Uint8Array
+export type Sign = (message: Buffer, identity: LyingIdentity) => Uint8Array
 
 export const signEd25519: Sign = (message, { seed }) => sign(null, message, keyFrom("Ed25519", seed))
 

@@ -3,47 +3,47 @@
  * JSON unless it is text or bytes.
  */
 import type { JsonObject } from "../../domain/json/json.ts"
-import type { Identity, Sign } from "./Identity.ts"
+import type { LyingIdentity, Sign } from "./Identity.ts"
 import { type FramePlan, text } from "./reference.ts"
 
 /** A value sent in place of a JSON value; text and bytes are sent unchanged. */
-export type Sent = unknown
+export type Replacement = unknown
 
-export const bytesOf = (value: Sent): Buffer => {
+export const bytesOf = (value: Replacement): Buffer => {
   if (value instanceof Uint8Array) return Buffer.from(value)
   return text(typeof value === "string" ? value : JSON.stringify(value))
 }
 
 /** Changes to one statement. */
 export interface Forgery {
-  readonly header?: (header: JsonObject) => Sent
-  readonly claims?: (claims: JsonObject) => Sent
+  readonly header?: (header: JsonObject) => Replacement
+  readonly claims?: (claims: JsonObject) => Replacement
   /** Default: a correct signature of the pinned identity. */
   readonly sign?: Sign
   /** Signs with a stranger's key; with `own` also under its kid, and the offer's keys include it. */
   readonly byStranger?: true | "own"
   /** Changes the signed statement. */
-  readonly whole?: (statement: string) => Sent
+  readonly whole?: (statement: string) => Replacement
 }
 
-export interface StreamEvent {
+export interface WireEvent {
   readonly event: string
-  readonly data: Sent
+  readonly data: Replacement
 }
 
 /** A piece of a body at which the connection breaks. */
 export const BREAK = Symbol("break")
 /** An event, literal text, or a break. */
-export type Piece = StreamEvent | string | typeof BREAK
+export type ReplyPiece = WireEvent | string | typeof BREAK
 
-export interface Reply {
+export interface ProxyReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: ReadonlyArray<string | Buffer | typeof BREAK>
 }
 
 /** The bytes of a reply up to its end or break. */
-export const bodyOf = ({ body }: Reply): Buffer =>
+export const bodyOf = ({ body }: ProxyReply): Buffer =>
   Buffer.concat(body.flatMap((piece) => (piece === BREAK ? [] : [Buffer.from(piece)])))
 
 /** A sealed answer on the wire. */
@@ -65,7 +65,7 @@ interface Others {
 /** The answer to `POST /v1/init`. */
 interface Offer {
   readonly attestation: string
-  readonly keys: ReadonlyArray<Identity["jwk"]>
+  readonly keys: ReadonlyArray<LyingIdentity["jwk"]>
 }
 
 export interface Lie {
@@ -75,22 +75,22 @@ export interface Lie {
   readonly otherForm?: true
   readonly session?: Forgery
   /** The answer to `POST /v1/init`; `stranger` is the public key of another identity. */
-  readonly offer?: (offer: Offer, stranger: JsonObject) => Sent
+  readonly offer?: (offer: Offer, stranger: JsonObject) => Replacement
   /** Payloads of the data frames. */
-  readonly payloads?: (payloads: ReadonlyArray<JsonObject>) => ReadonlyArray<Sent>
+  readonly payloads?: (payloads: ReadonlyArray<JsonObject>) => ReadonlyArray<Replacement>
   /** Status in end record and receipt; default: `complete`. */
   readonly status?: "failed" | "aborted"
-  readonly record?: (record: JsonObject) => Sent
+  readonly record?: (record: JsonObject) => Replacement
   /** Length of the end record, in bytes. */
   readonly recordBytes?: number
   readonly frame?: (plan: FramePlan) => FramePlan
   readonly receipt?: Forgery
   readonly proof?: Forgery
   /** The body of a complete answer. */
-  readonly body?: (body: Omit<WireAnswer, "proof">, others: Others) => Sent
-  readonly events?: (events: ReadonlyArray<StreamEvent>, others: Others) => ReadonlyArray<Piece>
+  readonly body?: (body: Omit<WireAnswer, "proof">, others: Others) => Replacement
+  readonly events?: (events: ReadonlyArray<WireEvent>, others: Others) => ReadonlyArray<ReplyPiece>
   /** Changes the HTTP answer to a sealed request. */
-  readonly reply?: (reply: Reply) => Reply
+  readonly reply?: (reply: ProxyReply) => ProxyReply
   /** Answers to every request of a kind, in place of correct ones. */
-  readonly instead?: { readonly init?: Reply; readonly completions?: Reply }
+  readonly instead?: { readonly init?: ProxyReply; readonly completions?: ProxyReply }
 }

@@ -1,12 +1,12 @@
 /** The answer of a proxy: correct frames, end record, receipt and proof, except for its lie. */
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import type { EndStatus, Form } from "../../domain/protocol/transcript.ts"
-import { BREAK, bytesOf, type Lie, type Piece, type Reply, type StreamEvent, type WireAnswer } from "./Lie.ts"
+import { BREAK, bytesOf, type Lie, type ProxyReply, type ReplyPiece, type WireAnswer, type WireEvent } from "./Lie.ts"
 import {
   b64u,
   bytes,
   chainSeed,
-  type Exchange,
+  type ReferenceExchange,
   filled,
   FLOOR,
   type Frame,
@@ -19,7 +19,7 @@ import {
   text,
   UNPACED_FLOOR,
 } from "./reference.ts"
-import type { Opened } from "./session.ts"
+import type { Unsealed } from "./session.ts"
 import { type Signers, state, type Unsigned } from "./statement.ts"
 
 /** An honest answer. */
@@ -41,7 +41,7 @@ export interface Script {
 
 interface Answering {
   readonly signers: Signers
-  readonly opened: Omit<Opened, "payload">
+  readonly opened: Omit<Unsealed, "payload">
   readonly form: Form
   /** Whether the stream has no pace. */
   readonly unpaced: boolean
@@ -110,7 +110,7 @@ export const sealAnswer = ({ form, lie = {}, opened, random, script, signers, un
   const floor = form === "stream" && unpaced ? UNPACED_FLOOR : FLOOR
   const responseNonce = random(32)
   const keys = responseKeys(opened.secret, opened.enc, responseNonce)
-  const exchange: Exchange = { keys, requestHash, responseNonce }
+  const exchange: ReferenceExchange = { keys, requestHash, responseNonce }
   const frames: Array<Frame> = []
   const push = (payload: Buffer, final: boolean) => {
     const honest: FramePlan = { index: frames.length, form, final, payload, floor, requestHash }
@@ -175,7 +175,7 @@ export const sealAnswer = ({ form, lie = {}, opened, random, script, signers, un
 }
 
 /** The events of a sealed stream. */
-export const eventsOf = ({ frames, proof, response_nonce }: WireAnswer): ReadonlyArray<StreamEvent> => [
+export const eventsOf = ({ frames, proof, response_nonce }: WireAnswer): ReadonlyArray<WireEvent> => [
   { event: "open", data: { response_nonce } },
   ...frames.map((ciphertext, seq) => ({
     event: "frame",
@@ -184,7 +184,7 @@ export const eventsOf = ({ frames, proof, response_nonce }: WireAnswer): Readonl
   { event: "proof", data: { proof } },
 ]
 
-const render = (piece: Piece): string | Buffer | typeof BREAK =>
+const render = (piece: ReplyPiece): string | Buffer | typeof BREAK =>
   typeof piece === "string" || piece === BREAK
     ? piece
     : bytes(text(`event: ${piece.event}\ndata: `), bytesOf(piece.data), text("\n\n"))
@@ -200,7 +200,7 @@ const foreignTo = ({ opened, random }: Answering) => ({
 })
 
 /** Returns the whole answer to an opened request. */
-export const answer = (answering: Answering): Reply => {
+export const answer = (answering: Answering): ProxyReply => {
   const { form, lie = {} } = answering
   const { proof, ...sealed } = sealAnswer(answering).wire
   const others = {
@@ -212,6 +212,6 @@ export const answer = (answering: Answering): Reply => {
     form === "complete"
       ? [" ", bytesOf(lie.body?.(sealed, others) ?? sealed)]
       : (lie.events?.(events, others) ?? events).map(render)
-  const reply: Reply = { status: 200, headers: { ...HEADERS, "content-type": MEDIA_TYPE[form] }, body }
+  const reply: ProxyReply = { status: 200, headers: { ...HEADERS, "content-type": MEDIA_TYPE[form] }, body }
   return lie.reply?.(reply) ?? reply
 }

@@ -75,7 +75,7 @@ export const requestAad = (sessionId: Uint8Array): Buffer => bytes(label("reques
 export const requestHash = (attestation: string, enc: Uint8Array, ciphertext: Uint8Array): Buffer =>
   sha256(label("transcript"), sha256(text(attestation)), enc, sha256(ciphertext))
 
-export interface ResponseKeys {
+export interface ReferenceKeys {
   readonly prk: Buffer
   readonly key: Buffer
   readonly baseNonce: Buffer
@@ -83,7 +83,7 @@ export interface ResponseKeys {
   readonly credentialKey: Buffer
 }
 
-export const responseKeys = (secret: Uint8Array, enc: Uint8Array, responseNonce: Uint8Array): ResponseKeys => {
+export const responseKeys = (secret: Uint8Array, enc: Uint8Array, responseNonce: Uint8Array): ReferenceKeys => {
   const prk = hkdfExtract(bytes(enc, responseNonce), secret)
   return {
     prk,
@@ -127,8 +127,8 @@ export interface Frame {
   readonly chain: Buffer
 }
 
-export interface Exchange {
-  readonly keys: ResponseKeys
+export interface ReferenceExchange {
+  readonly keys: ReferenceKeys
   readonly requestHash: Buffer
   readonly responseNonce: Buffer
 }
@@ -148,7 +148,7 @@ export interface FramePlan {
 
 /** Seals the frame that follows `frames` as `plan` says. The chain counts it at the place of `honest`. */
 export const sealFrame = (
-  { keys, requestHash, responseNonce }: Exchange,
+  { keys, requestHash, responseNonce }: ReferenceExchange,
   frames: ReadonlyArray<Frame>,
   plan: FramePlan,
   honest: FramePlan = plan,

@@ -4,7 +4,7 @@ import { parseIJson } from "../../domain/json/iJson.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import { hpkeOpen, sessionPublicKey, SUITE_IDS } from "./hpke.ts"
 import { b64u, block, FLOOR, fromB64u, initHash, requestAad, requestHash, requestInfo, unblock } from "./reference.ts"
-import type { Lie, Sent } from "./Lie.ts"
+import type { Lie, Replacement } from "./Lie.ts"
 import type { Signers, Unsigned } from "./statement.ts"
 
 interface Offering {
@@ -33,21 +33,21 @@ export const offerClaims = (offering: Offering): Unsigned<"session"> => ({
 })
 
 /** The answer to `POST /v1/init`, with the changes of `lie`. */
-export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, lie: Lie): Sent => {
+export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, lie: Lie): Replacement => {
   const isStrangerShown = [lie.session, lie.receipt, lie.proof].some((forgery) => forgery?.byStranger === "own")
   const honest = { attestation, keys: isStrangerShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
   return lie.offer?.(honest, stranger.jwk) ?? honest
 }
 
 /** A session, as the proxy keeps it. */
-export interface Session {
+export interface LyingSession {
   readonly suite: SuiteName
   readonly privateKey: Uint8Array
   readonly attestation: string
 }
 
 /** A sealed request that was opened. */
-export interface Opened {
+export interface Unsealed {
   readonly sessionId: string
   readonly payloadBytes: Buffer
   readonly payload: JsonObject
@@ -64,7 +64,7 @@ const bytesIn = (body: JsonObject, member: string): Buffer => {
 }
 
 /** Opens a request that was sealed to `session`. Rejects with an error that names the fault. */
-export const open = async ({ attestation, privateKey, suite }: Session, body: JsonObject): Promise<Opened> => {
+export const open = async ({ attestation, privateKey, suite }: LyingSession, body: JsonObject): Promise<Unsealed> => {
   const [enc, ciphertext, id] = [bytesIn(body, "enc"), bytesIn(body, "ciphertext"), bytesIn(body, "session_id")]
   const context = { suite, info: requestInfo(attestation), aad: requestAad(id) }
   const { plaintext, secret } = await hpkeOpen(privateKey, context, enc, ciphertext).catch((cause: unknown) => {

@@ -1,14 +1,14 @@
 /** Signed statements, each with the changes of a forgery. */
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { ClaimsOf, StatementKind } from "../../domain/protocol/statement.ts"
-import { type Identity, signEd25519 } from "./Identity.ts"
+import { type LyingIdentity, signEd25519 } from "./Identity.ts"
 import { bytesOf, type Forgery } from "./Lie.ts"
 import { b64u, text } from "./reference.ts"
 
 /** Signing keys: the proxy's, and a stranger's. */
 export interface Signers {
-  readonly pinned: Identity
-  readonly stranger: Identity
+  readonly pinned: LyingIdentity
+  readonly stranger: LyingIdentity
 }
 
 /** Claims of a statement before its signer adds `iss` and `version`. */
@@ -21,7 +21,7 @@ export interface Statement {
 }
 
 /** Signs any two parts. */
-export const signParts = (identity: Identity, header: Uint8Array, claims: Uint8Array, sign = signEd25519) => {
+export const signParts = (identity: LyingIdentity, header: Uint8Array, claims: Uint8Array, sign = signEd25519) => {
   const signingInput = `${b64u(header)}.${b64u(claims)}`
   return { signingInput, statement: `${signingInput}.${b64u(sign(text(signingInput), identity))}` }
 }

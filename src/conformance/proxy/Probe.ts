@@ -14,11 +14,11 @@ import type { SentRequest } from "../../client/sealed/sealRequest.ts"
 import { type ClientSession, type SessionRequest, sessionRequest, verifySession } from "../../client/sealed/session.ts"
 import { keysByThumbprint, type TrustedKeys } from "../../client/verification/trust.ts"
 import { must, Skipped, skip } from "./outcome.ts"
-import { believing, openAnswer, openRecord, type SealedAnswer } from "./SealedAnswer.ts"
+import { believing, openAnswer, type OpenedAnswer, openRecord } from "./OpenedAnswer.ts"
 import { sealSpelled } from "./spelledEnc.ts"
 import { type Received, Wire } from "./Wire.ts"
 
-export interface Target {
+export interface ProxyAddress {
   readonly url: URL
   readonly pins: ReadonlyArray<string>
   /** Value of `Authorization`; empty if there is none. */
@@ -27,7 +27,7 @@ export interface Target {
 }
 
 /** A verified session and its offer's statement. */
-interface Begun {
+interface BegunSession {
   readonly session: ClientSession
   readonly attestation: string
 }
@@ -63,9 +63,9 @@ export class Probe {
   readonly isLocal: boolean
   private readonly pins: ReadonlyArray<string>
   private keys: Promise<TrustedKeys> | undefined
-  private readonly shared = new Map<string, Promise<Begun>>()
+  private readonly shared = new Map<string, Promise<BegunSession>>()
 
-  constructor({ ca, credential, pins, url }: Target) {
+  constructor({ ca, credential, pins, url }: ProxyAddress) {
     this.wire = new Wire(url, ca)
     this.credential = credential
     this.pins = pins
@@ -93,12 +93,12 @@ export class Probe {
   }
 
   /** Begins a session with these suites and verifies its offer. */
-  async begin(suites?: ReadonlyArray<SuiteName>): Promise<Begun> {
+  async begin(suites?: ReadonlyArray<SuiteName>): Promise<BegunSession> {
     return this.verify(sessionRequest(suites))
   }
 
   /** Begins a session with any body and verifies its offer. */
-  async verify(request: SessionRequest): Promise<Begun> {
+  async verify(request: SessionRequest): Promise<BegunSession> {
     const received = await this.init(request.body)
     if (received.status === 400) skip("the server has none of the suites that this check offers")
     must(received.status === 200, `POST /v1/init is answered with ${received.status}`)
@@ -183,7 +183,7 @@ export class Probe {
     return this.wire.post("v1/completions", body, headers)
   }
 
-  async open(received: Received, { sent }: Sealed): Promise<SealedAnswer> {
+  async open(received: Received, { sent }: Sealed): Promise<OpenedAnswer> {
     return openAnswer(received, sent, await this.trusted(), floorIn(received, sent))
   }
 
@@ -195,19 +195,19 @@ export class Probe {
   }
 
   /** Seals and sends a request, and opens its answer. */
-  async ask(sealing: Sealing, session?: ClientSession): Promise<SealedAnswer> {
+  async ask(sealing: Sealing, session?: ClientSession): Promise<OpenedAnswer> {
     const sealed = await this.seal(session ?? (await this.session()), sealing)
     return this.open(await this.post(sealed.body), sealed)
   }
 
   /** Sends a valid payload with the members of `more`. */
-  async asking(more: JsonObject): Promise<SealedAnswer> {
+  async asking(more: JsonObject): Promise<OpenedAnswer> {
     const session = await this.session()
     return this.ask({ payload: this.payload(session, more) }, session)
   }
 
   /** Like `asking`, but skips the check unless a provider answered. */
-  async served(more: JsonObject = {}, suite?: SuiteName): Promise<SealedAnswer> {
+  async served(more: JsonObject = {}, suite?: SuiteName): Promise<OpenedAnswer> {
     const session = await this.session(suite)
     const answer = await this.ask({ payload: this.payload(session, more) }, session)
     const { problem, status } = answer.end

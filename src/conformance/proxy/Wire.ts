@@ -24,7 +24,7 @@ interface Sending {
 }
 
 /** No answer at all. */
-export class NoAnswer extends Error {}
+export class NoResponse extends Error {}
 
 /** Longest silence on a connection, in milliseconds; a proxy may keep silent for 15 s. */
 const SILENCE_MS = 25_000
@@ -66,7 +66,7 @@ export class Wire {
     const { ca } = this
     const sentAt = performance.now()
     return new Promise((resolve, reject) => {
-      const fail = (error: Error) => reject(new NoAnswer(`there was no answer: ${error.message}`))
+      const fail = (error: Error) => reject(new NoResponse(`there was no answer: ${error.message}`))
       const request = (this.base.protocol === "https:" ? tlsRequest : plainRequest)(new URL(path, this.base), {
         method,
         agent: false,

@@ -3,7 +3,7 @@ import { isObject } from "../../domain/json/json.ts"
 import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { must, Violation } from "./outcome.ts"
-import type { SealedAnswer } from "./SealedAnswer.ts"
+import type { OpenedAnswer } from "./OpenedAnswer.ts"
 import type { Received } from "./Wire.ts"
 
 const parsed = (body: Uint8Array): unknown => {
@@ -42,7 +42,7 @@ export const refusedAs = (received: Received, what: string, ...ways: ReadonlyArr
 const STATUSES = new Set([400, 401, 409, 422, 429, 500, 502, 503, 504])
 
 /** Throws unless the request failed under the seal with this code. */
-export const failedAs = ({ record }: Pick<SealedAnswer, "record">, what: string, code: string): string => {
+export const failedAs = ({ record }: Pick<OpenedAnswer, "record">, what: string, code: string): string => {
   const { problem, status } = record
   must(status === "failed", `${what} ends ${String(status)}, and not failed with ${code}`)
   must(isObject(problem), `${what} fails without a problem`)

@@ -1,11 +1,11 @@
 /** Runs all checks against a server, in bounded time. */
 import { Duration, Effect } from "effect"
 import { NotIJson } from "../../domain/json/iJson.ts"
-import { type Report, reportOf, type Result } from "../report.ts"
+import { reportOf, type Result, type TestReport } from "../report.ts"
 import type { Check } from "./Check.ts"
 import { Skipped, Violation } from "./outcome.ts"
-import { Probe, type Target } from "./Probe.ts"
-import { NoAnswer } from "./Wire.ts"
+import { Probe, type ProxyAddress } from "./Probe.ts"
+import { NoResponse } from "./Wire.ts"
 
 /** Time limit of one check. */
 const CHECK_LIMIT = Duration.seconds(90)
@@ -21,7 +21,7 @@ interface Checking {
 const outcomeOf = (error: unknown): Pick<Result, "outcome" | "saw"> => {
   if (error instanceof Skipped) return { outcome: "skipped", saw: error.message }
   if (error instanceof NotIJson) return { outcome: "fail", saw: `what came is no I-JSON: ${error.message}` }
-  if (error instanceof Violation || error instanceof NoAnswer) return { outcome: "fail", saw: error.message }
+  if (error instanceof Violation || error instanceof NoResponse) return { outcome: "fail", saw: error.message }
   return {
     outcome: "fail",
     saw: `the check itself fell over: ${error instanceof Error ? error.message : String(error)}`,
@@ -59,7 +59,7 @@ const causesOnce = (results: ReadonlyArray<Result>): ReadonlyArray<Result> => {
 
 /** Runs `checks` against a server. Skips those for which no time remains. */
 export const runChecks = Effect.fnUntraced(function* (
-  target: Target,
+  target: ProxyAddress,
   checks: ReadonlyArray<Check>,
   { limit, onResult }: Checking,
 ) {
@@ -80,6 +80,6 @@ export const runChecks = Effect.fnUntraced(function* (
     outcome: "skipped",
     saw: `there was no time left: all checks together may take ${Duration.format(limit)}`,
   })
-  const report: Report = reportOf("proxy", causesOnce(checks.map((each) => results.get(each.name) ?? late(each))))
+  const report: TestReport = reportOf("proxy", causesOnce(checks.map((each) => results.get(each.name) ?? late(each))))
   return report
 })

@@ -17,16 +17,16 @@ export const Budget = Schema.Struct({
 export type Budget = typeof Budget.Type
 
 /** At most one per period. A call must fit all of them. */
-export const Budgets = Schema.Array(Budget)
+export const BudgetList = Schema.Array(Budget)
   .check(Schema.isMinLength(1), Schema.isMaxLength(PERIODS.length))
   .annotate({ description: "Budgets of its calls, at most one per period; a call must fit all of them." })
-export type Budgets = typeof Budgets.Type
+export type BudgetList = typeof BudgetList.Type
 
 /** The budgets of a tenant; an empty list is none. */
-export const TenantBudgets = Schema.Array(Budget)
+export const TenantBudgetList = Schema.Array(Budget)
   .check(Schema.isMaxLength(PERIODS.length))
   .annotate({ description: "At most one per period; an empty list is none." })
-export type TenantBudgets = typeof TenantBudgets.Type
+export type TenantBudgetList = typeof TenantBudgetList.Type
 
 /** Whose budget it is; `id` is unique within the kind. */
 export const BudgetOwner = Schema.Struct({

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { TenantId } from "../jobs/agent.ts"
 import { Refusal } from "../problems/refusal.ts"
 import type { TargetFilter } from "../upstream/targets.ts"
-import type { Budgets } from "./budgets.ts"
+import type { BudgetList } from "./budgets.ts"
 import type { KeyId } from "./keys.ts"
 import { isStranger, Role } from "./roles.ts"
 
@@ -36,7 +36,7 @@ export interface KeyLimits {
   /** The only agents that it may see and use. */
   readonly agents?: ReadonlyArray<string>
   /** Each of its calls must fit all of them. */
-  readonly budgets?: Budgets
+  readonly budgets?: BudgetList
   /** Requests per minute. */
   readonly perMinute?: number
   /** Turns of its jobs for one of a key without a weight. */

@@ -1,6 +1,6 @@
 /** Keys of the gateway: a tenant's managers give them to programs and people. A key is shown once. */
 import { Schema } from "effect"
-import { budgetIssues, Budgets } from "./budgets.ts"
+import { budgetIssues, BudgetList } from "./budgets.ts"
 import { AgentId } from "../jobs/agent.ts"
 import type { ProblemIssue } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
@@ -52,7 +52,7 @@ const Expiry = Schema.String.check(Schema.isMaxLength(MAX_TIME))
 const limits = {
   models: Schema.optionalKey(Models),
   agents: Schema.optionalKey(AgentIds),
-  budgets: Schema.optionalKey(Budgets),
+  budgets: Schema.optionalKey(BudgetList),
   requests_per_minute: Schema.optionalKey(PerMinute),
   weight: Schema.optionalKey(Weight),
   max_running_jobs: Schema.optionalKey(RunningJobs),
@@ -70,7 +70,7 @@ export const UpdateKey = Schema.Struct({
   roles: Schema.optionalKey(Roles),
   models: Schema.optionalKey(Schema.NullOr(Models)),
   agents: Schema.optionalKey(Schema.NullOr(AgentIds)),
-  budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
+  budgets: Schema.optionalKey(Schema.NullOr(BudgetList)),
   requests_per_minute: Schema.optionalKey(Schema.NullOr(PerMinute)),
   weight: Schema.optionalKey(Schema.NullOr(Weight)),
   max_running_jobs: Schema.optionalKey(Schema.NullOr(RunningJobs)),

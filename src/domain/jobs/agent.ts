@@ -1,6 +1,6 @@
 /** Agents, which a tenant configures once and then gives tasks. */
 import { Schema, SchemaTransformation } from "effect"
-import { Budgets } from "../access/budgets.ts"
+import { BudgetList } from "../access/budgets.ts"
 import { BuiltInMode, MAX_MODE_NAME, Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
 import { Turns } from "./modes/direct.ts"
@@ -113,7 +113,7 @@ export const Agent = Schema.Struct({
   ask_person: Schema.optionalKey(AskPerson),
   webhook_url: Schema.optionalKey(WebhookUrl),
   limits: AgentLimits,
-  budgets: Schema.optionalKey(Budgets),
+  budgets: Schema.optionalKey(BudgetList),
   metadata: Metadata,
   version: PositiveInt.annotate({ description: "Counts changes from 1; it is the ETag." }),
   created_at: Schema.DateTimeUtcFromString,
@@ -134,7 +134,7 @@ export const CreateAgent = Schema.Struct({
   ask_person: Schema.optionalKey(AskPerson),
   webhook_url: Schema.optionalKey(WebhookUrl),
   limits: Schema.optionalKey(PartialLimits),
-  budgets: Schema.optionalKey(Budgets),
+  budgets: Schema.optionalKey(BudgetList),
   metadata: Schema.optionalKey(Metadata),
 })
 export type CreateAgent = typeof CreateAgent.Type
@@ -152,7 +152,7 @@ export const UpdateAgent = Schema.Struct({
   ask_person: Schema.optionalKey(Schema.NullOr(AskPerson)),
   webhook_url: Schema.optionalKey(Schema.NullOr(WebhookUrl)),
   limits: Schema.optionalKey(ChangedLimits),
-  budgets: Schema.optionalKey(Schema.NullOr(Budgets)),
+  budgets: Schema.optionalKey(Schema.NullOr(BudgetList)),
   metadata: Schema.optionalKey(Metadata),
 })
 export type UpdateAgent = typeof UpdateAgent.Type

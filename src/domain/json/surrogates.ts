@@ -38,7 +38,7 @@ const wellFormed = (value: unknown): unknown => {
 export const wellFormedObject = (value: JsonObject): JsonObject => mapMembers(value, wellFormed)
 
 /** Path of a growing text: its choice, then the members of the delta, with tool calls by index. */
-type Place = readonly [choice: number, ...members: ReadonlyArray<string | number>]
+type MemberPath = readonly [choice: number, ...members: ReadonlyArray<string | number>]
 
 /** Joins the pairs that are cut between the chunks of one stream. */
 export class PairJoiner {
@@ -74,7 +74,7 @@ export class PairJoiner {
     this.held.clear()
   }
 
-  private join(place: Place, value: unknown, isLast: boolean): unknown {
+  private join(place: MemberPath, value: unknown, isLast: boolean): unknown {
     if (typeof value === "string") return this.grow(JSON.stringify(place), value, isLast)
     if (!isObject(value)) return wellFormed(value)
     return mapMembers(value, (member, name) => {
@@ -99,7 +99,7 @@ export class PairJoiner {
     const { created, id, model, object } = last
     return [...this.held.keys()].flatMap((key) => {
       // This class wrote the paths.
-      const [index, ...members] = JSON.parse(key) as Place
+      const [index, ...members] = JSON.parse(key) as MemberPath
       if (!isOver(index)) return []
       this.held.delete(key)
       return [{ id, object, created, model, choices: [{ index, delta: deltaWith(members), finish_reason: null }] }]

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Mode } from "../jobs/modes.ts"
 import { Labels } from "./labels.ts"
-import { Role, Strategy } from "./routing.ts"
+import { ModelRole, Strategy } from "./routing.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Tokens = (of: string) => Schema.NullOr(Count).annotate({ description: `${of}; \`null\` if unknown.` })
@@ -16,7 +16,7 @@ export const LedgerEntry = Schema.Struct({
   agent_id: Schema.NullOr(Schema.String),
   job_id: Schema.NullOr(Schema.String).annotate({ description: "The job; its texts may be gone." }),
   mode: Schema.NullOr(Mode).annotate({ description: "The job's; `null` without a job." }),
-  role: Schema.NullOr(Role).annotate({ description: "The model's in its mode; `null` without a job." }),
+  role: Schema.NullOr(ModelRole).annotate({ description: "The model's in its mode; `null` without a job." }),
   strategy: Strategy,
   provider: Schema.String,
   model: Schema.String,

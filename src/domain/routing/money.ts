@@ -41,14 +41,14 @@ export const Prices = Schema.Struct({
 export type Prices = typeof Prices.Type
 
 /** Token counts of one call. `cached` and `written` are the parts of `input` that the provider's cache read and wrote. */
-export interface Tokens {
+export interface TokenUse {
   readonly input: number
   readonly output: number
   readonly cached: number
   readonly written?: number
 }
 
-export const NO_TOKENS: Tokens = { input: 0, output: 0, cached: 0 }
+export const NO_TOKENS: TokenUse = { input: 0, output: 0, cached: 0 }
 
 /** More than any call can have. Up to this, the cost of a call at any price is a safe integer. */
 const MAX_TOKENS = 1_000_000_000
@@ -57,7 +57,7 @@ const MAX_TOKENS = 1_000_000_000
  * The token counts that a provider reported. `null` if it reported none, zeros (which some servers send in place of
  * counts), or more than {@link MAX_TOKENS}. Caps cached and written tokens at the input tokens.
  */
-export const tokensOf = (usage: Usage | null | undefined): Tokens | null => {
+export const tokensOf = (usage: Usage | null | undefined): TokenUse | null => {
   if (usage == null) return null
   const { completion_tokens: output, prompt_tokens: input, prompt_tokens_details: details } = usage
   const all = input + output
@@ -75,7 +75,7 @@ const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates
  * The cost of one call in micro-USD, summed exactly and rounded once, half up. So one call is off by at most half a
  * micro-USD. `null` if the price or the tokens are unknown, or the amount is not a safe integer.
  */
-export const costOf = (prices: Prices | null, tokens: Tokens | null): number | null => {
+export const costOf = (prices: Prices | null, tokens: TokenUse | null): number | null => {
   if (prices === null || tokens === null) return null
   const { input, output, cached_input, cache_write_input = input } = ratesOf(prices, tokens.input)
   const { written = 0 } = tokens
@@ -89,7 +89,7 @@ export const costOf = (prices: Prices | null, tokens: Tokens | null): number | n
 }
 
 /** The cost of a call whose cache writes the whole input, if that costs more. */
-export const highestCostOf = (prices: Prices | null, { input, output }: Pick<Tokens, "input" | "output">) => {
+export const highestCostOf = (prices: Prices | null, { input, output }: Pick<TokenUse, "input" | "output">) => {
   const [plain, written] = [0, input].map((written) => costOf(prices, { input, output, cached: 0, written }))
   return plain == null || written == null ? null : Math.max(plain, written)
 }

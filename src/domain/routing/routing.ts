@@ -8,8 +8,8 @@ import { API_NAMES, type ApiName } from "../upstream/apis.ts"
 import { modelOf, permits, TargetFilter, TargetName } from "../upstream/targets.ts"
 
 /** The role that a mode gives a call. The configuration can filter targets by role. */
-export const Role = Schema.Literals(["proposer", "critic", "judge"])
-export type Role = typeof Role.Type
+export const ModelRole = Schema.Literals(["proposer", "critic", "judge"])
+export type ModelRole = typeof ModelRole.Type
 
 /**
  * - `cost`: the cheapest target first, by the estimated cost of the request at hand

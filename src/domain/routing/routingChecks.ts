@@ -1,7 +1,7 @@
 /** Checks whether a routing configuration can work. */
 import type { ProblemIssue } from "../problems/problemTypes.ts"
 import { Refusal } from "../problems/refusal.ts"
-import { Role, type RoutingSettings, serves } from "./routing.ts"
+import { ModelRole, type RoutingSettings, serves } from "./routing.ts"
 import { CHAT_COMPLETIONS } from "../upstream/apis.ts"
 import { permits, sameTarget, type TargetName } from "../upstream/targets.ts"
 import type { ProviderId } from "../upstream/upstream.ts"
@@ -67,7 +67,7 @@ export const settingsIssues = (
   } else if (!priced(settings.baseline)) {
     report("baseline", "savings need a price here: name a model with a shipped price, or a target with prices")
   }
-  for (const role of Role.literals) {
+  for (const role of ModelRole.literals) {
     const filter = settings.roles?.[role]
     const isServed = targets.some((target) => permits(filter, target) && serves(target, CHAT_COMPLETIONS))
     if (!isServed) report(`roles.${role}`, "no target is left for this role")

@@ -49,7 +49,7 @@ export const hasKey = (source: KeySource, provider: ProviderId, own: TenantKeys 
 export type OutputLimit = Partial<Readonly<Record<LimitMember, number>>>
 
 /** Options of a call beside the request's content. */
-export interface CallOptions {
+export interface AskOptions {
   /** The provider that must serve the request; by default, the configured order applies. */
   readonly provider?: ProviderId | undefined
   /** The router's choice: targets to try in this order, in place of `provider` and the request's model. */
@@ -72,12 +72,12 @@ export interface CallOptions {
 }
 
 /** A Chat Completions request, for any provider. */
-export interface UpstreamRequest extends CallOptions {
+export interface UpstreamRequest extends AskOptions {
   readonly completion: ChatRequest
 }
 
 /** A request as its sender wrote it, for providers that speak its API. */
-export interface ApiRequest extends CallOptions {
+export interface ApiRequest extends AskOptions {
   readonly api: ApiName
   readonly body: RawObject
   /** Headers of the API, by names in lower case. */

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { type Budgets, budgetIssues } from "../../domain/access/budgets.ts"
+import { budgetIssues, type BudgetList } from "../../domain/access/budgets.ts"
 import { permitsAgent } from "../../domain/access/identity.ts"
 import { type Agent, AgentNotFound, agentETag } from "../../domain/jobs/agent.ts"
 import { Audit } from "../../services/access/Audit.ts"
@@ -19,7 +19,7 @@ const userOf = (agent: string) =>
     permitsAgent(user, agent) ? Effect.succeed(user) : Effect.fail(new AgentNotFound()),
   )
 
-const checkBudgets = ({ budgets }: { readonly budgets?: Budgets | null }) => {
+const checkBudgets = ({ budgets }: { readonly budgets?: BudgetList | null }) => {
   const errors = budgetIssues(budgets ?? [], "payload.budgets")
   return errors.length > 0 ? Effect.fail(new RequestInvalid({ errors })) : Effect.void
 }

@@ -12,11 +12,6 @@ import { Agents } from "../../services/agents/Agents.ts"
 import { Budgets } from "../../services/routing/Budgets.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
-interface Asked {
-  readonly key?: string
-  readonly agent?: string
-}
-
 export const BudgetsHandlers = layerHandlers(
   GatewayApi,
   "budgets",
@@ -27,7 +22,7 @@ export const BudgetsHandlers = layerHandlers(
     const keys = yield* GatewayKeys
     const tenants = yield* TenantBudgets
 
-    const budgetsOf = Effect.fnUntraced(function* ({ agent, key }: Asked) {
+    const budgetsOf = Effect.fnUntraced(function* ({ agent, key }: { readonly agent?: string; readonly key?: string }) {
       const user = yield* CurrentUser
       const { tenant } = user
       const found: Array<Budgeted> = []

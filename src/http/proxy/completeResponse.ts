@@ -7,7 +7,7 @@ import { HttpServerResponse } from "effect/http"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
 import type { Frames } from "../../services/sealing/sealComplete.ts"
-import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
+import type { SealedReply } from "../../services/sealing/SealedCompletions.ts"
 import { makeTimer } from "../../services/Timer.ts"
 import { KEEP_ALIVE } from "../shared/EventStream.ts"
 import { SEALED } from "./streamResponse.ts"
@@ -25,7 +25,7 @@ const renderComplete = (responseNonce: Bytes, [answer, end]: Frames): Uint8Array
 export const makeCompleteResponse = Effect.map(
   makeTimer,
   (timer) =>
-    ({ frames, responseNonce }: Extract<SealedAnswer, { readonly _tag: "Complete" }>) => {
+    ({ frames, responseNonce }: Extract<SealedReply, { readonly _tag: "Complete" }>) => {
       let begun = false
       let done = false
       const next = Effect.callback<readonly [Uint8Array]>((resume) => {

@@ -8,7 +8,7 @@ import { HttpServerResponse } from "effect/http"
 import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
 import { momentOf } from "../../services/moments.ts"
-import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
+import type { SealedReply } from "../../services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../services/sealing/StreamFrames.ts"
 import { COMMENT, keepAlive, renderEvent } from "../shared/EventStream.ts"
 
@@ -25,7 +25,7 @@ const renderSealedEvent = (event: SealedEvent): string =>
       )
 
 /** The response of a sealed stream. If the reader is slow, at most the last write waits for the connection. */
-export const streamResponse = Effect.fnUntraced(function* (answer: Extract<SealedAnswer, { readonly _tag: "Stream" }>) {
+export const streamResponse = Effect.fnUntraced(function* (answer: Extract<SealedReply, { readonly _tag: "Stream" }>) {
   const clock = yield* Clock.Clock
   let lastSent = momentOf(clock)
   let isReady = false

@@ -10,7 +10,7 @@ import { type RateLimited, rateKey, RateLimits } from "../../services/access/Rat
 import { clientIdentity } from "./ClientIdentity.ts"
 import { retryAfter } from "./renderProblems.ts"
 import { PolicyStates } from "./rateLimitFields.ts"
-import type { Route } from "./RouteTable.ts"
+import type { MatchedRoute } from "./RouteTable.ts"
 
 /** Requests that count together, with the limits of one client. 0 is no limit. */
 export interface RequestKind {
@@ -23,7 +23,7 @@ export interface RequestKind {
 }
 
 /** The kind of a request; `route` is undefined if the answer is 404 or 405. */
-export type KindOf = (method: string, route: Route | undefined) => RequestKind
+export type KindOf = (method: string, route: MatchedRoute | undefined) => RequestKind
 
 /** The policies that the current request counted against, reported in its response. */
 export const CountedPolicies = Context.Reference<PolicyStates>("sealgate/http/shared/ClientLimits/CountedPolicies", {

@@ -25,7 +25,7 @@ import {
 } from "./renderProblems.ts"
 import { PolicyStates } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
-import { pathOf, type Route, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"
+import { type MatchedRoute, pathOf, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   readonly routes: RouteTable
@@ -56,7 +56,7 @@ const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxB
   Number(headers["content-length"] ?? 0) > maxBodyBytes
 
 /** Whether the body is chunked and the endpoint requires `Content-Length`. */
-const lacksLength = ({ headers }: HttpServerRequest.HttpServerRequest, route: Route | undefined): boolean =>
+const lacksLength = ({ headers }: HttpServerRequest.HttpServerRequest, route: MatchedRoute | undefined): boolean =>
   headers["transfer-encoding"] !== undefined && route !== undefined && Context.get(route.annotations, NeedsLength)
 
 const TOO_MUCH = HttpServerResponse.empty({ status: 413 })
@@ -70,7 +70,7 @@ const addressesOf = (trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>) =>
 
 export const layerEdge = (settings: EdgeSettings) => {
   const { hosts, jsonLimits, kindOf, origins, routes } = settings
-  const maxBytesOf = (route: Route | undefined) =>
+  const maxBytesOf = (route: MatchedRoute | undefined) =>
     Math.min(settings.maxBodyBytes, route === undefined ? Infinity : Context.get(route.annotations, MaxBodyBytes))
   const shared = sharedWith(origins)
   const forwarded = addressesOf(settings.trustedProxies)
@@ -92,7 +92,7 @@ export const layerEdge = (settings: EdgeSettings) => {
       /** Counts a request, checks its body's length, and runs `app`. */
       const handle = <E, R>(
         request: HttpServerRequest.HttpServerRequest,
-        route: Route | undefined,
+        route: MatchedRoute | undefined,
         app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
       ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Scope.Scope> =>
         Effect.matchEffect(countRequest(request, kindOf(request.method, route)), {

@@ -6,8 +6,6 @@
 import { HttpMiddleware, type HttpServerRequest } from "effect/http"
 import { CrossOrigin } from "../../api/problems.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
-
 /** Whether a page of `origin` was loaded from `host`. */
 const isHostOf = (origin: string, host: string | undefined): boolean => {
   const page = URL.canParse(origin) ? new URL(origin) : undefined
@@ -18,22 +16,23 @@ const isHostOf = (origin: string, host: string | undefined): boolean => {
 }
 
 /** Whether a person followed a link. */
-const isNavigation = ({ headers, method }: Request): boolean =>
+const isNavigation = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
 
 /** Whether the request comes from a page of this server, a typed address, or a program other than a browser. */
-const isOwn = ({ headers }: Request): boolean => {
+const isOwn = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
   const site = headers["sec-fetch-site"]
   if (site !== undefined) return site === "same-origin" || site === "none"
   const origin = headers["origin"]
   return origin === undefined || isHostOf(origin, headers["host"])
 }
 
-const isAllowed = ({ headers }: Request, allowed: ReadonlySet<string>): boolean => allowed.has(headers["origin"] ?? "")
+const isAllowed = ({ headers }: HttpServerRequest.HttpServerRequest, allowed: ReadonlySet<string>): boolean =>
+  allowed.has(headers["origin"] ?? "")
 
 /** Refuses a request of a page of another origin. `remedy` says what the operator can do. */
 export const originRefusal = (
-  request: Request,
+  request: HttpServerRequest.HttpServerRequest,
   allowed: ReadonlySet<string>,
   remedy: string,
 ): CrossOrigin | undefined =>
@@ -62,7 +61,7 @@ export const sharedWith = (allowed: ReadonlySet<string>) => {
     exposedHeaders: EXPOSED,
     maxAge: PREFLIGHT_SECONDS,
   })
-  return (request: Request): typeof cors => {
+  return (request: HttpServerRequest.HttpServerRequest): typeof cors => {
     // The CORS middleware would answer every OPTIONS request, of any origin and to any path.
     const isPreflight = isAllowed(request, allowed) && request.headers["access-control-request-method"] !== undefined
     return allowed.size > 0 && (request.method !== "OPTIONS" || isPreflight) ? cors : (app) => app

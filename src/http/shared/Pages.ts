@@ -17,7 +17,7 @@ const FILES = [
   { below: "/icon.svg", file: "icon.svg", contentType: "image/svg+xml" },
 ] as const
 
-export interface Page {
+export interface WebPage {
   readonly path: `/${string}`
   /** Folder of its files in `dist/web`. */
   readonly folder: string
@@ -25,9 +25,9 @@ export interface Page {
 }
 
 /** The paths of a page, for tables of routes. */
-export const pageRoutes = ({ path }: Page) => FILES.map(({ below }) => ["GET", `${path}${below}`] as const)
+export const pageRoutes = ({ path }: WebPage) => FILES.map(({ below }) => ["GET", `${path}${below}`] as const)
 
-const load = ({ folder, path, policy = "strict" }: Page) =>
+const load = ({ folder, path, policy = "strict" }: WebPage) =>
   Effect.forEach(FILES, ({ below, contentType, file }) =>
     Effect.tryPromise(async (): Promise<Asset> => {
       const content = await readFile(fileURLToPath(new URL(`${folder}/${file}`, WEB)))
@@ -36,7 +36,7 @@ const load = ({ folder, path, policy = "strict" }: Page) =>
   )
 
 /** Serves a page. If its files are missing, as in a fresh checkout, logs a warning and serves nothing. */
-export const layerPage = (page: Page) =>
+export const layerPage = (page: WebPage) =>
   Layer.unwrap(
     Effect.match(load(page), {
       onSuccess: layerAssets,

@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import { FindMyWay } from "effect/http"
 
-export interface Route {
+export interface MatchedRoute {
   /** Parameters are `:name`. */
   readonly path: string
   /** The annotations of its endpoint. */
@@ -13,7 +13,7 @@ export interface Route {
 
 export interface RouteTable {
   /** The route of a request; `HEAD` has that of `GET`. */
-  readonly find: (method: string, url: string) => Route | undefined
+  readonly find: (method: string, url: string) => MatchedRoute | undefined
   /** Methods of the path of `url`; empty if there is no such path. */
   readonly methods: (url: string) => ReadonlyArray<string>
 }
@@ -36,7 +36,7 @@ export interface Endpoints {
         readonly endpoints: Readonly<
           Record<
             string,
-            { readonly method: string; readonly path: `/${string}`; readonly annotations: Route["annotations"] }
+            { readonly method: string; readonly path: `/${string}`; readonly annotations: MatchedRoute["annotations"] }
           >
         >
       }
@@ -52,9 +52,9 @@ export const makeRouteTable = (
   api: Endpoints,
   otherRoutes: ReadonlyArray<readonly [method: string, path: `/${string}`]>,
 ): RouteTable => {
-  const router = FindMyWay.make<Route>()
+  const router = FindMyWay.make<MatchedRoute>()
   const known = new Set<string>()
-  const add = (method: string, path: `/${string}`, annotations: Route["annotations"]) => {
+  const add = (method: string, path: `/${string}`, annotations: MatchedRoute["annotations"]) => {
     router.on(method, path, { path, annotations })
     known.add(method)
   }
@@ -63,7 +63,7 @@ export const makeRouteTable = (
   }
   for (const [method, path] of otherRoutes) add(method, path, Context.empty())
 
-  const find = (method: string, url: string): Route | undefined =>
+  const find = (method: string, url: string): MatchedRoute | undefined =>
     router.find(method === "HEAD" ? "GET" : method, url)?.handler
   return {
     find,

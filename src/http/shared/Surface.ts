@@ -11,7 +11,7 @@ import type { Examples } from "./description/showExample.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerScrape } from "./Operations.ts"
 import { layerEdge, type EdgeSettings } from "./Edge.ts"
-import { layerPage, type Page, pageRoutes } from "./Pages.ts"
+import { layerPage, pageRoutes, type WebPage } from "./Pages.ts"
 import { type Endpoints, makeRouteTable } from "./RouteTable.ts"
 import { IsProbe } from "../../api/SystemApi.ts"
 
@@ -74,7 +74,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
   api: HttpApi.HttpApi<Id, Groups> & Endpoints,
   { component, continuesTraces, jsonLimits, kindOf, malformed, namesRequest, settings, ...rest }: SurfaceOptions,
 ) => {
-  const pages: ReadonlyArray<Page> = [
+  const pages: ReadonlyArray<WebPage> = [
     { path: "/docs", folder: "reference", policy: "swagger" },
     ...(settings.console ? [{ path: "/console", folder: component } as const] : []),
   ]

@@ -1,10 +1,10 @@
 /** The `RateLimit-Policy` and `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-11). */
-import type { Allowance, RateLimited } from "../../services/access/RateLimits.ts"
+import type { RateAllowance, RateLimited } from "../../services/access/RateLimits.ts"
 
 const WINDOW_SECONDS = 60
 
 /** A policy that a request counted against, and the outcome. */
-type Counted = readonly [policy: string, outcome: Allowance | RateLimited]
+type Counted = readonly [policy: string, outcome: RateAllowance | RateLimited]
 
 /** The policies that one request counted against. */
 export class PolicyStates {

@@ -72,8 +72,10 @@ export const proxySettings = {
   ),
 }
 
+export type ProxySettings = Decoded<typeof proxySettings>
+
 /** Rejects an identity from outside: who wrote the file could use it without the code that evidence is about. */
-const bornInside: Rule<Pick<Decoded<typeof proxySettings>, "attest" | "attestationKeyFile">> = {
+const bornInside: Rule<Pick<ProxySettings, "attest" | "attestationKeyFile">> = {
   of: ["attest", "attestationKeyFile"],
   problems: ({ attest, attestationKeyFile }) => ({
     ATTESTATION_KEY_FILE:

@@ -23,7 +23,7 @@ const GONE = Effect.die(new Error("The transaction has ended."))
 type Group = Deferred.Deferred<void, SqlError.SqlError>
 
 /** One transaction's turn. */
-export interface Turn {
+export interface SqlTurn {
   /** Runs a statement of the transaction. */
   readonly run: <A>(sql: string, run: () => A) => Effect.Effect<A, SqlError.SqlError>
   /** Ends the turn, and waits until its writes are on disk. */
@@ -59,7 +59,7 @@ export class GroupCommit {
     )
 
   /** Waits for the next turn, which ends with its commit or with the scope. */
-  readonly turn: Effect.Effect<Turn, SqlError.SqlError, Scope.Scope> = Effect.uninterruptibleMask((restore) =>
+  readonly turn: Effect.Effect<SqlTurn, SqlError.SqlError, Scope.Scope> = Effect.uninterruptibleMask((restore) =>
     Effect.gen({ self: this }, function* () {
       yield* restore(this.permit.take(1))
       let hasEnded = false

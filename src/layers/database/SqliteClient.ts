@@ -10,7 +10,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { Effect, Layer, type Scope, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
-import { GroupCommit, type Turn } from "./GroupCommit.ts"
+import { GroupCommit, type SqlTurn } from "./GroupCommit.ts"
 import { type DatabaseFileUnusable, openFile } from "./sqliteFile.ts"
 
 export interface SqliteConfig {
@@ -107,9 +107,9 @@ class SqliteConnection implements SqlConnection.Connection {
 
 /** The connection of one transaction. */
 class TurnConnection extends SqliteConnection {
-  readonly turn: Turn
+  readonly turn: SqlTurn
 
-  constructor(statements: Statements, turn: Turn) {
+  constructor(statements: Statements, turn: SqlTurn) {
     super(statements, turn.run)
     this.turn = turn
   }

@@ -14,12 +14,9 @@ import { KeyVault } from "../../services/sealing/KeyVault.ts"
 import { secretBytes } from "../../services/sealing/secretBytes.ts"
 import type { Sessions } from "../../services/sealing/Sessions.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
-import type { proxySettings } from "../config/proxySettings.ts"
-import type { Decoded } from "../config/Setting.ts"
+import type { ProxySettings } from "../config/proxySettings.ts"
 import { configurationOf, type ProcessFacts } from "./configurationOf.ts"
 import { mustBeMeasured } from "./evidenceRefusals.ts"
-
-type Settings = Decoded<typeof proxySettings>
 
 /** The process that evidence describes; tests of the wiring replace it. */
 export const EvidenceProcess = Context.Reference<ProcessFacts>("sealgate/layers/evidence/EvidenceProcess", {
@@ -33,7 +30,7 @@ const SEED_BYTES = 32
 type EvidenceModeError = KeyFileError | ConfigurationMistakes | SourceFailed | Config.ConfigError
 
 /** An identity of the guest: derived by dstack's key service, else as old as the process. */
-const layerIdentity = (mode: NonNullable<Settings["attest"]>) =>
+const layerIdentity = (mode: NonNullable<ProxySettings["attest"]>) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const seed = mode === "dstack" ? yield* dstackSeed : randomFillSync(secretBytes(SEED_BYTES))
@@ -46,7 +43,7 @@ const layerIdentity = (mode: NonNullable<Settings["attest"]>) =>
  * evidence mode. Fails if evidence mode would prove nothing.
  */
 export const withEvidence = (
-  settings: Settings,
+  settings: ProxySettings,
   sessions: (configuration: string | undefined) => Layer.Layer<Sessions, never, Attestation | KeyVault>,
 ): Layer.Layer<Attestation | Evidence | Sessions, EvidenceModeError, KeyVault> => {
   const { attest } = settings

@@ -4,8 +4,7 @@ import { Redacted } from "effect"
 import { SOFTWARE } from "../../domain/operations/software.ts"
 import { iJsonOf } from "../../domain/json/surrogates.ts"
 import { PROVIDERS, SLOTS } from "../../services/upstream/Slots.ts"
-import type { proxySettings } from "../config/proxySettings.ts"
-import type { Decoded } from "../config/Setting.ts"
+import type { ProxySettings } from "../config/proxySettings.ts"
 import { checksTokens } from "../config/tokenSettings.ts"
 import { b64uHash, digestOfSoftware } from "./softwareDigest.ts"
 
@@ -24,9 +23,7 @@ const place = (url: string): string => {
 
 const proxyPlace = (proxy: Redacted.Redacted | undefined) => (proxy === undefined ? null : place(Redacted.value(proxy)))
 
-type Settings = Decoded<typeof proxySettings>
-
-const providersOf = (settings: Settings) =>
+const providersOf = (settings: ProxySettings) =>
   SLOTS.filter((slot) => settings[`${slot}ApiKey`] !== undefined || settings[`${slot}SealedPin`] !== undefined).map(
     (slot) => ({
       slot,
@@ -36,13 +33,17 @@ const providersOf = (settings: Settings) =>
     }),
   )
 
-const telemetryOf = (settings: Settings) =>
+const telemetryOf = (settings: ProxySettings) =>
   [settings.otlpEndpoint, settings.otlpTracesEndpoint, settings.otlpMetricsEndpoint, settings.otlpLogsEndpoint].flatMap(
     (url) => (url === undefined ? [] : [place(url.href)]),
   )
 
 /** Returns the document as I-JSON text. It holds no secret: keys are absent, and URLs lack users and queries. */
-export const configurationOf = (settings: Settings, keyStorage: string, { env, execArgv }: ProcessFacts): string => {
+export const configurationOf = (
+  settings: ProxySettings,
+  keyStorage: string,
+  { env, execArgv }: ProcessFacts,
+): string => {
   const { NODE_EXTRA_CA_CERTS: extraCa } = env
   return iJsonOf({
     software: SOFTWARE,

@@ -1,15 +1,15 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 
-type Exchange = readonly [request: IncomingMessage, response: ServerResponse]
+type EarlyRequest = readonly [request: IncomingMessage, response: ServerResponse]
 
 /**
  * Holds requests that arrive before the handlers are built. Node drops a request event without a listener, so the request
  * would hang. Each new listener gets the held requests until the first one is answered.
  */
 export const holdEarlyRequests = (server: Server | HttpsServer): void => {
-  const early = new Set<Exchange>()
-  const hold = (...exchange: Exchange) => {
+  const early = new Set<EarlyRequest>()
+  const hold = (...exchange: EarlyRequest) => {
     early.add(exchange)
     exchange[1].once("close", () => {
       early.delete(exchange)

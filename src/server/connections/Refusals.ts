@@ -7,7 +7,7 @@ const BURST_MS = 1000
 /** Longest delay, in milliseconds. */
 const MAX_WAIT_MS = 1000
 
-export interface Refusals {
+export interface RefusalCounts {
   /** Counts one refusal. Returns how many milliseconds the client's connection has to pause. */
   readonly count: (client: string) => number
   /** How many milliseconds a new connection of the client has to pause before its first request. */
@@ -16,7 +16,7 @@ export interface Refusals {
   readonly forget: () => void
 }
 
-export const makeRefusals = (now: () => number = () => performance.now()): Refusals => {
+export const makeRefusals = (now: () => number = () => performance.now()): RefusalCounts => {
   /** When the refusals of each client stop counting: they are worked off at `PER_SECOND`. */
   const until = new Map<string, number>()
   const pauseUntil = (end: number, time: number) => Math.min(Math.max(0, end - time - BURST_MS), MAX_WAIT_MS)

@@ -6,7 +6,7 @@ import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import { cutAtOnce } from "./cutAtOnce.ts"
-import type { Refusals } from "./Refusals.ts"
+import type { RefusalCounts } from "./Refusals.ts"
 
 /** Most requests of one connection, including the one being answered. */
 const MAX_PIPELINED = 16
@@ -41,7 +41,7 @@ interface TurnSettings {
   readonly onBegin: (socket: Socket, response: ServerResponse) => void
   /** The client that a connection counts for; `undefined` for a trusted proxy, which carries many clients. */
   readonly clientOf: (socket: Socket) => string | undefined
-  readonly refusals: Pick<Refusals, "count" | "pause">
+  readonly refusals: Pick<RefusalCounts, "count" | "pause">
 }
 
 const isRefusal = ({ statusCode }: ServerResponse): boolean => statusCode >= 400 && statusCode < 500

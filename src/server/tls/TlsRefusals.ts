@@ -52,7 +52,7 @@ export const reasonOf = (code: string | undefined, verification: string | undefi
 /** Shortest time between two log lines with the same reason. */
 const QUIET = Duration.minutes(1)
 
-export interface Refusal {
+export interface TlsRefusal {
   readonly reason: Reason
   /** Error code, which an operator can look up. */
   readonly code: string
@@ -66,7 +66,7 @@ export interface Refusal {
 export const makeRefusals = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const run = yield* FiberMap.makeRuntime<never, Reason>()
-  const unlogged = new Map<Reason, { readonly count: number; readonly last: Refusal }>()
+  const unlogged = new Map<Reason, { readonly count: number; readonly last: TlsRefusal }>()
 
   const logPending = Effect.fnUntraced(function* (reason: Reason) {
     const pending = unlogged.get(reason)
@@ -85,7 +85,7 @@ export const makeRefusals = Effect.gen(function* () {
     yield* Effect.sleep(QUIET)
   })
 
-  return (refusal: Refusal): void => {
+  return (refusal: TlsRefusal): void => {
     const { reason } = refusal
     refused({ reason }).updateUnsafe(1, context)
     unlogged.set(reason, { count: (unlogged.get(reason)?.count ?? 0) + 1, last: refusal })

@@ -16,7 +16,7 @@ export class RateLimited extends Data.TaggedClass("RateLimited")<{
 }> {}
 
 /** The state of a bucket after a request passed. */
-export interface Allowance {
+export interface RateAllowance {
   readonly limit: number
   readonly remaining: number
   readonly resetAfterMs: number
@@ -35,9 +35,9 @@ export class RateLimits extends Context.Service<
   RateLimits,
   {
     /** Takes one of the `limit` requests per minute of `key`. A limit of 0 means no limit. */
-    readonly take: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
+    readonly take: (key: string, limit: number) => Effect.Effect<RateAllowance, RateLimited>
     /** Like `take`, but counts in this process only: for requests that orchestrators send to every process. */
-    readonly takeHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
+    readonly takeHere: (key: string, limit: number) => Effect.Effect<RateAllowance, RateLimited>
     /** Fails if `takeHere` would, and takes nothing. */
     readonly lookHere: (key: string, limit: number) => Effect.Effect<void, RateLimited>
   }
@@ -62,10 +62,10 @@ export class RateLimits extends Context.Service<
 
 type Take = RateLimits["Service"]["take"]
 
-const UNLIMITED = Effect.succeed<Allowance>({ limit: 0, remaining: Infinity, resetAfterMs: 0 })
+const UNLIMITED = Effect.succeed<RateAllowance>({ limit: 0, remaining: Infinity, resetAfterMs: 0 })
 
 /** The outcome of a request that left `left` tokens, negative if there were none, `elapsedMs` after the last refill. */
-const outcome = (limit: number, left: number, elapsedMs: number): Effect.Effect<Allowance, RateLimited> => {
+const outcome = (limit: number, left: number, elapsedMs: number): Effect.Effect<RateAllowance, RateLimited> => {
   /** Whole milliseconds until `tokens` more have been refilled. */
   const until = (tokens: number) => Math.max(0, Math.ceil((tokens * Duration.toMillis(WINDOW)) / limit - elapsedMs))
   return left < 0

@@ -1,7 +1,11 @@
 /** Budgets of tenants. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Budgeted, type TenantBudgets as Budgets, TenantBudgets as Document } from "../../domain/access/budgets.ts"
+import {
+  type Budgeted,
+  type TenantBudgetList as Budgets,
+  TenantBudgetList as Document,
+} from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeRecent } from "../recent.ts"
 import { decodeRows, encodeRow, givenRows, unavailable } from "../storedRows.ts"

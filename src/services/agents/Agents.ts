@@ -130,7 +130,7 @@ export class Agents extends Context.Service<
 const isAgentId = Schema.is(AgentId)
 
 /** One read. The tenant is part of it, because a query may serve several tenants. */
-interface Asked {
+interface AgentRef {
   readonly tenant: TenantId
   readonly agent_id: AgentId
 }
@@ -182,10 +182,10 @@ const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
 const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
   /** Reads documents of agents. Concurrent reads share one query. */
-  const documentOf = yield* makeBatched<Asked, Option.Option<string>>({
+  const documentOf = yield* makeBatched<AgentRef, Option.Option<string>>({
     run: (asked) =>
       Effect.map(
-        sql<Stored & Asked>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
+        sql<Stored & AgentRef>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
           JOIN agents ON agents.tenant = given.tenant AND agents.id = given.agent_id`,
         (rows) =>
           asked.map(({ agent_id, tenant }) =>

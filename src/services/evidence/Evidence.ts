@@ -9,7 +9,7 @@ import { EvidenceUnavailable, NoEvidence } from "../../domain/problems/evidenceP
 import { momentOf } from "../moments.ts"
 import { Attestation } from "../sealing/Attestation.ts"
 import { sha256 } from "../sealing/sha256.ts"
-import { EvidenceSource, type Report, SourceFailed } from "./EvidenceSource.ts"
+import { EvidenceSource, type HardwareReport, SourceFailed } from "./EvidenceSource.ts"
 import { NonceTree } from "./NonceTree.ts"
 
 /** Shortest time between two reports. */
@@ -21,7 +21,7 @@ const PATIENCE = Duration.seconds(10)
 /** Nonces that may wait at once. */
 const MAX_WAITING = 10_000
 
-interface Waiting {
+interface WaitingNonce {
   readonly nonce: Bytes
   readonly answer: Deferred.Deferred<EvidenceAnswer, EvidenceUnavailable>
 }
@@ -52,12 +52,12 @@ const make = Effect.fnUntraced(function* (configuration: string) {
   const scope = yield* Effect.scope
   const kidBytes = decodeBase64Url(kid) ?? sha256()
   const configurationHash = sha256(utf8(configuration))
-  let waiting: Array<Waiting> = []
+  let waiting: Array<WaitingNonce> = []
   let isRunning = false
   let nextAt = Number.NEGATIVE_INFINITY
 
   /** The members that all answers of one report share. */
-  const sharedOf = ({ collateral, format, report }: Report) => ({
+  const sharedOf = ({ collateral, format, report }: HardwareReport) => ({
     format,
     kid,
     configuration: encodeBase64Url(utf8(configuration)),

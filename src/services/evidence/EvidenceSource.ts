@@ -5,7 +5,7 @@ import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { type EvidenceFormat, type ReportDataFormat, reportData, reportDataAt } from "../../domain/protocol/evidence.ts"
 
 /** Evidence as the machine handed it out. */
-export interface Report {
+export interface HardwareReport {
   readonly format: EvidenceFormat
   readonly report: Uint8Array
   /** For dstack, the event log and the app-compose text as JSON. For configfs-tsm, the certificates of `auxblob`. */
@@ -46,7 +46,7 @@ export class EvidenceSource extends Context.Service<
   EvidenceSource,
   {
     /** Returns evidence that contains `binding`, which has 32 bytes. Fails if the machine answers with another one's. */
-    readonly report: (binding: Bytes) => Effect.Effect<Report, SourceFailed>
+    readonly report: (binding: Bytes) => Effect.Effect<HardwareReport, SourceFailed>
   }
 >()("sealgate/services/evidence/EvidenceSource") {}
 

@@ -174,17 +174,17 @@ const makeLookups = Effect.fnUntraced(function* (
   const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
 
   /** SQL: the requested jobs that belong to the tenants who asked. */
-  const owned = (asked: ReadonlyArray<Asked>) =>
+  const owned = (asked: ReadonlyArray<JobRef>) =>
     sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
 
-  const stateOf = yield* makeBatched<Asked, Option.Option<JobState>>({
+  const stateOf = yield* makeBatched<JobRef, Option.Option<JobState>>({
     run: Effect.fnUntraced(function* (asked) {
       const rows = yield* decodeStates(yield* sql`SELECT ${stateColumns} ${owned(asked)}`)
       return asked.map((one) => ofThem(one, rows))
     }),
   })
 
-  const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
+  const readOne = yield* makeBatched<JobRef, Option.Option<Job>>({
     run: Effect.fnUntraced(function* (asked) {
       const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns(sql)} ${owned(asked)}`)
       const jobs = yield* completed(rows)
@@ -214,10 +214,10 @@ const makeLookups = Effect.fnUntraced(function* (
 const isJobId = Schema.is(JobId)
 
 /** A requested job. One query serves several tenants, so each row is matched by its tenant, too. */
-interface Asked {
+interface JobRef {
   readonly tenant: TenantId
   readonly job_id: JobId
 }
 
-const ofThem = ({ job_id, tenant }: Asked, rows: ReadonlyArray<JobState>): Option.Option<JobState> =>
+const ofThem = ({ job_id, tenant }: JobRef, rows: ReadonlyArray<JobState>): Option.Option<JobState> =>
   Option.fromUndefinedOr(rows.find((row) => row.id === job_id && row.tenant === tenant))

@@ -1,5 +1,5 @@
 /** Rows of jobs and steps, and their public form. */
-import { Budgets } from "../../domain/access/budgets.ts"
+import { BudgetList } from "../../domain/access/budgets.ts"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { TargetFilter } from "../../domain/upstream/targets.ts"
 import { DateTime, Schema, SchemaTransformation } from "effect"
@@ -124,7 +124,7 @@ const WorkRow = Schema.Struct({
   options: storedJson(JobOptions),
   metadata: storedJson(Metadata),
   key_id: Schema.NullOr(Schema.String),
-  key_budgets: Schema.NullOr(storedJson(Budgets)),
+  key_budgets: Schema.NullOr(storedJson(BudgetList)),
   webhook: Schema.NullOr(Schema.String),
   /** The targets that the key of its caller permits. */
   key_models: Schema.NullOr(storedJson(TargetFilter)),

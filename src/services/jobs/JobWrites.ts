@@ -29,7 +29,7 @@ type Ending =
   | { readonly status: "failed" | "timed_out"; readonly problem: Problem }
 
 /** Why an attempt failed. */
-export interface Failure {
+export interface AttemptFailure {
   readonly problem: Problem
   /** The delay that the upstream asked for. */
   readonly retryAfter: Duration.Duration
@@ -49,7 +49,7 @@ export class JobWrites extends Context.Service<
     readonly recordStep: (lease: Lease, step: FinishedStep) => Fenced
     readonly end: (lease: Lease, ending: Ending) => Fenced
     /** Queues the job for a delayed retry, or ends it if a retry cannot help or it has been failing for too long. */
-    readonly fail: (lease: Lease, failure: Failure) => Fenced
+    readonly fail: (lease: Lease, failure: AttemptFailure) => Fenced
     /** Lets the job wait for a person. This uses no attempt. */
     readonly ask: (lease: Lease, question: AskedQuestion) => Fenced
     /** Puts the job back unchanged, due at once or after a wait for something. This uses no attempt. */

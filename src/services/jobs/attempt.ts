@@ -23,7 +23,7 @@ import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
 import { makeWithHistory } from "./threadHistory.ts"
 
-type Outcome = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
+type AttemptEnd = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
 /** Returns a function that makes an attempt at a job. If it is interrupted, the job goes back to the queue. */
 export const makeAttempt = Effect.gen(function* () {
@@ -60,10 +60,10 @@ export const makeAttempt = Effect.gen(function* () {
       Effect.exit,
     )
     const timeout = Effect.as(Effect.sleep(Duration.millis(remaining)), "timed-out" as const)
-    return yield* Effect.raceAllFirst<Effect.Effect<Outcome, StorageUnavailable>>([left, timeout, ran])
+    return yield* Effect.raceAllFirst<Effect.Effect<AttemptEnd, StorageUnavailable>>([left, timeout, ran])
   })
 
-  const settle = Effect.fnUntraced(function* (lease: Lease, outcome: Outcome) {
+  const settle = Effect.fnUntraced(function* (lease: Lease, outcome: AttemptEnd) {
     yield* Effect.annotateCurrentSpan("job.outcome", nameOf(outcome))
     if (outcome === "gone") return yield* Effect.logDebug("The job is no longer this worker's")
     if (outcome === "parked") return yield* persistently(writes.release(lease))
@@ -164,7 +164,7 @@ const withJobSpan =
       Effect.withParentSpan(storedSpan(traceparent)),
     )
 
-const nameOf = (outcome: Outcome): string =>
+const nameOf = (outcome: AttemptEnd): string =>
   typeof outcome === "string"
     ? outcome
     : "until" in outcome

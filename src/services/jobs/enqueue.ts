@@ -88,10 +88,8 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
       key === undefined
         ? yield* create(yield* prepared, insertTogether)
         : yield* inTime(
-            once(
-              { tenant, ...executionKey(agentId, key), body: yield* encodeRequest(request) },
-              prepared,
-              (ready) => create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
+            once({ tenant, ...executionKey(agentId, key), body: yield* encodeRequest(request) }, prepared, (ready) =>
+              create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
             ),
           )
     if (typeof done === "string") return yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die)

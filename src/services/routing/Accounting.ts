@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { StepCall } from "../../domain/jobs/job.ts"
-import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/routing/money.ts"
-import { Role, type RoutingSettings, Strategy } from "../../domain/routing/routing.ts"
+import { addCost, costOf, NO_TOKENS, sumOf, tokensOf } from "../../domain/routing/money.ts"
+import { ModelRole, type RoutingSettings, Strategy } from "../../domain/routing/routing.ts"
 import { Labels } from "../../domain/routing/labels.ts"
 import { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
@@ -21,7 +21,7 @@ export const Account = Schema.Struct({
   key: TextOrNull,
   labels: Labels,
   mode: TextOrNull,
-  role: Schema.NullOr(Role),
+  role: Schema.NullOr(ModelRole),
   /** Whether the call exists only because of routing: its cost counts, but it has no baseline. */
   extra: Schema.Boolean,
 })
@@ -31,7 +31,7 @@ export type Account = typeof Account.Type
 export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
 
 /** The tokens of a call. A free one used none, unless the provider reports some. */
-const tokensUsed = (attempt: Attempt): Tokens | null => tokensOf(attempt.usage) ?? (isFree(attempt) ? NO_TOKENS : null)
+const tokensUsed = (attempt: Attempt) => tokensOf(attempt.usage) ?? (isFree(attempt) ? NO_TOKENS : null)
 
 /**
  * Returns the rows of one request, in the order of its calls. Only the call that served has a baseline: another model
@@ -78,13 +78,13 @@ const columnsOf = (account: Account) => {
 }
 
 /** A request under way: all that is known of it if its process dies. */
-export const Asked = Schema.Struct({
+export const Pending = Schema.Struct({
   account: Account,
   strategy: Strategy,
   /** The first target that it may go to. */
   target: TargetName,
 })
-export type Asked = typeof Asked.Type
+export type Pending = typeof Pending.Type
 
 /** Columns of a row that stands for no call that is known. */
 const NO_CALL = { first: true, servedModel: null, priceVersion: null, ownKey: false, latency: 0, ttft: null } as const
@@ -93,7 +93,7 @@ const NO_CALL = { first: true, servedModel: null, priceVersion: null, ownKey: fa
 export const lostRecord = (
   id: string,
   at: number,
-  { account, strategy, target }: Asked,
+  { account, strategy, target }: Pending,
   charged: CallRecord["charged"],
 ): CallRecord => ({
   ...NO_CALL,
@@ -112,7 +112,7 @@ export const lostRecord = (
 })
 
 /** The row of an answer from the cache: a call without cost, whose baseline is what the answer `cost` at first. */
-export const cachedRecord = (at: number, { account, strategy, target }: Asked, cost: number | null): CallRecord => {
+export const cachedRecord = (at: number, { account, strategy, target }: Pending, cost: number | null): CallRecord => {
   const requestId = SecureRandom.uuidV7Unsafe()
   return {
     ...NO_CALL,

@@ -3,7 +3,14 @@
  * reported usage is charged its estimate.
  */
 import { ruleOf } from "../../domain/upstream/failures.ts"
-import { costOf, highestCostOf, outputWithin, type Prices, type Tokens, tokensOf } from "../../domain/routing/money.ts"
+import {
+  costOf,
+  highestCostOf,
+  outputWithin,
+  type Prices,
+  type TokenUse,
+  tokensOf,
+} from "../../domain/routing/money.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Target } from "../../domain/routing/routing.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
@@ -96,7 +103,7 @@ export class Spending {
     const most = Math.min(this.expected, Math.max(leastOutput(this.size), this.outputOf(attempt)))
     const output = Math.max(received, reported?.output ?? most)
     const unknown = { cached: 0, written: this.isReserved ? this.size.input : 0, input: this.size.input }
-    const estimate: Tokens = { ...unknown, ...reported, output }
+    const estimate: TokenUse = { ...unknown, ...reported, output }
     const tokens = outcome === "success" ? (reported ?? estimate) : isFree(attempt) ? reported : estimate
     const prices = this.pricesOf(attempt, servedModel)
     const charged = {

@@ -11,7 +11,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { logFault } from "../logFault.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
-import type { Asked } from "./Accounting.ts"
+import type { Pending } from "./Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import type { Ledger } from "./Ledger.ts"
 import { makeReport } from "./budgetUse.ts"
@@ -21,10 +21,10 @@ import { makeReserve } from "./reserving.ts"
 import { makeSettle } from "./settling.ts"
 
 /** A call to be made: its worst case, and the budgets that must have room for it. */
-export interface Planned {
+export interface PlannedCall {
   readonly budgeted: ReadonlyArray<Budgeted>
   readonly worst: Amount
-  readonly asked: Asked
+  readonly asked: Pending
 }
 
 /** A reservation that is not renewed for this long is that of a dead process. */
@@ -36,7 +36,7 @@ export class Budgets extends Context.Service<
   {
     /** Reserves the worst case, runs `call`, and settles at what `used` returns then, also if the call fails or is interrupted. */
     readonly within: <A, E>(
-      planned: Planned,
+      planned: PlannedCall,
       call: Effect.Effect<A, E>,
       used: () => Amount,
     ) => Effect.Effect<A, E | BudgetExhausted | StorageUnavailable>

@@ -29,7 +29,7 @@ export interface CacheSettings {
 /** The use that a request permits (RFC 9111 §5.2.1): `no-cache` asks for a new answer, `no-store` also keeps it out of the cache. */
 export type CacheUse = "all" | "no-cache" | "no-store"
 
-export interface Answered<A> {
+export interface MaybeCached<A> {
   readonly isCached: boolean
   readonly value: A
 }
@@ -52,12 +52,12 @@ export class CachedAnswers extends Context.Service<
   CachedAnswers,
   {
     /** The JSON of a whole answer. */
-    readonly answer: (call: ApiCall, use: CacheUse) => Effect.Effect<Answered<string>, CallError>
+    readonly answer: (call: ApiCall, use: CacheUse) => Effect.Effect<MaybeCached<string>, CallError>
     /** The pieces of a streamed one. A repetition gets all of them at once. */
     readonly stream: (
       call: ApiCall,
       use: CacheUse,
-    ) => Effect.Effect<Answered<Stream.Stream<JsonObject, CallError>>, StorageUnavailable>
+    ) => Effect.Effect<MaybeCached<Stream.Stream<JsonObject, CallError>>, StorageUnavailable>
   }
 >()("sealgate/services/routing/CachedAnswers") {
   static readonly layer = (settings: CacheSettings) =>

@@ -1,7 +1,7 @@
 /** One row of the ledger. */
 import type { Labels } from "../../domain/routing/labels.ts"
-import type { Tokens } from "../../domain/routing/money.ts"
-import type { Role, Strategy } from "../../domain/routing/routing.ts"
+import type { TokenUse } from "../../domain/routing/money.ts"
+import type { ModelRole, Strategy } from "../../domain/routing/routing.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
 /** One call to a provider. Times in milliseconds, `at` since the epoch; money in micro-USD. */
@@ -21,13 +21,13 @@ export interface CallRecord {
   readonly mode: string | null
   readonly strategy: Strategy
   /** `null` for calls outside a job. */
-  readonly role: Role | null
+  readonly role: ModelRole | null
   readonly provider: ProviderId
   /** The requested model, and the one that answered, if reported. */
   readonly model: string
   readonly servedModel: string | null
   /** `null` if the provider did not report them. */
-  readonly tokens: Tokens | null
+  readonly tokens: TokenUse | null
   readonly priceVersion: string | null
   readonly cost: number | null
   /** Its charge against limits and budgets. */

@@ -6,7 +6,7 @@ import { Mode } from "../../domain/jobs/modes.ts"
 import { CursorInvalid, type Page, type StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Labels } from "../../domain/routing/labels.ts"
 import { LedgerEntry } from "../../domain/routing/ledger.ts"
-import { Role } from "../../domain/routing/routing.ts"
+import { ModelRole } from "../../domain/routing/routing.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 
 /** Restricts the entries. `from` is inclusive, `to` exclusive; without a `tenant`, those of all tenants. */
@@ -52,7 +52,7 @@ const decode = decodeRows(
     ...LedgerEntry.fields,
     at: Schema.DateTimeUtcFromMillis,
     mode: Schema.Union([Mode, Schema.Literal("")]),
-    role: Schema.Union([Role, Schema.Literal("")]),
+    role: Schema.Union([ModelRole, Schema.Literal("")]),
     labels: Schema.NullOr(Schema.fromJsonString(Labels)),
     estimated: Schema.Int,
     own_key: Schema.Int,

@@ -15,13 +15,13 @@ export type Retention = { readonly days: number } | { readonly months: number }
 const BATCH = { least: 5, most: 25 }
 const EVERY = Duration.hours(1)
 
-interface Place {
+interface PruneCursor {
   readonly at: number
   readonly id: string
 }
 
 /** Before every call. */
-const BEGIN: Place = { at: Number.MIN_SAFE_INTEGER, id: "" }
+const BEGIN: PruneCursor = { at: Number.MIN_SAFE_INTEGER, id: "" }
 
 /** Removes the calls before `cutoff`, in milliseconds since the epoch, rounded down to the hour. */
 export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff: number) {
@@ -31,8 +31,8 @@ export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff:
   yield* sql`UPDATE ledger_pruned SET before = ${before} WHERE before < ${before}`
 
   /** Looks at the `size` calls after `start`, and returns its end; `undefined` if it was the last one. */
-  const pruneAfter = Effect.fnUntraced(function* (start: Place, size: number) {
-    const [end] = yield* sql<Place>`SELECT at, id FROM ledger_calls
+  const pruneAfter = Effect.fnUntraced(function* (start: PruneCursor, size: number) {
+    const [end] = yield* sql<PruneCursor>`SELECT at, id FROM ledger_calls
       WHERE at >= ${start.at} AND (at, id) > (${start.at}, ${start.id}) AND at < ${before}
       ORDER BY at, id LIMIT 1 OFFSET ${size - 1}`
     const last = end ?? { at: before, id: "" }

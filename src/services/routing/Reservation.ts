@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { type Budget, type Budgeted, type BudgetOwner, startOf } from "../../domain/access/budgets.ts"
 import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
-import type { Asked } from "./Accounting.ts"
+import type { Pending } from "./Accounting.ts"
 
 /** `cost` in micro-USD. */
 export interface Amount {
@@ -27,7 +27,7 @@ export interface Reservation {
   readonly at: number
   readonly worst: Amount
   readonly limits: ReadonlyArray<Limit>
-  readonly asked: Asked
+  readonly asked: Pending
 }
 
 /** The limits of budgets at `now`, in milliseconds since the epoch. */

@@ -13,7 +13,7 @@ import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { accountOf, type Route, type RoutedRequest } from "./accounted.ts"
+import { accountOf, type RequestRoute, type RoutedRequest } from "./accounted.ts"
 import { Spending, UNLIMITED, worstCase } from "./Allowance.ts"
 import { apiSize, openMembers } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
@@ -96,16 +96,12 @@ export class Router extends Context.Service<
 }
 
 /** A request in the form in which targets are asked. */
-interface Question<A> {
-  readonly ask: (route: Route, dialect: Dialect) => Effect.Effect<A, CallFailed | StorageUnavailable>
+interface RoutedQuestion<A> {
+  readonly ask: (route: RequestRoute, dialect: Dialect) => Effect.Effect<A, CallFailed | StorageUnavailable>
   /** Whether it has a `response_format` that may be left out. */
   readonly hasForm: boolean
   /** Whether the router sets the member that limits its output. */
   readonly addsLimit: boolean
-}
-
-interface ServedBy {
-  readonly target: TargetName
 }
 
 /** Returns a function that chooses the targets of a request, and asks them within its budgets. */
@@ -116,7 +112,10 @@ const makeRoute = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const callBudgeted = makeCallBudgeted(yield* Budgets, clock)
   const callFitting = makeCallFitting(clock)
 
-  return <A extends ServedBy>(request: RoutedRequest, question: Question<A>): Effect.Effect<A, RouterError> =>
+  return <A extends { readonly target: TargetName }>(
+    request: RoutedRequest,
+    question: RoutedQuestion<A>,
+  ): Effect.Effect<A, RouterError> =>
     Effect.flatMap(config.ofCall, (settings) => {
       const { budgeted } = request
       const { calls, cost, tokens } = request.allowance ?? UNLIMITED
@@ -145,9 +144,9 @@ const makeCallFitting = (clock: Clock.Clock) => {
   const dialects = new Dialects()
   const noteDialect = makeNoteDialect(dialects, clock)
 
-  return <A extends ServedBy>(
+  return <A extends { readonly target: TargetName }>(
     { fitting, request, settings }: Fitted,
-    { addsLimit, ask, hasForm }: Question<A>,
+    { addsLimit, ask, hasForm }: RoutedQuestion<A>,
     onSpending: (spending: Spending) => void = () => {},
   ): Effect.Effect<A, CallFailed | StorageUnavailable> => {
     const { allowance, onChosen, size } = request

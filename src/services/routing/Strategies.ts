@@ -3,7 +3,7 @@ import { Effect, Random } from "effect"
 import type { Strategy, Target } from "../../domain/routing/routing.ts"
 
 /** A target that fits the request. */
-export interface Candidate {
+export interface TargetCandidate {
   readonly target: Target
   /** Estimated cost of the request in micro-USD; `null` without a price. */
   readonly estimate: number | null
@@ -14,13 +14,13 @@ export interface Candidate {
 /** How often `latency` tries a target other than the fastest, to notice changes. */
 const EXPLORATION = 0.1
 
-type Order = (candidates: ReadonlyArray<Candidate>) => Effect.Effect<ReadonlyArray<Candidate>>
+type Order = (candidates: ReadonlyArray<TargetCandidate>) => Effect.Effect<ReadonlyArray<TargetCandidate>>
 
 /** Cheapest first; targets without a price last. */
-const byCost = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<Candidate> =>
+const byCost = (candidates: ReadonlyArray<TargetCandidate>): ReadonlyArray<TargetCandidate> =>
   candidates.toSorted((a, b) => (a.estimate ?? Infinity) - (b.estimate ?? Infinity) || 0)
 
-const quality = ({ target }: Candidate): number => target.quality ?? 0
+const quality = ({ target }: TargetCandidate): number => target.quality ?? 0
 
 /** Targets without enough recent calls come first, because only calls can measure them; at times a random one does. */
 const byLatency: Order = Effect.fnUntraced(function* (candidates) {

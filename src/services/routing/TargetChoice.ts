@@ -1,7 +1,7 @@
 /** Chooses and orders the targets that may serve a request. */
 import { Effect } from "effect"
 import { costOf } from "../../domain/routing/money.ts"
-import { isNamed, type Role, type RoutingSettings, serves, type Target } from "../../domain/routing/routing.ts"
+import { isNamed, type ModelRole, type RoutingSettings, serves, type Target } from "../../domain/routing/routing.ts"
 import type { ApiName } from "../../domain/upstream/apis.ts"
 import { permits, sameModel, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
 import { hasKey, type TenantKeys } from "../../domain/upstream/upstream.ts"
@@ -16,7 +16,7 @@ import { expectedOutput, leastOutput, type RequestSize } from "./TokenEstimate.t
 /** The properties of a request that decide who may serve it. */
 export interface TargetRequirements {
   /** The role of a step; absent for calls outside a job. */
-  readonly role?: Role | undefined
+  readonly role?: ModelRole | undefined
   readonly api: ApiName
   readonly size: RequestSize
   /** The model that a client named; absent for steps of jobs. */

@@ -8,7 +8,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
-import type { Attempt, CallOptions, TenantKeys, UpstreamError } from "../../domain/upstream/upstream.ts"
+import type { AskOptions, Attempt, TenantKeys, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { Spending } from "./Allowance.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -43,7 +43,7 @@ export interface RoutedRequest extends TargetRequirements {
 }
 
 /** The decisions of one request: the targets in their order, and what may be spent on them. */
-export interface Route {
+export interface RequestRoute {
   readonly settings: RoutingSettings
   readonly request: RoutedRequest
   readonly targets: ReadonlyArray<Target>
@@ -52,10 +52,10 @@ export interface Route {
 }
 
 /** How a request is asked within its route. */
-interface Asked<A> {
-  readonly ask: (options: CallOptions) => Effect.Effect<A, UpstreamError>
+interface RoutedCall<A> {
+  readonly ask: (options: AskOptions) => Effect.Effect<A, UpstreamError>
   /** The members for the longest output that is left; `undefined` if the target's context is shorter. */
-  readonly limitOf: (most: number | undefined) => ReturnType<NonNullable<CallOptions["outputLimit"]>>
+  readonly limitOf: (most: number | undefined) => ReturnType<NonNullable<AskOptions["outputLimit"]>>
   /** Estimated tokens of the output so far. */
   readonly received: () => number
 }
@@ -71,7 +71,7 @@ export interface Accounted<A> {
 export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const ledger = yield* Ledger
 
-  const account = ({ request, settings }: Route, attempts: ReadonlyArray<ChargedAttempt>) => {
+  const account = ({ request, settings }: RequestRoute, attempts: ReadonlyArray<ChargedAttempt>) => {
     for (const attempt of attempts) noteFirstToken(times, attempt)
     const records = recordsOf(settings, accountOf(request), attempts)
     return Effect.contextWith((context: Context.Context<never>) =>
@@ -83,8 +83,8 @@ export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes
   }
 
   return <A>(
-    route: Route,
-    { ask, limitOf, received }: Asked<A>,
+    route: RequestRoute,
+    { ask, limitOf, received }: RoutedCall<A>,
   ): Effect.Effect<Accounted<A>, CallFailed | StorageUnavailable> => {
     const { request, spending, targets } = route
     const attempts: Array<ChargedAttempt> = []

@@ -6,9 +6,9 @@ import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
-import type { Answered, ApiRequest, CallOptions, Emit, OutputLimit } from "../../domain/upstream/upstream.ts"
+import type { Answered, ApiRequest, AskOptions, Emit, OutputLimit } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { makeAccounted, type Route } from "./accounted.ts"
+import { makeAccounted, type RequestRoute } from "./accounted.ts"
 import type { Dialect } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
@@ -57,7 +57,7 @@ const limitOf = (request: ApiRequest, dialect: Dialect, most: number | undefined
 }
 
 /** A request with the options of its route. Its sender hears of each call, too. */
-const asking = (request: ApiRequest, options: CallOptions): ApiRequest => ({
+const asking = (request: ApiRequest, options: AskOptions): ApiRequest => ({
   ...request,
   ...options,
   onAttempt: (attempt) => {
@@ -71,7 +71,7 @@ export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const upstream = yield* Upstream
   const accounted = yield* makeAccounted(times)
 
-  return (route: Route, request: ApiRequest, dialect: Dialect, emit?: Emit<JsonObject>) => {
+  return (route: RequestRoute, request: ApiRequest, dialect: Dialect, emit?: Emit<JsonObject>) => {
     let bytes = 0
     const asked = {
       limitOf: (most: number | undefined) => limitOf(request, dialect, most),

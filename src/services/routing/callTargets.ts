@@ -6,7 +6,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { makeAccounted, type Route, type RoutedRequest } from "./accounted.ts"
+import { makeAccounted, type RequestRoute, type RoutedRequest } from "./accounted.ts"
 import { type Answer, AnswerDraft, type TextListener } from "./AnswerDraft.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -40,7 +40,7 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
   const accounted = yield* makeAccounted(times)
 
   return (
-    route: Route,
+    route: RequestRoute,
     completion: ChatRequest,
     dialect: Dialect,
     heard?: TextListener,

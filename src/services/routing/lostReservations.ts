@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
-import { Asked, lostRecord } from "./Accounting.ts"
+import { lostRecord, Pending } from "./Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import { cappedSums } from "./HourlySums.ts"
 import { Ledger } from "./Ledger.ts"
@@ -19,7 +19,7 @@ const Lost = Schema.Struct({
   cost: Schema.Int,
   tokens: Schema.Int,
   uses: Schema.fromJsonString(Schema.Array(Use)),
-  asked: Schema.fromJsonString(Asked),
+  asked: Schema.fromJsonString(Pending),
 })
 const decodeLost = decodeRows("budget_reservations", Lost)
 type Lost = typeof Lost.Type

@@ -11,7 +11,7 @@ import { type Columns, givenItems, givenRows } from "../storedRows.ts"
 import { makeReadUse, USE_COLUMNS, type Used } from "./budgetUse.ts"
 import { type Amount, costLimit, type Limit, type Reservation, tokensLimit, useKey, wantedOf } from "./Reservation.ts"
 
-type Answer = BudgetExhausted | null
+type ReserveResult = BudgetExhausted | null
 
 /** Returns a function that reserves, or answers why not. `lease` in milliseconds. */
 export const makeReserve = Effect.fnUntraced(function* (holder: string, lease: number) {
@@ -21,7 +21,7 @@ export const makeReserve = Effect.fnUntraced(function* (holder: string, lease: n
 
   const reserveAll = (
     reservations: ReadonlyArray<Reservation>,
-  ): Effect.Effect<ReadonlyArray<Answer>, SqlError.SqlError> =>
+  ): Effect.Effect<ReadonlyArray<ReserveResult>, SqlError.SqlError> =>
     Effect.gen(function* () {
       if (yield* take(reservations)) return reservations.map(() => null)
       const usedIn = yield* readUse(reservations.flatMap(({ limits }) => limits))
@@ -37,7 +37,7 @@ export const makeReserve = Effect.fnUntraced(function* (holder: string, lease: n
       return refusals.map((refusal) => refusal ?? answers[next++] ?? null)
     })
 
-  return yield* makeBatched<Reservation, Answer>({ run: reserveAll })
+  return yield* makeBatched<Reservation, ReserveResult>({ run: reserveAll })
 })
 
 /** Returns a function that takes all of these reservations or none, and says which. */
@@ -103,7 +103,7 @@ const COLUMNS: Columns<Reservation> = {
 const refusalsOf = (
   reservations: ReadonlyArray<Reservation>,
   usedIn: (limit: Limit) => Used,
-): ReadonlyArray<Answer> => {
+): ReadonlyArray<ReserveResult> => {
   const taken = new Map<string, Amount>()
   const leftOf = (limit: Limit): Amount => {
     const { reserved, spent } = usedIn(limit)

@@ -18,7 +18,7 @@ import { type Envelope, type OpeningError, SealedExchange } from "./SealedExchan
 import { type Outlet, sealStream } from "./sealStream.ts"
 
 /** Returned as soon as the request is claimed, so it does not reveal the outcome. */
-export type SealedAnswer =
+export type SealedReply =
   | {
       readonly _tag: "Complete"
       readonly responseNonce: Bytes
@@ -45,7 +45,7 @@ export class SealedCompletions extends Context.Service<
     readonly handle: (
       envelope: Envelope,
       onAnswered?: () => void,
-    ) => Effect.Effect<SealedAnswer, OpeningError, Scope.Scope>
+    ) => Effect.Effect<SealedReply, OpeningError, Scope.Scope>
   }
 >()("sealgate/services/sealing/SealedCompletions") {
   static readonly layer = Layer.effect(
@@ -84,7 +84,7 @@ const make = Effect.gen(function* () {
     }
     if (asked.form === "complete") {
       const frames = yield* traced(sealComplete(services, opened, asked, answered))
-      return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
+      return { _tag: "Complete", responseNonce, frames } satisfies SealedReply
     }
     const begin = yield* traced(sealStream(services, opened, asked, timer, answered))
     return {
@@ -92,7 +92,7 @@ const make = Effect.gen(function* () {
       responseNonce,
       paced: asked.pace !== UNPACED,
       begin: (outlet) => traced(begin(outlet)),
-    } satisfies SealedAnswer
+    } satisfies SealedReply
   })
 
   return SealedCompletions.of({

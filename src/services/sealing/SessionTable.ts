@@ -42,7 +42,7 @@ export class ClaimsFull extends Schema.TaggedError<ClaimsFull>()("ClaimsFull", {
 /** The key by which a session remembers a request: a hash, because `enc` may be long. */
 export const claimKey = (enc: Bytes): string => sha256Key(enc)
 
-export interface SessionLimits {
+export interface SessionTableLimits {
   /** Requests that one session serves. */
   readonly maxRequests: number
   /** Live sessions; one more evicts the oldest of those that never served a caller, or else the oldest. */
@@ -52,7 +52,7 @@ export interface SessionLimits {
 }
 
 export class SessionTable {
-  private readonly limits: SessionLimits
+  private readonly limits: SessionTableLimits
   private readonly context: Context.Context<never>
   private readonly claims: FairRoom
   // All sessions last equally long, so each map is in the order of expiry (unless the time of day was set back).
@@ -62,7 +62,7 @@ export class SessionTable {
   /** Live sessions that never served a caller: the first to be evicted. */
   private readonly idle = new Map<string, Session>()
 
-  constructor(limits: SessionLimits, context: Context.Context<never>) {
+  constructor(limits: SessionTableLimits, context: Context.Context<never>) {
     this.limits = limits
     this.context = context
     this.claims = new FairRoom(limits.maxClaims)

@@ -20,12 +20,12 @@ import {
   type Replayed,
   type Session,
   type SessionGone,
-  type SessionLimits,
+  type SessionTableLimits,
   SessionTable,
 } from "./SessionTable.ts"
 import { sha256 } from "./sha256.ts"
 
-export interface SessionSettings extends SessionLimits {
+export interface SessionSettings extends SessionTableLimits {
   readonly ttl: Duration.Duration
   /** Longest ciphertext of a request, in bytes. */
   readonly maxRequestBytes: number

@@ -35,7 +35,7 @@ const decodeBody = Rec.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.S
 const decodeChat = Schema.decodeUnknownResult(Schema.Struct({ body: ChatInput }))
 
 /** A request of an API, with its headers. */
-interface Envelope {
+interface UncheckedRequest {
   readonly api: ApiName
   readonly headers: Readonly<Record<string, string>>
   /** The body's bytes; `undefined` if it is not an object. */
@@ -44,7 +44,7 @@ interface Envelope {
   readonly body: unknown
 }
 
-export type Question = Pick<ApiRequest, "api" | "body" | "headers" | "model" | "completion">
+export type ApiQuestion = Pick<ApiRequest, "api" | "body" | "headers" | "model" | "completion">
 
 const OF_ALL_APIS = ["model", "stream", "background"]
 
@@ -60,7 +60,7 @@ export const apiRequest = Effect.fnUntraced(function* ({
   body,
   headers,
   raw,
-}: Envelope): Effect.fn.Return<Question, Refused | Schema.SchemaError> {
+}: UncheckedRequest): Effect.fn.Return<ApiQuestion, Refused | Schema.SchemaError> {
   const wrong = Object.entries(headers).flatMap(([name, value]) => misfitOf(api, name, value))
   if (wrong.length > 0) return yield* misshapen(wrong)
   const { model } = (yield* decodeBody[api]({ body })).body

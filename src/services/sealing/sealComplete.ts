@@ -23,7 +23,7 @@ interface CompleteServices {
   readonly answering: Pick<Answering["Service"], "answer">
 }
 
-interface Outcome {
+interface CompleteOutcome {
   readonly status: EndStatus
   /** `null` without an answer. */
   readonly json: string
@@ -43,12 +43,12 @@ export const sealComplete = (
 ): Effect.Effect<Fiber.Fiber<Frames>, never, Scope.Scope> => {
   const { sealer } = opened
 
-  const sealed = ({ json, served, status }: Outcome, endedAt: number, problem?: Problem): Frames => {
+  const sealed = ({ json, served, status }: CompleteOutcome, endedAt: number, problem?: Problem): Frames => {
     const answer = sealer.seal("complete", utf8(json), false)
     const record = { opened, endedAt, requestId: asked.requestId, form: "complete", status, served, problem } as const
     return [answer, sealer.seal("complete", endRecord(attestation, record), true)]
   }
-  const seal = (outcome: Outcome): Effect.Effect<Frames> =>
+  const seal = (outcome: CompleteOutcome): Effect.Effect<Frames> =>
     Effect.withFiber(({ context }) => {
       framesSealed.updateUnsafe(2, context)
       sealedResponses("complete", outcome.status).updateUnsafe(1, context)

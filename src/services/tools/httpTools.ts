@@ -3,14 +3,14 @@ import { Duration, Effect } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { DEFAULT_TOOL_TIMEOUT_SECONDS, type HttpTool } from "../../domain/jobs/tool.ts"
 import { isRetryable } from "../../domain/problems/problem.ts"
-import { type Attempt, broken, late } from "./repeated.ts"
+import { broken, late, type ToolAttempt } from "./repeated.ts"
 import { outputOf, type ToolInput } from "./ToolOutput.ts"
 import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 
 /** Returns a function that makes one attempt at a call. */
 export const makeHttpAttempt = (network: HttpClient.HttpClient) => {
   const client = HttpClient.withScope(network)
-  return (tool: HttpTool, input: ToolInput, key: string, bearer: Bearer): Effect.Effect<Attempt> => {
+  return (tool: HttpTool, input: ToolInput, key: string, bearer: Bearer): Effect.Effect<ToolAttempt> => {
     const seconds = tool.timeout_seconds ?? DEFAULT_TOOL_TIMEOUT_SECONDS
     return client.execute(requestOf(tool, input, key, bearer)).pipe(
       Effect.flatMap((response) =>

@@ -17,7 +17,7 @@ import {
 import { isRetryable } from "../../domain/problems/problem.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { processOf, UNLISTED } from "./McpCommands.ts"
-import { type Attempt, broken, late } from "./repeated.ts"
+import { broken, late, type ToolAttempt } from "./repeated.ts"
 import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
 import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 
@@ -102,14 +102,14 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
     )
   }
 
-  const attempt = (server: McpServer, tool: ListedTool, { bearer, input, key }: Sent): Effect.Effect<Attempt> => {
+  const attempt = (server: McpServer, tool: ListedTool, { bearer, input, key }: Sent): Effect.Effect<ToolAttempt> => {
     const way = wayTo(server, commands)
     if (way === undefined) return Effect.succeed({ output: failedOutput(UNLISTED), again: false })
     return Effect.flatMap(connect(server, way, bearer, key), (client) =>
       client.callTool({ tool: remoteOf(tool), arguments: input }),
     ).pipe(
       Effect.scoped,
-      Effect.map((result): Attempt => ({ output: outputOf(result), again: false })),
+      Effect.map((result): ToolAttempt => ({ output: outputOf(result), again: false })),
       Effect.catch((error) => Effect.succeed(failed(tool, error))),
       Effect.timeoutOrElse({
         duration: Duration.seconds(secondsOf(server)),
@@ -180,7 +180,7 @@ const listingFailed = (error: McpClientError.McpClientError): ListingFailed => {
   return { why: reasonOf(error), retryable }
 }
 
-const failed = (tool: ListedTool, error: McpClientError.McpClientError): Attempt => {
+const failed = (tool: ListedTool, error: McpClientError.McpClientError): ToolAttempt => {
   const { reason } = error
   if (reason._tag === "TransportError" || isRefused(error)) return broken(tool, error)
   const again = reason._tag === "HttpError" && isRetryable(reason.status)

@@ -4,7 +4,7 @@ import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { failedOutput, type ToolOutput } from "./ToolOutput.ts"
 
 /** One attempt; `again` tells whether another may succeed. */
-export interface Attempt {
+export interface ToolAttempt {
   readonly output: ToolOutput
   readonly again: boolean
 }
@@ -21,7 +21,7 @@ const mayRepeat = ({ idempotent, read_only }: Repeatable): boolean => read_only 
 const PAUSES = [Duration.millis(500), Duration.seconds(2)]
 
 /** Calls a tool, and a read-only or idempotent one up to three times if a repetition may help. */
-export const repeated = Effect.fnUntraced(function* (tool: Repeatable, attempt: Effect.Effect<Attempt>) {
+export const repeated = Effect.fnUntraced(function* (tool: Repeatable, attempt: Effect.Effect<ToolAttempt>) {
   let last = yield* attempt
   for (const pause of mayRepeat(tool) ? PAUSES : []) {
     if (!last.again) break
@@ -32,16 +32,16 @@ export const repeated = Effect.fnUntraced(function* (tool: Repeatable, attempt: 
 })
 
 /** A call that was sent, and whose answer did not come. */
-const unanswered = (tool: Repeatable, what: string): Attempt => ({
+const unanswered = (tool: Repeatable, what: string): ToolAttempt => ({
   output: failedOutput(mayRepeat(tool) ? what : `${what} The call may have been carried out.`),
   again: true,
 })
 
 /** A call that could not be sent to a permitted address, or whose answer broke off. */
-export const broken = (tool: Repeatable, cause: unknown): Attempt =>
+export const broken = (tool: Repeatable, cause: unknown): ToolAttempt =>
   isRefused(cause)
     ? { output: failedOutput(`The tool was not called: ${REFUSED}`), again: false }
     : unanswered(tool, "The tool could not be reached, or its answer broke off.")
 
-export const late = (tool: Repeatable, seconds: number): Attempt =>
+export const late = (tool: Repeatable, seconds: number): ToolAttempt =>
   unanswered(tool, `The tool gave no whole answer within ${seconds} s.`)

@@ -13,10 +13,8 @@ import { conversationName, keepsResponse, previousResponse } from "../../domain/
 import type { ApiRequest, Served, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { thisMoment } from "../moments.ts"
 import { RecentPlaces } from "./RecentPlaces.ts"
-import { apiNameOf, modelOf, type Target } from "./Targets.ts"
+import { apiNameOf, modelOf, type ModelTarget } from "./Targets.ts"
 import { countTurn } from "./UpstreamMetrics.ts"
-
-type Request = UpstreamRequest | ApiRequest
 
 /**
  * How long a moved conversation stays away, counted from the move. With a turn every few seconds, it is back within 30
@@ -28,23 +26,26 @@ export const STAY = Duration.seconds(20)
 export const RESPONSES_KEPT = Duration.hours(1)
 
 /** One request as a turn of its conversation. */
-export interface Turn {
+export interface ConversationTurn {
   /** The targets of the request, the conversation's last one first. Only that one if no other can continue. */
-  readonly targets: ReadonlyArray<Target>
+  readonly targets: ReadonlyArray<ModelTarget>
   /** Notes which target answered, the id of its answer, and which targets had failed. */
   readonly answered: (
-    by: Target,
+    by: ModelTarget,
     served: Pick<Served, "id"> | undefined,
-    failed: (target: Target) => boolean,
+    failed: (target: ModelTarget) => boolean,
   ) => Effect.Effect<void>
 }
 
 interface Affinity {
   /** `targets` are those of the request, in the order for conversations that have not moved. */
-  readonly turn: (request: Request, targets: ReadonlyArray<Target>) => Effect.Effect<Turn>
+  readonly turn: (
+    request: UpstreamRequest | ApiRequest,
+    targets: ReadonlyArray<ModelTarget>,
+  ) => Effect.Effect<ConversationTurn>
 }
 
-const membersOf = (request: Request) => (member: string) =>
+const membersOf = (request: UpstreamRequest | ApiRequest) => (member: string) =>
   "api" in request ? request.body.value(member) : request.completion[member]
 
 export const makeAffinity = (): Affinity => {
@@ -56,7 +57,7 @@ export const makeAffinity = (): Affinity => {
   const responses = new RecentPlaces(RESPONSES_KEPT)
 
   /** Identifies a conversation of one caller with one model by one API. Equal names of two callers stay apart. */
-  const conversationOf = (request: Request): string | undefined => {
+  const conversationOf = (request: UpstreamRequest | ApiRequest): string | undefined => {
     const { caller } = request
     const name = conversationName(membersOf(request))
     if (caller === undefined || name === undefined) return undefined
@@ -65,16 +66,16 @@ export const makeAffinity = (): Affinity => {
 
   /** A turn that sends the whole conversation. */
   const wholeTurn = (
-    request: Request,
-    [first, ...others]: readonly [Target, ...ReadonlyArray<Target>],
+    request: UpstreamRequest | ApiRequest,
+    [first, ...others]: readonly [ModelTarget, ...ReadonlyArray<ModelTarget>],
     now: number,
-  ): Turn => {
+  ): ConversationTurn => {
     // While no conversation has moved, none has to be identified.
     let id = conversations.isEmpty(now) ? undefined : conversationOf(request)
     const whereTo = () => (id === undefined ? undefined : conversations.get(id))
     const before = whereTo()
     const preferred = others.find(({ provider }) => provider.id === before) ?? first
-    const moved = Effect.fnUntraced(function* (by: Target) {
+    const moved = Effect.fnUntraced(function* (by: ModelTarget) {
       id ??= conversationOf(request)
       // The first of concurrent turns to move takes the others along.
       if (id === undefined || whereTo() !== before) return
@@ -91,10 +92,10 @@ export const makeAffinity = (): Affinity => {
     }
   }
 
-  const responseOf = ({ caller }: Request, id: string): string => hash([caller], id)
+  const responseOf = ({ caller }: UpstreamRequest | ApiRequest, id: string): string => hash([caller], id)
 
   /** A turn whose answer the provider keeps under an id. */
-  const keptTurn = (request: Request, turn: Turn): Turn => ({
+  const keptTurn = (request: UpstreamRequest | ApiRequest, turn: ConversationTurn): ConversationTurn => ({
     targets: turn.targets,
     answered: Effect.fnUntraced(function* (by, served, failed) {
       yield* turn.answered(by, served, failed)
@@ -106,7 +107,7 @@ export const makeAffinity = (): Affinity => {
 
   return {
     turn: (request, targets) =>
-      Effect.map(thisMoment, (now): Turn => {
+      Effect.map(thisMoment, (now): ConversationTurn => {
         const [first, ...others] = targets
         // The steps of jobs are no conversations.
         const isStep = request.targets !== undefined && !("api" in request)

@@ -3,12 +3,12 @@ import { Cause, Effect, Exit, Option } from "effect"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { AttemptOutcome } from "../../domain/upstream/failures.ts"
 import type { Attempt, Served } from "../../domain/upstream/upstream.ts"
-import type { Call } from "./Calls.ts"
+import type { ProviderCall } from "./Calls.ts"
 import type { OutOfTime } from "./Deadline.ts"
 import type { Faults } from "./Faults.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import { isName } from "./TargetRegistry.ts"
-import type { Target } from "./Targets.ts"
+import type { ModelTarget } from "./Targets.ts"
 
 /** One recorded call. `model` is the label of its target's model. */
 export interface Recorded {
@@ -20,9 +20,9 @@ export interface Recorded {
 
 /** Records a call that ended with `exit`. */
 export const record = (
-  { model, own, provider }: Target,
+  { model, own, provider }: ModelTarget,
   label: string,
-  { firstOutputAt, served }: Call<unknown>,
+  { firstOutputAt, served }: ProviderCall<unknown>,
   exit: Exit.Exit<unknown, ProviderFailure | OutOfTime>,
   times: Pick<Attempt, "cause" | "startedAt" | "finishedAt">,
 ): Recorded => {
@@ -50,7 +50,7 @@ const outcomeOf = (error: ProviderFailure | OutOfTime | undefined): AttemptOutco
 /** Logs a failed call when it begins a fault, or one that changes; others are for debugging. */
 export const logFailure = (
   faults: Faults,
-  target: Target,
+  target: ModelTarget,
   { attempt: { cause, finishedAt, outcome, provider }, model }: Recorded,
   failure: ProviderFailure,
 ): Effect.Effect<void> =>
@@ -62,7 +62,7 @@ export const logFailure = (
   })
 
 /** Logs the end of the faults of a provider's model that a successful call ends. */
-export const logRecovery = (faults: Faults, target: Target, model: string, now: number): Effect.Effect<void> => {
+export const logRecovery = (faults: Faults, target: ModelTarget, model: string, now: number): Effect.Effect<void> => {
   const { provider } = target
   const ended = faults.succeeded(target, model)
   if (ended.length === 0) return Effect.void

@@ -5,14 +5,14 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import type { FailureKind } from "../../domain/upstream/failures.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
-import type { CallOptions, Emit, ProviderId, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
+import type { AskOptions, Emit, ProviderId, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
 import type { Timer } from "../Timer.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
-import type { Question } from "./Questions.ts"
-import type { Target } from "./Targets.ts"
-import { type Verdict, watched } from "./watched.ts"
+import type { UpstreamQuestion } from "./Questions.ts"
+import type { ModelTarget } from "./Targets.ts"
+import { watched, type WatchResult } from "./watched.ts"
 
 /**
  * The time limits of a call in milliseconds, and the deadline of its request as a moment. `thinking` replaces `firstToken`
@@ -20,7 +20,7 @@ import { type Verdict, watched } from "./watched.ts"
  */
 export type CallLimits = Readonly<Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>>
 
-export interface Call<A> {
+export interface ProviderCall<A> {
   readonly run: Effect.Effect<A, ProviderFailure | OutOfTime>
   /** When the first output of a stream came, in milliseconds since the epoch. */
   readonly firstOutputAt: number | undefined
@@ -31,7 +31,7 @@ export interface Call<A> {
 /** The form in which a request is answered: whole or streamed. */
 export interface AnswerForm<A> {
   /** Prepares a call to `target`. `working` is called when a stream shows that the model is working. */
-  readonly attempt: (target: Target, limits: CallLimits, timer: Timer, working: () => void) => Call<A>
+  readonly attempt: (target: ModelTarget, limits: CallLimits, timer: Timer, working: () => void) => ProviderCall<A>
   /** Whether another attempt may follow a failure. Not if the caller already has output that cannot be revoked. */
   readonly mayGoOn: () => boolean
 }
@@ -50,7 +50,7 @@ const timedOut = (limit: keyof typeof SILENT) => Exit.fail(new ProviderFailure(S
  * input.
  */
 const notUnderstood =
-  ({ provider }: Target) =>
+  ({ provider }: ModelTarget) =>
   (defect: unknown): Effect.Effect<never, ProviderFailure> =>
     Effect.logError("A provider's translation failed").pipe(
       Effect.annotateLogs({
@@ -62,12 +62,12 @@ const notUnderstood =
     )
 
 export const wholeAnswer = <Answer>(
-  question: Pick<Question<Answer, unknown>, "complete">,
+  question: Pick<UpstreamQuestion<Answer, unknown>, "complete">,
 ): AnswerForm<{ readonly answer: Answer; readonly served: Served }> => ({
   mayGoOn: () => true,
   attempt: (target, { answer: longest, deadline }, timer) => {
     const due = Math.min(timer.now() + longest, deadline)
-    const isLate = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
+    const isLate = (moment: number): WatchResult<ProviderFailure | OutOfTime> => {
       if (moment < due) return due
       return due === deadline ? outOfTime() : timedOut("answer")
     }
@@ -105,8 +105,8 @@ interface Emitted {
  * its partial answer stands.
  */
 export const streamedAnswer = <Piece>(
-  question: Pick<Question<unknown, Piece>, "stream" | "reading">,
-  { mayCallAgain = () => true, restart = true }: Pick<CallOptions, "mayCallAgain" | "restart">,
+  question: Pick<UpstreamQuestion<unknown, Piece>, "stream" | "reading">,
+  { mayCallAgain = () => true, restart = true }: Pick<AskOptions, "mayCallAgain" | "restart">,
   emit: Emit<Piece>,
 ): AnswerForm<Served> => {
   const emitted: Emitted = { any: false, voided: undefined }
@@ -125,8 +125,8 @@ interface StreamCallOptions<Piece> {
   readonly emit: Emit<Piece>
 }
 
-class StreamCall<Piece> implements Call<Served>, StreamWatch {
-  readonly run: Call<Served>["run"]
+class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
+  readonly run: ProviderCall<Served>["run"]
   firstOutputAt: number | undefined
   private readonly provider: ProviderId
   private readonly reading: AnswerReading<Piece>
@@ -142,8 +142,8 @@ class StreamCall<Piece> implements Call<Served>, StreamWatch {
   private waitingSince: number | undefined
 
   constructor(
-    question: Pick<Question<unknown, Piece>, "stream" | "reading">,
-    target: Target,
+    question: Pick<UpstreamQuestion<unknown, Piece>, "stream" | "reading">,
+    target: ModelTarget,
     options: StreamCallOptions<Piece>,
   ) {
     const { timer, emitted } = options
@@ -243,7 +243,7 @@ class StreamCall<Piece> implements Call<Served>, StreamWatch {
    * timestamp spares a timer per piece. The next check is at most one idle time away, because another idle period may
    * begin before it. Before the first output, thoughts only extend the limit: a model may also think unseen.
    */
-  private readonly isSilent = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
+  private readonly isSilent = (moment: number): WatchResult<ProviderFailure | OutOfTime> => {
     const { deadline, firstToken, idle, thinking } = this.options.limits
     const idleAt = this.isWorking ? (this.waitingSince ?? moment) + idle : 0
     const firstAt = this.startedAt + (this.isWorking ? thinking : firstToken)

@@ -48,7 +48,7 @@ export interface CircuitPermit {
   readonly isProbe: () => boolean
 }
 
-type Failure = ProviderFailure | BulkheadFull | OutOfTime | CircuitBreaker.CircuitBreakerError
+type CallFailure = ProviderFailure | BulkheadFull | OutOfTime | CircuitBreaker.CircuitBreakerError
 
 export interface Circuits {
   /**
@@ -57,8 +57,8 @@ export interface Circuits {
   readonly guard: <A, R>(
     target: CalledTarget,
     api: ApiName,
-    call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>,
-  ) => Effect.Effect<A, Failure, R>
+    call: (permit: CircuitPermit) => Effect.Effect<A, CallFailure, R>,
+  ) => Effect.Effect<A, CallFailure, R>
   readonly statesOf: (provider: ProviderId) => Effect.Effect<ProviderCircuits>
 }
 
@@ -77,7 +77,7 @@ const AT_ONCE = { concurrency: "unbounded" } as const
  * The meaning of an exit for a suspect. A request that was refused, or whose caller left, means nothing. If it was a
  * probe, its slot is free for the next one.
  */
-const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, Failure>): CircuitBreaker.Outcome => {
+const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, CallFailure>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   if (error?._tag !== "ProviderFailure") return CircuitBreaker.ignored
@@ -252,7 +252,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
   const probing = makeProbing(record)
 
   /** Reports the end of a call to the circuits that it passed. */
-  const recordAll = Effect.fnUntraced(function* (passed: ReadonlyArray<Passed>, exit: Exit.Exit<unknown, Failure>) {
+  const recordAll = Effect.fnUntraced(function* (passed: ReadonlyArray<Passed>, exit: Exit.Exit<unknown, CallFailure>) {
     for (const each of passed.toReversed()) yield* record(each, outcomeFor(each.suspect, exit))
   })
 

@@ -15,7 +15,7 @@ import { makeCircuits } from "./Circuits.ts"
 import { makeFaults } from "./Faults.ts"
 import { makeFirstTokenLimits } from "./FirstTokenLimits.ts"
 import type { Provider } from "./Provider.ts"
-import { type PolicyParts, RequestFailover, type ServedBy } from "./RequestFailover.ts"
+import { type FailoverResult, type PolicyParts, RequestFailover } from "./RequestFailover.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
 import { apiNameOf, targetsOf } from "./Targets.ts"
 import { countRequestFailed } from "./UpstreamMetrics.ts"
@@ -74,7 +74,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (first: ReadonlyArray
   const serve = <A>(
     request: UpstreamRequest | ApiRequest,
     form: AnswerForm<A>,
-  ): Effect.Effect<ServedBy<A>, UpstreamError> =>
+  ): Effect.Effect<FailoverResult<A>, UpstreamError> =>
     Effect.flatMap(
       Effect.suspend(() => targetsOf(providers, request)),
       (targets) => {

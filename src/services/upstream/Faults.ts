@@ -4,7 +4,7 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { type FailureKind, failureRules } from "../../domain/upstream/failures.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import type { Target } from "./Targets.ts"
+import type { ModelTarget } from "./Targets.ts"
 
 /** How long the same fault of the same model is not logged again, so that one that comes and goes does not fill the log. */
 export const REPEAT = Duration.minutes(10)
@@ -31,9 +31,9 @@ interface FaultLine {
 
 export interface Faults {
   /** Notes a failed call. `now` is in milliseconds since the epoch; `model` is the label of the target's model. */
-  readonly failed: (target: Target, model: string, failure: ProviderFailure, now: number) => FaultLine
+  readonly failed: (target: ModelTarget, model: string, failure: ProviderFailure, now: number) => FaultLine
   /** Notes a call that succeeded. Returns the faults that this ends and whose beginning was logged. */
-  readonly succeeded: (target: Target, model: string) => ReadonlyArray<Fault>
+  readonly succeeded: (target: ModelTarget, model: string) => ReadonlyArray<Fault>
   /** The fault to show of a provider: the latest one, but first those that only the operator can fix. */
   readonly of: (provider: ProviderId) => Fault | undefined
 }
@@ -48,7 +48,7 @@ const fixOf = (provider: ProviderId, kind: FailureKind, lasting: boolean): strin
   return "check the provider's status page"
 }
 
-const isLasting = ({ named }: Target, { kind, lasting }: ProviderFailure): boolean =>
+const isLasting = ({ named }: ModelTarget, { kind, lasting }: ProviderFailure): boolean =>
   failureRules[kind].operator || lasting === true || (kind === "unknown-model" && named !== true)
 
 /** Failures that may concern the account alone. Those of a tenant's own account are no faults, nor do its successes end any. */

@@ -5,7 +5,7 @@
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { FirstTokenTimes } from "../routing/FirstTokenTimes.ts"
-import type { Target } from "./Targets.ts"
+import type { ModelTarget } from "./Targets.ts"
 
 /** The shortest limit in milliseconds, unless a shorter one is configured. */
 export const LEAST_MS = 10_000
@@ -19,28 +19,27 @@ const BYTES_PER_SECOND = 8_000
 /** Request members that ask a model to think before it answers. */
 const THINKING = ["reasoning_effort", "reasoning", "thinking"]
 
-type Request = UpstreamRequest | ApiRequest
-
 export interface FirstTokenLimits {
   /** Returns the limit in milliseconds for a target that another one can replace; at most `most`. */
-  readonly limit: (target: Target, most: number) => number
+  readonly limit: (target: ModelTarget, most: number) => number
   readonly ended: (attempt: Attempt) => void
 }
 
 /** How long a server may take to read the prompt, in milliseconds. */
-const readingMs = (request: Request): number => 1_000 * Math.floor(bytesOf(request) / BYTES_PER_SECOND)
+const readingMs = (request: UpstreamRequest | ApiRequest): number =>
+  1_000 * Math.floor(bytesOf(request) / BYTES_PER_SECOND)
 
-const bytesOf = (request: Request): number => {
+const bytesOf = (request: UpstreamRequest | ApiRequest): number => {
   if ("api" in request) return request.body.bytes.length
   let bytes = 0
   for (const { content } of request.completion.messages) if (typeof content === "string") bytes += content.length
   return bytes
 }
 
-const asksToThink = (request: Request): boolean =>
+const asksToThink = (request: UpstreamRequest | ApiRequest): boolean =>
   THINKING.some((name) => ("api" in request ? request.body.has(name) : request.completion[name] != null))
 
-export const makeFirstTokenLimits = (): ((request: Request) => FirstTokenLimits) => {
+export const makeFirstTokenLimits = (): ((request: UpstreamRequest | ApiRequest) => FirstTokenLimits) => {
   const times = new FirstTokenTimes()
 
   return (request) => {

@@ -39,14 +39,14 @@ const bodyOf = ({ body, headers }: ProviderRequest): Pick<Dispatcher.DispatchOpt
       }
 
 /** The bytes that arrived since the last call, as soon as there are any; `undefined` at the end. */
-export type Next<A, E> = Effect.Effect<A | undefined, E>
+export type NextPiece<A, E> = Effect.Effect<A | undefined, E>
 
 /** The head of a response, and its body as it arrives. */
 export interface ProviderResponse {
   readonly status: number
   /** By their names in lower case. */
   readonly headers: ResponseHeaders
-  readonly body: Next<Pieces, ConnectionFailed>
+  readonly body: NextPiece<Pieces, ConnectionFailed>
   /** Whether the whole body arrived, so that the connection can serve the next call without further reading. */
   readonly hasEnded: () => boolean
 }
@@ -155,7 +155,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.end === undefined) this.controller?.abort(ABANDONED)
   }
 
-  private readonly body: Next<Pieces, ConnectionFailed> = Effect.callback((resume) => {
+  private readonly body: NextPiece<Pieces, ConnectionFailed> = Effect.callback((resume) => {
     // Checked here, not in an earlier effect: bytes that arrived between two effects would resume nothing.
     const ready = this.take()
     if (ready !== undefined) return resume(ready)

@@ -4,16 +4,16 @@ import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatCompletion, ChatRequest } from "../../domain/chat/chat.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { iJsonOf } from "../../domain/json/surrogates.ts"
-import type { ApiRequest, CallOptions } from "../../domain/upstream/upstream.ts"
+import type { ApiRequest, AskOptions } from "../../domain/upstream/upstream.ts"
 import { streamReading } from "./answerReaders/readings.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { ChatReading, saidIn } from "./answerReaders/ChatReading.ts"
 import { type NativeApis, type NativeCall, ProviderFailure, type Said, type StreamWatch } from "./Provider.ts"
-import { calledOf, type Target } from "./Targets.ts"
+import { calledOf, type ModelTarget } from "./Targets.ts"
 
-export interface Question<Answer, Piece> {
-  readonly complete: (target: Target) => Effect.Effect<readonly [Answer, Said], ProviderFailure>
-  readonly stream: (target: Target, watch: StreamWatch) => Stream.Stream<Piece, ProviderFailure>
+export interface UpstreamQuestion<Answer, Piece> {
+  readonly complete: (target: ModelTarget) => Effect.Effect<readonly [Answer, Said], ProviderFailure>
+  readonly stream: (target: ModelTarget, watch: StreamWatch) => Stream.Stream<Piece, ProviderFailure>
   readonly reading: () => AnswerReading<Piece>
 }
 
@@ -22,9 +22,9 @@ const withModel = (request: ChatRequest, model: string): ChatRequest =>
 
 export const chatQuestion = (
   request: ChatRequest,
-  outputLimit?: CallOptions["outputLimit"],
-): Question<ChatCompletion, ChatChunk> => {
-  const to = ({ model, provider }: Target): ChatRequest =>
+  outputLimit?: AskOptions["outputLimit"],
+): UpstreamQuestion<ChatCompletion, ChatChunk> => {
+  const to = ({ model, provider }: ModelTarget): ChatRequest =>
     outputLimit === undefined
       ? withModel(request, model)
       : { ...request, model, ...outputLimit({ provider: provider.id, model }) }
@@ -37,7 +37,7 @@ export const chatQuestion = (
 }
 
 /** A request as its caller wrote it. Targets that do not speak its API get a translation. */
-export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> => {
+export const apiQuestion = (request: ApiRequest): UpstreamQuestion<string, JsonObject> => {
   const { api, body, headers, outputLimit } = request
   const translated = Effect.suspend(() => {
     const completion = request.completion?.()
@@ -47,7 +47,7 @@ export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> =
       (errors) => new ProviderFailure({ kind: "malformed", errors: Redacted.make(errors) }),
     )
   })
-  const native = (target: Target): { readonly apis: NativeApis; readonly call: NativeCall } | undefined => {
+  const native = (target: ModelTarget): { readonly apis: NativeApis; readonly call: NativeCall } | undefined => {
     const apis = calledOf(target).native
     if (apis?.names.has(api) !== true) return undefined
     const { model, provider } = target

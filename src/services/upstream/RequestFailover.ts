@@ -7,11 +7,11 @@ import type { ApiName } from "../../domain/upstream/apis.ts"
 import { failureRules } from "../../domain/upstream/failures.ts"
 import type { Attempt, UpstreamError, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import type { Timer } from "../Timer.ts"
-import type { Turn } from "./Affinity.ts"
+import type { ConversationTurn } from "./Affinity.ts"
 import { logFailure, logRecovery, record } from "./Attempts.ts"
 import { backoff } from "./Backoff.ts"
 import type { Bulkhead } from "./Bulkhead.ts"
-import type { AnswerForm, Call, CallLimits } from "./Calls.ts"
+import type { AnswerForm, CallLimits, ProviderCall } from "./Calls.ts"
 import type { CircuitPermit, Circuits } from "./Circuits.ts"
 import { OutOfTime } from "./Deadline.ts"
 import type { Faults } from "./Faults.ts"
@@ -19,13 +19,13 @@ import type { FirstTokenLimits } from "./FirstTokenLimits.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { brokenOff, errorOf, mayFit, outOfTime, type TargetFailure, targetFailureOf } from "./TargetFailures.ts"
 import type { TargetRegistry } from "./TargetRegistry.ts"
-import type { Target } from "./Targets.ts"
+import type { ModelTarget } from "./Targets.ts"
 import { countAttempt, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 import { annotateCall, withCallSpan } from "./UpstreamSpans.ts"
 
 /** The result of a request, and every call that was made for it. */
-export interface ServedBy<A> {
+export interface FailoverResult<A> {
   readonly value: A
   readonly attempts: ReadonlyArray<Attempt>
 }
@@ -41,7 +41,7 @@ interface Handled {
   readonly settings: UpstreamSettings
   readonly circuits: Circuits
   readonly api: ApiName
-  readonly turn: Turn
+  readonly turn: ConversationTurn
   readonly firstToken: FirstTokenLimits
   readonly onAttempt: UpstreamRequest["onAttempt"]
 }
@@ -52,7 +52,7 @@ interface Handled {
  * limit for the first output also extends the limit for a whole answer.
  */
 const limitsOf = (
-  target: Target,
+  target: ModelTarget,
   { firstToken, settings: { timeouts } }: Pick<Handled, "firstToken" | "settings">,
   deadline: number,
   isLast: boolean,
@@ -78,8 +78,8 @@ export class RequestFailover<A> {
   private readonly form: AnswerForm<A>
   /** A moment. */
   private readonly deadline: number
-  private lastTarget: Target | undefined
-  private lastCall: Call<A> | undefined
+  private lastTarget: ModelTarget | undefined
+  private lastCall: ProviderCall<A> | undefined
 
   constructor(parts: PolicyParts, handled: Handled, form: AnswerForm<A>) {
     this.parts = parts
@@ -89,7 +89,7 @@ export class RequestFailover<A> {
   }
 
   /** Tries the targets in order, beginning with index `at`. */
-  tryTargets(at = 0): Effect.Effect<ServedBy<A>, UpstreamError> {
+  tryTargets(at = 0): Effect.Effect<FailoverResult<A>, UpstreamError> {
     const { attempts, failures, form } = this
     const { api, circuits, turn } = this.handled
     const target = turn.targets[at]
@@ -114,12 +114,12 @@ export class RequestFailover<A> {
     })
   }
 
-  private readonly hasFailed = ({ provider }: Target): boolean =>
+  private readonly hasFailed = ({ provider }: ModelTarget): boolean =>
     this.failures.some((failed) => failed.provider === provider.id && failed.skipped === undefined)
 
   /** Calls a target and retries it as often as its failures allow. `retries` counts the retries so far. */
   private callWithRetries(
-    target: Target,
+    target: ModelTarget,
     permit: CircuitPermit,
     isLast: boolean,
     retries = 0,
@@ -142,7 +142,7 @@ export class RequestFailover<A> {
   }
 
   private attempt(
-    target: Target,
+    target: ModelTarget,
     { working }: CircuitPermit,
     isLast: boolean,
   ): Effect.Effect<A, ProviderFailure | OutOfTime> {

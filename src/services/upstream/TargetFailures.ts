@@ -5,11 +5,11 @@ import { failureCodes, failureRules, type UpstreamCode } from "../../domain/upst
 import { type Attempt, type ProviderId, UpstreamError } from "../../domain/upstream/upstream.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import type { Target } from "./Targets.ts"
+import type { ModelTarget } from "./Targets.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** Why a target was skipped: its places were taken, or its circuit was open. */
-export type Skipped = "bulkhead" | "circuit"
+export type SkipReason = "bulkhead" | "circuit"
 
 /** A target that did not serve the request: it failed for good, had no free place, or its circuit was open. */
 export interface TargetFailure {
@@ -17,7 +17,7 @@ export interface TargetFailure {
   readonly code: UpstreamCode
   readonly failover: boolean
   readonly contextTokens: number | undefined
-  readonly skipped?: Skipped | undefined
+  readonly skipped?: SkipReason | undefined
   readonly detail?: ProviderFailure["detail"] | undefined
   readonly errors?: ProviderFailure["errors"] | undefined
   readonly said?: ProviderFailure["said"] | undefined
@@ -25,7 +25,7 @@ export interface TargetFailure {
 }
 
 export const targetFailureOf = (
-  target: Target,
+  target: ModelTarget,
   failure: ProviderFailure | BulkheadFull | CircuitBreakerError,
 ): TargetFailure => {
   const common = { provider: target.provider.id, contextTokens: target.contextTokens }
@@ -63,7 +63,7 @@ export const brokenOff = (failed: TargetFailure): TargetFailure =>
  * Whether a target is worth asking after `failures`. It is not if its known context window is no larger than one that
  * was too small.
  */
-export const mayFit = (target: Target, failures: ReadonlyArray<TargetFailure>): boolean =>
+export const mayFit = (target: ModelTarget, failures: ReadonlyArray<TargetFailure>): boolean =>
   !failures.some(
     (failed) =>
       failed.code === "context-too-long" &&
@@ -96,7 +96,7 @@ export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: Readon
 }
 
 /** Returns the error of a request that ran out of time. `called` is the target that it waited for or called last. */
-export const outOfTime = (called: Target | undefined, attempts: ReadonlyArray<Attempt>): UpstreamError =>
+export const outOfTime = (called: ModelTarget | undefined, attempts: ReadonlyArray<Attempt>): UpstreamError =>
   new UpstreamError({
     code: "upstream-timeout",
     ...(called === undefined ? {} : { provider: called.provider.id }),

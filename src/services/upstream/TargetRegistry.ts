@@ -8,7 +8,7 @@ import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import { PUBLISHED_MODELS } from "../../domain/upstream/publishedModels.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { Provider } from "./Provider.ts"
-import type { Target } from "./Targets.ts"
+import type { ModelTarget } from "./Targets.ts"
 
 /** How many unpublished models of one provider are remembered by name. */
 export const MAX_NAMED_MODELS = 64
@@ -96,19 +96,19 @@ export class TargetRegistry {
   }
 
   /** Notes that the configuration names a target. */
-  configure({ model, provider }: Target): void {
+  configure({ model, provider }: ModelTarget): void {
     add(this.configured.get(provider.id), model)
     add(this.known.get(provider.id), model)
   }
 
-  called(target: Target, api: ApiName): CalledTarget {
+  called(target: ModelTarget, api: ApiName): CalledTarget {
     const entry = this.entryOf(target)
     this.knownTargets.get(entry.key)?.apis.add(api)
     const { own } = target
     return own === undefined ? entry : { ...entry, key: `${entry.key}${TENANT_MARK}${hashOf(own.tenant)}` }
   }
 
-  private entryOf({ model, provider: { id } }: Target): CalledTarget {
+  private entryOf({ model, provider: { id } }: ModelTarget): CalledTarget {
     if (!PUBLISHED.has(model) && this.known.get(id)?.has(model) !== true) {
       return { provider: id, key: `${id}/${UNKNOWN}${hashOf(model)}` }
     }
@@ -120,7 +120,7 @@ export class TargetRegistry {
     return entry
   }
 
-  succeeded(target: Target, now: number): void {
+  succeeded(target: ModelTarget, now: number): void {
     const { id } = target.provider
     this.successes.set(id, now)
     add(this.known.get(id), target.model)

@@ -12,7 +12,7 @@ import { keySourceOf, type Provider } from "./Provider.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** A model of a provider that can be called. */
-export interface Target {
+export interface ModelTarget {
   readonly provider: Provider
   readonly model: string
   readonly contextTokens?: number | undefined
@@ -35,7 +35,7 @@ export interface Target {
 export const targetsOf = (
   configured: ReadonlyArray<Provider>,
   request: UpstreamRequest | ApiRequest,
-): Effect.Effect<ReadonlyArray<Target>, UpstreamError> => {
+): Effect.Effect<ReadonlyArray<ModelTarget>, UpstreamError> => {
   const providers = configured.filter((provider) => hasKey(keySourceOf(provider), provider.id, request.own))
   const speaking = providers.filter((provider) => speaks(provider, request))
   const targets = candidates(speaking, request)
@@ -44,13 +44,13 @@ export const targetsOf = (
   return Effect.fail(known ? notConfigured(request) : unsupportedApi(speaking, request))
 }
 
-const withOwnKey = (target: Target, own: TenantKeys | undefined): Target => {
+const withOwnKey = (target: ModelTarget, own: TenantKeys | undefined): ModelTarget => {
   const key = target.provider.ownKeys === undefined ? undefined : own?.keys.get(target.provider.id)
   return own === undefined || key === undefined ? target : { ...target, own: { tenant: own.tenant, key } }
 }
 
 /** The provider to call, with the tenant's own key if the target has one. */
-export const calledOf = ({ own, provider }: Target): Pick<Provider, "complete" | "stream" | "native"> =>
+export const calledOf = ({ own, provider }: ModelTarget): Pick<Provider, "complete" | "stream" | "native"> =>
   own === undefined ? provider : (provider.ownKeys?.withKey(own.key) ?? provider)
 
 export const apiNameOf = (request: UpstreamRequest | ApiRequest): ApiName =>
@@ -92,7 +92,7 @@ const offersModel = ({ defaultModel, offers = [] }: Provider, model: string): bo
   model === defaultModel || offers.some(({ name }) => name === model)
 
 /** A provider with the model that the caller names, if any. */
-const asked = (provider: Provider, model: string | undefined): Target =>
+const asked = (provider: Provider, model: string | undefined): ModelTarget =>
   model === undefined
     ? { provider, model: provider.defaultModel }
     : offersModel(provider, model)
@@ -102,7 +102,7 @@ const asked = (provider: Provider, model: string | undefined): Target =>
 const candidates = (
   providers: ReadonlyArray<Provider>,
   request: UpstreamRequest | ApiRequest,
-): ReadonlyArray<Target> => {
+): ReadonlyArray<ModelTarget> => {
   const model = modelOf(request)
   if (request.targets !== undefined) {
     return request.targets.flatMap((target) => {
@@ -113,7 +113,7 @@ const candidates = (
   if (request.provider !== undefined) {
     return providers.filter(({ id }) => id === request.provider).map((provider) => asked(provider, model))
   }
-  const defaults = providers.map((provider): Target => ({ provider, model: provider.defaultModel }))
+  const defaults = providers.map((provider): ModelTarget => ({ provider, model: provider.defaultModel }))
   const home =
     defaults.find((target) => target.model === model) ??
     defaults.find(({ provider }) => model !== undefined && offersModel(provider, model)) ??

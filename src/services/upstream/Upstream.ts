@@ -20,7 +20,7 @@ import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
 import { keySourceOf, type Provider } from "./Provider.ts"
 import { echo } from "./providers/echo/Echo.ts"
-import { apiQuestion, chatQuestion, type Question } from "./Questions.ts"
+import { apiQuestion, chatQuestion, type UpstreamQuestion } from "./Questions.ts"
 import { type ProviderStatus } from "./UpstreamStatus.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -79,11 +79,11 @@ export class Upstream extends Context.Service<
   static readonly make = Effect.fnUntraced(function* ({ follow, providers, settings }: UpstreamOptions) {
     const policy = yield* makeFaultPolicy(providers, settings ?? defaultUpstreamSettings)
     if (follow !== undefined) yield* Effect.forkScoped(follow(policy.replace))
-    const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
+    const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: UpstreamQuestion<Answer, Piece>) =>
       Effect.map(policy.serve(request, wholeAnswer(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(
       request: UpstreamRequest | ApiRequest,
-      question: Question<Answer, Piece>,
+      question: UpstreamQuestion<Answer, Piece>,
       emit: Emit<Piece>,
     ) =>
       Effect.map(policy.serve(request, streamedAnswer(question, request, emit)), ({ attempts, value }) => ({

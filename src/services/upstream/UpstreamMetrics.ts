@@ -6,7 +6,7 @@ import { type Context, Effect, type Exit, Metric } from "effect"
 import type { UpstreamCode } from "../../domain/upstream/failures.ts"
 import type { Attempt, ProviderId } from "../../domain/upstream/upstream.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
-import type { Skipped } from "./TargetFailures.ts"
+import type { SkipReason } from "./TargetFailures.ts"
 
 const calls = counter("sealgate_upstream_calls_total")
 const errors = counter("sealgate_upstream_errors_total")
@@ -45,7 +45,7 @@ export const countAttempt = (attempt: Attempt, model: string, context: Context.C
 export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
   Metric.update(errors({ provider, kind: "unauthorized" }), 0)
 
-export const countSkip = (provider: ProviderId, reason: Skipped): Effect.Effect<void> =>
+export const countSkip = (provider: ProviderId, reason: SkipReason): Effect.Effect<void> =>
   Metric.update(skips({ provider, reason }), 1)
 
 /** Counts one turn of a conversation that another provider answered than the order says. */

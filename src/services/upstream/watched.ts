@@ -4,13 +4,13 @@ import { mayBreakOff } from "../mayBreakOff.ts"
 import type { Timer } from "../Timer.ts"
 
 /** The failure of a call, or the moment of the next check. */
-export type Verdict<E> = Exit.Exit<never, E> | number
+export type WatchResult<E> = Exit.Exit<never, E> | number
 
 /** Runs `call` until `look` returns a failure. `look` is called at once, and then at each moment that it returned. */
 export const watched = <A, E, E2>(
   timer: Timer,
   call: Effect.Effect<A, E>,
-  look: (moment: number) => Verdict<E2>,
+  look: (moment: number) => WatchResult<E2>,
 ): Effect.Effect<A, E | E2> =>
   Effect.suspend((): Effect.Effect<A, E | E2> => {
     const first = look(timer.now())

@@ -23,7 +23,7 @@ export interface Link {
   readonly chain: string
 }
 
-export interface Failure {
+export interface ExchangeFailure {
   readonly title: string
   readonly detail: string
   /**
@@ -34,7 +34,7 @@ export interface Failure {
 }
 
 /** Whether the failure is an attack. */
-export const isAttack = (failure: Failure | undefined): boolean =>
+export const isAttack = (failure: ExchangeFailure | undefined): boolean =>
   failure?.kind === "tampered" || failure?.kind === "identity"
 
 export interface Exchange {
@@ -54,7 +54,7 @@ export interface Exchange {
   readonly end?: StreamEnd
   /** Public keys that verified receipt and proof. */
   readonly keys: ReadonlyArray<PublicJwk>
-  readonly failure?: Failure
+  readonly failure?: ExchangeFailure
 }
 
 export type Happening =
@@ -68,7 +68,7 @@ export type Happening =
       readonly end: StreamEnd
       readonly keys: ReadonlyArray<PublicJwk>
     }
-  | { readonly type: "failed"; readonly id: number; readonly failure: Failure }
+  | { readonly type: "failed"; readonly id: number; readonly failure: ExchangeFailure }
   | { readonly type: "stopped"; readonly id: number }
   | { readonly type: "cleared" }
 
@@ -148,7 +148,7 @@ const step = (exchange: Exchange, happening: Happening): Exchange => {
 }
 
 /** A sealed refusal is verified like an answer, including its proof. */
-const afterFailure = (exchange: Exchange, failure: Failure): ReadonlyArray<WireItem> => {
+const afterFailure = (exchange: Exchange, failure: ExchangeFailure): ReadonlyArray<WireItem> => {
   if (isAttack(failure)) return blame(exchange)
   return failure.kind === "refusal" ? settle(exchange) : exchange.wire
 }

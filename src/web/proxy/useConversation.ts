@@ -3,11 +3,11 @@ import { useMemo, useReducer, useRef } from "preact/hooks"
 import { PinMismatch, SealedProblem, SealgateError, Tampered, Unreachable } from "../../client/errors.ts"
 import { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { baseUrl } from "../shared/render.tsx"
-import { type Exchange, type Failure, follow, type Happening, historyOf } from "./exchanges.ts"
+import { type Exchange, type ExchangeFailure, follow, type Happening, historyOf } from "./exchanges.ts"
 import { type Intrusion, isAtBeginning } from "./intruder.ts"
 import { type Tap, tapped } from "./wiretap.ts"
 
-const failureOf = (error: unknown): Failure => {
+const failureOf = (error: unknown): ExchangeFailure => {
   if (error instanceof PinMismatch) {
     return {
       kind: "identity",

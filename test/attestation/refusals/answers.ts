@@ -1,5 +1,5 @@
 /** Answers of a proxy that are malformed, or that bind other things. */
-import { decodeEvidence, type Evidence } from "../../../src/attestation/evidence.ts"
+import { decodeEvidence, type ProxyEvidence } from "../../../src/attestation/evidence.ts"
 import { proveAttestation, verifyAttestation } from "../../../src/attestation/verifyAttestation.ts"
 import { encodeBase64Url, utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { vendorCollateral } from "../../../src/collateral/vendorCollateral.ts"
@@ -11,7 +11,7 @@ import { BINDING } from "../support/world.ts"
 import { type Refusal, refusalsOf } from "./refusal.ts"
 
 /** The JSON value that {@link decodeEvidence} reads. */
-const encodeEvidence = ({ format, kid, configuration, report, collateral, path }: Evidence) => ({
+const encodeEvidence = ({ format, kid, configuration, report, collateral, path }: ProxyEvidence) => ({
   format,
   kid: encodeBase64Url(kid),
   configuration: encodeBase64Url(configuration),

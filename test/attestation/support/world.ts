@@ -1,7 +1,7 @@
 /** Time, key, nonce, configuration and policy for evidence of any format. */
 import { createHash } from "node:crypto"
 import { bindingOf, rootOf } from "../../../src/attestation/binding.ts"
-import type { Evidence } from "../../../src/attestation/evidence.ts"
+import type { ProxyEvidence } from "../../../src/attestation/evidence.ts"
 import type { Accepted, EvidencePolicy } from "../../../src/attestation/policy.ts"
 import { PINNED_ROOTS } from "../../../src/attestation/roots.ts"
 import type { AttestationCheck } from "../../../src/attestation/verifyAttestation.ts"
@@ -32,7 +32,7 @@ export const policyFor = (...accept: ReadonlyArray<Accepted>): EvidencePolicy =>
 
 /** A check that passes if evidence, collateral and roots belong together. */
 export const checkFor = (
-  evidence: Pick<Evidence, "format" | "report" | "collateral">,
+  evidence: Pick<ProxyEvidence, "format" | "report" | "collateral">,
   rest: Pick<AttestationCheck, "collateral"> & {
     readonly accept: Accepted
     readonly roots: Partial<AttestationCheck["roots"]>

@@ -7,7 +7,7 @@ import {
   Tampered,
 } from "../../../src/client/index.ts"
 import { chatPayloads } from "../../../src/conformance/lyingProxy/answer.ts"
-import { BREAK, type Piece, type StreamEvent } from "../../../src/conformance/lyingProxy/Lie.ts"
+import { BREAK, type ReplyPiece, type WireEvent } from "../../../src/conformance/lyingProxy/Lie.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { FakeProxy, HANG, problem } from "../../support/protocol/FakeProxy.ts"
 import { b64u } from "../../support/protocol/reference.ts"
@@ -52,11 +52,11 @@ const read = async (signal?: AbortSignal) => {
   }
 }
 
-const dataOf = (event: StreamEvent | undefined): JsonObject => {
+const dataOf = (event: WireEvent | undefined): JsonObject => {
   if (typeof event?.data !== "object" || event.data === null) return assert.fail("an event without data")
   return { ...event.data }
 }
-const changed = (events: ReadonlyArray<StreamEvent>, index: number, change: JsonObject): ReadonlyArray<StreamEvent> =>
+const changed = (events: ReadonlyArray<WireEvent>, index: number, change: JsonObject): ReadonlyArray<WireEvent> =>
   events.map((event, i) => (i === index ? { ...event, data: { ...dataOf(event), ...change } } : event))
 
 describe("a stream", () => {
@@ -150,7 +150,7 @@ describe("a stream", () => {
 
 describe("a stream that stops", () => {
   it.each([1, 2, 3, 4, 5, 6])("after %d events is truncated, whether its connection ends or breaks", async (count) => {
-    const ends: ReadonlyArray<ReadonlyArray<Piece>> = [
+    const ends: ReadonlyArray<ReadonlyArray<ReplyPiece>> = [
       [],
       [BREAK],
       ["event: frame\ndata: {"],
@@ -176,9 +176,9 @@ describe("a stream that stops", () => {
 
 /** Lies of which the parts before them are shown; the catalogue of the conformance kit has the others. */
 describe("a stream shows no unverified part", () => {
-  const frame = (event: StreamEvent | undefined) => String(dataOf(event)["ciphertext"])
+  const frame = (event: WireEvent | undefined) => String(dataOf(event)["ciphertext"])
 
-  it.each<readonly [string, (events: ReadonlyArray<StreamEvent>) => ReadonlyArray<Piece>, number]>([
+  it.each<readonly [string, (events: ReadonlyArray<WireEvent>) => ReadonlyArray<ReplyPiece>, number]>([
     // 0 open, 1 to 4 data frames, 5 final frame, 6 proof; last: how many parts may still be shown
     ["its nonce is changed", (events) => changed(events, 0, { response_nonce: b64u(Buffer.alloc(32)) }), 0],
     ["a frame is dropped", (events) => events.filter((_, i) => i !== 2), 1],

@@ -4,7 +4,7 @@ import http, { createServer, type RequestListener } from "node:http"
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net"
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { Unreachable } from "../../../src/client/index.ts"
-import type { Answer } from "../../../src/client/transport/httpTypes.ts"
+import type { HttpResponse } from "../../../src/client/transport/httpTypes.ts"
 import { readBody, Transport } from "../../../src/client/transport/transport.ts"
 import { systemCode } from "../../../src/domain/problems/systemErrors.ts"
 import { freePort } from "../../support/freePort.ts"
@@ -30,7 +30,7 @@ afterEach(() => {
   }
 })
 
-const send = (url: string, signal?: AbortSignal): Promise<Answer> =>
+const send = (url: string, signal?: AbortSignal): Promise<HttpResponse> =>
   new Transport(url, undefined).post(
     "/v1/completions",
     JSON.stringify({ a: "ü" }),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { costOf, percentOf, Prices, type Tokens, tokensOf } from "../../../src/domain/routing/money.ts"
+import { costOf, percentOf, Prices, tokensOf, type TokenUse } from "../../../src/domain/routing/money.ts"
 
 const usd = (input: number, output: number, cachedInput: number): Prices => ({
   input: input * 1_000_000,
@@ -54,19 +54,19 @@ describe("costOf", () => {
     assert.isNull(costOf(usd(100_000, 0, 0), { input: Number.MAX_SAFE_INTEGER, output: 0, cached: 0 }))
   })
 
-  const Tokens = Schema.Struct({
+  const TokenUse = Schema.Struct({
     input: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
     output: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
     share: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
   })
-  const toTokens = ({ input, output, share }: typeof Tokens.Type): Tokens => ({
+  const toTokens = ({ input, output, share }: typeof TokenUse.Type): TokenUse => ({
     input,
     output,
     cached: Math.floor(input * share),
     written: Math.floor(input * (1 - share) * share),
   })
   const MILLION = 1_000_000n
-  const exactOf = (prices: Prices, { cached, input, output, written = 0 }: Tokens): bigint => {
+  const exactOf = (prices: Prices, { cached, input, output, written = 0 }: TokenUse): bigint => {
     const long = prices.long_context
     const at = long !== undefined && input > long.above_input_tokens ? long : prices
     return (
@@ -77,7 +77,7 @@ describe("costOf", () => {
     )
   }
 
-  it.prop("is within half a micro-USD of the exact amount", [Prices, Tokens], ([prices, drawn]) => {
+  it.prop("is within half a micro-USD of the exact amount", [Prices, TokenUse], ([prices, drawn]) => {
     const tokens = toTokens(drawn)
     const exact = exactOf(prices, tokens)
     const cost = costOf(prices, tokens)
@@ -86,7 +86,7 @@ describe("costOf", () => {
     return error > -MILLION / 2n && error <= MILLION / 2n
   })
 
-  it.prop("grows with every token, and never with a cheaper cache", [Prices, Tokens], ([prices, drawn]) => {
+  it.prop("grows with every token, and never with a cheaper cache", [Prices, TokenUse], ([prices, drawn]) => {
     const tokens = toTokens(drawn)
     const { long_context: _, ...flat } = prices
     const cost = costOf(flat, tokens)

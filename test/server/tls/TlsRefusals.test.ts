@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { makeRefusals, reasonOf, type Refusal } from "../../../src/server/tls/TlsRefusals.ts"
+import { makeRefusals, reasonOf, type TlsRefusal } from "../../../src/server/tls/TlsRefusals.ts"
 
 const keptLogs = () => {
   const lines: Array<string> = []
   return { lines, layer: Logger.layer([Logger.make((entry) => void lines.push(Logger.formatJson.log(entry)))]) }
 }
 
-const refusal = (reason: Refusal["reason"], address = "192.0.2.1"): Refusal => ({ reason, code: "CODE", address })
+const refusal = (reason: TlsRefusal["reason"], address = "192.0.2.1"): TlsRefusal => ({ reason, code: "CODE", address })
 
 describe("refusals of TLS clients", () => {
   it("take their reason from the certificate's fault, else from the error code", () => {

@@ -6,7 +6,7 @@ import { bindingOf, rootOf } from "../../../src/attestation/binding.ts"
 import { decodeEvidence } from "../../../src/attestation/evidence.ts"
 import { type Bytes, utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { Evidence } from "../../../src/services/evidence/Evidence.ts"
-import { EvidenceSource, type Report, SourceFailed } from "../../../src/services/evidence/EvidenceSource.ts"
+import { EvidenceSource, type HardwareReport, SourceFailed } from "../../../src/services/evidence/EvidenceSource.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { sha256 } from "../../../src/services/sealing/sha256.ts"
@@ -16,7 +16,7 @@ const CONFIGURATION = '{"software":"test"}'
 const nonceOf = (index: number) => sha256(Buffer.from(String(index)))
 
 /** Evidence over a source with this behaviour; the report is the binding itself. */
-const over = (report: (binding: Bytes) => Effect.Effect<Report, SourceFailed>) =>
+const over = (report: (binding: Bytes) => Effect.Effect<HardwareReport, SourceFailed>) =>
   Evidence.layer(CONFIGURATION).pipe(
     Layer.provide(Layer.succeed(EvidenceSource, { report })),
     Layer.provideMerge(Attestation.layerFromSeed(new Uint8Array(32).fill(7))),

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
-import { type Failure, JobWrites } from "../../../src/services/jobs/JobWrites.ts"
+import { type AttemptFailure, JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { JobSignals, stopped } from "../../../src/services/jobs/JobSignals.ts"
@@ -16,7 +16,7 @@ import { enqueueOne, makeAgent, services, takeJob } from "../../support/jobs.ts"
 /** Nothing that repeats: adjusting the clock would make it repeat all that time. */
 const still = { leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
 
-const passing: Failure = {
+const passing: AttemptFailure = {
   problem: makeProblem({ code: "scripted", status: 503, title: "As scripted.", retryable: true }),
   retryAfter: Duration.zero,
   isFault: false,

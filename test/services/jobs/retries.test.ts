@@ -7,7 +7,7 @@ import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { databaseTime } from "../../../src/services/databaseTime.ts"
 import { afterFailure } from "../../../src/services/jobs/delays.ts"
-import { type Failure, JobWrites } from "../../../src/services/jobs/JobWrites.ts"
+import { type AttemptFailure, JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import type { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
@@ -19,7 +19,7 @@ const settings = JobSettings.defaultValue()
 /** The product's own, and nothing that repeats: adjusting the clock by hours would make it repeat all those hours. */
 const still = { ...settings, leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
 
-const failing = (code: string, rest: Partial<Failure> = {}): Failure => ({
+const failing = (code: string, rest: Partial<AttemptFailure> = {}): AttemptFailure => ({
   problem: makeProblem({ code, status: 503, title: "As scripted.", retryable: true }),
   retryAfter: Duration.zero,
   isFault: false,
@@ -36,7 +36,7 @@ const oneJob = Effect.gen(function* () {
     get: jobs.get(tenant, job.id),
     start: Effect.flatMap(takeJob(job), Effect.fromOption),
     /** Fails the attempt; the wait until the next, in whole seconds, if there is to be one. */
-    fail: Effect.fnUntraced(function* (lease: Lease, failure: Failure) {
+    fail: Effect.fnUntraced(function* (lease: Lease, failure: AttemptFailure) {
       assert.isTrue(yield* writes.fail(lease, failure))
       const rows = yield* sql<{ wait: number }>`SELECT due_at - ${databaseTime(sql)} AS wait FROM jobs
         WHERE id = ${job.id} AND status = 'queued'`

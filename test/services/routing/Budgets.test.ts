@@ -3,14 +3,14 @@ import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { Budget, BudgetOwner } from "../../../src/domain/access/budgets.ts"
-import { Budgets, type Planned } from "../../../src/services/routing/Budgets.ts"
+import { Budgets, type PlannedCall } from "../../../src/services/routing/Budgets.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "./callRecords.ts"
 
-type Account = Planned["asked"]["account"]
+type Account = PlannedCall["asked"]["account"]
 
-const ASKED: Planned["asked"] = {
+const ASKED: PlannedCall["asked"] = {
   account: {
     tenant: "acme",
     job: "job",
@@ -26,7 +26,7 @@ const ASKED: Planned["asked"] = {
 }
 const amount = (cost: number, tokens = 0) => ({ cost, tokens })
 const of = (kind: BudgetOwner["kind"], ...budgets: ReadonlyArray<Budget>) => ({ owner: { kind, id: kind }, budgets })
-const planned = (worst: Planned["worst"], ...budgeted: Planned["budgeted"]): Planned => ({
+const planned = (worst: PlannedCall["worst"], ...budgeted: PlannedCall["budgeted"]): PlannedCall => ({
   budgeted,
   worst,
   asked: ASKED,

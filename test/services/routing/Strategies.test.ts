@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Random } from "effect"
 import type { Strategy, Target } from "../../../src/domain/routing/routing.ts"
 import { ENOUGH_MEASUREMENTS, FirstTokenTimes } from "../../../src/services/routing/FirstTokenTimes.ts"
-import { type Candidate, orderBy } from "../../../src/services/routing/Strategies.ts"
+import { orderBy, type TargetCandidate } from "../../../src/services/routing/Strategies.ts"
 import { drawing, target } from "./RouterFixture.ts"
 
 interface Traits extends Partial<Pick<Target, "weight" | "quality">> {
@@ -10,7 +10,7 @@ interface Traits extends Partial<Pick<Target, "weight" | "quality">> {
   readonly firstTokenMs?: number
 }
 
-const candidates = (traits: Readonly<Record<string, Traits>>): ReadonlyArray<Candidate> =>
+const candidates = (traits: Readonly<Record<string, Traits>>): ReadonlyArray<TargetCandidate> =>
   Object.entries(traits).map(([model, { estimate = null, firstTokenMs, ...members }]) => ({
     target: target(`provider1/${model}`, members),
     estimate,

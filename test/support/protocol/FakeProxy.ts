@@ -8,13 +8,13 @@ import {
   formOf,
   type Script as Answer,
 } from "../../../src/conformance/lyingProxy/answer.ts"
-import { bodyOf, BREAK, type Lie, type Reply } from "../../../src/conformance/lyingProxy/Lie.ts"
+import { bodyOf, BREAK, type Lie, type ProxyReply } from "../../../src/conformance/lyingProxy/Lie.ts"
 import {
   offerAnswer,
   offerClaims,
   open,
-  type Opened,
-  type Session,
+  type Unsealed,
+  type LyingSession,
 } from "../../../src/conformance/lyingProxy/session.ts"
 import { state } from "../../../src/conformance/lyingProxy/statement.ts"
 import { omit } from "../../../src/conformance/omit.ts"
@@ -74,7 +74,7 @@ export const HANG = "\0hang"
 const stranger = reference.identityFrom(Buffer.alloc(32, 2))
 
 export class FakeProxy {
-  identity: reference.Identity
+  identity: reference.LyingIdentity
   hooks: Hooks = {}
   script: Script = {}
   /** This proxy's clock minus the machine's, in milliseconds. */
@@ -86,7 +86,7 @@ export class FakeProxy {
   readonly opened: Array<OpenedRequest> = []
   /** Connections whose reader hung up before their end. */
   hungUp = 0
-  private readonly sessions = new Map<string, Session & { readonly identity: reference.Identity; served: number }>()
+  private readonly sessions = new Map<string, LyingSession & { identity: reference.LyingIdentity; served: number }>()
 
   constructor(seed = 0x77) {
     this.identity = reference.identityFrom(Buffer.alloc(32, seed))
@@ -155,7 +155,7 @@ export class FakeProxy {
     return this.written(reply, signal)
   }
 
-  private answerTo({ payload }: Opened, form: Form): Answer {
+  private answerTo({ payload }: Unsealed, form: Form): Answer {
     const { finishReasons, payloads, problem: failure, refuse, usage } = this.script
     const { status = refuse === undefined ? "complete" : "failed" } = this.script
     const isComplete = status === "complete"
@@ -180,7 +180,7 @@ export class FakeProxy {
   }
 
   /** A body that gives one piece per read, breaks at {@link BREAK}, waits for ever at {@link HANG}, and heeds `signal`. */
-  private written(reply: Reply, signal: AbortSignal | undefined): Response {
+  private written(reply: ProxyReply, signal: AbortSignal | undefined): Response {
     const { headers, status } = reply
     if (headers["content-type"] !== "text/event-stream")
       return new Response(new Uint8Array(bodyOf(reply)), { headers, status })

@@ -13,7 +13,7 @@ import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { RandomBytes } from "../../../src/services/sealing/RandomBytes.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
 import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
-import { type SealedAnswer, SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
+import { SealedCompletions, type SealedReply } from "../../../src/services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../../src/services/sealing/StreamFrames.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
 import { Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
@@ -173,7 +173,7 @@ export const collectEvents = (events: ReadonlyArray<SealedEvent>) => ({
 })
 
 /** The events of a stream, each of which is sealed when it is pulled and not before. */
-export const eventsOf = ({ begin }: Extract<SealedAnswer, { readonly _tag: "Stream" }>): Stream.Stream<SealedEvent> =>
+export const eventsOf = ({ begin }: Extract<SealedReply, { readonly _tag: "Stream" }>): Stream.Stream<SealedEvent> =>
   Stream.unwrap(
     Effect.gen(function* () {
       const written: Array<SealedEvent> = []
@@ -215,7 +215,7 @@ export const eventsOf = ({ begin }: Extract<SealedAnswer, { readonly _tag: "Stre
   )
 
 /** Reads an answer of `SealedCompletions` to its end. */
-export const collect = Effect.fnUntraced(function* (answer: SealedAnswer) {
+export const collect = Effect.fnUntraced(function* (answer: SealedReply) {
   const { responseNonce } = answer
   const collected: Collected =
     answer._tag === "Stream"

@@ -8,7 +8,7 @@ import { XWing } from "@hpke/hybridkem-x-wing"
 import * as HPKE from "hpke"
 import type { SuiteName } from "../../../src/domain/protocol/suites.ts"
 import { dhkem, KEM, schedule, x25519 } from "../../../src/conformance/lyingProxy/hpkeSchedule.ts"
-import { type Identity, publicKeyOf } from "../../../src/conformance/lyingProxy/Identity.ts"
+import { type LyingIdentity, publicKeyOf } from "../../../src/conformance/lyingProxy/Identity.ts"
 import { bytes, label, text, u32 } from "../../../src/conformance/lyingProxy/reference.ts"
 import { signParts, state } from "../../../src/conformance/lyingProxy/statement.ts"
 
@@ -20,11 +20,11 @@ export { signParts, type Statement } from "../../../src/conformance/lyingProxy/s
 
 export type Claims = Readonly<Record<string, unknown>>
 
-export const statement = (identity: Identity, kind: "session" | "receipt" | "proof", claims: Claims) =>
+export const statement = (identity: LyingIdentity, kind: "session" | "receipt" | "proof", claims: Claims) =>
   state({ pinned: identity, stranger: identity }, kind, claims)
 
 /** Signs any header over any payload. */
-export const jws = (identity: Identity, header: object, claims: unknown) =>
+export const jws = (identity: LyingIdentity, header: object, claims: unknown) =>
   signParts(identity, text(JSON.stringify(header)), text(JSON.stringify(claims))).statement
 
 const suiteWith = (kem: HPKE.KEMFactory) => new HPKE.CipherSuite(kem, HPKE.KDF_HKDF_SHA256, HPKE.AEAD_AES_256_GCM)

@@ -2,19 +2,19 @@
 import { isObject } from "../../../domain/json/json.ts"
 import { type Case, refused } from "../Case.ts"
 import { eventsOf } from "../../lyingProxy/answer.ts"
-import { BREAK, type Lie, type Piece, type StreamEvent } from "../../lyingProxy/Lie.ts"
+import { BREAK, type Lie, type ReplyPiece, type WireEvent } from "../../lyingProxy/Lie.ts"
 
-type Events = ReadonlyArray<StreamEvent>
+type Events = ReadonlyArray<WireEvent>
 
 const stream = (must: string, name: string, says: string, events: Exclude<Lie["events"], undefined>): Case =>
   refused(must, `events-${name}`, says, { events })
 
-const frame = (data: unknown): StreamEvent => ({ event: "frame", data })
+const frame = (data: unknown): WireEvent => ({ event: "frame", data })
 
-const dataOf = (event: StreamEvent | undefined) => (isObject(event?.data) ? event.data : {})
+const dataOf = (event: WireEvent | undefined) => (isObject(event?.data) ? event.data : {})
 
 /** Renumbers the frames, to hide a change. */
-const renumbered = (events: ReadonlyArray<StreamEvent>): ReadonlyArray<Piece> => {
+const renumbered = (events: ReadonlyArray<WireEvent>): ReadonlyArray<ReplyPiece> => {
   let seq = 0
   return events.map((each) => (each.event === "frame" ? frame({ ...dataOf(each), seq: seq++ }) : each))
 }

@@ -1,7 +1,7 @@
 /** Successful answers with a wrong status, media type or shape. */
 import { withUnusedBit } from "../../spelling.ts"
 import { type Case, refused } from "../Case.ts"
-import type { Lie, Reply } from "../../lyingProxy/Lie.ts"
+import type { Lie, ProxyReply } from "../../lyingProxy/Lie.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
@@ -30,7 +30,7 @@ const withType = (type: string | undefined, name: string, of: "complete" | "stre
   )
 
 const instead = (type: string, text: string): Lie => ({
-  reply: (reply: Reply) => ({ ...reply, headers: { "content-type": type }, body: [text] }),
+  reply: (reply: ProxyReply) => ({ ...reply, headers: { "content-type": type }, body: [text] }),
 })
 
 const MESSAGE = { role: "assistant", content: "nobody sealed this" }

@@ -2,7 +2,7 @@
 import { omit } from "../../omit.ts"
 import { isObject } from "../../../domain/json/json.ts"
 import { believed, type Case } from "../Case.ts"
-import { BREAK, bodyOf, type Reply } from "../../lyingProxy/Lie.ts"
+import { bodyOf, BREAK, type ProxyReply } from "../../lyingProxy/Lie.ts"
 
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
@@ -10,7 +10,7 @@ const STREAM = { form: "stream" } as const
 /** Cuts bytes into pieces of `size`, also within characters. */
 const inPieces =
   (size: number) =>
-  (reply: Reply): Reply => {
+  (reply: ProxyReply): ProxyReply => {
     const bytes = bodyOf(reply)
     const count = Math.ceil(bytes.length / size)
     const body = Array.from({ length: count }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
@@ -20,7 +20,7 @@ const inPieces =
 /** Changes the text of all pieces. */
 const asText =
   (change: (text: string) => string) =>
-  (reply: Reply): Reply => ({
+  (reply: ProxyReply): ProxyReply => ({
     ...reply,
     body: reply.body.map((piece) => (piece === BREAK ? piece : change(Buffer.from(piece).toString("utf8")))),
   })

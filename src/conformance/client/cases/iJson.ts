@@ -2,14 +2,14 @@
 import { bytes, text } from "../../lyingProxy/reference.ts"
 import type { Form } from "../../../domain/protocol/transcript.ts"
 import { type Case, refused } from "../Case.ts"
-import type { Lie, Sent } from "../../lyingProxy/Lie.ts"
+import type { Lie, Replacement } from "../../lyingProxy/Lie.ts"
 
-type Spoil = (value: Sent) => Sent
+type Spoil = (value: Replacement) => Replacement
 
-const textOf = (value: Sent): string => JSON.stringify(value)
+const textOf = (value: Replacement): string => JSON.stringify(value)
 /** Returns the JSON of an object with `first` before its first member. */
-const beginning = (value: Sent, first: string): string => `{${first},${textOf(value).slice(1)}`
-const firstMember = (value: Sent): readonly [name: string, value: unknown] =>
+const beginning = (value: Replacement, first: string): string => `{${first},${textOf(value).slice(1)}`
+const firstMember = (value: Replacement): readonly [name: string, value: unknown] =>
   Object.entries(Object(value))[0] ?? ["", null]
 
 const WAYS: ReadonlyArray<readonly [name: string, says: string, spoil: Spoil]> = [

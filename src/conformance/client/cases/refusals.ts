@@ -1,9 +1,9 @@
 /** Unsealed refusals. Anybody on the path can forge them, so they are never an answer. */
 import { problemReply } from "../../lyingProxy/replies.ts"
 import { type Case, type Next, refused, type Verdict } from "../Case.ts"
-import type { Reply } from "../../lyingProxy/Lie.ts"
+import type { ProxyReply } from "../../lyingProxy/Lie.ts"
 
-const page = (status: number, type: string, text: string): Reply => ({
+const page = (status: number, type: string, text: string): ProxyReply => ({
   status,
   headers: { "content-type": type },
   body: [text],
@@ -13,14 +13,14 @@ const BAD_GATEWAY = page(502, "text/html", "<h1>Bad Gateway</h1>")
 const GONE = problemReply(410, "session-gone")
 const GONE_TWICE = '{"status":410,"code":"session-gone","code":"session-gone","title":"Gone","retryable":true}'
 
-const refusal = (name: string, says: string, reply: Reply, next: Next = "nothing"): Case =>
+const refusal = (name: string, says: string, reply: ProxyReply, next: Next = "nothing"): Case =>
   refused("C25", `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "refusal", next })
 
 /** An answer of an intermediary, or one that looks like it. */
-const noRefusal = (name: string, says: string, reply: Reply): Case =>
+const noRefusal = (name: string, says: string, reply: ProxyReply): Case =>
   refused("C26", `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "break", next: "same-bytes" })
 
-const ofInit = (name: string, says: string, reply: Reply, expect: Verdict = "refusal"): Case =>
+const ofInit = (name: string, says: string, reply: ProxyReply, expect: Verdict = "refusal"): Case =>
   refused("C18", `refusal-${name}`, says, { instead: { init: reply } }, { expect })
 
 export const refusals: ReadonlyArray<Case> = [

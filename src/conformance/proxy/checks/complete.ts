@@ -6,7 +6,7 @@ import { type Check, check } from "../Check.ts"
 import { must, Violation } from "../outcome.ts"
 import { each, failedAs } from "../expect.ts"
 import { type Probe, SUITE_NAMES, UNSERVED } from "../Probe.ts"
-import type { SealedAnswer } from "../SealedAnswer.ts"
+import type { OpenedAnswer } from "../OpenedAnswer.ts"
 import type { Received } from "../Wire.ts"
 
 const END_RECORD_BYTES = 4092
@@ -41,7 +41,7 @@ const ofForm = (members: JsonObject, stream: boolean): JsonObject => ({
   body: stream ? { ...Object(members["body"] ?? PROMPT), stream } : (members["body"] ?? PROMPT),
 })
 
-const recordOf = ({ frames }: SealedAnswer) => {
+const recordOf = ({ frames }: OpenedAnswer) => {
   const frame = frames.at(-1)
   if (frame === undefined) throw new Violation("there is no frame")
   return frame

@@ -10,7 +10,7 @@ import { type Check, check } from "../Check.ts"
 import { each, refusedAs } from "../expect.ts"
 import { must, skip } from "../outcome.ts"
 import type { Probe } from "../Probe.ts"
-import { believing } from "../SealedAnswer.ts"
+import { believing } from "../OpenedAnswer.ts"
 
 const PATH = "v1/evidence"
 

@@ -13,7 +13,7 @@ import { type Check, check } from "../Check.ts"
 import { must } from "../outcome.ts"
 import { each, failedAs } from "../expect.ts"
 import { type Probe, UNSERVED } from "../Probe.ts"
-import { believing } from "../SealedAnswer.ts"
+import { believing } from "../OpenedAnswer.ts"
 
 const STREAM = { body: { prompt: "hello", stream: true } }
 

@@ -7,7 +7,7 @@ import { type Check, check } from "../Check.ts"
 import { must } from "../outcome.ts"
 import { each, failedAs } from "../expect.ts"
 import { type Probe, PROMPT, SUITE_NAMES, UNSERVED } from "../Probe.ts"
-import type { SealedAnswer } from "../SealedAnswer.ts"
+import type { OpenedAnswer } from "../OpenedAnswer.ts"
 
 const streamedOf = (content: string) => ({ body: { messages: [{ role: "user", content }], stream: true } })
 const STREAMED = streamedOf(PROMPT)
@@ -31,7 +31,7 @@ const deltasOf = (data: JsonObject | null): ReadonlyArray<ChatChunk> => {
 }
 
 /** Arrival of each frame, in milliseconds after the request. Ticks count from the opening, which is later. */
-const timesOf = ({ frames, received }: SealedAnswer): ReadonlyArray<number> =>
+const timesOf = ({ frames, received }: OpenedAnswer): ReadonlyArray<number> =>
   frames.map(({ at }) => Math.round(at - received.sentAt))
 
 /** Whether the chunk has a text that can be sent in several chunks. */
@@ -40,7 +40,7 @@ const isCuttable = (chunk: ChatChunk): boolean => cutChunk(chunk, FLOOR / 4).len
 const failingStream = (probe: Probe, pace: unknown) => probe.asking({ ...UNSERVED, ...STREAMED, pace })
 
 /** Checks that a stream came at ticks of `ms`, with one frame at every tick. */
-const mustTick = (answer: SealedAnswer, ms: number): string => {
+const mustTick = (answer: OpenedAnswer, ms: number): string => {
   const times = timesOf(answer)
   for (const [index, time] of times.entries()) {
     must(

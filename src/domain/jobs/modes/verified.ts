@@ -36,7 +36,7 @@ export const Candidate = Schema.Struct({
 export type Candidate = typeof Candidate.Type
 
 /** A question that tells the answers apart. */
-export const Check = Schema.Struct({
+export const AnswerCheck = Schema.Struct({
   question: Schema.String,
   independent_answer: Schema.String.annotate({ description: "The answer of a model that had not seen the draft." }),
   consistent: Schema.NullOr(Schema.Boolean).annotate({
@@ -47,7 +47,7 @@ export const Check = Schema.Struct({
     Schema.Literal(true).annotate({ description: "The independent answer rests on a tool call that succeeded." }),
   ),
 })
-export type Check = typeof Check.Type
+export type AnswerCheck = typeof AnswerCheck.Type
 
 const Verdict = Schema.Literals(["verified", "corrected", "refuted", "inconclusive"])
 
@@ -66,7 +66,7 @@ export const VerifiedResult = Schema.Struct({
     description: "Share of all answers, refusals included, that are the same as this one.",
   }),
   answers: Schema.Array(Candidate).annotate({ description: "All answers that were given; the first is the draft." }),
-  checks: Schema.Array(Check).annotate({ description: "The questions that tell the answers apart." }),
+  checks: Schema.Array(AnswerCheck).annotate({ description: "The questions that tell the answers apart." }),
   note,
 }).annotate({ identifier: "VerifiedResult" })
 export type VerifiedResult = typeof VerifiedResult.Type

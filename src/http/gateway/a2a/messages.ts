@@ -20,17 +20,17 @@ type Part = typeof Part.Type
 
 export const TaskId = Schema.String.check(Schema.isMaxLength(MAX_TASK_ID))
 
-const Message = Schema.Struct({
+const A2aMessage = Schema.Struct({
   messageId: IdempotencyKey,
   role: Schema.Literal("ROLE_USER"),
   parts: Schema.Array(Part).check(Schema.isMinLength(1), Schema.isMaxLength(MAX_PARTS)),
   taskId: Schema.optionalKey(TaskId),
   contextId: Schema.optionalKey(TaskId),
 })
-export type Message = typeof Message.Type
+export type A2aMessage = typeof A2aMessage.Type
 
 export const SendMessage = Schema.Struct({
-  message: Message,
+  message: A2aMessage,
   configuration: Schema.optionalKey(
     Schema.Struct({
       returnImmediately: Schema.optionalKey(Schema.Boolean),
@@ -53,11 +53,11 @@ const textOf = (part: Part): Effect.Effect<string, RpcError> => {
       })
 }
 
-const textIn = ({ parts }: Message) =>
+const textIn = ({ parts }: A2aMessage) =>
   Effect.map(Effect.forEach(parts, textOf), (texts) => texts.filter((text) => text !== "").join("\n\n"))
 
 /** The execution that a message asks for. Its context is the job's thread. */
-export const executionOf = Effect.fnUntraced(function* (message: Message) {
+export const executionOf = Effect.fnUntraced(function* (message: A2aMessage) {
   const task = yield* textIn(message)
   if (task === "")
     return yield* new RpcError({
@@ -81,7 +81,7 @@ const onlyText = ({ answer_schema: { properties } }: JobQuestion): string | unde
  * The answer that a message has to a question: its data, the JSON in its text, or its text as the only member that the
  * question asks for.
  */
-export const answerIn = Effect.fnUntraced(function* (message: Message, question: JobQuestion) {
+export const answerIn = Effect.fnUntraced(function* (message: A2aMessage, question: JobQuestion) {
   const data = message.parts.find((part) => part.data !== undefined)?.data
   if (data !== undefined) return data
   const text = yield* textIn(message)

@@ -6,9 +6,9 @@ import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
-import { type Caller, makeJobOf, needsRun } from "./caller.ts"
+import { type AgentCaller, makeJobOf, needsRun } from "./caller.ts"
 import { SendMessage, TaskParams } from "./messages.ts"
-import type { Method, Reply } from "./method.ts"
+import type { Method, MethodResult } from "./method.ts"
 import { makePushMethods } from "./push.ts"
 import { RpcError } from "./rpcErrors.ts"
 import { makeSend } from "./sending.ts"
@@ -31,7 +31,7 @@ const makeFollowing = Effect.gen(function* () {
   const jobs = yield* Jobs
   const drain = yield* Drain
 
-  const settled = Effect.fnUntraced(function* ({ user: { tenant } }: Caller, { id }: Job) {
+  const settled = Effect.fnUntraced(function* ({ user: { tenant } }: AgentCaller, { id }: Job) {
     const last = yield* jobs
       .events(tenant, id)
       .pipe(
@@ -44,7 +44,7 @@ const makeFollowing = Effect.gen(function* () {
     return Option.isSome(last) && "job" in last.value ? last.value.job : yield* jobs.get(tenant, id)
   })
 
-  const followed = ({ user: { tenant } }: Caller, job: Job): Reply => ({
+  const followed = ({ user: { tenant } }: AgentCaller, job: Job): MethodResult => ({
     results: jobs.events(tenant, job.id).pipe(
       Stream.takeUntil(isLast(job.question?.step)),
       Stream.mapAccum(
@@ -77,7 +77,7 @@ export const makeMethods = Effect.gen(function* () {
   const { followed, settled } = yield* makeFollowing
   const jobOf = makeJobOf(jobs)
 
-  const asked = Effect.fnUntraced(function* (caller: Caller, params: unknown) {
+  const asked = Effect.fnUntraced(function* (caller: AgentCaller, params: unknown) {
     return yield* jobOf(caller, (yield* decodeTask(params)).id)
   })
 

@@ -26,7 +26,7 @@ type Reason = keyof typeof CODES
 export class RpcError extends Data.TaggedError("RpcError")<{ readonly reason: Reason; readonly message: string }> {}
 
 /** Every failure of a method. */
-export type Failure = RpcError | Refusal | Schema.SchemaError
+export type MethodFailure = RpcError | Refusal | Schema.SchemaError
 
 /** The reason of a problem, if it has one at A2A. */
 const REASON_OF: Readonly<Record<string, Reason>> = {
@@ -66,7 +66,7 @@ const errorOfProblem = (problem: Problem) => {
   return errorWith(reasonOf(problem), detail === undefined ? title : `${title} ${detail}`, errors, metadata)
 }
 
-export const errorOf = (failure: Failure) => {
+export const errorOf = (failure: MethodFailure) => {
   if (isRefusal(failure)) return errorOfProblem(failure.problem)
   if (failure._tag === "RpcError") return errorWith(failure.reason, failure.message)
   const issues = schemaIssues(failure.issue, ["params"])

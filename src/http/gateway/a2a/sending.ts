@@ -7,8 +7,8 @@ import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Threads } from "../../../services/jobs/Threads.ts"
 import { PushConfigs } from "../../../services/webhooks/PushConfigs.ts"
-import { answerIn, executionOf, type Message, type SendMessage } from "./messages.ts"
-import { type Caller, makeJobOf, needsRun } from "./caller.ts"
+import { type A2aMessage, answerIn, executionOf, type SendMessage } from "./messages.ts"
+import { type AgentCaller, makeJobOf, needsRun } from "./caller.ts"
 import { setPush } from "./push.ts"
 import { RpcError } from "./rpcErrors.ts"
 import { contextOf } from "./tasks.ts"
@@ -21,7 +21,7 @@ export const makeSend = Effect.gen(function* () {
   const threads = yield* Threads
   const jobOf = makeJobOf(jobs)
 
-  const answer = Effect.fnUntraced(function* (caller: Caller, taskId: string, message: Message) {
+  const answer = Effect.fnUntraced(function* (caller: AgentCaller, taskId: string, message: A2aMessage) {
     const job = yield* jobOf(caller, taskId)
     const { contextId = "" } = message
     if (contextId !== "" && contextId !== contextOf(job)) {
@@ -40,7 +40,7 @@ export const makeSend = Effect.gen(function* () {
   })
 
   const begin = Effect.fnUntraced(
-    function* ({ agent, user }: Caller, message: Message) {
+    function* ({ agent, user }: AgentCaller, message: A2aMessage) {
       const execution = yield* executionOf(message)
       const { thread_id } = execution
       const enqueue = jobs.enqueue(user.tenant, agent.id, execution, message.messageId, user.key)
@@ -59,7 +59,7 @@ export const makeSend = Effect.gen(function* () {
     }),
   )
 
-  return Effect.fnUntraced(function* (caller: Caller, { configuration, message }: SendMessage) {
+  return Effect.fnUntraced(function* (caller: AgentCaller, { configuration, message }: SendMessage) {
     yield* needsRun(caller)
     const config = configuration?.taskPushNotificationConfig ?? undefined
     // Before the job exists: a refused caller would not know of it.

@@ -8,14 +8,14 @@ import { TASK_STATES } from "../../../domain/jobs/taskState.ts"
 /** The id of the only artifact. */
 const ANSWER = "answer"
 
-type Part = { readonly text: string } | { readonly data: unknown }
+type ArtifactPart = { readonly text: string } | { readonly data: unknown }
 
 /** The job's thread. A job outside of threads begins one when a message continues it. */
 export const contextOf = ({ id, thread_id }: Pick<Job, "id" | "thread_id">): string => thread_id ?? id
 
 const idsOf = (job: Job) => ({ taskId: job.id, contextId: contextOf(job) })
 
-const said = (job: Job, what: string, parts: ReadonlyArray<Part>) => ({
+const said = (job: Job, what: string, parts: ReadonlyArray<ArtifactPart>) => ({
   messageId: `${job.id}-${what}`,
   ...idsOf(job),
   role: "ROLE_AGENT",

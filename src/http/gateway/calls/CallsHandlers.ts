@@ -19,13 +19,11 @@ import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
 import { refuse, vendorOf } from "./vendorErrors.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
-
 /** Says that an answer came from the cache. */
 const CACHE_HEADER = "sealgate-cache"
 
 /** Reads `Cache-Control`; other directives make no difference. */
-const cacheUse = ({ headers }: Request): CacheUse => {
+const cacheUse = ({ headers }: HttpServerRequest.HttpServerRequest): CacheUse => {
   const given = (headers["cache-control"] ?? "").toLowerCase().split(",")
   const directives = new Set(given.map((each) => each.trim()))
   if (directives.has("no-store")) return "no-store"
@@ -47,7 +45,7 @@ export const CallsHandlers = layerHandlers(
     const modelsOf = yield* makeModels
     const agentCall = yield* makeAgentCall
 
-    const answer = Effect.fnUntraced(function* (api: ApiName, request: Request) {
+    const answer = Effect.fnUntraced(function* (api: ApiName, request: HttpServerRequest.HttpServerRequest) {
       const user = yield* CurrentUser
       yield* Effect.mapError(concurrency.enter(`calls:${user.tenant}`, calls), (error) =>
         tooMany(error, `At most ${error.limit} calls of models of one tenant may be under way.`),
@@ -77,18 +75,18 @@ export const CallsHandlers = layerHandlers(
       return markedCached(streamed, isCached)
     })
 
-    const serve = (api: ApiName, request: Request) =>
+    const serve = (api: ApiName, request: HttpServerRequest.HttpServerRequest) =>
       answer(api, request).pipe(
         Effect.catch((error) => refuse(request, error)),
         Effect.zipWith(requestId(vendorOf(request)), HttpServerResponse.setHeaders),
       )
 
-    const models = Effect.fnUntraced(function* (request: Request) {
+    const models = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const { modelList } = vendorOf(request)
       return HttpServerResponse.jsonUnsafe(modelList(yield* modelsOf(yield* CurrentUser)))
     })
 
-    const model = Effect.fnUntraced(function* (request: Request, id: string) {
+    const model = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
       const found = (yield* modelsOf(yield* CurrentUser)).find((model) => model.id === id)
       return found === undefined
         ? yield* new ModelNotFound()

@@ -14,7 +14,7 @@ import { CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
 import { Agents } from "../../../services/agents/Agents.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
-import type { Question } from "../../../services/sealing/apiRequest.ts"
+import type { ApiQuestion } from "../../../services/sealing/apiRequest.ts"
 import { Draining } from "../../../api/problems.ts"
 import { GATEWAY_JSON_LIMITS } from "../GatewayLimits.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
@@ -37,7 +37,7 @@ const PATIENCE = Duration.days(7)
 const invalid = (path: string, message: string) => new RequestInvalid({ errors: [{ path, message }] })
 
 /** The chat of a request, which must be one that an agent can answer. */
-const chatOf = Effect.fnUntraced(function* ({ body, completion, api }: Question) {
+const chatOf = Effect.fnUntraced(function* ({ body, completion, api }: ApiQuestion) {
   if (api !== CHAT_COMPLETIONS || completion === undefined) {
     return yield* invalid("model", "agents answer at /v1/chat/completions only")
   }
@@ -132,7 +132,7 @@ export const makeAgentCall = Effect.gen(function* () {
   return Effect.fnUntraced(function* (
     user: Identity,
     name: string,
-    question: Question,
+    question: ApiQuestion,
     isStream: boolean,
     request: HttpServerRequest.HttpServerRequest,
   ) {

@@ -21,21 +21,17 @@ export const requestId = ({ requestIdHeader }: Vendor): Effect.Effect<Readonly<R
 export const wholeAnswer = (json: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(json, { contentType: "application/json" })
 
-type Asked = Pick<ApiRequest, "api" | "body">
-
-/** Whether the client wants a chunk with token counts. OpenAI sends it only if asked. */
-const wantsUsage = ({ api, body }: Asked): boolean => {
-  const options = api === CHAT_COMPLETIONS ? body.value("stream_options") : undefined
-  return api !== CHAT_COMPLETIONS || (isObject(options) && options["include_usage"] === true)
-}
-
 /** A stream of one API, and whether chunks with nothing but token counts belong to it. */
 interface StreamForm {
   readonly api: ApiName
   readonly withUsage: boolean
 }
 
-export const streamFormOf = (request: Asked): StreamForm => ({ api: request.api, withUsage: wantsUsage(request) })
+/** OpenAI sends a chunk with token counts only if asked. */
+export const streamFormOf = ({ api, body }: Pick<ApiRequest, "api" | "body">): StreamForm => {
+  const options = api === CHAT_COMPLETIONS ? body.value("stream_options") : undefined
+  return { api, withUsage: api !== CHAT_COMPLETIONS || (isObject(options) && options["include_usage"] === true) }
+}
 
 /**
  * Answers with a stream once its first piece is there, so that an earlier failure has a status. A later one becomes the

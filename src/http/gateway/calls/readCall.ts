@@ -11,14 +11,12 @@ import { API_HEADERS, type ApiName, apiOf } from "../../../domain/upstream/apis.
 import { inSteps } from "../../../services/inSteps.ts"
 import { apiRequest, checkedMembers } from "../../../services/sealing/apiRequest.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
-
 /** A body without a content type counts as JSON, as at all endpoints. */
-const isJson = ({ headers }: Request): boolean =>
+const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
 
 /** The headers that affect the model call. */
-const apiHeaders = (api: ApiName, { headers }: Request): Readonly<Record<string, string>> =>
+const apiHeaders = (api: ApiName, { headers }: HttpServerRequest.HttpServerRequest): Readonly<Record<string, string>> =>
   Object.fromEntries(
     API_HEADERS[apiOf(api).vendor].flatMap((name) => {
       const value = headers[name]
@@ -31,14 +29,14 @@ const NO_MODEL = new RequestInvalid({
 })
 
 /** Returns the body's bytes. */
-export const readBody = Effect.fnUntraced(function* (request: Request) {
+export const readBody = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   if (!isJson(request)) return yield* new UnsupportedMediaType()
   return new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
 })
 
 /** Returns the request in `bytes`, whose body stays as it was sent, and the model that it names. */
 export const readCall = Effect.fnUntraced(
-  function* (api: ApiName, request: Request, bytes: Uint8Array<ArrayBuffer>) {
+  function* (api: ApiName, request: HttpServerRequest.HttpServerRequest, bytes: Uint8Array<ArrayBuffer>) {
     const outline = new Outline("")
     const fault = isUtf8(bytes) ? yield* inSteps(faultSteps(bytes, JSON_LIMITS, outline)) : NOT_UTF8
     if (fault !== undefined) return yield* new RequestInvalid({ detail: fault })

@@ -33,12 +33,12 @@ export const vendorForm = (path: string): ErrorForm | undefined => (path.startsW
 /** The job of a call failed. */
 export class JobFailed extends Data.TaggedError("JobFailed")<{ readonly problem: Problem }> {}
 
-type Failure = RouterError | Aborted | JobFailed
+type ServingFailure = RouterError | Aborted | JobFailed
 
 /** Every failure of a call. */
-export type CallError = Failure | Refusal
+export type CallError = ServingFailure | Refusal
 
-const problemIn = (error: Failure, now: number): Problem => {
+const problemIn = (error: ServingFailure, now: number): Problem => {
   switch (error._tag) {
     case "NoTarget": {
       const { code, message, retryable, status } = error

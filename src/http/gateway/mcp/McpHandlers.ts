@@ -22,11 +22,11 @@ const INVALID_REQUEST = -32600
 const METHOD_NOT_FOUND = -32601
 const INVALID_PARAMS = -32602
 
-type Outcome = { readonly result: object } | { readonly error: { readonly code: number; readonly message: string } }
+type RpcOutcome = { readonly result: object } | { readonly error: { readonly code: number; readonly message: string } }
 
-const failed = (code: number, message: string): Outcome => ({ error: { code, message } })
+const failed = (code: number, message: string): RpcOutcome => ({ error: { code, message } })
 
-const initialized = ({ params = {} }: RpcMessage): Outcome => {
+const initialized = ({ params = {} }: RpcMessage): RpcOutcome => {
   const asked = params["protocolVersion"]
   const protocolVersion = typeof asked === "string" && REVISIONS.includes(asked) ? asked : REVISIONS[0]
   return {
@@ -40,7 +40,7 @@ const initialized = ({ params = {} }: RpcMessage): Outcome => {
 }
 
 /** The result of a tool. A refusal is a result too, so that the model reads the reason. */
-const resultOf = (content: object, isError: boolean): Outcome => ({
+const resultOf = (content: object, isError: boolean): RpcOutcome => ({
   result: {
     content: [{ type: "text", text: JSON.stringify(content) }],
     ...(isError ? { isError } : { structuredContent: content }),

@@ -5,7 +5,7 @@ import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
 import { type Examples, showExample } from "./showExample.ts"
 import { headersOf } from "./headers.ts"
-import { codesOf, type JsonSchema, type JsonSchemas, referenceTo } from "./jsonSchemas.ts"
+import { codesOf, type JsonSchemas, referenceTo, type SchemaObject } from "./jsonSchemas.ts"
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const
 
@@ -35,12 +35,13 @@ const withoutCopies = (document: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 }
 
 /** The framework describes a number in a query or a header as a string; decoding checks its bounds. */
-const isNumberText = ({ pattern, type }: JsonSchema): boolean => type === "string" && pattern?.includes("[Ee]") === true
+const isNumberText = ({ pattern, type }: SchemaObject): boolean =>
+  type === "string" && pattern?.includes("[Ee]") === true
 
 /** Moves descriptions from schemas to their parameters, and types whole numbers as such. */
 const describeParameters = ({ parameters }: OpenApi.OpenAPISpecOperation): void => {
   for (const parameter of parameters) {
-    const { allOf = [], description, ...schema }: JsonSchema = parameter.schema
+    const { allOf = [], description, ...schema }: SchemaObject = parameter.schema
     // `annotateKey` puts a description into `allOf`. Numbers need it, because encoding loses that of their schema.
     const said = description ?? allOf.find((part) => part.description !== undefined)?.description
     if (said !== undefined) parameter.description = said
@@ -60,7 +61,7 @@ const referencePolicy: SchemaRepresentation.ReferencePolicy = ({ ast, identifier
   return SchemaAST.isString(ast) ? undefined : identifier
 }
 
-const describeProblem = (schema: JsonSchema): void => {
+const describeProblem = (schema: SchemaObject): void => {
   const { code, title, status } = schema.properties ?? {}
   if (code?.enum?.length !== 1 || title?.enum === undefined) return
   schema.description = String(title.enum[0])

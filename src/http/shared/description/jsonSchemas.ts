@@ -1,6 +1,6 @@
 /** The part of JSON Schema that the OpenAPI document uses. */
 
-export interface JsonSchema {
+export interface SchemaObject {
   $ref?: string
   description?: string
   type?: string
@@ -8,23 +8,23 @@ export interface JsonSchema {
   enum?: ReadonlyArray<unknown>
   not?: object
   required?: ReadonlyArray<string>
-  properties?: Record<string, JsonSchema>
-  items?: JsonSchema
-  anyOf?: ReadonlyArray<JsonSchema>
-  oneOf?: ReadonlyArray<JsonSchema>
-  allOf?: ReadonlyArray<JsonSchema>
-  prefixItems?: ReadonlyArray<JsonSchema>
-  additionalProperties?: boolean | JsonSchema
-  contentSchema?: JsonSchema
+  properties?: Record<string, SchemaObject>
+  items?: SchemaObject
+  anyOf?: ReadonlyArray<SchemaObject>
+  oneOf?: ReadonlyArray<SchemaObject>
+  allOf?: ReadonlyArray<SchemaObject>
+  prefixItems?: ReadonlyArray<SchemaObject>
+  additionalProperties?: boolean | SchemaObject
+  contentSchema?: SchemaObject
 }
 
-export type JsonSchemas = Readonly<Record<string, JsonSchema>>
+export type JsonSchemas = Readonly<Record<string, SchemaObject>>
 
 /** How the document refers to a schema by its name. */
 export const referenceTo = (name: string): string => `#/components/schemas/${name}`
 
 /** The schemas directly within a schema, except those of its members. */
-export const partsOf = (schema: JsonSchema): ReadonlyArray<JsonSchema> =>
+export const partsOf = (schema: SchemaObject): ReadonlyArray<SchemaObject> =>
   [
     schema.items,
     schema.contentSchema,
@@ -36,7 +36,7 @@ export const partsOf = (schema: JsonSchema): ReadonlyArray<JsonSchema> =>
   ].filter((part) => typeof part === "object")
 
 /** The problem codes of a response with this schema. */
-export const codesOf = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas): ReadonlyArray<unknown> => {
+export const codesOf = ({ $ref, anyOf, properties }: SchemaObject, schemas: JsonSchemas): ReadonlyArray<unknown> => {
   if (anyOf !== undefined) return anyOf.flatMap((schema) => codesOf(schema, schemas))
   if ($ref !== undefined) return codesOf(schemas[$ref.slice(referenceTo("").length)] ?? {}, schemas)
   return properties?.["code"]?.enum ?? []

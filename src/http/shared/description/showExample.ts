@@ -1,7 +1,7 @@
 /** Examples of requests and responses in the OpenAPI document. */
 import type { OpenApi } from "effect/http-api"
 import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
-import { type JsonSchema, type JsonSchemas, referenceTo } from "./jsonSchemas.ts"
+import { type JsonSchemas, referenceTo, type SchemaObject } from "./jsonSchemas.ts"
 
 /** One exchange with an operation, in encoded form. */
 export interface Examples {
@@ -18,7 +18,7 @@ export interface Examples {
 const SPECIAL: Readonly<Record<string, "stream" | "csv">> = { "text/event-stream": "stream", "text/csv": "csv" }
 
 /** The problem that a schema describes, or the first of several. */
-const problemIn = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas): object => {
+const problemIn = ({ $ref, anyOf, properties }: SchemaObject, schemas: JsonSchemas): object => {
   if (anyOf !== undefined) return problemIn(anyOf[0] ?? {}, schemas)
   if ($ref !== undefined) return problemIn(schemas[$ref.slice(referenceTo("").length)] ?? {}, schemas)
   const fixed = Object.entries(properties ?? {}).flatMap(([name, { enum: values }]) =>

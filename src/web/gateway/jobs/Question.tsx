@@ -8,14 +8,14 @@ import { Problem } from "../View.tsx"
 import { answerOf, fieldsOf } from "./answerForm.ts"
 import type { JobUpdate } from "./jobState.ts"
 
-type Asked = NonNullable<Job["question"]>
+type OpenQuestion = NonNullable<Job["question"]>
 type AnswerField = NonNullable<ReturnType<typeof fieldsOf>>[number]
 
 /** The name under which the answer is kept if it is written as JSON. */
 const JSON_TEXT = "answer"
 
 /** An answer to begin with: the required members, empty. */
-const draftOf = ({ answer_schema: { required } }: Asked): string =>
+const draftOf = ({ answer_schema: { required } }: OpenQuestion): string =>
   JSON.stringify(
     Object.fromEntries((Array.isArray(required) ? required : []).map((name) => [name, null])),
     undefined,
@@ -74,7 +74,7 @@ const QuestionForm = ({
   question,
 }: {
   readonly id: string
-  readonly question: Asked
+  readonly question: OpenQuestion
   readonly onAnswered: (job: Job) => void
 }) => {
   const { gateway } = useSession()

@@ -1,4 +1,4 @@
-import type { Begun, Job, Step } from "../../../client/gateway/GatewayJobs.ts"
+import type { BegunCall, Job, Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded } from "../../../domain/jobs/job.ts"
 import { stepLabel } from "../../../domain/jobs/modes.ts"
 import { Table } from "../../shared/Table.tsx"
@@ -37,7 +37,7 @@ export const StepTable = ({
   steps,
   texts,
 }: {
-  readonly begun: ReadonlyArray<Begun>
+  readonly begun: ReadonlyArray<BegunCall>
   readonly texts: ReadonlyMap<string, string>
   readonly steps: ReadonlyArray<Step>
   readonly job: Job

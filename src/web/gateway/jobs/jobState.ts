@@ -1,12 +1,12 @@
 /** Merges a job that was read with the steps of its event stream. */
-import type { Begun, Job, JobEvent, Step } from "../../../client/gateway/GatewayJobs.ts"
+import type { BegunCall, Job, JobEvent, Step } from "../../../client/gateway/GatewayJobs.ts"
 import { isEnded } from "../../../domain/jobs/job.ts"
 
-export interface JobState {
+export interface ShownJob {
   readonly job: Job
   readonly streamed: ReadonlyArray<Step>
   /** Steps that the stream reported as begun; some may have finished. */
-  readonly begun: ReadonlyArray<Begun>
+  readonly begun: ReadonlyArray<BegunCall>
   /** The texts of running steps so far, by their names. */
   readonly texts: ReadonlyMap<string, string>
 }
@@ -18,7 +18,7 @@ export type JobUpdate =
   | JobEvent
 
 /** Applies updates in any order: an older one never undoes a step or the end. */
-export const applyUpdate = (state: JobState | undefined, update: JobUpdate): JobState | undefined => {
+export const applyUpdate = (state: ShownJob | undefined, update: JobUpdate): ShownJob | undefined => {
   switch (update.type) {
     case "ended":
       return { job: update.job, streamed: update.job.steps, begun: [], texts: new Map() }
@@ -53,11 +53,11 @@ export const applyUpdate = (state: JobState | undefined, update: JobUpdate): Job
 }
 
 /** Returns the steps so far: both lists begin with the first step, so the longer one is newer. */
-export const stepsOf = ({ job, streamed }: JobState): ReadonlyArray<Step> =>
+export const stepsOf = ({ job, streamed }: ShownJob): ReadonlyArray<Step> =>
   streamed.length > job.steps.length ? streamed : job.steps
 
 /** Returns the running steps: begun and not finished since. */
-export const underWay = (state: JobState): ReadonlyArray<Begun> => {
+export const underWay = (state: ShownJob): ReadonlyArray<BegunCall> => {
   if (isEnded(state.job.status)) return []
   const finished = stepsOf(state)
   return state.begun.filter(

@@ -3,13 +3,13 @@ import { useEffect, useReducer, useState } from "preact/hooks"
 import { isEnded } from "../../../domain/jobs/job.ts"
 import { explain, type Failure, renewed } from "../failure.ts"
 import { useSession } from "../session/SessionContext.ts"
-import { type JobUpdate, type JobState, applyUpdate } from "./jobState.ts"
+import { applyUpdate, type JobUpdate, type ShownJob } from "./jobState.ts"
 
 /** Polling interval, because the stream is silent before the first step and after a failure. */
 const EVERY_MS = 2000
 
 interface FollowedJob {
-  readonly state: JobState | undefined
+  readonly state: ShownJob | undefined
   readonly failure: Failure | undefined
   /** Starts over after a failure. */
   readonly retry: () => void

@@ -7,8 +7,8 @@ import { Chart } from "./Chart.tsx"
 import { columnLabel, inWords, type Range, RANGES } from "./ranges.ts"
 import { TimeTable } from "./TimeTable.tsx"
 
-type Part = NonNullable<RoutingStats["over_time"]>[number]
-type Sum = (part: Part) => number | null
+type TimeSlice = NonNullable<RoutingStats["over_time"]>[number]
+type Sum = (part: TimeSlice) => number | null
 
 interface Subject {
   readonly label: string

@@ -1,6 +1,6 @@
 /** The cases of the conformance kit, each played in a published exchange: answers to `POST /v1/init` and to sealed requests. */
 import { answer, otherForm, type Script } from "../../../../src/conformance/lyingProxy/answer.ts"
-import { BREAK, bodyOf, bytesOf, type Reply } from "../../../../src/conformance/lyingProxy/Lie.ts"
+import { bodyOf, BREAK, bytesOf, type ProxyReply } from "../../../../src/conformance/lyingProxy/Lie.ts"
 import { offerAnswer } from "../../../../src/conformance/lyingProxy/session.ts"
 import { type Signers, state } from "../../../../src/conformance/lyingProxy/statement.ts"
 import { type Case, isOfAnswers, isOfOffers, type Next, type Verdict } from "../../../../src/conformance/client/Case.ts"
@@ -39,7 +39,7 @@ const randomFrom = (seed: string) => {
   return (size: number): Buffer => sha256(text(`${seed} ${drawn++}`)).subarray(0, size)
 }
 
-const written = (subject: Case, { body, headers, status }: Reply) => {
+const written = (subject: Case, { body, headers, status }: ProxyReply) => {
   // A proxy's own white space before the body would hide a byte order mark.
   const bytes = bodyOf({ status, headers, body: body[0] === " " ? body.slice(1) : body })
   const isText = text(bytes.toString()).equals(bytes)

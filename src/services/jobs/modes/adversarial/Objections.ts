@@ -1,7 +1,7 @@
 /** The objections of a debate, each with its evidence, replies and status. */
 import type { Objection, Reply, Round } from "../../../../domain/jobs/modes/adversarial.ts"
 import type { Section } from "../engine/quoted.ts"
-import type { Response } from "./schemas.ts"
+import type { DefenderResponse } from "./schemas.ts"
 
 export const isMaterial = ({ severity }: Pick<Objection, "severity">): boolean => severity !== "minor"
 
@@ -30,7 +30,7 @@ export class Objections {
   }
 
   /** Records the author's replies to open objections, and summarizes them; `changed`: the answer changed. */
-  reply(round: number, replies: Response["replies"], changed: boolean): Round["response"] {
+  reply(round: number, replies: DefenderResponse["replies"], changed: boolean): Round["response"] {
     const open = new Set(this.open.map(({ id }) => id))
     const actions = new Set<Reply["action"]>()
     for (const { action, objection, text } of replies) {

@@ -1,18 +1,18 @@
 /** The participants of a debate, each once. */
 import type { Participant } from "../../../../domain/jobs/modes/adversarial.ts"
-import type { Role } from "../../../../domain/routing/routing.ts"
+import type { ModelRole } from "../../../../domain/routing/routing.ts"
 import { sameModel, type TargetName } from "../../../../domain/upstream/targets.ts"
 import { isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
 
 export class Participants {
-  private readonly said = new Map<string, readonly [Role, ModelAnswer]>()
+  private readonly said = new Map<string, readonly [ModelRole, ModelAnswer]>()
 
-  add(role: Role, said: ModelAnswer): void {
+  add(role: ModelRole, said: ModelAnswer): void {
     const key = `${role} ${said.target.provider}/${said.target.model}`
     if (!this.said.has(key)) this.said.set(key, [role, said])
   }
 
-  of(role: Role): ReadonlyArray<TargetName> {
+  of(role: ModelRole): ReadonlyArray<TargetName> {
     return [...this.said.values()].filter(([as]) => as === role).map(([, { target }]) => target)
   }
 
@@ -32,7 +32,7 @@ export class Participants {
    */
   isIndependent(contested: boolean): boolean {
     const authors = this.of("proposer")
-    const areOthers = (role: Role) => {
+    const areOthers = (role: ModelRole) => {
       const targets = this.of(role)
       return targets.length > 0 && !targets.some((target) => authors.some((author) => sameModel(author, target)))
     }

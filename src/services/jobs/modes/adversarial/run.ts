@@ -18,17 +18,17 @@ import { effortOf } from "../engine/effortOf.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
 import { kitOf, toolTurns, withholds } from "../engine/kitOf.ts"
 import { counts } from "../engine/ModelAnswer.ts"
-import type { ToolUse } from "../engine/toolUse.ts"
+import type { Toolbox } from "../engine/toolUse.ts"
 import { Participants } from "./Participants.ts"
 import { isContested, isMaterial, Objections } from "./Objections.ts"
 import { prompts } from "./prompts.ts"
-import { Critique, Judgement, Response } from "./schemas.ts"
+import { Critique, DefenderResponse, Judgement } from "./schemas.ts"
 
 /** Runs the debate; a cascade repeats it with dearer targets while its outcome is below the threshold. */
 export const run = (
   context: JobContext,
   asking: Asking,
-  tools: ToolUse,
+  tools: Toolbox,
 ): Effect.Effect<AdversarialResult, JobFailure> =>
   Effect.gen(function* () {
     const kit = yield* kitOf(context, tools)
@@ -139,7 +139,7 @@ const argued = Effect.fnUntraced(function* (debate: Debate, proposed: string, mo
       break
     }
 
-    const response = yield* asking.respond(atTier(tier, { kind: "respond", round }), Response, {
+    const response = yield* asking.respond(atTier(tier, { kind: "respond", round }), DefenderResponse, {
       about: {
         instruction: prompts.respond,
         sections: [{ title: "your answer", text: answer }, objections.section("open objections", objections.open)],

@@ -30,7 +30,7 @@ export const Critique = Schema.Struct({
     .annotate({ description: "new objections; empty if there are none" }),
 })
 
-export const Response = Schema.Struct({
+export const DefenderResponse = Schema.Struct({
   replies: Schema.Array(
     Schema.Struct({
       objection: Id,
@@ -40,7 +40,7 @@ export const Response = Schema.Struct({
   ).annotate({ description: "one entry for every open objection" }),
   answer: Schema.NonEmptyString.annotate({ description: "the whole answer, revised or unchanged" }),
 })
-export type Response = typeof Response.Type
+export type DefenderResponse = typeof DefenderResponse.Type
 
 export const Judgement = Schema.Struct({
   verdict: Schema.Literals(["sound", "flawed", "undecided"]),

@@ -8,7 +8,7 @@ import { notesOf } from "../engine/Cascade.ts"
 import { effortOf } from "../engine/effortOf.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
 import { isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
-import type { ToolUse } from "../engine/toolUse.ts"
+import type { Toolbox } from "../engine/toolUse.ts"
 import { formOf, isRepairable, outputIn, outputMisfit, repairing } from "./output.ts"
 
 const hasTools = ({ ask_person, mcp_servers = [], tools = [] }: JobContext["agent"]): boolean =>
@@ -26,7 +26,7 @@ export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls =
   besides: { proposer: turnsOf(job), critic: 0, judge: 0 },
 })
 
-export const run = (context: JobContext, asking: Asking, tools: ToolUse): Effect.Effect<DirectResult, JobFailure> =>
+export const run = (context: JobContext, asking: Asking, tools: Toolbox): Effect.Effect<DirectResult, JobFailure> =>
   Effect.gen(function* () {
     const kit = { tools: yield* tools.offered, turns: turnsOf(context), call: tools.call }
     const { output_schema } = context.options

@@ -6,7 +6,7 @@ import { DateTime, Effect, Option, Schema } from "effect"
 import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import { messagesOf } from "../../../../domain/jobs/job.ts"
-import type { Role } from "../../../../domain/routing/routing.ts"
+import type { ModelRole } from "../../../../domain/routing/routing.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
@@ -14,7 +14,7 @@ import type { Routed } from "../../../routing/callTargets.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { LiveStep, LiveSteps } from "../../LiveSteps.ts"
-import { type Answered, type Ask, type Call, makeConverse, type Manner } from "./conversation.ts"
+import { type Ask, type ConversationAnswer, makeConverse, type Manner, type ModelCall } from "./conversation.ts"
 import { emptyAnswer, noToolsOffered, refusal, turnsUsedUp, withToolOutput } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { EXECUTE, persona, REPAIR, shape } from "./prompts.ts"
@@ -31,7 +31,7 @@ export interface ProposerQuestion extends Manner {
 }
 
 export interface ExaminerQuestion extends Manner {
-  readonly role: Exclude<Role, "proposer">
+  readonly role: Exclude<ModelRole, "proposer">
   readonly instruction: string
   readonly sections: ReadonlyArray<Section>
 }
@@ -44,7 +44,7 @@ export interface Decision<A> {
 
 export interface Asking {
   /** Asks the proposer for text, which the job's followers get while it is written. */
-  readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<Answered, JobFailure>
+  readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<ConversationAnswer, JobFailure>
   /** Asks the proposer for a value of `schema`, and once more if the answer does not decode. */
   readonly respond: <A, I>(
     step: Step,
@@ -52,7 +52,7 @@ export interface Asking {
     question: ProposerQuestion,
   ) => Effect.Effect<Decision<A>, JobFailure>
   /** Asks an examiner for text. */
-  readonly examine: (step: Step, question: ExaminerQuestion) => Effect.Effect<Answered, JobFailure>
+  readonly examine: (step: Step, question: ExaminerQuestion) => Effect.Effect<ConversationAnswer, JobFailure>
   /** Asks an examiner for a value of `schema`, and once more if the answer does not decode. */
   readonly decide: <A, I>(
     step: Step,
@@ -74,7 +74,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   /** Calls a model once, and announces the step as soon as its target is chosen. */
   const route = (
     step: Step,
-    { extra, followed, format, independentOf, messages, preferred, role, tier, tools }: Call,
+    { extra, followed, format, independentOf, messages, preferred, role, tier, tools }: ModelCall,
     allowance: Allowance | undefined,
   ) => {
     let underWay: LiveStep | undefined
@@ -149,7 +149,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
 
 /** Why a model's answer is none. */
 const failureIn = (
-  { optional, tools }: Call,
+  { optional, tools }: ModelCall,
   { call, refused, text, toolCalls }: Pick<Routed, "call" | "refused" | "text" | "toolCalls">,
 ): JobFailure | undefined => {
   if (optional === true) return undefined
@@ -162,7 +162,7 @@ const failureIn = (
 
 /** Returns the question for a value of a schema, which repeats a call whose answer does not decode once. */
 const makeValueOf = (converse: ReturnType<typeof makeConverse>) =>
-  Effect.fnUntraced(function* <A, I>(step: Step, schema: Schema.Codec<A, I>, callWith: (form: string) => Call) {
+  Effect.fnUntraced(function* <A, I>(step: Step, schema: Schema.Codec<A, I>, callWith: (form: string) => ModelCall) {
     const { document, form } = jsonSchemaOf(schema)
     const format: ResponseFormat = {
       type: "json_schema",
@@ -179,7 +179,7 @@ const makeValueOf = (converse: ReturnType<typeof makeConverse>) =>
   })
 
 /** The proposer gets the conversation as it is, in the agent's person. */
-const proposing = ({ agent, task }: JobContext, { about, ...question }: ProposerQuestion, form = ""): Call => {
+const proposing = ({ agent, task }: JobContext, { about, ...question }: ProposerQuestion, form = ""): ModelCall => {
   const system = persona(agent)
   return {
     ...question,
@@ -200,7 +200,7 @@ const proposing = ({ agent, task }: JobContext, { about, ...question }: Proposer
 }
 
 /** An examiner gets our instruction, and everything else as a quoted document. */
-const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""): Call => {
+const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""): ModelCall => {
   const { instruction, sections, ...rest } = question
   const text = quoted([...taskSections(messagesOf(task)), ...sections])
   const pictures = picturesOf(messagesOf(task))

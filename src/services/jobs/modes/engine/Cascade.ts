@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 
-interface Outcome {
+interface TierResult {
   /** From 0 to 1. */
   readonly measure: number
   /** `null` when there is no dearer target left, or no cascade. */
@@ -12,7 +12,7 @@ interface Outcome {
 }
 
 /** Runs `attempt` with tier 0, 1, … until its measure is good enough or the targets are used up. */
-export const escalated = Effect.fnUntraced(function* <O extends Outcome, E, R>(
+export const escalated = Effect.fnUntraced(function* <O extends TierResult, E, R>(
   attempt: (tier: number) => Effect.Effect<O, E, R>,
 ) {
   for (let tier = 0; ; tier++) {

@@ -6,18 +6,18 @@ import { Effect } from "effect"
 import type { ChatRequest, Message, ResponseFormat, Tool } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import type { Step } from "../../../../domain/jobs/step.ts"
-import type { Role } from "../../../../domain/routing/routing.ts"
+import type { ModelRole } from "../../../../domain/routing/routing.ts"
 import type { TargetName } from "../../../../domain/upstream/targets.ts"
 import type { JobFailure } from "../../JobProgram.ts"
 import type { ModelAnswer } from "./ModelAnswer.ts"
-import type { ToolUse } from "./toolUse.ts"
+import type { Toolbox } from "./toolUse.ts"
 
 /** The tools of a conversation. */
 export interface Kit {
   readonly tools: ReadonlyArray<Tool>
   /** Maximum number of turns. In the last one, the model can call no tool. */
   readonly turns: number
-  readonly call: ToolUse["call"]
+  readonly call: Toolbox["call"]
 }
 
 /** How a question is asked. */
@@ -30,8 +30,8 @@ export interface Manner {
 }
 
 /** One call of a model. */
-export interface Call extends Manner {
-  readonly role: Role
+export interface ModelCall extends Manner {
+  readonly role: ModelRole
   readonly messages: ReadonlyArray<Message>
   readonly tools?: Pick<ChatRequest, "tools" | "tool_choice"> | undefined
   /** Left out beside tools, because some providers refuse both. */
@@ -44,7 +44,7 @@ export interface Call extends Manner {
   readonly followed?: boolean | undefined
 }
 
-export type Ask = (step: Step, call: Call) => Effect.Effect<ModelAnswer, JobFailure>
+export type Ask = (step: Step, call: ModelCall) => Effect.Effect<ModelAnswer, JobFailure>
 
 /** How a model arrived at its answer. */
 export interface Course {
@@ -56,7 +56,7 @@ export interface Course {
   readonly again: (why: string, manner?: Pick<Manner, "extra">) => Effect.Effect<ModelAnswer, JobFailure>
 }
 
-export interface Answered extends ModelAnswer {
+export interface ConversationAnswer extends ModelAnswer {
   readonly course: Course
 }
 
@@ -66,7 +66,7 @@ const TOO_MANY = `Not carried out: a turn may make at most ${MAX_CALLS} calls.`
 
 /** Returns the function that asks until there is an answer. */
 export const makeConverse = (ask: Ask) =>
-  Effect.fnUntraced(function* (step: Step, { format, kit, ...call }: Call) {
+  Effect.fnUntraced(function* (step: Step, { format, kit, ...call }: ModelCall) {
     const said: Array<Message> = []
     let calls = 0
     let succeeded = 0
@@ -93,7 +93,7 @@ export const makeConverse = (ask: Ask) =>
               ],
             },
           )
-        const answered: Answered = { ...answer, course: { turns: turn, calls, succeeded, again } }
+        const answered: ConversationAnswer = { ...answer, course: { turns: turn, calls, succeeded, again } }
         return answered
       }
       said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted })

@@ -1,23 +1,23 @@
 /** The highest cost of a job: every call that its mode may make, each with the dearest model that may serve it. */
 import { type AtMost, type JobTask, messagesOf } from "../../../../domain/jobs/job.ts"
 import { highestCostOf } from "../../../../domain/routing/money.ts"
-import { Role, type RoutingSettings, serves, type Target } from "../../../../domain/routing/routing.ts"
+import { ModelRole, type RoutingSettings, serves, type Target } from "../../../../domain/routing/routing.ts"
 import { CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import { permits } from "../../../../domain/upstream/targets.ts"
 import { priceOf } from "../../../routing/Prices.ts"
 import { estimateInput } from "../../../routing/TokenEstimate.ts"
-import type { Planned } from "../../CostBound.ts"
+import type { PlannedJob } from "../../CostBound.ts"
 
 /** Maximum numbers of a job's calls by role. A cascade multiplies `perTier` by its targets, but not `besides`. */
 export interface MaxCalls {
-  readonly perTier: Readonly<Record<Role, number>>
-  readonly besides: Readonly<Record<Role, number>>
+  readonly perTier: Readonly<Record<ModelRole, number>>
+  readonly besides: Readonly<Record<ModelRole, number>>
 }
 
 /** `now` in milliseconds since the epoch. */
 export const highestCost = (
   settings: RoutingSettings,
-  { agent, task }: Planned,
+  { agent, task }: PlannedJob,
   calls: MaxCalls,
   now: number,
 ): AtMost => {
@@ -35,7 +35,7 @@ export const highestCost = (
   let cost = 0
   let one = 0
   let unpriced = false
-  for (const role of Role.literals) {
+  for (const role of ModelRole.literals) {
     const allowed = settings.targets.filter(
       (target) =>
         serves(target, CHAT_COMPLETIONS) && permits(model_policy, target) && permits(settings.roles?.[role], target),

@@ -4,7 +4,7 @@ import type { Effort } from "../../../../domain/jobs/modes/description.ts"
 import type { JobContext } from "../../JobProgram.ts"
 import type { Kit } from "./conversation.ts"
 import { effortOf } from "./effortOf.ts"
-import type { ToolUse } from "./toolUse.ts"
+import type { Toolbox } from "./toolUse.ts"
 
 /** Turns for one answer. A mode asks for several answers, so these are fewer than in the direct mode. */
 const TURNS: Readonly<Record<Effort, number>> = { low: 3, medium: 5, high: 8 }
@@ -17,7 +17,7 @@ export const toolTurns = (job: Pick<JobContext, "agent" | "options">): number =>
 }
 
 /** Lists the tools; `undefined` if none can be called. */
-export const kitOf = Effect.fnUntraced(function* (context: JobContext, { call, offered }: ToolUse) {
+export const kitOf = Effect.fnUntraced(function* (context: JobContext, { call, offered }: Toolbox) {
   const turns = toolTurns(context)
   const tools = turns === 1 ? [] : yield* offered
   const kit: Kit | undefined = tools.length === 0 ? undefined : { tools, turns, call }

@@ -17,7 +17,7 @@ import { ASKING, askPerson } from "./askPerson.ts"
 import { toolsUnavailable } from "./jobFailures.ts"
 import { quotedOutput } from "./quoted.ts"
 
-export interface ToolUse {
+export interface Toolbox {
   /**
    * The agent's tools as models see them. The list of each MCP server is a step, so a resumed job has the same tools. Modes
    * in which several models do the task get only read-only tools, and none that asks people.
@@ -49,7 +49,7 @@ interface Services {
   readonly reveal: Reveal
 }
 
-export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): ToolUse => {
+export const makeToolUse = (context: JobContext, { live, reveal, tools }: Services): Toolbox => {
   const { mcp_servers = [], tools: http = [] } = context.agent
   // Each of several samples would act again; an own mode decides for itself.
   const mayAct = context.mode !== "adversarial" && context.mode !== "verified"

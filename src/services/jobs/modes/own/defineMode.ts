@@ -4,7 +4,7 @@ import type { Agent, Metadata, TenantId } from "../../../../domain/jobs/agent.ts
 import type { JobId, JobTask } from "../../../../domain/jobs/job.ts"
 import { isBuiltIn, type JobOptions, Mode } from "../../../../domain/jobs/modes.ts"
 import type { OwnResult } from "../../../../domain/jobs/modes/own.ts"
-import type { Role } from "../../../../domain/routing/routing.ts"
+import type { ModelRole } from "../../../../domain/routing/routing.ts"
 import type { ToolInput, ToolOutput } from "../../../tools/ToolOutput.ts"
 import type { JobFailure } from "../../JobProgram.ts"
 import type { Decision, ExaminerQuestion, ProposerQuestion } from "../engine/Asking.ts"
@@ -75,7 +75,7 @@ export interface OwnMode {
    * The most model calls of a job, by role, for its cost bound; `respond` and `decide` may call twice, and a `kit` as often as its turns. Without it, the bound
    * follows the agent's `max_calls`, and is absent if there is none.
    */
-  readonly maxCalls?: Partial<Readonly<Record<Role, number>>>
+  readonly maxCalls?: Partial<Readonly<Record<ModelRole, number>>>
   /** Answer and `output` together have at most 256 KiB. A defect fails the job after one more attempt. */
   readonly run: (job: OwnJob) => Effect.Effect<Pick<OwnResult, "answer" | "output" | "note">, JobFailure>
 }

@@ -10,7 +10,7 @@ import { type JobContext, JobFailure } from "../../JobProgram.ts"
 import { ModeMistake } from "../../ModeMistake.ts"
 import type { Asking } from "../engine/Asking.ts"
 import type { ModeProgram } from "../engine/ModeProgram.ts"
-import type { ToolUse } from "../engine/toolUse.ts"
+import type { Toolbox } from "../engine/toolUse.ts"
 import type { OwnJob, OwnMode } from "./defineMode.ts"
 
 const MAX_RESULT_BYTES = 256 * 1024
@@ -65,7 +65,7 @@ const stepOf = (name: string): Step => {
   throw new ModeMistake("A step is named by up to 60 lower-case letters, digits and hyphens, and begins with a letter.")
 }
 
-const makeJob = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tools: ToolUse) {
+const makeJob = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tools: Toolbox) {
   const { agent, attempt, jobId, metadata, options, step, task, tenant, waitUntil } = context
   // Their listing is a step, which may begin only once.
   const offered = yield* Effect.cached(tools.offered)

@@ -7,7 +7,7 @@ import type { Measurements } from "../engine/errorModel.ts"
 import { posterior, type Vote } from "../engine/posterior.ts"
 import { differ, plain } from "../engine/sameAnswer.ts"
 
-interface Answer {
+interface BallotAnswer {
   readonly said: ModelAnswer
   /** Every wording of the answer, first that of `said`. */
   readonly wordings: Array<string>
@@ -24,7 +24,7 @@ interface Leader {
 }
 
 export class Ballot {
-  private readonly groups: Array<Answer> = []
+  private readonly groups: Array<BallotAnswer> = []
   private readonly votes: Array<Vote> = []
   /** The targets that were asked, with or without an answer. */
   private readonly asked: Array<TargetName> = []

@@ -4,11 +4,11 @@
  * counts. Both must be the same with the answers in the opposite order.
  */
 import { Effect } from "effect"
-import type { Check } from "../../../../domain/jobs/modes/verified.ts"
+import type { AnswerCheck } from "../../../../domain/jobs/modes/verified.ts"
 import { atTier } from "../../../../domain/jobs/step.ts"
 import type { TargetName } from "../../../../domain/upstream/targets.ts"
 import type { Asking } from "../engine/Asking.ts"
-import type { Answered, Kit } from "../engine/conversation.ts"
+import type { ConversationAnswer, Kit } from "../engine/conversation.ts"
 import { counts, isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
 import type { Section } from "../engine/quoted.ts"
 import type { Ballot } from "./Ballot.ts"
@@ -22,7 +22,7 @@ export interface Means {
   readonly kit: Kit | undefined
 }
 
-interface Finding extends Omit<Check, "consistent"> {
+interface Finding extends Omit<AnswerCheck, "consistent"> {
   /** Numbers of the fitting answers, from 1. */
   readonly fits: ReadonlyArray<number> | null
 }
@@ -133,7 +133,7 @@ const questioned = Effect.fnUntraced(function* (
 })
 
 /** Whether an answer rests on a tool call that succeeded. */
-const isExecuted = (found: Answered | undefined): boolean =>
+const isExecuted = (found: ConversationAnswer | undefined): boolean =>
   found !== undefined && found.course.succeeded > 0 && counts(found)
 
 /** The number of the only answer that fits all executed checks; `undefined` if there is none. */

@@ -7,7 +7,7 @@
 import { Effect } from "effect"
 import type { Effort } from "../../../../domain/jobs/modes/description.ts"
 import {
-  type Check,
+  type AnswerCheck,
   MORE_LIKELY_THAN_NOT,
   SURE,
   verified as mode,
@@ -24,7 +24,7 @@ import type { MaxCalls } from "../engine/highestCost.ts"
 import { kitOf, toolTurns, withholds } from "../engine/kitOf.ts"
 import { Measured } from "../engine/measured.ts"
 import { counts, isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
-import type { ToolUse } from "../engine/toolUse.ts"
+import type { Toolbox } from "../engine/toolUse.ts"
 import { Ballot } from "./Ballot.ts"
 import { decided, type Means, NOTHING } from "./deciding.ts"
 import { entered } from "./entered.ts"
@@ -63,7 +63,7 @@ export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls =
   }
 }
 
-export const run = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tools: ToolUse) {
+export const run = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tools: Toolbox) {
   const plan = planOf(context)
   const kit = yield* kitOf(context, tools)
   const { ballot, draft, tier } = (yield* escalated((tier) => sampled(asking, plan, { tier, kit }))).result
@@ -98,7 +98,7 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
     independent,
     agreement: leader === undefined ? 0 : ballot.agreement(leader.group),
     answers: ballot.candidates,
-    checks: checks.map(({ fits, ...check }): Check => ({
+    checks: checks.map(({ fits, ...check }): AnswerCheck => ({
       ...check,
       consistent: fits === null || leader === undefined ? null : fits.includes(leader.group + 1),
     })),

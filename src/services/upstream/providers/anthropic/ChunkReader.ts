@@ -7,7 +7,7 @@ import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { argumentsOf } from "../shared/argumentsOf.ts"
 import { textOr } from "../shared/textOr.ts"
-import type { Call, ChunkReader } from "../shared/WireFormat.ts"
+import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import type { ThinkingBlock } from "./Request.ts"
 import * as Wire from "./Wire.ts"
 import { ownId } from "./callIds.ts"
@@ -50,7 +50,7 @@ export class AnthropicChunkReader implements ChunkReader {
   /** Thoughts that await the tool call or text that follows them. */
   private thinking: Array<ThinkingBlock> = []
 
-  constructor(call: Call) {
+  constructor(call: AnswerDefaults) {
     this.id = call.id
     this.model = call.model
     this.created = call.created

@@ -3,7 +3,7 @@ import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../
 import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
-import type { Call } from "../shared/WireFormat.ts"
+import type { AnswerDefaults } from "../shared/WireFormat.ts"
 import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
@@ -14,7 +14,7 @@ import { toTurns } from "./toTurns.ts"
  */
 const DEFAULT_MAX_TOKENS = 32_000
 
-export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported) => {
+export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => {
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, turns } = toTurns(request.messages, unsupported)
   const user = request["safety_identifier"] ?? request["user"]

@@ -8,7 +8,7 @@ import { failure, garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
 import { argumentsOf } from "../shared/argumentsOf.ts"
 import { textOr } from "../shared/textOr.ts"
-import type { Call, ChunkReader } from "../shared/WireFormat.ts"
+import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { ownId } from "./callIds.ts"
 import { finishReason, given } from "./finishReason.ts"
@@ -46,7 +46,7 @@ export class GeminiChunkReader implements ChunkReader {
   private readonly calls = new Map<number, number>()
   private readonly ids = new Map<number, DistinctIds>()
 
-  constructor(call: Call) {
+  constructor(call: AnswerDefaults) {
     this.id = call.id
     this.model = call.model
     this.created = call.created

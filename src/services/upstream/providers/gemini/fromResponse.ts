@@ -4,14 +4,14 @@ import type { ChatCompletion } from "../../../../domain/chat/chat.ts"
 import { accumulate } from "../../../../domain/chat/chatStream.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
-import type { Call } from "../shared/WireFormat.ts"
+import type { AnswerDefaults } from "../shared/WireFormat.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 
 /**
  * Reads the answer in `body`, which may be an array of the events of a stream. It may have fewer candidates than
  * requested, but each needs its finish reason.
  */
-export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
+export const fromResponse = (body: unknown, call: AnswerDefaults): Result.Result<ChatCompletion, ProviderFailure> => {
   const reader = new GeminiChunkReader({ ...call, choices: 1 })
   const responses: ReadonlyArray<unknown> = Array.isArray(body) ? body : [body]
   const read = Result.all(responses.map((response) => reader.read(response)))

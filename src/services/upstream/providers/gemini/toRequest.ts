@@ -3,12 +3,12 @@ import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../
 import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
-import type { Call } from "../shared/WireFormat.ts"
+import type { AnswerDefaults } from "../shared/WireFormat.ts"
 import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { toContents } from "./toContents.ts"
 import { toThinking } from "./toThinking.ts"
 
-export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported) => {
+export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => {
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, contents } = toContents(request.messages, call.model, unsupported)
   const functions = (request.tools ?? []).map((tool, index) => toDeclaration(tool, `tools[${index}]`, unsupported))

@@ -4,7 +4,7 @@ import { Array as Arr, Cause, Effect, Pull, type Scope, Stream } from "effect"
 import type { Duplex } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib"
 import type { ProviderFailure } from "../../Provider.ts"
-import type { ConnectionFailed, Next, Pieces, ProviderResponse } from "../../HttpExchange.ts"
+import type { ConnectionFailed, NextPiece, Pieces, ProviderResponse } from "../../HttpExchange.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { withCode } from "./brokenConnection.ts"
 
@@ -31,7 +31,7 @@ const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex
  */
 export const decodedBytes = (
   response: ProviderResponse,
-): Effect.Effect<Next<Pieces, ProviderFailure>, never, Scope.Scope> => {
+): Effect.Effect<NextPiece<Pieces, ProviderFailure>, never, Scope.Scope> => {
   const bytes = Effect.mapError(response.body, brokenOff)
   const coding = response.headers["content-encoding"]
   if (coding === undefined) return Effect.succeed(bytes)
@@ -52,7 +52,7 @@ export const decodedBytes = (
   return Effect.map(
     Stream.toPull(decoded),
     Pull.matchEffect({
-      onSuccess: (pieces): Next<Pieces, ProviderFailure> => Effect.succeed(pieces),
+      onSuccess: (pieces): NextPiece<Pieces, ProviderFailure> => Effect.succeed(pieces),
       onFailure: Effect.failCause,
       onDone: () => Effect.undefined,
     }),
@@ -63,7 +63,7 @@ const brokenOff = (error: ConnectionFailed): ProviderFailure =>
   failure("truncated", withCode("the answer broke off", error))
 
 /** Adapts the bytes to the pull of a stream. */
-const pullOf = (bytes: Next<Pieces, ProviderFailure>) =>
+const pullOf = (bytes: NextPiece<Pieces, ProviderFailure>) =>
   Effect.flatMap(bytes, (pieces): Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, ProviderFailure> =>
     pieces !== undefined && Arr.isReadonlyArrayNonEmpty(pieces) ? Effect.succeed(pieces) : Cause.done(),
   )

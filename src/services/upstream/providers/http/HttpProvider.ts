@@ -24,7 +24,7 @@ import { type JsonBody, openBody } from "./ResponseBody.ts"
 import { Unsupported } from "../shared/Unsupported.ts"
 import { toChunk } from "../shared/toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
-import type { Call, ProviderOptions, WireFormat } from "../shared/WireFormat.ts"
+import type { AnswerDefaults, ProviderOptions, WireFormat } from "../shared/WireFormat.ts"
 
 /** The parts of a provider that its calls share. */
 interface Caller {
@@ -144,7 +144,7 @@ const execute = (
 const chat = (
   caller: Caller,
   request: ProviderRequest,
-  call: Call,
+  call: AnswerDefaults,
 ): Effect.Effect<ChatCompletion, ProviderFailure, Scope.Scope> =>
   Effect.flatMap(execute(caller, request, false), (body) => {
     const { clean, format, limits } = caller
@@ -154,7 +154,7 @@ const chat = (
   })
 
 /** Sends a chat and opens its streamed answer. */
-const chatAnswer = (caller: Caller, request: ProviderRequest, call: Call, watch: StreamWatch | undefined) =>
+const chatAnswer = (caller: Caller, request: ProviderRequest, call: AnswerDefaults, watch: StreamWatch | undefined) =>
   Effect.map(execute(caller, request, true, watch), (body) => ({
     body,
     reader: caller.format.reader(call),
@@ -165,7 +165,7 @@ const chatAnswer = (caller: Caller, request: ProviderRequest, call: Call, watch:
  * Reads the whole answer in a body. Some servers report an error with a success status. Some send an array of what
  * would have been events, where an error may follow the beginning of an answer.
  */
-const completionOf = (format: WireFormat, { retryAfterMs, value }: JsonBody, call: Call) => {
+const completionOf = (format: WireFormat, { retryAfterMs, value }: JsonBody, call: AnswerDefaults) => {
   const parts: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   const failed = parts.findIndex(reportsError)
   if (failed === -1) return format.completion(value, call)
@@ -178,7 +178,7 @@ const completionOf = (format: WireFormat, { retryAfterMs, value }: JsonBody, cal
 const translated = (
   format: WireFormat,
   asked: ChatRequest,
-  call: Call,
+  call: AnswerDefaults,
 ): Effect.Effect<ProviderRequest, ProviderFailure> => {
   const unsupported = new Unsupported()
   const request = format.request(asked, call, unsupported)
@@ -189,7 +189,7 @@ const chatCall = (
   { defaultModel }: Caller,
   asked: Pick<ChatRequest, "model" | "n">,
   stream: boolean,
-): Effect.Effect<Call> =>
+): Effect.Effect<AnswerDefaults> =>
   Effect.map(Effect.context<never>(), (context) => ({
     model: asked.model ?? defaultModel,
     stream,
@@ -198,7 +198,7 @@ const chatCall = (
     created: Math.floor(Context.get(context, Clock.Clock).currentTimeMillisUnsafe() / 1000),
   }))
 
-const nativeCall = (caller: Caller, { body, model }: NativeCall, stream: boolean): Effect.Effect<Call> =>
+const nativeCall = (caller: Caller, { body, model }: NativeCall, stream: boolean): Effect.Effect<AnswerDefaults> =>
   chatCall(caller, { model, n: choicesIn(body) }, stream)
 
 /** The number of possible ids for answers that come without one. */

@@ -1,7 +1,7 @@
 /** Reads response bodies up to a limit, and interprets them by content instead of by what was requested. */
 import { Effect, type Scope } from "effect"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
-import type { Next, Pieces, ProviderResponse } from "../../HttpExchange.ts"
+import type { NextPiece, Pieces, ProviderResponse } from "../../HttpExchange.ts"
 import { answerJson } from "./answerJson.ts"
 import { decodedBytes } from "./ContentCoding.ts"
 import { garbage } from "../shared/providerFailures.ts"
@@ -26,7 +26,7 @@ export interface JsonBody {
   readonly retryAfterMs: number | undefined
 }
 
-export type Texts = Next<string, ProviderFailure>
+export type Texts = NextPiece<string, ProviderFailure>
 
 /** Opens the body of `response`, of which at most `limit` bytes are read. */
 export const openBody = Effect.fnUntraced(function* (

@@ -33,7 +33,7 @@ const FINISH_GRACE = 500
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
-export interface Answer<Piece> {
+export interface AnswerSource<Piece> {
   readonly body: Body
   readonly reader: EventReader<Piece>
   /** Converts a whole answer, sent in place of a stream, into one piece. */
@@ -54,7 +54,7 @@ type Pieces<Piece> = Pull.Pull<Arr.NonEmptyReadonlyArray<Piece>, ProviderFailure
  * answer is not finished, else after a moment for the rest of the response.
  */
 export const chunkStream = <Piece extends JsonObject>(
-  open: Effect.Effect<Answer<Piece>, ProviderFailure, Scope.Scope>,
+  open: Effect.Effect<AnswerSource<Piece>, ProviderFailure, Scope.Scope>,
   reading: Reading,
 ): Stream.Stream<Piece, ProviderFailure> =>
   Stream.fromChannel(

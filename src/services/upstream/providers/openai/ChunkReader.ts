@@ -6,7 +6,7 @@ import { garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
 import { textOr } from "../shared/textOr.ts"
 import { toDelta, toTexts } from "../shared/toChunk.ts"
-import type { Call, ChunkReader } from "../shared/WireFormat.ts"
+import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
@@ -29,7 +29,7 @@ export class OpenAiChunkReader implements ChunkReader {
   private readonly calls = new Map<number, ToolCalls>()
   private readonly digests = new Map<number, TextDigest>()
 
-  constructor(call: Call) {
+  constructor(call: AnswerDefaults) {
     this.id = call.id
     this.model = call.model
     this.created = call.created

@@ -5,13 +5,13 @@ import type { ProviderFailure } from "../../Provider.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { textOr } from "../shared/textOr.ts"
-import type { Call } from "../shared/WireFormat.ts"
+import type { AnswerDefaults } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
 
-export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
+export const fromResponse = (body: unknown, call: AnswerDefaults): Result.Result<ChatCompletion, ProviderFailure> => {
   const wire = Option.getOrUndefined(decode(body))
   if (wire === undefined) return Result.fail(garbage("not a chat completion"))
   const id = textOr(call.id, wire.id)

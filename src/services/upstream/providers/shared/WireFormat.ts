@@ -23,7 +23,7 @@ export interface ProviderOptions {
 }
 
 /** One call, with defaults for members that the provider leaves out of its answer. */
-export interface Call {
+export interface AnswerDefaults {
   readonly model: string
   readonly stream: boolean
   /** The number of choices asked for. */
@@ -40,11 +40,11 @@ export interface WireFormat {
    */
   readonly name: string
   /** Makes the HTTP request for `request`. Adds what the format cannot express to `unsupported`. */
-  readonly request: (request: ChatRequest, call: Call, unsupported: Unsupported) => ProviderRequest
+  readonly request: (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => ProviderRequest
   /** Reads the answer in `body`, the JSON value of a successful response that reports no error. */
-  readonly completion: (body: unknown, call: Call) => Result.Result<ChatCompletion, ProviderFailure>
+  readonly completion: (body: unknown, call: AnswerDefaults) => Result.Result<ChatCompletion, ProviderFailure>
   /** Makes a reader for the events of one streamed answer. */
-  readonly reader: (call: Call) => ChunkReader
+  readonly reader: (call: AnswerDefaults) => ChunkReader
   /** The APIs that it speaks itself, if any. */
   readonly native?: {
     readonly names: ReadonlySet<ApiName>

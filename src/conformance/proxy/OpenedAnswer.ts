@@ -21,7 +21,7 @@ interface OpenedFrame {
   readonly at: number
 }
 
-export interface SealedAnswer {
+export interface OpenedAnswer {
   readonly received: Received
   readonly form: Form
   /** The response_nonce, in base64url. */
@@ -219,7 +219,7 @@ export const openAnswer = async (
   sent: SentRequest,
   trusted: TrustedKeys,
   floor: number,
-): Promise<SealedAnswer> => {
+): Promise<OpenedAnswer> => {
   const { form, frames, nonce, taken } = await openFrames(received, sent, floor)
   const opener = await believing(ResponseOpener.begin(sent, trusted, { form, floor }, nonce))
   const data: Array<JsonObject | null> = []
