@@ -1,7 +1,7 @@
 /** Calls that cost nothing themselves, within a budget of their tenant and one of their key. One unit is one call. */
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import { layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
-import { Budgets, type PlannedCall } from "../../src/services/routing/Budgets.ts"
+import { Budgets, type PlannedCall } from "../../src/services/budgets/Budgets.ts"
 import { Ledger } from "../../src/services/routing/Ledger.ts"
 import type { Work } from "../harness/Load.ts"
 

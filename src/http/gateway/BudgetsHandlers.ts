@@ -9,7 +9,7 @@ import { Audit } from "../../services/access/Audit.ts"
 import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
 import { TenantBudgets } from "../../services/access/TenantBudgets.ts"
 import { Agents } from "../../services/agents/Agents.ts"
-import { Budgets } from "../../services/routing/Budgets.ts"
+import { Budgets } from "../../services/budgets/Budgets.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 export const BudgetsHandlers = layerHandlers(

@@ -8,7 +8,7 @@
 import { Cause, Duration, Effect, Exit, Layer, Schedule, Scope, Semaphore } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Drain } from "../lifecycle/Drain.ts"
-import { makeAnswering } from "./answering.ts"
+import { makePersonAnswers } from "./personAnswers.ts"
 import { makeAttempt } from "./attempt.ts"
 import { logFault } from "./attemptFailures.ts"
 import { JobQueue } from "./JobQueue.ts"
@@ -43,7 +43,7 @@ export const layerJobRunner = Layer.effectDiscard(
     )
     const takeBack = oneAtATime(Effect.suspend(() => queue.takeBack(running.ids())))
     const poll = Effect.andThen(Effect.ignore(takeBack), queue.wake)
-    const { expire } = yield* makeAnswering
+    const { expire } = yield* makePersonAnswers
     // Retries soon: a database that is back must hear of a living worker before its lease runs out.
     const renew = Effect.repeat(running.checkAll, {
       until: (hasAnswered) => hasAnswered,

@@ -36,7 +36,7 @@ import type { ScheduledTime } from "./Idempotency.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
-import { makeAnswering } from "./answering.ts"
+import { makePersonAnswers } from "./personAnswers.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { makeNextRank, STEP } from "./ranks.ts"
@@ -131,7 +131,7 @@ export class Jobs extends Context.Service<
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
       const { note } = yield* TenantChanges
-      const { input } = yield* makeAnswering
+      const { input } = yield* makePersonAnswers
       const endCancelled = yield* makeEndCancelled
 
       return Jobs.of({

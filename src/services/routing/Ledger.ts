@@ -19,7 +19,7 @@ import {
 } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import type { CallRecord } from "./CallRecord.ts"
-import { CurrentReservation } from "./CurrentReservation.ts"
+import { CurrentReservation } from "../budgets/CurrentReservation.ts"
 import { cappedSums, hourlySums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
 import { makeSpendSums, SPEND_COLUMNS, SPEND_SUMS } from "./spendSums.ts"
 

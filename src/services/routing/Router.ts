@@ -17,7 +17,7 @@ import { accountOf, type RequestRoute, type RoutedRequest } from "./accounted.ts
 import { Spending, UNLIMITED, worstCase } from "./Allowance.ts"
 import { apiSize, openMembers } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
-import { Budgets } from "./Budgets.ts"
+import { Budgets } from "../budgets/Budgets.ts"
 import { makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
 import { type Dialect, Dialects, LEARNED_FOR, namedIn } from "./Dialects.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"

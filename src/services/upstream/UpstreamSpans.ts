@@ -1,7 +1,7 @@
 /** Spans of provider calls, after OpenTelemetry's semantic conventions for generative AI. They hold no content. */
 import { Effect, Tracer } from "effect"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
-import type { Recorded } from "./Attempts.ts"
+import type { Recorded } from "./AttemptRecords.ts"
 import type { Provider } from "./Provider.ts"
 import { nameOrOther, OTHER } from "./TargetRegistry.ts"
 

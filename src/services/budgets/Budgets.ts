@@ -11,14 +11,14 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { logFault } from "../logFault.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
-import type { Pending } from "./Accounting.ts"
+import type { Pending } from "../routing/Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
-import type { Ledger } from "./Ledger.ts"
+import type { Ledger } from "../routing/Ledger.ts"
 import { makeReport } from "./budgetUse.ts"
 import { makeEndLost } from "./lostReservations.ts"
-import { type Amount, limitsOf, type Reservation } from "./Reservation.ts"
-import { makeReserve } from "./reserving.ts"
-import { makeSettle } from "./settling.ts"
+import { type Amount, limitsOf } from "./limits.ts"
+import { makeReserve, type Reservation } from "./reserve.ts"
+import { makeSettle } from "./settle.ts"
 
 /** A call to be made: its worst case, and the budgets that must have room for it. */
 export interface PlannedCall {
@@ -43,7 +43,7 @@ export class Budgets extends Context.Service<
     /** The use of these budgets in their present periods. */
     readonly report: (budgeted: ReadonlyArray<Budgeted>) => Effect.Effect<ReadonlyArray<BudgetUse>, StorageUnavailable>
   }
->()("sealgate/services/routing/Budgets") {
+>()("sealgate/services/budgets/Budgets") {
   static readonly layer: Layer.Layer<Budgets, StorageUnavailable, SqlClient.SqlClient | Ledger> = Layer.effect(
     Budgets,
     Effect.suspend(() => unavailable(make)),

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { makeBatched } from "../batched.ts"
 import { type Columns, givenItems } from "../storedRows.ts"
-import { cappedSums } from "./HourlySums.ts"
-import type { Amount, Use } from "./Reservation.ts"
+import { cappedSums } from "../routing/HourlySums.ts"
+import type { Amount, Use } from "./limits.ts"
 
 /** A reservation of `worst`, and what was used. */
 export interface Settlement {
@@ -43,7 +43,7 @@ export const makeSettle = Effect.fnUntraced(function* (holder: string) {
   )
   const ended = (ids: ReadonlyArray<string>) => sql<{ id: string }>`
     DELETE FROM budget_reservations WHERE holder = ${holder} AND id IN ${sql.in(ids)} RETURNING id`
-  /** Locks the rows in the order of `reserving.ts`, so that the two cannot deadlock. */
+  /** Locks the rows in the order of `reserve.ts`, so that the two cannot deadlock. */
   const addUp = (rows: ReadonlyArray<UseSettlement>, which = sql`TRUE`) => sql`
     INSERT INTO budget_use (owner, per, since, spent_cost, spent_tokens, reserved_cost, reserved_tokens, room_cost, room_tokens)
     SELECT owner, per, since, SUM(spent_cost), SUM(spent_tokens), SUM(reserved_cost), SUM(reserved_tokens), 0, 0

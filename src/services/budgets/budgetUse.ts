@@ -3,7 +3,7 @@ import { Clock, DateTime, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { type Budgeted, type BudgetUse, renewalOf } from "../../domain/access/budgets.ts"
 import { givenRows, unavailable } from "../storedRows.ts"
-import { type Amount, limitsOf, type Use, useKey } from "./Reservation.ts"
+import { type Amount, limitsOf, type Use, useKey } from "./limits.ts"
 
 export const USE_COLUMNS = { owner: "TEXT", per: "TEXT", since: "BIGINT" } as const
 

@@ -5,11 +5,23 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { BudgetExhausted, renewalOf } from "../../domain/access/budgets.ts"
+import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
 import { makeBatched } from "../batched.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { type Columns, givenItems, givenRows } from "../storedRows.ts"
+import type { Pending } from "../routing/Accounting.ts"
 import { makeReadUse, USE_COLUMNS, type Used } from "./budgetUse.ts"
-import { type Amount, costLimit, type Limit, type Reservation, tokensLimit, useKey, wantedOf } from "./Reservation.ts"
+import { type Amount, costLimit, type Limit, tokensLimit, type Use, useKey } from "./limits.ts"
+
+/** The worst case of a call, which all of its limits must have room for. */
+export interface Reservation {
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly worst: Amount
+  readonly limits: ReadonlyArray<Limit>
+  readonly asked: Pending
+}
 
 type ReserveResult = BudgetExhausted | null
 
@@ -88,6 +100,33 @@ const makeTake = (sql: SqlClient.SqlClient, holder: string, lease: number) => {
       Effect.map(takeAll(rows), (taken) => taken.length > 0),
       (error) => (error.reason._tag === "ConstraintError" ? Effect.succeed(false) : Effect.fail(error)),
     )
+}
+
+/** The sum of several reservations in one row, and the lowest of their limits. */
+interface Wanted extends Use, Amount {
+  readonly cost_limit: number
+  readonly tokens_limit: number
+}
+
+const wantedOf = (reservations: ReadonlyArray<Reservation>): ReadonlyArray<Wanted> => {
+  const wanted = new Map<string, Wanted>()
+  for (const { limits, worst } of reservations) {
+    for (const limit of limits) {
+      const key = useKey(limit)
+      const { owner, per, since } = limit
+      const before = wanted.get(key)
+      wanted.set(key, {
+        owner,
+        per,
+        since,
+        cost: sumOf(before?.cost ?? 0, worst.cost),
+        tokens: sumOf(before?.tokens ?? 0, worst.tokens),
+        cost_limit: Math.min(before?.cost_limit ?? MAX_SUM, costLimit(limit)),
+        tokens_limit: Math.min(before?.tokens_limit ?? MAX_SUM, tokensLimit(limit)),
+      })
+    }
+  }
+  return [...wanted.values()]
 }
 
 const COLUMNS: Columns<Reservation> = {

@@ -3,10 +3,10 @@ import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { Budget, BudgetOwner } from "../../../src/domain/access/budgets.ts"
-import { Budgets, type PlannedCall } from "../../../src/services/routing/Budgets.ts"
+import { Budgets, type PlannedCall } from "../../../src/services/budgets/Budgets.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { describeDatabases } from "../../support/databases.ts"
-import { callRecord } from "./callRecords.ts"
+import { callRecord } from "../routing/callRecords.ts"
 
 type Account = PlannedCall["asked"]["account"]
 

@@ -6,12 +6,12 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
-import { lostRecord, Pending } from "./Accounting.ts"
+import { lostRecord, Pending } from "../routing/Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
-import { cappedSums } from "./HourlySums.ts"
-import { Ledger } from "./Ledger.ts"
-import { Use } from "./Reservation.ts"
-import type { makeSettle } from "./settling.ts"
+import { cappedSums } from "../routing/HourlySums.ts"
+import { Ledger } from "../routing/Ledger.ts"
+import { Use } from "./limits.ts"
+import type { makeSettle } from "./settle.ts"
 
 const Lost = Schema.Struct({
   id: Schema.String,

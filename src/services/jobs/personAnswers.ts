@@ -20,7 +20,7 @@ const decode = decodeRows("jobs", Schema.Struct({ question: StoredQuestion }))
 const BATCH = 100
 
 /** Returns `Jobs.input`, and a function that answers the questions whose deadline is over. */
-export const makeAnswering = Effect.gen(function* () {
+export const makePersonAnswers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const queue = yield* JobQueue
   const signals = yield* JobSignals
