@@ -13,7 +13,7 @@ import { proxyRules, proxySettings } from "./config/proxySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { layerProxyOf, type ProxySettings } from "./Proxy.ts"
 
-/** Evidence is about a process that does nothing but seal. */
+/** Rejects `ATTEST`: evidence describes a process that does nothing but seal. */
 const withoutEvidence: Rule<Pick<ProxySettings, "attest">> = {
   of: ["attest"],
   problems: ({ attest }) => ({

@@ -16,7 +16,7 @@ import type { ServerSettings } from "./config/serverSettings.ts"
 import { OperatorListener } from "./OperatorListener.ts"
 import { layerUpstream, type UpstreamConfiguration } from "./Providers.ts"
 
-/** `never` if requests need services: the services that routes are built with do not reach requests. */
+/** `never`, so a type error, if handling a request needs services: those of the routes do not reach requests. */
 type NeedsNothing<R> = [
   Exclude<HttpRouter.Request.Only<"Requires" | "GlobalRequires", R>, HttpRouter.GlobalProvided>,
 ] extends [never]
@@ -25,7 +25,7 @@ type NeedsNothing<R> = [
 
 interface ServerLayers<A, B, E, R, E2, R2, E3, R3> {
   readonly routes: Layer.Layer<never, E, R> & NeedsNothing<R>
-  /** Used by the routes and by `extras`, such as limits. May use the listener and the services. */
+  /** Shared by the routes and `extras`, such as rate limits. May depend on the listener and the services. */
   readonly shared: Layer.Layer<B, E3, R3>
   readonly services: Layer.Layer<A, E2, R2>
 }

@@ -1,11 +1,11 @@
-/** One proxy that a client is tried with. */
+/** A test case for clients: how a proxy lies, and how the client must react. */
 import type { Form } from "../../domain/protocol/transcript.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import type { Lie } from "../lyingProxy/Lie.ts"
 
-/** Required verdict of a client. */
+/** How the client must react. */
 export type Verdict =
-  /** Believes the answer. */
+  /** Accepts the answer. */
   | "answer"
   /** Reports a failure that is sealed and signed. */
   | "failure"

@@ -31,7 +31,7 @@ export const tenantOfUser = (subject: string): TenantId => TenantId.make(USER_TE
 /** The limits of the key that a caller holds. */
 export interface KeyLimits {
   readonly id: KeyId
-  /** The targets that its calls may use; `undefined` means all, as below. */
+  /** The targets that its calls may use; `undefined` means all, as for the members below. */
   readonly models?: TargetFilter
   /** The only agents that it may see and use. */
   readonly agents?: ReadonlyArray<string>
@@ -39,11 +39,11 @@ export interface KeyLimits {
   readonly budgets?: BudgetList
   /** Requests per minute. */
   readonly perMinute?: number
-  /** Turns of its jobs for one of a key without a weight. */
+  /** Jobs of it that start for each job of a key without a weight. */
   readonly weight?: number
-  /** Jobs of it that may have begun and not ended. */
+  /** Most jobs of it that have begun but not ended. */
   readonly maxRunningJobs?: number
-  /** Calls of models by it that one process has in flight. */
+  /** Most of its model calls in flight in one process. */
   readonly maxCallsInFlight?: number
 }
 

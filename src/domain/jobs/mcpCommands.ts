@@ -7,7 +7,7 @@ const MAX_ARGS = 64
 const MAX_TEXT = 4096
 const MAX_VARIABLES = 64
 
-/** The system takes no NUL. */
+/** The operating system accepts no NUL in arguments and variables. */
 const Text = Schema.String.check(
   Schema.isMaxLength(MAX_TEXT),
   Schema.makeFilter((text: string) => (text.includes("\0") ? "use no NUL character" : undefined)),

@@ -2,7 +2,7 @@
 
 /** Refusals of one client per second that are answered at once. */
 const PER_SECOND = 200
-/** Refusals of this many milliseconds may come at once. */
+/** A burst may hold the refusals of this many milliseconds. */
 const BURST_MS = 1000
 /** Longest delay, in milliseconds. */
 const MAX_WAIT_MS = 1000

@@ -83,7 +83,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
 
   const stay = Effect.fnUntraced(function* (problem: string, isAsked: boolean) {
     yield* Metric.update(reloads({ outcome: "failure" }), 1)
-    // Failed files are tried again each time, because time or access rights may fix them; the failure is logged once.
+    // Tries the same files again each time: the clock or their access rights may make them valid. Logs the failure once.
     if (problem === error && !isAsked) return
     error = problem
     yield* Effect.logError(`TLS certificate not reloaded, the old one stays in use: ${problem}`).pipe(

@@ -141,7 +141,7 @@ export type WorkRow = typeof WorkRow.Type
 export const decodeWork = decodeRows("jobs", WorkRow)
 export const WORK_COLUMNS = columnsOf(WorkRow.fields)
 
-/** The rest of a job's columns before it begins. */
+/** The values of a job's other columns until it begins. */
 const UNBEGUN = {
   status: "queued",
   attempt: 1,
@@ -167,7 +167,7 @@ export interface NewJob extends Omit<ShownRow, keyof typeof UNBEGUN | "due_at" |
   readonly webhook: string | undefined
 }
 
-/** A new job's own columns. */
+/** The columns of a new job that depend on its request. */
 export const NEW_JOB_COLUMNS: Columns<NewJob> = {
   id: ["TEXT", (job) => job.id],
   tenant: ["TEXT", (job) => job.tenant],

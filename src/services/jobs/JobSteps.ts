@@ -47,7 +47,7 @@ export const makeSteps = ({
     if (running === 0 && parked > 0) leave(Exit.succeed(until === Infinity ? "parked" : { until }))
   }
 
-  /** Leaves a step to the next process: the runner interrupts it with the program. */
+  /** Suspends a step. Once no step runs, the job leaves this worker; a later attempt resumes it with this step. */
   const park = Effect.suspend(() => {
     parked++
     leaveWhenParked()

@@ -119,7 +119,7 @@ export const makeConcurrency = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
     if (key_id !== null && key_limit !== null) yield* giveLater(callerKeys, key_id)
   })
 
-  /** Does so in the lines with a place that nobody gave: its job was given up, or its process died. */
+  /** Gives the free places that were never given, because a job was given up or a process died. */
   const admitLeft = Effect.forEach(
     [concurrencyKeys, callerKeys],
     Effect.fnUntraced(function* (kind) {

@@ -152,7 +152,7 @@ interface NewExecution {
   readonly by: KeyLimits | undefined
 }
 
-/** Returns a function that makes a request's new row. */
+/** Returns a function that turns a request into a new row. */
 const makePrepare = Effect.gen(function* () {
   const agents = yield* Agents
   const random = yield* SecureRandom.SecureRandom

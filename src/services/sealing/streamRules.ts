@@ -54,7 +54,7 @@ const events = (textOf: FindText): StreamRules<JsonObject> => {
 
 const OF_EVENTS: Readonly<Partial<Record<ApiName, StreamRules<JsonObject>>>> = {
   messages: events(messageText),
-  // Not cut: its events are numbered, and the pieces of one event would share a number.
+  // Never cut: events are numbered, and the pieces of one event would repeat its number.
   responses: { ...events(responseText), cut: (event) => [event] },
 }
 

@@ -1,5 +1,5 @@
 /**
- * Schedules. `next_at` is the database's time at which the next job is enqueued; what a schedule asks for is JSON. `key_id`
+ * Schedules. `next_at` is the database's time at which the next job is enqueued; its request is JSON. `key_id`
  * is the key that made it.
  */
 export const schedules: ReadonlyArray<string> = [

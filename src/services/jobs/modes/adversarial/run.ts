@@ -180,7 +180,7 @@ const judged = Effect.fnUntraced(function* (debate: Debate, answer: string, orde
       role: "judge",
       instruction: prompts.judge,
       sections: order === 1 ? sides : sides.toReversed(),
-      // Authors count twice: without a third target, the critic judges rather than the author.
+      // Listed twice, authors weigh double: with only two targets, the critic judges rather than the author.
       independentOf: [...authors, ...authors, ...participants.of("critic")],
       extra: tier > 0,
       kit,

@@ -147,7 +147,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   }
 }
 
-/** Why a model's answer is none. */
+/** Why a model's answer cannot be used; `undefined` if it can. */
 const failureIn = (
   { optional, tools }: ModelCall,
   { call, refused, text, toolCalls }: Pick<Routed, "call" | "refused" | "text" | "toolCalls">,

@@ -114,7 +114,7 @@ export const toolsUnavailable = (server: string, why: string, retryable: boolean
     }),
   })
 
-/** Whether any limit is checked before a call. */
+/** Whether an agent has limits that must be checked before each call. */
 export const isLimited = ({ max_calls, max_cost_micro_usd, max_tokens }: AgentLimits): boolean =>
   max_calls !== undefined || max_cost_micro_usd !== undefined || max_tokens !== undefined
 
@@ -138,7 +138,7 @@ const LIMITS = {
   cost: { member: "max_cost_micro_usd", code: "cost-limit-reached", title: "The job used up its budget." },
 } as const
 
-/** No further call is allowed. `call` is the failed call that exhausted the limit. */
+/** Failure of a job whose limit allows no further call. `call` is the failed call that exhausted the limit. */
 export const limitFailure = (
   limits: AgentLimits,
   spent: Spent,

@@ -45,7 +45,7 @@ const piece = (delta: Delta, finish_reason: Choice["finish_reason"] = null): Cho
 const demoAnswer = (text: string): string | undefined =>
   Object.hasOwn(DEMO_CONVERSATION, text) ? DEMO_CONVERSATION[text] : undefined
 
-/** The choices of the chunks of an answer, one for each, and its usage. */
+/** The usage of an answer, and its choices: one per chunk. */
 const answerTo = (request: ChatRequest): { readonly choices: ReadonlyArray<Choice>; readonly usage: Usage } => {
   const text = textOf(request.messages.at(-1)?.content)
   const prompt = countTokens(request.messages.map(({ content }) => textOf(content)).join(" "))

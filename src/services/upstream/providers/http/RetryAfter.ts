@@ -6,7 +6,7 @@ import type { ResponseHeaders } from "../../HttpExchange.ts"
 /** The longest wait that is passed on. Providers' limits last a day at most, and more digits are a mistake. */
 const LONGEST_MS = Duration.toMillis(Duration.days(1))
 
-/** {@link retryAfterMs} from now. */
+/** Returns {@link retryAfterMs} at the present time. */
 export const retryAfterNow = (headers: ResponseHeaders): Effect.Effect<number | undefined> =>
   // Few responses have one of these headers.
   headers["retry-after-ms"] === undefined && headers["retry-after"] === undefined
