@@ -142,7 +142,7 @@ export class SealedClient {
    */
   async request(api: ApiName, body: RequestBody, options: RequestOptions = {}): Promise<SealedAnswer> {
     const text = jsonText(body, false)
-    for (let again = true; ; again = false) {
+    for (let mayRenew = true; ; mayRenew = false) {
       const { response, sent } = await this.send(api, text, "complete", options)
       const body = await readAnswer(response, options.signal)
       const opener = await ResponseOpener.begin(
@@ -168,7 +168,7 @@ export class SealedClient {
         }
       }
       const error = failureOf(end)
-      if (!this.isRenewable(error, sent, options) || !again) throw error
+      if (!this.isRenewable(error, sent, options) || !mayRenew) throw error
     }
   }
 

@@ -73,7 +73,7 @@ const makeClaim = Effect.fnUntraced(function* (running: Effect.Success<typeof ma
   const queue = yield* JobQueue
   const settings = yield* JobSettings
   const attempt = yield* makeAttempt
-  /** Whether the last claim may have left due jobs in the queue. */
+  /** Whether due jobs may be left for the next worker that becomes free: true until a claim shows that none are. */
   let mayHaveMore = false
 
   return Effect.gen(function* () {

@@ -84,7 +84,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
     // The job's parent span: that of the transaction ends before the job begins.
     const span = yield* Effect.orDie(Effect.currentSpan)
     const prepared = prepare({ tenant, agentId, request, span, by })
-    const done =
+    const job =
       key === undefined
         ? yield* create(yield* prepared, insertTogether)
         : yield* inTime(
@@ -92,9 +92,10 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
               create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
             ),
           )
-    if (typeof done === "string") return yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die)
+    // The id of the job that an earlier request with this key created.
+    if (typeof job === "string") return yield* Effect.catchTag(read(tenant, job), "JobNotFound", Effect.die)
     // Whether it waits for a place is known after the commit.
-    return done.waiting?.reason === "worker" ? done : yield* Effect.orElseSucceed(read(tenant, done.id), () => done)
+    return job.waiting?.reason === "worker" ? job : yield* Effect.orElseSucceed(read(tenant, job.id), () => job)
   }, unavailableUnlimited)
 })
 

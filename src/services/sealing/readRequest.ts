@@ -38,6 +38,7 @@ export interface Asked {
   readonly api: unknown
   /** The caller's trace, if it can be continued. */
   readonly trace: Tracer.ExternalSpan | undefined
+  /** Checks the request and its caller. */
   readonly admitted: Effect.Effect<Admitted, Refused | UpstreamError, Scope.Scope>
 }
 
@@ -61,14 +62,13 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
   })
 
 /** Identifies the caller by its credential. A refusal counts against the source. */
-const identify = ({ callers }: Admission, { admit, request: { credential } }: Opened) =>
-  Effect.tap(callers.identify(fromUtf8(credential)), (caller) => Effect.sync(() => admit(caller !== undefined)))
+const identify = ({ callers }: Admission, opened: Opened) =>
+  Effect.tap(callers.identify(fromUtf8(opened.request.credential)), (caller) =>
+    Effect.sync(() => opened.admit(caller !== undefined)),
+  )
 
-/**
- * Admits a caller with a valid credential, requests left and an unused request id. Returns the caller, and a key that
- * identifies it.
- */
-const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened, requestId: string) {
+/** Refuses a caller without a valid credential, requests left and an unused request id. `key` identifies the caller. */
+const checkCaller = Effect.fnUntraced(function* (admission: Admission, opened: Opened, requestId: string) {
   const { callers, requestIds } = admission
   const caller = yield* identify(admission, opened).pipe(
     Effect.tapErrorTag("TokenRefused", () => Metric.update(openingsFailed("unauthorized"), 1)),
@@ -146,7 +146,7 @@ const askedIn = (payload: Result.Result<Payload, Refused>, opened: Opened, admis
     trace: Predicate.isString(traceparent)
       ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
       : undefined,
-    admitted: checkRequest(payload, opened, admission),
+    admitted: admitRequest(payload, opened, admission),
   }
 }
 
@@ -166,7 +166,7 @@ const checkHead = Effect.fnUntraced(function* (payload: Result.Result<Payload, R
   return { raw: body, request_id, value }
 })
 
-const checkRequest = Effect.fnUntraced(
+const admitRequest = Effect.fnUntraced(
   function* (payload: Result.Result<Payload, Refused>, opened: Opened, admission: Admission) {
     if (Result.isSuccess(payload)) {
       const { body } = payload.success
@@ -179,7 +179,7 @@ const checkRequest = Effect.fnUntraced(
     const { raw, request_id, value } = yield* Effect.tapError(checkHead(payload), () =>
       Effect.ignore(identify(admission, opened)),
     )
-    const { caller, key } = yield* admit(admission, opened, request_id)
+    const { caller, key } = yield* checkCaller(admission, opened, request_id)
     const { api, body, headers = {}, provider, restart } = yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({

@@ -207,26 +207,22 @@ const makeAdmit = (store: Store, note: Note) =>
     }
   })
 
-/** Returns the permit of a call that probes circuits. `reporting` receives the fiber that reports early success. */
+/** Returns a function that runs a call as a probe of these circuits. Its result waits for the report of early success. */
 const makeProbing =
   (record: (passed: Passed, outcome: CircuitBreaker.Outcome) => Effect.Effect<void>) =>
-  (
-    probes: ReadonlyArray<Passed>,
-    context: Context.Context<never>,
-    reporting: (fiber: Fiber.Fiber<void>) => void,
-  ): CircuitPermit => {
-    let isProbe = true
-    // Ends the probes' generation, so that the report at the end of the call changes nothing.
-    const early = Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
-    return {
-      working: () => {
-        if (!isProbe) return
-        isProbe = false
-        reporting(Effect.runForkWith(context)(early))
-      },
-      isProbe: () => isProbe,
-    }
-  }
+  <A, E, R>(probes: ReadonlyArray<Passed>, call: (permit: CircuitPermit) => Effect.Effect<A, E, R>) =>
+    Effect.contextWith((context: Context.Context<never>) => {
+      // Ends the probes' generation, so that the report at the end of the call changes nothing.
+      const report = Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
+      let early: Fiber.Fiber<void> | undefined
+      const permit: CircuitPermit = {
+        working: () => {
+          early ??= Effect.runForkWith(context)(report)
+        },
+        isProbe: () => early === undefined,
+      }
+      return Effect.onExit(call(permit), () => (early === undefined ? Effect.void : Fiber.await(early)))
+    })
 
 /**
  * The library's breaker guards one key. A call passes three, so they are asked here: in one scope, with one mask, and
@@ -261,21 +257,14 @@ export const makeCircuits = Effect.fnUntraced(function* (
       Effect.uninterruptibleMask((restore) => {
         const admissions = Scope.makeUnsafe()
         const passed: Array<Passed> = []
-        let reporting: Fiber.Fiber<void> | undefined
         const permitted = Effect.flatMap(Scope.provide(admit(target, api, passed), admissions), () => {
           const probes = passed.filter(({ admission }) => admission.probe)
           if (probes.length === 0) return restore(call(NO_PROBE))
-          return Effect.contextWith((context: Context.Context<never>) =>
-            restore(call(probing(probes, context, (fiber) => (reporting = fiber)))),
-          )
+          return probing(probes, (permit) => restore(call(permit)))
         })
-        return Effect.onExit(permitted, (exit) => {
-          const recorded = recordAll(passed, exit)
-          return Effect.onExit(
-            reporting === undefined ? recorded : Effect.andThen(Fiber.await(reporting), recorded),
-            () => Scope.close(admissions, exit),
-          )
-        })
+        return Effect.onExit(permitted, (exit) =>
+          Effect.onExit(recordAll(passed, exit), () => Scope.close(admissions, exit)),
+        )
       }),
     statesOf,
   }
