@@ -42,7 +42,7 @@ const gone = async (url: string): Promise<void> => {
 }
 
 describe("the demo", () => {
-  it.live("ends well, after an agent had its calculator called", () =>
+  it.live("ends well after its agent has called the calculator", () =>
     Effect.gen(function* () {
       const child = yield* demo
       const [output, errors, exit] = yield* Effect.promise(() =>

@@ -70,8 +70,8 @@ describe("a program that runs until a signal", () => {
   )
 })
 
-describe("the command", () => {
-  it.live("handles a signal while it loads, as process 1 of a container must", () =>
+describe("the sealgate command", () => {
+  it.live("exits with 0 at a signal while it loads, as process 1 of a container must", () =>
     Effect.gen(function* () {
       const preload = new URL("./signalWhileLoading.ts", import.meta.url).pathname
       const running = yield* run(["proxy"], { env: { PORT: "0", NODE_OPTIONS: `--import ${preload}` } })

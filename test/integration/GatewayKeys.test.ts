@@ -421,7 +421,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("leave no manager an administrator's key to change or revoke", () =>
+  it.effect("of administrators cannot be changed or revoked by managers", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const admin = yield* makeKey(gateway, { roles: ["admin"] })

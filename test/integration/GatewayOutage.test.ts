@@ -26,8 +26,8 @@ const setUp = Effect.fnUntraced(function* (patience: Duration.Input) {
   return { postgres, gateway, token, ask, execute: `/api/v1/agents/${agent["id"]}/execute` }
 })
 
-describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
-  it.live("goes away reports it in time, is not ready, and works again once Postgres is back", () =>
+describe.runIf(postgresCanStart)("a gateway whose Postgres fails", () => {
+  it.live("reports in time that Postgres is gone, is not ready, and works again once it is back", () =>
     Effect.gen(function* () {
       const { ask, execute, gateway, postgres, token } = yield* setUp(HUNG)
       const { json: before } = yield* ask("POST", execute, { task: "before" })
@@ -66,7 +66,7 @@ describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
     }),
   )
 
-  it.live("hangs reports it in time, and works again once Postgres answers", () =>
+  it.live("reports in time that Postgres hangs, and works again once it answers", () =>
     Effect.gen(function* () {
       const { ask, execute, postgres } = yield* setUp(SOON)
       yield* postgres.freeze

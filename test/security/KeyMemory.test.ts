@@ -143,7 +143,7 @@ describe.runIf(process.platform === "linux")("the identity key", () => {
   )
 })
 
-describe.runIf(process.platform === "linux")("what is derived from a session key", () => {
+describe.runIf(process.platform === "linux")("a secret derived from a session key", () => {
   it.live("is gone when the request was answered", () =>
     Effect.gen(function* () {
       const proxy = yield* runProxy()

@@ -35,7 +35,7 @@ describe("a file that others could use", () => {
     assert.strictEqual(faultOf(true, mode, uid, self), message)
   })
 
-  it("may be readable by others if it is no secret, but not writable", () => {
+  it("is accepted if it is not secret and others can only read it, and refused if they can write it", () => {
     for (const uid of [SELF, ROOT]) {
       for (const mode of [0o600, 0o640, 0o644, 0o444]) assert.isUndefined(faultOf(false, mode, uid))
       for (const mode of ["0620", "0602", "0666"]) {

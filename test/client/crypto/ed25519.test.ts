@@ -98,7 +98,7 @@ describe("signatures", () => {
     assert.strictEqual(await verifyEd25519(signature, MESSAGE, key), expected)
   })
 
-  it("under a key with a small-order component verify only if the cofactorless equation holds", async () => {
+  it("verify under a key with a small-order component only if the cofactorless equation holds", async () => {
     const outcomes = new Set<string>()
     for (let r = 1n; r <= 32n; r++) {
       const { signature } = sign(r, SECRET, point(Point.BASE.multiply(r)), mixedKey)

@@ -273,7 +273,7 @@ describe("the clock", () => {
     assert.approximately(issued[2] ?? 0, NOW + 3_600_000, 1000)
   })
 
-  it("rejects a request that is stale twice", async () => {
+  it("is measured again only once: a request that is stale twice fails", async () => {
     proxy.script = stale
     const client = connect()
     const error = await problemOf(client.complete(HELLO))

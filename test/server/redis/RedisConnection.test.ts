@@ -49,8 +49,8 @@ const until = <E>(condition: Effect.Effect<boolean, E>) =>
 const isDown = (one: { readonly status: Effect.Effect<string> }) => until(Effect.map(one.status, (is) => is === "down"))
 const isUp = (one: { readonly status: Effect.Effect<string> }) => until(Effect.map(one.status, (is) => is === "up"))
 
-describe.runIf(redisCanStart)("when Redis", () => {
-  it.live("fails, each process limits separately and logs that once; when it returns, they share again", () =>
+describe.runIf(redisCanStart)("a process that shares its limits in Redis", () => {
+  it.live("limits on its own while Redis fails, logs that once, and shares again when it returns", () =>
     Effect.gen(function* () {
       const redis = yield* privateRedis()
       const [a, b] = [yield* process(redis), yield* process(redis)]
@@ -78,7 +78,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     }),
   )
 
-  it.live("hangs, no request waits for it", () =>
+  it.live("lets no request wait for a Redis that hangs", () =>
     Effect.gen(function* () {
       const redis = yield* privateRedis()
       const one = yield* process(redis)
@@ -97,7 +97,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     }),
   )
 
-  it.live("refuses writes, it counts as down", () =>
+  it.live("treats a Redis that refuses writes as down", () =>
     Effect.gen(function* () {
       const redis = yield* privateRedis()
       const one = yield* process(redis)
@@ -113,7 +113,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     }),
   )
 
-  it.live("answers while the process itself stalls, the connection is kept", () =>
+  it.live("keeps its connection if it stalls itself while Redis answers", () =>
     Effect.gen(function* () {
       const redis = yield* privateRedis()
       const [one, other] = [yield* process(redis), yield* process(redis)]
@@ -127,7 +127,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
     }),
   )
 
-  it.live("is down at the start, a process starts without it and shares once it is up", () =>
+  it.live("starts without Redis if that is down, and shares once it is up", () =>
     Effect.gen(function* () {
       const redis = yield* privateRedis({ started: false })
       const [a, b] = [yield* process(redis), yield* process(redis)]
@@ -145,7 +145,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
   )
 
   it.live(
-    "fails, each process has separate circuits; when it returns, a circuit opened in one process is open in all",
+    "has its own circuits while Redis fails; when it returns, a circuit opened in one process is open in all",
     () =>
       Effect.gen(function* () {
         const redis = yield* privateRedis()

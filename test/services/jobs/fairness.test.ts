@@ -142,7 +142,7 @@ describeDatabases("tenants with waiting jobs", (database) => {
   )
 
   test(
-    "come after tenants with fewer running jobs",
+    "get a worker only after tenants with fewer running jobs",
     Effect.gen(function* () {
       const queue = yield* JobQueue
       const [many, few] = [yield* tenantWith(10), yield* tenantWith(10)]

@@ -57,7 +57,7 @@ describe("the limit for the first output", () => {
     }),
   )
 
-  it.effect("doubles for a target that has never answered, until it does", () =>
+  it.effect("doubles after each timeout of a target that has never answered", () =>
     Effect.gen(function* () {
       const { first, upstream } = yield* pair()
       first.always(answersAfter(35_000))

@@ -180,7 +180,7 @@ describe("the direct mode", () => {
     }),
   )
 
-  it.effect("may be tried again if the model only calls tools and was offered none", () =>
+  it.effect("fails as retryable if the model only calls tools and was offered none", () =>
     Effect.gen(function* () {
       const { problem } = yield* Effect.flip(answering({}, { script: () => wants(["add", "{}"]) }))
       assert.deepInclude(problem, { code: "no-tools-offered", status: 502, retryable: true })

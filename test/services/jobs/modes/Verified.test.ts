@@ -313,7 +313,7 @@ describe("if answers differ", () => {
     }),
   )
 
-  it.effect("a judge that has answered before has no second vote, but breaks ties", () =>
+  it.effect("a judge that has already answered gets no second vote, but breaks ties", () =>
     Effect.gen(function* () {
       const { result } = yield* verifying({ ...split, reconcile: reconcile(2, [2]) }, { options: { samples: 1 } })
       assert.deepInclude(result, { answer: "SECRET-B", verdict: "inconclusive", agreement: 1 / 2 })

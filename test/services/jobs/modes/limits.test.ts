@@ -142,7 +142,7 @@ describe("the limits of a job", () => {
 describe("the unused part of a limit", () => {
   const sent = ({ calls }: Scripted) => calls.map(({ request }) => [request.max_completion_tokens, request.max_tokens])
 
-  it.effect("is the output limit of every call, in tokens or by the price of the model", () =>
+  it.effect("limits the output of every call: tokens directly, a cost by the price of the model", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([role, text("42"), usage(10, 20), ...says().slice(1)])

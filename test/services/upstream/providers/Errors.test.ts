@@ -301,9 +301,9 @@ describe("no response", () => {
   }
 })
 
-describe("what a provider said", () => {
+describe("a provider's error message", () => {
   for (const vendor of VENDOR_NAMES) {
-    it.effect(`${vendor}: its message is passed on with a bounded length, and without any part of the key`, () =>
+    it.effect(`of ${vendor} is passed on with a bounded length, and without any part of the key`, () =>
       Effect.gen(function* () {
         // The limit stands within the key, and within what stands for it.
         for (const before of [1985, 1988, 1997]) {

@@ -132,7 +132,7 @@ describe("the form of a key that exists", () => {
     assert.deepStrictEqual(opened({ models: { allow: ["a,b"] } }, { role: "manage" }), { value })
   })
 
-  it("changes one field whatever the others hold", () => {
+  it("changes one field even if it could not have made the values of the others", () => {
     const odd = {
       name: "😀".repeat(150),
       expires_at: "9999-12-31T00:00:00.000Z",
