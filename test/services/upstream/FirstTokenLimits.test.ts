@@ -1,20 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import type { Provider } from "../../../src/services/upstream/Provider.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
-import {
-  ask,
-  finish,
-  hang,
-  type Script,
-  says,
-  scripted,
-  text,
-  thinks,
-  timed,
-  upstreamOf,
-  wait,
-} from "./ScriptedProvider.ts"
+import { ask, finish, hang, type Script, says, scripted, text, timed, upstreamOf, wait } from "./ScriptedProvider.ts"
 import { streamOf } from "../../support/streamed.ts"
 
 const answersAfter = (ms: number): Script => [wait(ms), text("late"), finish()]
@@ -89,33 +77,12 @@ describe("the limit for the first output", () => {
       }),
   )
 
-  it.effect("is the configured one as soon as the model shows a thought", () =>
-    Effect.gen(function* () {
-      const { first, upstream } = yield* pair()
-      first.script([wait(9_000), thinks, wait(50_000), text("a"), finish()])
-      assert.deepStrictEqual(yield* streamed(upstream), ["provider1", 59_000])
-    }),
-  )
-
   it.effect("grows by a second with each 8 kB of the prompt", () =>
     Effect.gen(function* () {
       const { first, upstream } = yield* pair()
       first.script([hang])
       const long = ask({ completion: { messages: [{ role: "user", content: "x".repeat(80_000) }] } })
       assert.deepStrictEqual(yield* streamed(upstream, long), ["provider2", 20_000])
-    }),
-  )
-
-  it.effect("is the one set for its provider or target, however long recent calls took", () =>
-    Effect.gen(function* () {
-      const { first, upstream } = yield* pair({ ...scripted("provider1"), firstToken: Duration.seconds(30) })
-      first.always([hang])
-      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 30_000])
-      const targets = [
-        { provider: "provider1", model: "a", firstTokenMs: 5_000 },
-        { provider: "provider2", model: "b" },
-      ] as const
-      assert.deepStrictEqual(yield* streamed(upstream, ask({ targets })), ["provider2", 5_000])
     }),
   )
 })

@@ -39,10 +39,7 @@ export const WIRES: ReadonlyArray<Wire> = [
 /** Serves when the target under test does not. */
 export const BACKUP: ProviderId = "provider2"
 
-/** First back-off, in milliseconds. */
-export const BACKOFF = 25
-
-/** Time limits that no answer reaches, however busy the machine; tests of silence set {@link SHORT} ones. */
+/** Time limits that no answer reaches, however busy the machine. */
 const SETTINGS = settingsWith({
   timeouts: {
     connect: Duration.seconds(10),
@@ -51,19 +48,9 @@ const SETTINGS = settingsWith({
     idle: Duration.seconds(20),
     total: Duration.seconds(25),
   },
-  retry: { base: Duration.millis(BACKOFF), cap: Duration.millis(200), maxRetryAfter: Duration.seconds(4) },
+  retry: { base: Duration.millis(25), cap: Duration.millis(200), maxRetryAfter: Duration.seconds(4) },
   circuit: { failures: 1_000, slow: 1_000 },
 })
-
-/** Limits that silence reaches soon, with time for the next target to answer within them. */
-export const SHORT_MS = 2_000
-export const SHORT: Overrides = {
-  timeouts: {
-    answer: Duration.millis(SHORT_MS),
-    firstToken: Duration.millis(SHORT_MS),
-    idle: Duration.millis(SHORT_MS),
-  },
-}
 
 export interface Wired {
   readonly upstream: Upstream["Service"]
@@ -109,11 +96,9 @@ export const wired = Effect.fnUntraced(function* (
 })
 
 /** A reader's view of a stream, in easily compared words. */
-export interface Heard {
-  readonly events: ReadonlyArray<StreamedEvent>
+interface Heard {
   /** The final text, since the last restart. */
   readonly text: string
-  readonly restarts: ReadonlyArray<Extract<StreamedEvent, { readonly _tag: "Restarted" }>>
   readonly finished: Finished | undefined
 }
 
@@ -124,23 +109,10 @@ export const readInto = (upstream: Upstream["Service"], request: UpstreamRequest
 export const heard = (events: ReadonlyArray<StreamedEvent>): Heard => {
   const last = events.at(-1)
   return {
-    events,
     text: events
       .slice(events.findLastIndex(({ _tag }) => _tag === "Restarted") + 1)
       .map((event) => (event._tag === "Delta" ? (event.chunk.choices[0]?.delta.content ?? "") : ""))
       .join(""),
-    restarts: events.filter((event) => event._tag === "Restarted"),
     finished: last?._tag === "Finished" ? last : undefined,
   }
 }
-
-/** Reads a stream to its end, or to its error. */
-export const hear = (upstream: Upstream["Service"], request: UpstreamRequest) =>
-  Effect.suspend(() => {
-    const events: Array<StreamedEvent> = []
-    return Effect.map(readInto(upstream, request, events), () => heard(events))
-  })
-
-/** Milliseconds between the end of each request and the arrival of the next. */
-export const pauses = (requests: Fake["requests"]): ReadonlyArray<number> =>
-  requests.slice(1).map(({ at }, index) => at - (requests[index]?.endedAt ?? Infinity))

@@ -106,7 +106,6 @@ const frames = (answer: FullAnswer): ReadonlyArray<Frame> => {
 const COMPLAINTS: Readonly<Record<Objection, readonly [status: number, type: string, message: string]>> = {
   "invalid-request": [400, "invalid_request_error", "Invalid request."],
   unauthorized: [401, "authentication_error", "invalid x-api-key"],
-  forbidden: [403, "permission_error", "Your API key does not have permission to use the specified resource."],
   "rate-limited": [
     429,
     "rate_limit_error",
@@ -135,7 +134,6 @@ export const anthropic: WireFormat = {
   whole,
   frames,
   frame,
-  ping: event("ping", {}),
   chunk: (_, text) => event("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
   error,
   errorFrame: frame(JSON.stringify(error("overloaded").body)),

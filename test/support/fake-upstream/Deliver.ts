@@ -90,22 +90,13 @@ const asWhole = (format: WireFormat, body: string, breaks: Break | undefined): W
   }
 }
 
-/** Waits for the next token, with keep-alives in between. */
-const think = async (exchange: Exchange, format: WireFormat, ms = 0, pings = 0): Promise<void> => {
-  for (let ping = 0; ping < pings; ping++) {
-    await exchange.sleep(ms / (pings + 1))
-    await exchange.write(format.ping)
-  }
-  await exchange.sleep(ms / (pings + 1))
-}
-
 export const deliverAnswer = async (
   exchange: Exchange,
   format: WireFormat,
   answer: Answer,
   full: FullAnswer,
 ): Promise<void> => {
-  const { breaks, contentType, firstChunkAfter, gap, gapPings, headersAfter, pings, sentinel } = answer.delivery ?? {}
+  const { breaks, contentType, firstChunkAfter, gap, headersAfter, sentinel } = answer.delivery ?? {}
   const { stream = false, usage = false } = exchange.record.asked ?? {}
   const body = stream ? "" : JSON.stringify(format.whole(full))
   const written = stream ? asStream(format, full, usage, breaks) : asWhole(format, body, breaks)
@@ -120,13 +111,13 @@ export const deliverAnswer = async (
   })
   const opening = openingLength(written.frames)
   for (const [index, frame] of written.frames.entries()) {
-    if (index === opening) await think(exchange, format, firstChunkAfter, stream ? pings : 0)
+    if (index === opening) await exchange.sleep(firstChunkAfter)
     if (breaks !== undefined && index === written.breakAt && (await breakAnswer(exchange, written, breaks.how))) return
     if (frame.kind === "sentinel" && sentinel !== undefined) continue
-    if (stream && frame.kind === "content" && index > opening) await think(exchange, format, gap, gapPings)
+    if (stream && frame.kind === "content" && index > opening) await exchange.sleep(gap)
     await exchange.write(frame.text)
   }
-  await (sentinel === "never" ? exchange.silence() : exchange.end())
+  await exchange.end()
 }
 
 export const deliverError = async (exchange: Exchange, format: WireFormat, error: ErrorReply): Promise<void> => {

@@ -3,7 +3,7 @@ import { parseJson } from "../../../src/domain/json/json.ts"
 import { type Call, type Choice, type FullAnswer, interleave } from "./FullAnswer.ts"
 import { ownsGemini, readGemini } from "./GeminiRequest.ts"
 import type { Objection, Spent, VendorOptions } from "./Reply.ts"
-import { type ErrorReply, type Frame, retryAfterHeader, type WireFormat } from "./WireFormat.ts"
+import { type ErrorReply, type Frame, type WireFormat } from "./WireFormat.ts"
 
 const FINISH = {
   stop: "STOP",
@@ -71,7 +71,6 @@ const frames = (answer: FullAnswer): ReadonlyArray<Frame> => {
 const COMPLAINTS: Readonly<Record<Objection, readonly [status: number, name: string, message: string]>> = {
   "invalid-request": [400, "INVALID_ARGUMENT", "Request contains an invalid argument."],
   unauthorized: [400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."],
-  forbidden: [403, "PERMISSION_DENIED", "The caller does not have permission"],
   "rate-limited": [
     429,
     "RESOURCE_EXHAUSTED",
@@ -96,11 +95,10 @@ const error = (objection: Objection, { message, retryAfter }: VendorOptions = {}
   }
   const details = [
     ...(objection === "unauthorized" ? [rpc("ErrorInfo", { reason: "API_KEY_INVALID" })] : []),
-    ...(typeof retryAfter === "number" ? [rpc("RetryInfo", { retryDelay: `${retryAfter}s` })] : []),
+    ...(retryAfter === undefined ? [] : [rpc("RetryInfo", { retryDelay: `${retryAfter}s` })]),
   ]
   return {
     status,
-    headers: typeof retryAfter === "number" ? {} : retryAfterHeader(retryAfter),
     body: { error: { code: status, message: message ?? usual, status: name, details } },
   }
 }
@@ -113,7 +111,6 @@ export const gemini: WireFormat = {
   whole,
   frames,
   frame,
-  ping: ": ping\r\n\r\n",
   chunk: (answer, text) => frameOf(answer, candidate(0, [{ text }])),
   error,
   errorFrame: frame(JSON.stringify(error("overloaded").body)),

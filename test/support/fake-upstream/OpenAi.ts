@@ -81,7 +81,6 @@ type Complaint = readonly [status: number, type: string, code: string | null, me
 const COMPLAINTS: Readonly<Record<Objection, Complaint>> = {
   "invalid-request": [400, INVALID, null, "Invalid request."],
   unauthorized: [401, INVALID, "invalid_api_key", "Incorrect API key provided: sk-***."],
-  forbidden: [403, INVALID, null, "You are not allowed to do this."],
   "rate-limited": [429, "requests", "rate_limit_exceeded", "Rate limit reached for requests."],
   "server-error": [500, "server_error", null, "The server had an error while processing your request."],
   overloaded: [503, "service_unavailable", null, "The engine is currently overloaded, please try again later."],
@@ -112,7 +111,6 @@ export const openAi: WireFormat = {
   whole,
   frames,
   frame,
-  ping: ": ping\n\n",
   chunk: (answer, content) => chunkFrame(answer, [{ index: 0, delta: { content }, finish_reason: null }]),
   error,
   errorFrame: frame(JSON.stringify(error("server-error").body)),

@@ -44,19 +44,12 @@ export interface Delivery {
    * (headers, OpenAI's role, Anthropic's `message_start`) goes out before.
    */
   readonly firstChunkAfter?: number
-  /** Keep-alives before the first chunk with content: Anthropic's `ping`, else SSE comments. They are not content. */
-  readonly pings?: number
   /** Between one chunk with content and the next. */
   readonly gap?: number
-  /** Keep-alives in each of those gaps. */
-  readonly gapPings?: number
   /** The fault in the middle. */
   readonly breaks?: Break
-  /**
-   * OpenAI's `[DONE]` or Anthropic's `message_stop`; Gemini has none. `missing`: the stream ends without it. `never`:
-   * neither the sentinel nor the end comes, the connection stays open behind an answer that is complete.
-   */
-  readonly sentinel?: "missing" | "never"
+  /** The stream ends without OpenAI's `[DONE]` or Anthropic's `message_stop`; Gemini has none. */
+  readonly sentinel?: "missing"
   readonly contentType?: string
 }
 
@@ -80,7 +73,6 @@ export interface Break {
 export type Objection =
   | "invalid-request"
   | "unauthorized"
-  | "forbidden"
   | "rate-limited"
   | "server-error"
   | "overloaded"
@@ -105,12 +97,9 @@ export type Fault =
 /** A reply, or a function that makes one from its request. */
 export type Reply = Answer | Fault | ((asked: Asked) => Reply | Promise<Reply>)
 
-/** Seconds, a date, or the header's text as it is. */
-export type RetryAfter = number | Date | string
-
 export interface VendorOptions {
-  /** Sent as the header `Retry-After`; a number to a Gemini caller as `RetryInfo` in the body, as Gemini does it. */
-  readonly retryAfter?: RetryAfter
+  /** In seconds. Sent as the header `Retry-After`; to a Gemini caller as `RetryInfo` in the body, as Gemini does it. */
+  readonly retryAfter?: number
   /** Replaces the vendor's usual message. */
   readonly message?: string
 }
@@ -129,8 +118,6 @@ export const fault = {
   serverError: vendor("server-error"),
   /** A wrong key: 401; Gemini 400 with reason `API_KEY_INVALID`. */
   unauthorized: vendor("unauthorized"),
-  /** 403. */
-  forbidden: vendor("forbidden"),
   /** 400. */
   invalidRequest: vendor("invalid-request"),
   /** 400. */

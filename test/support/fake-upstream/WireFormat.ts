@@ -2,7 +2,7 @@
 import type { WireName } from "./Asked.ts"
 import type { FullAnswer } from "./FullAnswer.ts"
 import type { Meaning } from "./Meaning.ts"
-import type { Objection, RetryAfter, VendorOptions } from "./Reply.ts"
+import type { Objection, VendorOptions } from "./Reply.ts"
 
 /** A piece of a stream. Only `content` counts as a chunk of the answer; a `sentinel` closes the stream. */
 export interface Frame {
@@ -35,7 +35,6 @@ export interface WireFormat {
   readonly frames: (answer: FullAnswer, withUsage: boolean) => ReadonlyArray<Frame>
   /** A frame around arbitrary data. */
   readonly frame: (data: string) => string
-  readonly ping: string
   /** One more chunk of text, for floods. */
   readonly chunk: (answer: FullAnswer, text: string) => string
   readonly error: (objection: Objection, options?: VendorOptions) => ErrorReply
@@ -43,5 +42,5 @@ export interface WireFormat {
   readonly errorFrame: string
 }
 
-export const retryAfterHeader = (value: RetryAfter | undefined): Record<string, string> =>
-  value === undefined ? {} : { "retry-after": value instanceof Date ? value.toUTCString() : String(value) }
+export const retryAfterHeader = (seconds: number | undefined): Record<string, string> =>
+  seconds === undefined ? {} : { "retry-after": String(seconds) }

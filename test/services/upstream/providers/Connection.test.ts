@@ -1,6 +1,6 @@
 /** Connections over real sockets: they end with the call, and serve the next one where they can. */
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Deferred, Effect, Stream } from "effect"
 import type { ServerResponse } from "node:http"
 import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import { VENDOR_NAMES } from "./support/Canned.ts"
@@ -30,32 +30,6 @@ layer(client, { excludeTestServices: true })((it) => {
     const recorded = eventFixture(`${vendor}-stream`)
 
     describe(vendor, () => {
-      it.effect("closes when a call without a response is interrupted", () =>
-        Effect.gen(function* () {
-          const asked = yield* Deferred.make<void>()
-          const server = yield* serve(() => Deferred.doneUnsafe(asked, Effect.void))
-          const provider = yield* live(vendor, server.url)
-          for (const call of [provider.complete(request), Stream.runDrain(provider.stream(request))]) {
-            const fiber = yield* Effect.forkChild(call)
-            yield* soon(Deferred.await(asked))
-            yield* Fiber.interrupt(fiber)
-            yield* soon(server.closed)
-          }
-        }),
-      )
-
-      it.effect("closes when a stream is left in the middle", () =>
-        Effect.gen(function* () {
-          const server = yield* serve((_, response) => {
-            startStream(response).write(recorded.slice(0, 2).join(""))
-          })
-          const provider = yield* live(vendor, server.url)
-          const chunks = yield* soon(Stream.runCollect(Stream.take(provider.stream(request), 1)))
-          assert.lengthOf(chunks, 1)
-          yield* soon(server.closed)
-        }),
-      )
-
       it.effect("closes after a finished stream whose socket stays open", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => void startStream(response).write(recorded.join("")))
