@@ -1,17 +1,12 @@
 /** Seals requests by hand, for tests that need the envelope or invalid ones. */
 import { randomUUID } from "node:crypto"
 import { type Bytes, decodeBase64Url, encodeBase64Url } from "../../src/domain/bytes/bytes.ts"
-import { FLOOR, pad } from "../../src/domain/protocol/padding.ts"
 import { hpkeSeal } from "../../src/client/crypto/hpke.ts"
-import { sha256 } from "../../src/client/crypto/primitives.ts"
-import { ResponseOpener } from "../../src/client/sealed/ResponseOpener.ts"
 import { type SealedRequestBody, sealRequest, type SentRequest } from "../../src/client/sealed/sealRequest.ts"
 import { type ClientSession, sessionRequest, verifySession } from "../../src/client/sealed/session.ts"
 import { keysByThumbprint, type TrustedKeys } from "../../src/client/verification/trust.ts"
-import { joinContent } from "../../src/domain/protocol/sealedContent.ts"
 import type { SuiteName } from "../../src/domain/protocol/suites.ts"
-import { requestAad, requestInfo, requestTranscript } from "../../src/domain/protocol/transcript.ts"
-import { objectMember, string, strings } from "../../src/client/verification/decode.ts"
+import { requestAad, requestInfo } from "../../src/domain/protocol/transcript.ts"
 import { type JsonObject } from "../../src/domain/json/json.ts"
 import type { RunningProxy } from "./proxy.ts"
 
@@ -81,36 +76,6 @@ export const sealBlock = async (
     block,
   )
   return { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
-}
-
-/** Sends any bytes as the payload of a request, and opens the expected failure. */
-export const openedProblem = async (proxy: Reachable, session: ClientSession, payload: Bytes) => {
-  const { ciphertext, enc, secret } = await hpkeSeal(
-    session.suite,
-    session.publicKey,
-    requestInfo(session.attestationHash),
-    requestAad(session.idBytes),
-    pad(joinContent("", payload), FLOOR),
-  )
-  const body = { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
-  const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
-  const response = await post(proxy, "/v1/completions", body)
-  const answer = await jsonOf(response)
-  const [nothing = "", frame = ""] = strings(answer, "frames")
-  const sent = {
-    session,
-    requestId: "",
-    body,
-    payload,
-    credential: "",
-    enc,
-    secret,
-    requestHash,
-    sealedAt: performance.now(),
-  }
-  const opener = await ResponseOpener.begin(sent, new Map(), { form: "complete" }, string(answer, "response_nonce"))
-  if ((await opener.openAnswer(nothing)) !== null) throw new Error("expected a failure, but got an answer")
-  return { status: response.status, problem: objectMember(await opener.open(frame, true), "problem") }
 }
 
 /** Changes decoded byte `index` of a base64url text. */

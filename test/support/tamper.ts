@@ -22,7 +22,7 @@ export const eventsOf = (text: string): ReadonlyArray<SentEvent> =>
       return { event, data }
     })
 
-export const textOf = (events: ReadonlyArray<SentEvent>): string =>
+const textOf = (events: ReadonlyArray<SentEvent>): string =>
   events.map(({ data, event }) => `event: ${event}\ndata: ${data}\n\n`).join("")
 
 /** Forwards everything, with answers to completions changed by `change`. */

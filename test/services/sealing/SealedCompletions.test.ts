@@ -328,27 +328,13 @@ describe("a request that was opened but cannot be served", () => {
   const good = { request_id: id, issued_at: 100_000, api: "chat.completions", body: { prompt: "hi" } }
   const messages = [{ role: "user", content: "hi" }]
 
-  it.effect.each<readonly [string, number, string, Buffer | object]>([
-    ["is not UTF-8", 400, "invalid-request", Buffer.from([0xff, 0xfe])],
-    ["is not JSON", 400, "invalid-request", reference.text("{")],
-    ["is empty", 400, "invalid-request", Buffer.alloc(0)],
-    ["is a list", 400, "invalid-request", [good]],
-    ["has no id", 400, "invalid-request", { ...good, request_id: undefined }],
-    ["has an id that is no UUID", 400, "invalid-request", { ...good, request_id: "1" }],
-    ["has an id in capitals", 400, "invalid-request", { ...good, request_id: id.toUpperCase() }],
+  // The published requests, which negatives.test.ts sends, have most of the other faults.
+  it.effect.each<readonly [string, number, string, object]>([
     ["is for no API", 400, "invalid-request", { ...good, api: undefined }],
-    ["is for another API", 400, "unsupported-api", { ...good, api: "none.of.these", body: { input: "hi" } }],
-    ["has no time", 400, "invalid-request", { ...good, issued_at: undefined }],
     ["has a time that is no integer", 400, "invalid-request", { ...good, issued_at: 1.5 }],
-    ["asks for nothing", 400, "invalid-request", { ...good, body: {} }],
     ["asks in two ways", 400, "invalid-request", { ...good, body: { prompt: "a", messages: [] } }],
-    ["asks two questions", 400, "invalid-request", { ...good, body: { prompt: "a", messages } }],
     ["asks in two ways, one empty", 400, "invalid-request", { ...good, body: { prompt: null, messages } }],
-    ["has both system and messages", 400, "invalid-request", { ...good, body: { system: "a", messages } }],
     ["has a system and nothing else", 400, "invalid-request", { ...good, body: { system: "a" } }],
-    ["says neither yes nor no to a restart", 400, "invalid-request", { ...good, restart: "no" }],
-    ["is from the past", 400, "stale", { ...good, issued_at: 39_999 }],
-    ["is from the future", 400, "stale", { ...good, issued_at: 160_001 }],
     ["wants a provider that does not exist", 422, "provider-not-configured", { ...good, provider: "secret" }],
     ["wants a provider that is not configured", 422, "provider-not-configured", { ...good, provider: "provider1" }],
   ])("because it %s is refused under seal, and used up", ([, status, code, payload]) =>
@@ -356,17 +342,15 @@ describe("a request that was opened but cannot be served", () => {
       yield* TestClock.setTime(100_000)
       const offer = yield* beginSession()
       const completions = yield* SealedCompletions
-      const bytes = Buffer.isBuffer(payload) ? payload : reference.text(JSON.stringify(payload))
-      const request = yield* Effect.promise(() => sealPayload(offer, bytes))
+      const request = yield* Effect.promise(() => sealPayload(offer, reference.text(JSON.stringify(payload))))
       const collected = yield* Effect.flatMap(completions.handle(request.envelope), collect)
       const { payloads, sizes } = openAnswer(request, collected)
       assert.strictEqual(collected.form, "complete")
       assert.isNull(payloads[0])
       assert.deepInclude(payloads[1], { status: "failed", finish_reasons: [], usage: null })
       assert.deepInclude(payloads[1]?.["problem"], { type: `urn:sealgate:problem:${code}`, code, status })
-      const jti = Buffer.isBuffer(payload) ? undefined : Reflect.get(payload, "request_id")
       assert.deepInclude(claimsOf(payloads[1]?.["receipt"]), {
-        jti: jti === id ? id : null,
+        jti: id,
         provider: null,
         model: null,
         status: "failed",
