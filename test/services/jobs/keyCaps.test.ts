@@ -1,62 +1,13 @@
 /** Caps on the jobs of a caller's key that have begun and not ended. */
-import { assert, it, layer } from "@effect/vitest"
-import { Duration, Effect, Fiber, Latch, Layer, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
+import { assert, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { KeyId } from "../../../src/domain/access/keys.ts"
-import type { TenantId } from "../../../src/domain/jobs/agent.ts"
-import { isEnded, type Job } from "../../../src/domain/jobs/job.ts"
 import { GatewayKeys } from "../../../src/services/access/GatewayKeys.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
-import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
-import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases, postgres, postgresIsThere } from "../../support/databases.ts"
-import { answer, ended, gateway, makeAgent, services, start, takeJob, use } from "../../support/jobs.ts"
-import { completed, idsOf, makeWorkedTenant, problem, testJobs } from "./linedUp.ts"
-
-const newKey = () => KeyId.make(SecureRandom.uuidV7Unsafe())
-
-interface Wanted {
-  readonly key: KeyId
-  readonly cap?: number
-  readonly concurrency?: string
-  readonly priority?: Job["priority"]
-}
-
-/** Changes the cap of a key, and applies it to open jobs. */
-const setCap = Effect.fnUntraced(function* (tenant: TenantId, key: KeyId, limit: number | null) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`INSERT INTO gateway_keys (id, tenant, hash, document, max_running_jobs)
-    VALUES (${key}, ${tenant}, ${key}, '{}', ${limit}) ON CONFLICT (id) DO UPDATE SET max_running_jobs = ${limit}`
-  yield* (yield* JobQueue).cap(tenant, key)
-})
-
-/** A new tenant, and what it does with its jobs. */
-const makeTenant = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const worked = yield* makeWorkedTenant
-  const { agent, jobs, tenant } = worked
-  return {
-    ...worked,
-    enqueue: ({ cap, concurrency, key, priority = "normal" }: Wanted) =>
-      jobs.enqueue(
-        tenant,
-        agent.id,
-        { task: "x", priority, ...(concurrency === undefined ? {} : { concurrency: { key: concurrency } }) },
-        undefined,
-        { id: key, ...(cap === undefined ? {} : { maxRunningJobs: cap }) },
-      ),
-    cap: (key: KeyId, limit: number | null) =>
-      Effect.provideService(
-        Effect.provideService(setCap(tenant, key, limit), JobQueue, worked.queue),
-        SqlClient.SqlClient,
-        sql,
-      ),
-    waits: (made: ReadonlyArray<Job>) =>
-      Effect.forEach(made, ({ id }) => Effect.map(jobs.get(tenant, id), ({ waiting }) => waiting?.reason)),
-  }
-})
+import { services } from "../../support/jobs.ts"
+import { idsOf, makeTenant, newKey, problem, testJobs } from "./linedUp.ts"
 
 const times = (count: number) => Array.from({ length: count })
 
@@ -106,56 +57,13 @@ describeDatabases("jobs of a key with a cap", (database) => {
       const { claim, end, enqueue } = yield* makeTenant
       const key = newKey()
       yield* enqueue({ key, cap: 1 })
-      const low = yield* enqueue({ key, cap: 1, priority: "low" })
-      const high = yield* enqueue({ key, cap: 1, priority: "high" })
+      const low = yield* enqueue({ key, cap: 1 }, { priority: "low" })
+      const high = yield* enqueue({ key, cap: 1 }, { priority: "high" })
       yield* Effect.flatMap(claim, ([lease]) => end(lease))
       const [second] = yield* claim
       assert.strictEqual(second?.job.id, high.id)
       yield* end(second)
       assert.deepStrictEqual(idsOf(yield* claim), [low.id])
-    }),
-  )
-
-  test(
-    "keep their place through retries and questions, and free it when they are cancelled or deleted",
-    Effect.gen(function* () {
-      const { claim, enqueue, jobs, tenant, waits } = yield* makeTenant
-      const writes = yield* JobWrites
-      const key = newKey()
-      const made = yield* Effect.forEach(times(3), () => enqueue({ key, cap: 1 }))
-      const [first, second, third] = made
-      assert.isDefined(first)
-      assert.isDefined(second)
-      const [lease] = yield* claim
-      assert.isDefined(lease)
-      yield* writes.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
-      const again = yield* Effect.flatMap(takeJob(first), Effect.fromOption)
-      yield* writes.ask(again, {
-        asking: { kind: "ask", call: 1, turn: 1 },
-        question: "Go on?",
-        answer_schema: { type: "boolean" },
-        timeoutSeconds: 60,
-      })
-      assert.deepStrictEqual(yield* waits(made), [undefined, "key-limit", "key-limit"])
-      yield* jobs.cancel(tenant, first.id)
-      assert.deepStrictEqual(yield* waits(made.slice(1)), ["worker", "key-limit"])
-      yield* jobs.remove(tenant, second.id)
-      assert.deepStrictEqual(idsOf(yield* claim), [third?.id])
-    }),
-  )
-
-  test(
-    "get the place of a job whose process died before it could pass it on",
-    Effect.gen(function* () {
-      const { claim, enqueue } = yield* makeTenant
-      const [queue, sql] = [yield* JobQueue, yield* SqlClient.SqlClient]
-      const key = newKey()
-      const [first, second] = [yield* enqueue({ key, cap: 1 }), yield* enqueue({ key, cap: 1 })]
-      yield* claim
-      yield* sql`UPDATE jobs SET status = 'completed', finished_at = 1 WHERE id = ${first.id}`
-      assert.deepStrictEqual(yield* claim, [])
-      yield* queue.takeBack([first.id])
-      assert.deepStrictEqual(idsOf(yield* claim), [second.id])
     }),
   )
 
@@ -250,49 +158,6 @@ describeDatabases("jobs of a key with a cap", (database) => {
       Effect.provide(Layer.provideMerge(GatewayKeys.layer, services(database.layer, { workersPerTenant: 1000 }))),
     ),
   )
-
-  it.live("never exceed the cap over three gateways while it changes, and all end", () =>
-    Effect.gen(function* () {
-      const here = yield* database.create
-      let [running, most, isLowered] = [0, 0, false]
-      const program = Effect.fnUntraced(function* () {
-        running++
-        if (isLowered) most = Math.max(most, running)
-        yield* Effect.sleep("5 millis")
-        running--
-        return answer("done")
-      })
-      // SQLite serves one process.
-      const count = database.kind === "sqlite" ? 1 : 3
-      const gateways = yield* Effect.forEach(times(count), () => start(gateway(here, program)))
-      const contexts = gateways.map(({ context }) => context)
-      const [context] = contexts
-      assert.isDefined(context)
-      const { agent, tenant } = yield* use(context, makeAgent())
-      const key = newKey()
-      const enqueue = (index: number, cap?: number) =>
-        use(
-          contexts[index % count] ?? context,
-          Effect.flatMap(Jobs, (jobs) =>
-            jobs.enqueue(tenant, agent.id, { task: "x" }, undefined, {
-              id: key,
-              ...(cap === undefined ? {} : { maxRunningJobs: cap }),
-            }),
-          ),
-        )
-      const indexes = times(30).map((_, index) => index)
-      const uncapped = yield* Effect.forEach(indexes, (index) => enqueue(index), { concurrency: "unbounded" })
-      yield* use(context, setCap(tenant, key, 2))
-      const [begun] = [running]
-      isLowered = true
-      const capped = yield* Effect.forEach(indexes, (index) => enqueue(index, 2), { concurrency: "unbounded" })
-      const all = yield* Effect.forEach([...uncapped, ...capped], (job) => use(context, ended(tenant, job)), {
-        concurrency: "unbounded",
-      })
-      assert.deepStrictEqual([...new Set(all.map(({ status }) => status))], ["completed"])
-      assert.isAtMost(most, Math.max(2, begun))
-    }).pipe(Effect.scoped),
-  )
 })
 
 it.live.skipIf(!postgresIsThere)("a change of the cap waits for the places that another gateway gives", () =>
@@ -339,66 +204,3 @@ it.live.skipIf(!postgresIsThere)("jobs of a key hold one connection while anothe
     assert.strictEqual(jobs.filter(({ waiting }) => waiting?.reason === "worker").length, 1)
   }).pipe(Effect.provide(services(postgres.layer))),
 )
-
-const Operation = Schema.Struct({
-  op: Schema.Literals(["enqueue", "enqueue", "enqueue", "claim", "end", "retry", "cancel", "remove", "cap"]),
-  concurrency: Schema.Literals(["a", "none"]),
-  which: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99 })),
-})
-
-describeDatabases("caps of keys under any order of operations", (database) => {
-  layer(services(database.layer, { workersPerTenant: 1000, maxCrashes: 1000, innocentCrashes: 1000 }))((it) => {
-    it.effect.prop(
-      "are used up and not exceeded by jobs that begin, also by those with a concurrency key",
-      [Schema.Array(Operation).check(Schema.isBetweenLength(10, 40))],
-      ([operations]) =>
-        Effect.gen(function* () {
-          const { cap, claim, enqueue, jobs, tenant } = yield* makeTenant
-          const writes = yield* JobWrites
-          const key = newKey()
-          let most = 2
-          const leases = new Map<string, Lease>()
-          const list = Effect.map(jobs.list(tenant, {}, { limit: 100 }), ({ items }) => items)
-          for (const { concurrency, op, which } of operations) {
-            const items = yield* list
-            const held = items.filter((job) => job.status === "running" && leases.has(job.id))
-            const lease = leases.get(held[which % Math.max(1, held.length)]?.id ?? "")
-            const any = items[which % Math.max(1, items.length)]
-            const before = items.filter(hasPlace).length
-            if (op === "enqueue") {
-              yield* enqueue({ key, cap: most, ...(concurrency === "none" ? {} : { concurrency }) })
-            } else if (op === "claim") {
-              for (const taken of yield* claim) leases.set(taken.job.id, taken)
-            } else if (op === "end" && lease !== undefined) {
-              const ending = which % 2 === 0 ? completed : ({ status: "failed", problem } as const)
-              yield* writes.end(lease, ending)
-            } else if (op === "retry" && lease !== undefined) {
-              yield* writes.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
-            } else if (op === "cancel" && any !== undefined) {
-              yield* jobs.cancel(tenant, any.id)
-            } else if (op === "remove" && any !== undefined) {
-              yield* jobs.remove(tenant, any.id)
-            } else if (op === "cap") {
-              most = 1 + (which % 4)
-              yield* cap(key, most)
-            }
-            const open = (yield* list).filter(({ status }) => !isEnded(status))
-            const placed = open.filter(hasPlace).length
-            const willing = open.filter(({ waiting }) => waiting?.reason !== "concurrency").length
-            // Those that had begun before a cap was lowered go on.
-            const expected = Math.min(most, willing)
-            assert.isTrue(placed === expected || (placed > expected && placed <= before), `${op}: ${placed}`)
-            const withKey = open.filter((job) => job.concurrency !== undefined)
-            assert.strictEqual(
-              withKey.filter(({ waiting }) => waiting?.reason !== "concurrency").length,
-              Math.min(1, withKey.length),
-            )
-          }
-        }),
-      { arbitrary: { runs: 25 } },
-    )
-  })
-})
-
-const hasPlace = ({ status, waiting }: Job): boolean =>
-  !isEnded(status) && waiting?.reason !== "key-limit" && waiting?.reason !== "concurrency"
