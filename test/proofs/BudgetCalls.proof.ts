@@ -5,19 +5,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { postgresIsThere, postgresSchema } from "../support/databases.ts"
-import { call, tokenFor } from "../support/gateway.ts"
-import {
-  GATEWAYS,
-  LEFT_FOR_MS,
-  makeKey,
-  MODEL,
-  priceModel,
-  reservationsGone,
-  startGateway,
-  sumsIn,
-} from "./budgets/gateways.ts"
-import { PRICE, runBudgetProvider } from "./budgets/Provider.ts"
+import { postgresIsThere } from "../support/databases.ts"
+import { call } from "../support/gateway.ts"
+import { GATEWAYS, LEFT_FOR_MS, makeKey, MODEL, reservationsGone, startGateways, sumsIn } from "./budgets/gateways.ts"
+import { PRICE } from "./budgets/Provider.ts"
 import { until } from "./cluster/looks.ts"
 
 const CALLS = 1000
@@ -37,18 +28,11 @@ const LOST: Outcome = 0
 describe.skipIf(!postgresIsThere)("a key worth a hundred calls, with a thousand concurrent ones and six kills", () => {
   it.live("makes exactly the affordable calls, and budget, ledger and bill agree", () =>
     Effect.gen(function* () {
-      const database = yield* postgresSchema
-      const provider = yield* runBudgetProvider
-      const start = (slot: number) =>
-        startGateway(slot, database, provider.url, {
-          MAX_CONNECTIONS_PER_CLIENT: "10000",
-          UPSTREAM_CONCURRENCY: "1000",
-          MAX_CALLS_PER_TENANT: "0",
-        })
-      const gateways = yield* Effect.forEach(Array.from({ length: GATEWAYS }).keys(), start)
-      const at = (slot: number) => gateways[slot % GATEWAYS] ?? assert.fail("no such gateway")
-      const admin = yield* tokenFor("boss", { roles: ["admin"] })
-      yield* priceModel(at(0).url, admin)
+      const { admin, at, database, kill, provider } = yield* startGateways({
+        MAX_CONNECTIONS_PER_CLIENT: "10000",
+        UPSTREAM_CONCURRENCY: "1000",
+        MAX_CALLS_PER_TENANT: "0",
+      })
       const { key, use } = yield* makeKey(at(0).url, admin, AFFORDABLE * WORST)
 
       /** Starts calls on all gateways, every other one streamed. */
@@ -66,14 +50,11 @@ describe.skipIf(!postgresIsThere)("a key worth a hundred calls, with a thousand 
         })
 
       const asked: Array<Fiber.Fiber<Outcome>> = []
-      for (let kill = 0; kill < KILLS; kill++) {
+      for (let kills = 0; kills < KILLS; kills++) {
         asked.push(...(yield* arrive(BURST)))
-        yield* until(() => provider.calls() === (kill + 1) * BURST)
+        yield* until(() => provider.calls() === (kills + 1) * BURST)
         provider.release(ANSWERED)
-        const slot = kill % GATEWAYS
-        at(slot).kill("SIGKILL")
-        yield* Effect.promise(() => at(slot).exit)
-        gateways[slot] = yield* start(slot)
+        yield* kill(kills % GATEWAYS)
       }
       const lastKill = performance.now()
       asked.push(...(yield* arrive(CALLS - KILLS * BURST)))

@@ -4,20 +4,19 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { postgresIsThere, postgresSchema } from "../support/databases.ts"
-import { call, tokenFor } from "../support/gateway.ts"
+import { postgresIsThere } from "../support/databases.ts"
+import { call } from "../support/gateway.ts"
 import {
   ask,
   GATEWAYS,
   keyOf,
   LEFT_FOR_MS,
   makeKey,
-  priceModel,
   reservationsGone,
-  startGateway,
+  startGateways,
   sumsIn,
 } from "./budgets/gateways.ts"
-import { PRICE, runBudgetProvider } from "./budgets/Provider.ts"
+import { PRICE } from "./budgets/Provider.ts"
 import { until } from "./cluster/looks.ts"
 
 const JOBS = 1000
@@ -30,40 +29,29 @@ const BETWEEN = 5
 /** The longest answer of a call without a limit of its own. */
 const WORST = 8192 * PRICE
 
-/** Makes an agent and a key worth the calls. Returns what gives the agent a task. */
-const prepare = Effect.fnUntraced(function* (url: string, admin: string) {
-  yield* priceModel(url, admin)
-  const agent = yield* ask(url, admin, "POST", "/api/v1/agents", { name: "a", default_mode: "verified" })
-  const { key, use } = yield* makeKey(url, admin, CALLS * WORST)
-  const execute = ask(url, key, "POST", `/api/v1/agents/${String(agent["id"])}/execute`, { task: "Which port?" })
-  return { execute, use }
-})
-
 describe.skipIf(!postgresIsThere)("a key worth a hundred calls, with a thousand jobs and six kills", () => {
   it.live("spends exactly its budget, leaves no reservation, and the ledger agrees with the bill", () =>
     Effect.gen(function* () {
-      const database = yield* postgresSchema
-      const provider = yield* runBudgetProvider
-      const start = (slot: number) =>
-        startGateway(slot, database, provider.url, { JOB_WORKERS: String(WORKERS), JOB_TENANT_PERCENT: "100" })
-      const gateways = yield* Effect.forEach(Array.from({ length: GATEWAYS }).keys(), start)
-      const at = (slot: number) => gateways[slot] ?? assert.fail("no such gateway")
-      const admin = yield* tokenFor("boss", { roles: ["admin"] })
-      const { execute, use } = yield* prepare(at(0).url, admin)
+      const { admin, at, database, kill, provider } = yield* startGateways({
+        JOB_WORKERS: String(WORKERS),
+        JOB_TENANT_PERCENT: "100",
+      })
+      const { url } = at(0)
+      const agent = yield* ask(url, admin, "POST", "/api/v1/agents", { name: "a", default_mode: "verified" })
+      const { key, use } = yield* makeKey(url, admin, CALLS * WORST)
+      const execute = ask(url, key, "POST", `/api/v1/agents/${String(agent["id"])}/execute`, { task: "Which port?" })
       yield* Effect.all(
         Array.from({ length: JOBS }, () => execute),
         { concurrency: 20 },
       )
 
-      for (let kill = 0; kill < KILLS; kill++) {
-        const slot = kill % GATEWAYS
+      for (let kills = 0; kills < KILLS; kills++) {
+        const slot = kills % GATEWAYS
         const before = provider.calls()
         provider.release(BETWEEN)
         // The next calls came, so the answers of the released ones were stored.
         yield* until(() => provider.calls() >= before + BETWEEN && provider.underWay(keyOf(slot)) > 0)
-        at(slot).kill("SIGKILL")
-        yield* Effect.promise(() => at(slot).exit)
-        gateways[slot] = yield* start(slot)
+        yield* kill(slot)
       }
       const lastKill = performance.now()
       provider.release(Infinity)

@@ -1,10 +1,11 @@
-/** Gateways of one database before the provider of the proofs, with a key worth a number of calls. */
+/** Gateways of one Postgres before the provider of the proofs, with a key worth a number of calls. */
 import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
-import { call } from "../../support/gateway.ts"
-import { PRICE } from "./Provider.ts"
+import { postgresSchema } from "../../support/databases.ts"
+import { call, tokenFor } from "../../support/gateway.ts"
+import { PRICE, runBudgetProvider } from "./Provider.ts"
 import { runGateway } from "../../support/gatewayProcess.ts"
 
 export const GATEWAYS = 3
@@ -17,7 +18,7 @@ export const keyOf = (slot: number) => `key-of-gateway-${slot}`
 
 type Environment = Readonly<Record<string, string>>
 
-export const startGateway = (slot: number, database: string, provider: string, environment: Environment = {}) =>
+const startGateway = (slot: number, database: string, provider: string, environment: Environment) =>
   runGateway({
     env: {
       DATABASE_URL: database,
@@ -46,7 +47,7 @@ export const ask = Effect.fnUntraced(function* (
 })
 
 /** Prices the model. */
-export const priceModel = Effect.fnUntraced(function* (url: string, admin: string) {
+const priceModel = Effect.fnUntraced(function* (url: string, admin: string) {
   const prices = { input: 0, output: PRICE * 1_000_000, cached_input: 0 }
   const target = { provider: "provider1", model: MODEL }
   const { effective_prices: _, version: __, ...config } = yield* ask(url, admin, "GET", "/api/v1/routing/config")
@@ -55,6 +56,23 @@ export const priceModel = Effect.fnUntraced(function* (url: string, admin: strin
     baseline: target,
     targets: [{ ...target, max_context_tokens: 100_000, prices }],
   })
+})
+
+/** Starts the gateways. `kill` starts another one in the place of the killed one. */
+export const startGateways = Effect.fnUntraced(function* (environment: Environment) {
+  const database = yield* postgresSchema
+  const provider = yield* runBudgetProvider
+  const start = (slot: number) => startGateway(slot, database, provider.url, environment)
+  const gateways = yield* Effect.forEach(Array.from({ length: GATEWAYS }).keys(), start)
+  const at = (n: number) => gateways[n % GATEWAYS] ?? assert.fail("no such gateway")
+  const kill = Effect.fnUntraced(function* (slot: number) {
+    at(slot).kill("SIGKILL")
+    yield* Effect.promise(() => at(slot).exit)
+    gateways[slot] = yield* start(slot)
+  })
+  const admin = yield* tokenFor("boss", { roles: ["admin"] })
+  yield* priceModel(at(0).url, admin)
+  return { database, provider, at, kill, admin }
 })
 
 /** Makes a key worth an amount in micro-USD; `use` asks a gateway for the use of its budget. */
