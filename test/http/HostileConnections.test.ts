@@ -158,31 +158,6 @@ it.live("bytes that are not HTTP do not corrupt the response in progress", () =>
   }),
 )
 
-it.live("announced bytes that are not sent take no memory from others", () =>
-  Effect.gen(function* () {
-    const proxy = yield* startProxy({ settings: { maxBodyMemory: 1024 * 1024 } })
-    const session = yield* Effect.promise(() => beginSession(proxy))
-    const uploads = yield* Effect.forEach(
-      Array.from({ length: 8 }),
-      Effect.fnUntraced(function* () {
-        const { body } = yield* Effect.promise(() => seal(session, { prompt: "x".repeat(30_000) }))
-        const request = postOf("/v1/completions", body, { connection: "close" })
-        const connection = yield* openSocket(proxy.port, request.slice(0, 20_000))
-        return { connection, rest: request.slice(20_000) }
-      }),
-    )
-    const head =
-      "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n"
-    const silent = yield* Effect.forEach(Array.from({ length: 250 }), () => openSocket(proxy.port, head, "127.0.0.2"))
-    yield* Effect.sleep("100 millis")
-    for (const { connection, rest } of uploads) {
-      connection.write(rest)
-      assert.match(yield* Effect.promise(() => connection.ended), /^HTTP\/1\.1 200 /)
-    }
-    for (const { socket } of silent) assert.isFalse(socket.readableEnded)
-  }),
-)
-
 it.live("bodies being received share limited memory, and the client that holds most loses its own", () =>
   Effect.gen(function* () {
     const budget = 64 * 1024
@@ -209,26 +184,5 @@ it.live("bodies being received share limited memory, and the client that holds m
     // The memory of ended requests is free again.
     for (let i = 0; i < 5; i++) yield* upload(15_000)
     assert.deepStrictEqual(held(), [false, true, true])
-  }),
-)
-
-it.live("a connection with more than a few pipelined requests is cut", () =>
-  Effect.gen(function* () {
-    const proxy = yield* startProxy()
-    const request = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    const few = yield* openSocket(proxy.port, request.repeat(15))
-    few.write("GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-    const answered = yield* Effect.promise(() => few.ended)
-    assert.lengthOf(answered.match(/HTTP\/1\.1 200 OK/g) ?? [], 16)
-    const many = yield* openSocket(proxy.port, request.repeat(1000))
-    const cut = yield* Effect.promise(() => many.ended)
-    assert.isBelow((cut.match(/HTTP\/1\.1 200 OK/g) ?? []).length, 100)
-    // Consecutive requests are not limited.
-    const patient = yield* openSocket(proxy.port)
-    for (let sent = 1; sent <= 100; sent++) {
-      patient.write(request)
-      const answers = Effect.map(Effect.sleep("2 millis"), () => patient.received().split("HTTP/1.1 200 OK").length - 1)
-      yield* Effect.repeat(answers, { until: (count) => count === sent })
-    }
   }),
 )

@@ -56,6 +56,10 @@ describe.runIf(redisCanStart)("a process that shares its limits in Redis", () =>
       const [a, b] = [yield* process(redis), yield* process(redis)]
       assert.strictEqual(yield* a.take("x"), 2)
       assert.strictEqual(yield* b.take("x"), 1)
+      assert.strictEqual(yield* a.take("x"), 0)
+      const refused = yield* Effect.flip(b.take("x"))
+      assert(refused._tag === "RateLimited")
+      assert.isAbove(refused.retryAfterMs, 0)
       assert.strictEqual(yield* a.status, "up")
 
       yield* redis.stop

@@ -2,9 +2,7 @@
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Duration, Effect, Fiber, Layer, Redacted, Stream } from "effect"
-import { CircuitBreaker } from "effect/persistence"
-import { layerCircuitStore, layerRateLimits } from "../../../src/server/redis/SharedState.ts"
-import { RateLimits } from "../../../src/services/access/RateLimits.ts"
+import { layerCircuitStore } from "../../../src/server/redis/SharedState.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ask, fails, hang, says, scripted, settingsWith, text } from "../../services/upstream/ScriptedProvider.ts"
 import { streamOf } from "../../support/streamed.ts"
@@ -22,42 +20,7 @@ if (!reachable) console.warn(`skipped: no Redis at ${URL}, so nothing shared was
 const redis = Redacted.make(URL)
 const unique = (name: string) => `${name}-${process.pid}-${performance.now()}`
 
-/** One gateway or proxy of several: its own connection, the same Redis. */
-const inProcess = <A, E>(use: Effect.Effect<A, E, RateLimits>) => Effect.provide(use, layerRateLimits(redis))
-
 describe.runIf(reachable)("with Redis", () => {
-  it.live("processes count a caller's requests together", () =>
-    Effect.gen(function* () {
-      const key = unique("caller")
-      const take = Effect.flatMap(RateLimits, (limits) => limits.take(key, 3))
-      const first = yield* inProcess(Effect.all([take, take]))
-      assert.deepStrictEqual(
-        first.map(({ remaining }) => remaining),
-        [2, 1],
-      )
-      const rest = yield* inProcess(Effect.all([Effect.exit(take), Effect.flip(take)]))
-      assert.strictEqual(rest[0]._tag, "Success")
-      assert.strictEqual(rest[1]._tag, "RateLimited")
-      assert.isAbove(rest[1].retryAfterMs, 0)
-    }),
-  )
-
-  it.live("a circuit that one process opened is open for the others", () =>
-    Effect.gen(function* () {
-      const key = unique("target")
-      const breaker = CircuitBreaker.make({ tripPolicy: CircuitBreaker.consecutive(1), openDuration: "30 seconds" })
-      const call = (outcome: Effect.Effect<string, string>) =>
-        Effect.flatMap(breaker, ({ execute }) => execute(outcome, { key })).pipe(
-          Effect.scoped,
-          Effect.provide(layerCircuitStore(redis)),
-          Effect.flip,
-        )
-      assert.strictEqual(yield* call(Effect.fail("down")), "down")
-      const refused = yield* call(Effect.succeed("never asked"))
-      assert.isTrue(typeof refused !== "string" && "reason" in refused && refused.reason._tag === "CircuitOpen")
-    }),
-  )
-
   it.live("a streamed probe admits calls of every process before its answer ends", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1", unique("model"))

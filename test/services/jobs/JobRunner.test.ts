@@ -254,53 +254,6 @@ describeDatabases("job runner", (database) => {
     }).pipe(Effect.provide(gateway(database.layer, endless(running, interrupted))))
   })
 
-  it.live("puts a running job back at shutdown, and the next process resumes it", () => {
-    const { call, counts } = counter()
-    const running = Latch.makeUnsafe()
-    return Effect.gen(function* () {
-      const layer = yield* database.create
-      const first = yield* start(
-        gateway(layer, (context) =>
-          Effect.gen(function* () {
-            yield* text(context, "done", call("done"))
-            yield* text(
-              context,
-              "in flight",
-              Effect.andThen(call("in flight"), Effect.andThen(running.open, Effect.never)),
-            )
-            return answer("never")
-          }),
-        ),
-      )
-      const { job, tenant } = yield* use(first.context, enqueueOne())
-      yield* running.await
-      yield* first.stop
-
-      const between = yield* start(services(layer))
-      const queued = yield* use(
-        between.context,
-        Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
-      )
-      assert.strictEqual(queued.status, "queued")
-      assert.strictEqual(queued.attempt, 1)
-      yield* between.stop
-
-      const second = yield* start(
-        gateway(layer, (context) =>
-          Effect.gen(function* () {
-            const done = yield* text(context, "done", call("done"))
-            const inFlight = yield* text(context, "in flight", call("in flight"))
-            return answer(`${done}, ${inFlight}`)
-          }),
-        ),
-      )
-      const after = yield* use(second.context, ended(tenant, job))
-      assert.deepStrictEqual(after.result, answer("done 1, in flight 2"))
-      assert.strictEqual(after.attempt, 1)
-      assert.deepStrictEqual(counts, { done: 1, "in flight": 2 })
-    })
-  })
-
   it.live("stores a call that succeeds during a shutdown", () => {
     const running = Latch.makeUnsafe()
     const answered = Latch.makeUnsafe()
