@@ -40,6 +40,15 @@ const reportProviders = Effect.fnUntraced(function* (settings: Settings) {
   }
 })
 
+/** Logs OpenTelemetry's variables that are set but not used. */
+const reportTelemetry = (settings: Settings) => {
+  const used = new Set(Object.values(settings).map(({ variable }) => variable))
+  const unused = Object.keys(process.env).filter((name) => name.startsWith("OTEL_") && !used.has(name))
+  return unused.length === 0
+    ? Effect.void
+    : Effect.logInfo(`set, but not used: ${unused.join(", ")}; \`sealgate config --all\` lists the settings`)
+}
+
 /** The URL of the server on this machine. */
 export const ownUrl = Effect.gen(function* () {
   const { address } = yield* HttpServer.HttpServer
@@ -60,6 +69,7 @@ export const announceServer = Effect.fnUntraced(function* (settings: Settings, {
   const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
   yield* Effect.logInfo(`providers: ${providers}; ${providersAnd}`)
   yield* reportProviders(settings)
+  yield* reportTelemetry(settings)
   const operatorUrl = yield* OperatorListener
   if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
   if (console !== undefined) yield* Effect.logInfo(`console: ${yield* ownUrl}${console}`)

@@ -9,7 +9,6 @@ import { scrape, valueOf } from "../support/prometheus.ts"
 /** Short export intervals and time limits. */
 const IMPATIENT = {
   OTEL_BSP_SCHEDULE_DELAY: "20",
-  OTEL_BLRP_SCHEDULE_DELAY: "20",
   OTEL_METRIC_EXPORT_INTERVAL: "100",
   OTEL_EXPORTER_OTLP_TIMEOUT: "300",
   LOG_LEVEL: "debug",
@@ -125,7 +124,14 @@ describe("OTEL_* variables", () => {
               OTEL_LOGS_EXPORTER: "none",
             },
           }),
-          runProxy({ env: { ...fast, OTEL_EXPORTER_OTLP_ENDPOINT: never.url, OTEL_SDK_DISABLED: "true" } }),
+          runProxy({
+            env: {
+              ...fast,
+              OTEL_EXPORTER_OTLP_ENDPOINT: never.url,
+              OTEL_SDK_DISABLED: "true",
+              OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+            },
+          }),
         ],
         { concurrency: "unbounded" },
       )
@@ -142,6 +148,8 @@ describe("OTEL_* variables", () => {
         assert.strictEqual(headers["content-encoding"], "gzip")
       }
       assert.deepStrictEqual(never.requests, [])
+      assert.strictEqual(lines(disabled, /set, but not used: OTEL_EXPORTER_OTLP_PROTOCOL;/).length, 1)
+      assert.deepStrictEqual(lines(split, /set, but not used/), [])
     }),
   )
 })

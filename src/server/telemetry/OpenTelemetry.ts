@@ -1,171 +1,140 @@
-/** Traces, metrics and logs over OTLP/HTTP. Imported only when an endpoint is set, because the SDK is slow to load. */
-import * as OtelLogger from "@effect/opentelemetry/OtelLogger"
-import * as OtelMetrics from "@effect/opentelemetry/OtelMetrics"
-import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
-import * as Resource from "@effect/opentelemetry/Resource"
-import { createTraceState } from "@opentelemetry/api"
-import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http"
-import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http"
-import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
-import { resourceFromAttributes } from "@opentelemetry/resources"
-import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs"
-import { type CollectionResult, type MetricProducer, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics"
-import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  BasicTracerProvider,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  type Sampler,
-  TraceIdRatioBasedSampler,
-} from "@opentelemetry/sdk-trace-base"
-import { Context, Duration, Effect, Layer, Logger, Option, Tracer } from "effect"
+/** Traces, metrics and logs over OTLP/HTTP, by Effect's exporters. Imported only when an endpoint is set. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { ConfigProvider, Duration, Effect, Layer, Logger, Option, Redacted, Tracer } from "effect"
+import { HttpClient } from "effect/http"
+import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { SOFTWARE } from "../../domain/operations/software.ts"
-import { TraceState } from "../../domain/operations/traceContext.ts"
+import { traceContextOf } from "../../domain/operations/traceContext.ts"
 import { measureAll } from "../../services/lifecycle/MeasuredGauges.ts"
 import { declarations } from "../../services/metrics.ts"
-import { watchExports } from "./exportWatch.ts"
+import { makeCollectorClient } from "./collectorClient.ts"
 import { discreetLogger } from "./Logging.ts"
 import type { Signal, TelemetrySettings } from "./TelemetrySettings.ts"
 
-interface OpenTelemetryOptions {
-  readonly endpoints: Readonly<Partial<Record<Signal, string>>>
-  readonly serviceName: string
-  readonly settings: Pick<TelemetrySettings, "tracesSampler" | "tracesSamplerRatio" | "metricExportIntervalMs">
+/** Every process is one instance. */
+const resourceOf = ({ resourceAttributes, telemetryServiceName }: TelemetrySettings, defaultName: string) => {
+  const attributes: Readonly<Record<string, string>> = {
+    "service.version": SOFTWARE.slice(SOFTWARE.indexOf("/") + 1),
+    "service.instance.id": crypto.randomUUID(),
+    ...Redacted.value(resourceAttributes),
+  }
+  return { serviceName: telemetryServiceName ?? attributes["service.name"] ?? defaultName, attributes }
 }
 
-/** How long a shutdown waits for the last telemetry to be sent. */
-const FLUSH_PATIENCE = Duration.seconds(3)
-
-/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence. Every process is one instance. */
-const layerResource = (serviceName: string) =>
-  Layer.effect(
-    Resource.Resource,
-    Effect.map(Resource.Resource, (fromEnvironment) =>
-      resourceFromAttributes({
-        "service.name": serviceName,
-        "service.version": SOFTWARE.slice(SOFTWARE.indexOf("/") + 1),
-        "service.instance.id": crypto.randomUUID(),
-      }).merge(fromEnvironment),
-    ),
-  ).pipe(Layer.provide(Resource.layerFromEnv()))
-
-const samplerOf = ({ tracesSampler, tracesSamplerRatio }: OpenTelemetryOptions["settings"]): Sampler => {
-  const root = tracesSampler.endsWith("always_on")
-    ? new AlwaysOnSampler()
-    : tracesSampler.endsWith("always_off")
-      ? new AlwaysOffSampler()
-      : new TraceIdRatioBasedSampler(tracesSamplerRatio)
-  return tracesSampler.startsWith("parentbased") ? new ParentBasedSampler({ root }) : root
+/** Whether to keep a span. `decided` is the decision about its parent, if it has one. */
+const isSampled = ({ tracesSampler, tracesSamplerRatio }: TelemetrySettings, traceId: string, decided?: boolean) => {
+  if (decided !== undefined && tracesSampler.startsWith("parentbased")) return decided
+  if (!tracesSampler.endsWith("traceidratio")) return tracesSampler.endsWith("always_on")
+  // 52 bits of the random id, which the SDKs of Go and Python compare too, so that all keep the same traces.
+  return Number.parseInt(traceId.slice(16, 29), 16) / 2 ** 52 < tracesSamplerRatio
 }
 
-interface Closeable {
-  readonly shutdown: () => Promise<void>
-}
+/** An attribute that carries a span's `tracestate` to {@link layerSerialization}; Effect's spans have no such member. */
+const TRACE_STATE = "sealgate.tracestate"
 
-/** Sends the rest, or gives up after a time, so that a collector that hangs does not delay the exit. */
-const closing = <A extends Closeable>(make: () => A) =>
-  Effect.acquireRelease(Effect.sync(make), (closeable) =>
-    Effect.promise(() => closeable.shutdown()).pipe(
-      Effect.ignoreCause,
-      Effect.interruptible,
-      Effect.timeoutOption(FLUSH_PATIENCE),
-    ),
-  )
-
-/** Converts the caller's `tracestate` to the SDK's form, for samplers and exported spans. */
-const withTraceState = (span: Tracer.AnySpan): Tracer.AnySpan => {
-  const state = Context.getOrUndefined(span.annotations, TraceState)
-  if (span._tag === "Span" || state === undefined) return span
-  return { ...span, annotations: Context.add(span.annotations, OtelTracer.OtelTraceState, createTraceState(state)) }
-}
-
-const layerTracer = Layer.effect(
-  Tracer.Tracer,
-  Effect.map(OtelTracer.make, (tracer) =>
-    Tracer.make({
-      ...tracer,
-      span: (options) => tracer.span({ ...options, parent: Option.map(options.parent, withTraceState) }),
-    }),
-  ),
-)
-
-const layerTraces = (url: string, settings: OpenTelemetryOptions["settings"]) =>
-  layerTracer.pipe(
-    Layer.provide(OtelTracer.layerTracer),
-    Layer.provide(
-      Layer.effect(
-        OtelTracer.OtelTracerProvider,
-        Effect.gen(function* () {
-          const resource = yield* Resource.Resource
-          const exporter = yield* watchExports("traces", url, new OTLPTraceExporter({ url }))
-          return yield* closing(
-            () =>
-              new BasicTracerProvider({
-                resource,
-                sampler: samplerOf(settings),
-                spanProcessors: [new BatchSpanProcessor(exporter)],
-              }),
-          )
-        }),
-      ),
-    ),
-  )
+const sampling = (tracer: Tracer.Tracer, settings: TelemetrySettings): Tracer.Tracer =>
+  Tracer.make({
+    span: (options) => {
+      const span = tracer.span(options)
+      const parent = Option.getOrUndefined(options.parent)
+      // None if the parent stands for a trace without spans.
+      const context = parent === undefined ? undefined : traceContextOf(parent)
+      if (context?.tracestate !== undefined) span.attribute(TRACE_STATE, context.tracestate)
+      const decided = context === undefined ? undefined : parent?.sampled
+      return Object.assign(span, { sampled: isSampled(settings, span.traceId, decided) })
+    },
+  })
 
 const UNITS: ReadonlyMap<string, string> = new Map(declarations.map(({ name, unit }) => [name, unit]))
 
-/** Adds the units of sealgate's metrics, which Effect's metrics do not carry. */
-const withUnits = (result: CollectionResult): CollectionResult => ({
-  ...result,
-  resourceMetrics: {
-    ...result.resourceMetrics,
-    scopeMetrics: result.resourceMetrics.scopeMetrics.map((scope) => ({
-      ...scope,
-      metrics: scope.metrics.map((metric) => ({
-        ...metric,
-        descriptor: { ...metric.descriptor, unit: UNITS.get(metric.descriptor.name) ?? metric.descriptor.unit },
-      })),
-    })),
-  },
-})
-
-const layerMetrics = (url: string, exportIntervalMillis: number) =>
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      const context = yield* Effect.context<never>()
-      const registry = yield* OtelMetrics.makeProducer()
-      const exporter = yield* watchExports("metrics", url, new OTLPMetricExporter({ url, concurrencyLimit: 1 }))
-      const producer: MetricProducer = {
-        collect: async (options) => {
-          await Effect.runPromiseWith(context)(measureAll)
-          return withUnits(await registry.collect(options))
-        },
+/** JSON with the spans' `tracestate` and the units of sealgate's metrics, which Effect's exporters lack. */
+const layerSerialization = Layer.effect(
+  OtlpSerialization.OtlpSerialization,
+  Effect.map(OtlpSerialization.OtlpSerialization, (json) => ({
+    ...json,
+    traces: (data) => {
+      for (const { spans } of data.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)) {
+        for (const span of spans) {
+          const at = span.attributes.findIndex(({ key }) => key === TRACE_STATE)
+          if (at >= 0) Object.assign(span, { traceState: span.attributes.splice(at, 1)[0]?.value.stringValue })
+        }
       }
-      const reader = yield* closing(() => new PeriodicExportingMetricReader({ exporter, exportIntervalMillis }))
-      reader.setMetricProducer(producer)
-    }),
-  )
+      return json.traces(data)
+    },
+    metrics: (data) => {
+      for (const { metrics } of data.resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics)) {
+        for (const metric of metrics) metric.unit = UNITS.get(metric.name) ?? "1"
+      }
+      return json.metrics(data)
+    },
+  })),
+).pipe(Layer.provide(OtlpSerialization.layerJson))
 
-const layerLogs = (url: string) =>
-  Logger.layer([Effect.map(OtelLogger.make, discreetLogger)], { mergeWithExisting: true }).pipe(
-    Layer.provide(
-      Layer.effect(
-        OtelLogger.OtelLoggerProvider,
-        Effect.gen(function* () {
-          const resource = yield* Resource.Resource
-          const exporter = yield* watchExports("logs", url, new OTLPLogExporter({ url }))
-          return yield* closing(
-            () => new LoggerProvider({ resource, processors: [new BatchLogRecordProcessor({ exporter })] }),
-          )
-        }),
+/** Exports of logs or metrics at a time. */
+const MAX_EXPORTS = 5
+
+/** Sends the signals that have an endpoint. A shutdown waits three seconds for the rest, as Effect's exporters do. */
+export const layerOpenTelemetry = (
+  endpoints: Readonly<Partial<Record<Signal, string>>>,
+  settings: TelemetrySettings,
+  defaultName: string,
+): Layer.Layer<never> => {
+  const common = {
+    resource: resourceOf(settings, defaultName),
+    headers: Redacted.value(settings.otlpHeaders),
+    compression: settings.otlpCompression,
+  }
+
+  const client = (signal: Signal, url: string, timeoutMs = settings.otlpTimeoutMs, maxExports = MAX_EXPORTS) =>
+    Effect.provideServiceEffect(HttpClient.HttpClient, makeCollectorClient({ signal, url, timeoutMs, maxExports }))
+
+  const layerTraces = (url: string) => {
+    const { otlpTimeoutMs, spanBatchSize, spanIntervalMs, spanTimeoutMs, spanQueueSize } = settings
+    const timeoutMs = Math.min(otlpTimeoutMs, spanTimeoutMs)
+    return Layer.effect(
+      Tracer.Tracer,
+      OtlpTracer.make({ ...common, url, exportInterval: spanIntervalMs, maxBatchSize: spanBatchSize }).pipe(
+        client("traces", url, timeoutMs, 1 + Math.floor(spanQueueSize / spanBatchSize)),
+        Effect.map((tracer) => sampling(tracer, settings)),
       ),
-    ),
-  )
+    )
+  }
 
-/** Sends the signals that have an endpoint. Exporters take headers, time-outs and the like from `OTEL_*` themselves. */
-export const layerOpenTelemetry = ({ endpoints, serviceName, settings }: OpenTelemetryOptions): Layer.Layer<never> =>
-  Layer.mergeAll(
-    endpoints.traces === undefined ? Layer.empty : layerTraces(endpoints.traces, settings),
-    endpoints.metrics === undefined ? Layer.empty : layerMetrics(endpoints.metrics, settings.metricExportIntervalMs),
-    endpoints.logs === undefined ? Layer.empty : layerLogs(endpoints.logs),
-  ).pipe(Layer.provide(layerResource(serviceName)))
+  const layerMetrics = (url: string) =>
+    Layer.effectDiscard(
+      Effect.gen(function* () {
+        const { flush } = yield* OtlpExporter.Flusher
+        yield* client("metrics", url)(OtlpMetrics.make({ ...common, url, exportInterval: Duration.infinity }))
+        // A timer of its own, because gauges are measured before each export.
+        yield* Effect.sleep(settings.metricIntervalMs).pipe(
+          Effect.andThen(Effect.ignoreCause(measureAll)),
+          Effect.andThen(flush),
+          Effect.forever,
+          Effect.forkScoped,
+        )
+      }),
+    )
+
+  const layerLogs = (url: string) =>
+    Logger.layer([OtlpLogger.make({ ...common, url }).pipe(client("logs", url), Effect.map(discreetLogger))], {
+      mergeWithExisting: true,
+    })
+
+  const { logs, metrics, traces } = endpoints
+  const [ca, cert, key] = [settings.otlpCertificate, settings.otlpClientCertificate, settings.otlpClientKey].map(
+    (file) => (file === undefined ? undefined : Redacted.value(file)),
+  )
+  return Layer.mergeAll(
+    traces === undefined ? Layer.empty : layerTraces(traces),
+    metrics === undefined ? Layer.empty : layerMetrics(metrics),
+    logs === undefined ? Layer.empty : layerLogs(logs),
+  ).pipe(
+    Layer.provide([
+      layerSerialization,
+      OtlpExporter.layerFlusher,
+      NodeHttpClient.layerNodeHttpOptions({ keepAlive: true, ca, cert, key }),
+      // The exporters would read `OTEL_*` variables again.
+      ConfigProvider.layer(ConfigProvider.fromEnvRecord({})),
+    ]),
+  )
+}

@@ -30,7 +30,7 @@ export const layerTelemetry = (settings: TelemetrySettings, serviceName = "sealg
   return Layer.unwrap(
     Effect.map(
       Effect.promise(() => import("./OpenTelemetry.ts")),
-      ({ layerOpenTelemetry }) => layerOpenTelemetry({ endpoints, serviceName, settings }),
+      ({ layerOpenTelemetry }) => layerOpenTelemetry(endpoints, settings, serviceName),
     ),
   )
 }

@@ -1,12 +1,16 @@
 /** Where telemetry goes and what of it is kept, for programs that give their settings themselves. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, ConfigProvider, Effect, Layer, Logger, Tracer } from "effect"
+import { readFileSync } from "node:fs"
+import { Cause, ConfigProvider, Effect, Layer, Logger, Redacted, Tracer } from "effect"
 import { proxySettings } from "../../../src/layers/config/proxySettings.ts"
 import { decodeSettings } from "../../../src/layers/config/Setting.ts"
+import { telemetrySettings } from "../../../src/layers/config/telemetrySettings.ts"
 import type { TelemetrySettings } from "../../../src/server/telemetry/TelemetrySettings.ts"
 import { endpointsOf, layerTelemetry } from "../../../src/server/telemetry/Telemetry.ts"
+import { hasOpenssl } from "../../support/certificates.ts"
 import { otlpCollector } from "../../support/otlpCollector.ts"
 import { testSettings } from "../../support/proxy.ts"
+import { runTlsTerminator } from "../../support/tlsTerminator.ts"
 
 describe("endpoints", () => {
   it.effect("are the collector's URL with each signal's path, or each signal's URL unchanged", () =>
@@ -35,7 +39,15 @@ describe("endpoints", () => {
 
 it.effect("mistakes in OTEL_* variables are reported with all others", () =>
   Effect.gen(function* () {
-    const env = { OTEL_TRACES_SAMPLER: "sometimes", OTEL_TRACES_SAMPLER_ARG: "2", OTEL_METRIC_EXPORT_INTERVAL: "1m" }
+    const env = {
+      OTEL_EXPORTER_OTLP_HEADERS: "x-api-key",
+      OTEL_EXPORTER_OTLP_CLIENT_KEY: "/nowhere/key.pem",
+      OTEL_RESOURCE_ATTRIBUTES: "a=%E0%A4%A",
+      OTEL_TRACES_SAMPLER: "sometimes",
+      OTEL_TRACES_SAMPLER_ARG: "2",
+      OTEL_BSP_MAX_QUEUE_SIZE: "many",
+      OTEL_METRIC_EXPORT_INTERVAL: "1m",
+    }
     const { mistakes } = yield* decodeSettings(proxySettings).pipe(
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(env)),
       Effect.flip,
@@ -47,11 +59,15 @@ it.effect("mistakes in OTEL_* variables are reported with all others", () =>
   }),
 )
 
+/** Runs `effect` with telemetry, and sends the last of it. */
+const sending = <A>(effect: Effect.Effect<A>, settings: TelemetrySettings) =>
+  Effect.provide(effect, Layer.provide(layerTelemetry(settings), Logger.layer([])))
+
 /** Returns the telemetry of `effect` that a collector gets. */
 const sentOf = Effect.fnUntraced(function* (effect: Effect.Effect<unknown>, changes: Partial<TelemetrySettings> = {}) {
   const collector = yield* otlpCollector
   const settings = { ...(yield* testSettings), otlpEndpoint: new URL(collector.url), ...changes }
-  yield* Effect.provide(effect, Layer.provide(layerTelemetry(settings), Logger.layer([])))
+  yield* sending(effect, settings)
   return collector
 })
 
@@ -82,6 +98,105 @@ describe("the sampler", () => {
       }),
     )
   }
+})
+
+it.effect("the sampler traceidratio decides by the trace's id, and the decision passes on", () =>
+  Effect.gen(function* () {
+    const tracesSamplerRatio = 0.25
+    const traced = (share: string) =>
+      Effect.map(Effect.currentSpan, ({ sampled }) => sampled).pipe(
+        Effect.orDie,
+        Effect.withSpan("child"),
+        Effect.withSpan(share, {
+          parent: Tracer.externalSpan({ traceId: `${"0".repeat(16)}${share}`, spanId: "b7ad6b7169203331" }),
+        }),
+      )
+    const decisions: Array<boolean> = []
+    const shares = ["0000000000000001", "3fffffffffffffff", "4000000000000000", "ffffffffffffffff"]
+    const collector = yield* sentOf(
+      Effect.forEach(shares, (share) => Effect.map(traced(share), (sampled) => decisions.push(sampled))),
+      { tracesSampler: "traceidratio", tracesSamplerRatio },
+    )
+    assert.deepStrictEqual(decisions, [true, true, false, false])
+    assert.deepStrictEqual(
+      collector.spans.map(({ name }) => name),
+      ["child", shares[0], "child", shares[1]],
+    )
+
+    const roots = 2_000
+    const root = Effect.withSpan(Effect.void, "root")
+    const { spans } = yield* sentOf(Effect.replicateEffect(root, roots), {
+      tracesSampler: "parentbased_traceidratio",
+      tracesSamplerRatio,
+    })
+    // Eight standard deviations.
+    assert.closeTo(spans.length / roots, tracesSamplerRatio, 0.08)
+  }),
+)
+
+it.effect("a resource is named by OTEL_SERVICE_NAME, then by OTEL_RESOURCE_ATTRIBUTES", () =>
+  Effect.gen(function* () {
+    const nameOf = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
+      const settings = yield* decodeSettings(telemetrySettings).pipe(
+        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(env)),
+      )
+      const { otlpEndpoint, ...rest } = settings
+      const { spans } = yield* sentOf(Effect.withSpan(Effect.void, "root"), rest)
+      return [spans[0]?.resource["service.name"], spans[0]?.resource["team"]]
+    })
+    const OTEL_RESOURCE_ATTRIBUTES = "service.name=attribute, team=a%2Cb%3D"
+    assert.deepStrictEqual(yield* nameOf({}), ["sealgate", undefined])
+    assert.deepStrictEqual(yield* nameOf({ OTEL_RESOURCE_ATTRIBUTES }), ["attribute", "a,b="])
+    assert.deepStrictEqual(yield* nameOf({ OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME: "own" }), ["own", "a,b="])
+  }),
+)
+
+describe("a collector", () => {
+  it.live("that is overloaded gets the same spans again", () =>
+    Effect.gen(function* () {
+      const collector = yield* otlpCollector
+      collector.become({ status: 503 })
+      const settings = { ...(yield* testSettings), otlpTracesEndpoint: new URL(`${collector.url}/v1/traces`) }
+      const work = Effect.gen(function* () {
+        yield* Effect.withSpan(Effect.void, "root")
+        yield* Effect.promise(() => collector.until(() => collector.requests[0]))
+        collector.become("well")
+      })
+      yield* sending(work, { ...settings, spanIntervalMs: 10 })
+      assert.deepStrictEqual([collector.requests.length, collector.spans.map(({ name }) => name)], [2, ["root"]])
+    }),
+  )
+
+  it.live("that hangs gets a few exports, and the spans beyond the queue are dropped", () =>
+    Effect.gen(function* () {
+      const collector = yield* otlpCollector
+      collector.become("hangs")
+      const settings = { ...(yield* testSettings), otlpTracesEndpoint: new URL(`${collector.url}/v1/traces`) }
+      yield* sending(
+        Effect.gen(function* () {
+          for (let i = 0; i < 200; i++) yield* Effect.withSpan(Effect.void, `span ${i}`)
+          yield* Effect.promise(() => collector.until(() => (collector.requests.length === 3 ? true : undefined)))
+        }),
+        { ...settings, spanBatchSize: 10, spanQueueSize: 20, otlpTimeoutMs: 500 },
+      )
+      assert.strictEqual(collector.requests.length, 3)
+    }),
+  )
+
+  it.live.skipIf(!hasOpenssl)("is trusted by OTEL_EXPORTER_OTLP_CERTIFICATE, instead of the system's", () =>
+    Effect.gen(function* () {
+      const collector = yield* otlpCollector
+      const { certificate, url } = yield* runTlsTerminator(Number(new URL(collector.url).port))
+      const settings = { ...(yield* testSettings), otlpTracesEndpoint: new URL("/v1/traces", url) }
+      yield* sending(Effect.withSpan(Effect.void, "refused"), { ...settings, otlpTimeoutMs: 200 })
+      const otlpCertificate = Redacted.make(readFileSync(certificate.cert, "utf8"))
+      yield* sending(Effect.withSpan(Effect.void, "trusted"), { ...settings, otlpCertificate })
+      assert.deepStrictEqual(
+        collector.spans.map(({ name }) => name),
+        ["trusted"],
+      )
+    }),
+  )
 })
 
 it.effect("an exported log line has its trace, and the type and place of an error but not its message", () =>

@@ -1,7 +1,7 @@
-import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { assert, describe, it } from "@effect/vitest"
-import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base"
 import { Duration, Effect, Layer, Option, Stream } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { OtlpSerialization, OtlpTracer } from "effect/observability"
 import { fault } from "../../support/FakeUpstream.ts"
 import { MAX_RESPONSE_HEADER_BYTES } from "../../../src/services/upstream/ProviderHttp.ts"
 import { ask } from "./ScriptedProvider.ts"
@@ -9,8 +9,14 @@ import { openAi, wired } from "./WiredUpstream.ts"
 import { streamOf } from "../../support/streamed.ts"
 
 /** Spans that go somewhere, as far as anybody can tell. */
-const layerTraced = OtelTracer.layer.pipe(
-  Layer.provide(Layer.sync(OtelTracer.OtelTracerProvider, () => new BasicTracerProvider())),
+const layerTraced = OtlpTracer.layer({ url: "http://localhost", resource: { serviceName: "test" } }).pipe(
+  Layer.provide(OtlpSerialization.layerJson),
+  Layer.provide(
+    Layer.succeed(
+      HttpClient.HttpClient,
+      HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response()))),
+    ),
+  ),
 )
 
 describe("HTTP to providers", () => {
