@@ -43,7 +43,9 @@ const reportProviders = Effect.fnUntraced(function* (settings: Settings) {
 /** Logs OpenTelemetry's variables that are set but not used. */
 const reportTelemetry = (settings: Settings) => {
   const used = new Set(Object.values(settings).map(({ variable }) => variable))
-  const unused = Object.keys(process.env).filter((name) => name.startsWith("OTEL_") && !used.has(name))
+  const unused = Object.keys(process.env).filter(
+    (name) => name.startsWith("OTEL_") && process.env[name] !== "" && !used.has(name),
+  )
   return unused.length === 0
     ? Effect.void
     : Effect.logInfo(`set, but not used: ${unused.join(", ")}; \`sealgate config --all\` lists the settings`)

@@ -137,11 +137,13 @@ it.effect("the sampler traceidratio decides by the trace's id, and the decision 
 it.effect("a resource is named by OTEL_SERVICE_NAME, then by OTEL_RESOURCE_ATTRIBUTES", () =>
   Effect.gen(function* () {
     const nameOf = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
-      const settings = yield* decodeSettings(telemetrySettings).pipe(
+      const { resourceAttributes, telemetryServiceName } = yield* decodeSettings(telemetrySettings).pipe(
         Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(env)),
       )
-      const { otlpEndpoint, ...rest } = settings
-      const { spans } = yield* sentOf(Effect.withSpan(Effect.void, "root"), rest)
+      const { spans } = yield* sentOf(Effect.withSpan(Effect.void, "root"), {
+        resourceAttributes,
+        telemetryServiceName,
+      })
       return [spans[0]?.resource["service.name"], spans[0]?.resource["team"]]
     })
     const OTEL_RESOURCE_ATTRIBUTES = "service.name=attribute, team=a%2Cb%3D"
@@ -177,7 +179,7 @@ describe("a collector", () => {
           for (let i = 0; i < 200; i++) yield* Effect.withSpan(Effect.void, `span ${i}`)
           yield* Effect.promise(() => collector.until(() => (collector.requests.length === 3 ? true : undefined)))
         }),
-        { ...settings, spanBatchSize: 10, spanQueueSize: 20, otlpTimeoutMs: 500 },
+        { ...settings, spanBatchSize: 10, spanQueueSize: 20, otlpTimeoutMs: 1_500 },
       )
       assert.strictEqual(collector.requests.length, 3)
     }),
