@@ -38,6 +38,9 @@ const FileText = parsed(
   "the path of a file that this user may read",
 )
 
+const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const
+const SamplerText = literalText(...SAMPLERS, ...SAMPLERS.map((name) => `parentbased_${name}` as const))
+
 const CountText = intText(1, 1_000_000)
 const MillisText = intText(1, 86_400_000)
 
@@ -83,23 +86,11 @@ export const telemetrySettings = {
   logsExporter: setting("OTEL_LOGS_EXPORTER", literalText("otlp", "none"), "otlp", "none: no log lines are sent"),
   tracesSampler: setting(
     "OTEL_TRACES_SAMPLER",
-    literalText(
-      "parentbased_always_on",
-      "parentbased_always_off",
-      "parentbased_traceidratio",
-      "always_on",
-      "always_off",
-      "traceidratio",
-    ),
+    SamplerText,
     "parentbased_always_on",
     "Which requests are traced; parentbased: the caller's decision wins",
   ),
-  tracesSamplerRatio: setting(
-    "OTEL_TRACES_SAMPLER_ARG",
-    RatioText,
-    "1",
-    "Share of requests that traceidratio samplers trace",
-  ),
+  tracesSamplerRatio: setting("OTEL_TRACES_SAMPLER_ARG", RatioText, "1", "Share of requests that traceidratio traces"),
   spanIntervalMs: setting("OTEL_BSP_SCHEDULE_DELAY", MillisText, "5000", "Milliseconds between exports of spans"),
   spanTimeoutMs: setting("OTEL_BSP_EXPORT_TIMEOUT", MillisText, "30000", "Milliseconds for an export of spans"),
   spanBatchSize: setting("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", CountText, "512", "Most spans in an export"),

@@ -1,5 +1,6 @@
 /** Selects the telemetry that is sent to an OpenTelemetry collector, and its URLs. */
 import { Effect, Layer } from "effect"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { Signal, TelemetrySettings } from "./TelemetrySettings.ts"
 
 /** A signal's URL is used unchanged; the collector's gets the signal's path (OTLP specification, endpoint URLs). */
@@ -10,14 +11,11 @@ const endpoint = (base: URL | undefined, own: URL | undefined, signal: Signal): 
 export const endpointsOf = (settings: TelemetrySettings): Readonly<Partial<Record<Signal, string>>> => {
   if (settings.telemetryDisabled) return {}
   const { logsExporter, metricsExporter, otlpEndpoint, tracesExporter } = settings
-  const traces = endpoint(otlpEndpoint, settings.otlpTracesEndpoint, "traces")
-  const metrics = endpoint(otlpEndpoint, settings.otlpMetricsEndpoint, "metrics")
-  const logs = endpoint(otlpEndpoint, settings.otlpLogsEndpoint, "logs")
-  return {
-    ...(traces === undefined || tracesExporter !== "otlp" ? {} : { traces }),
-    ...(metrics === undefined || metricsExporter !== "otlp" ? {} : { metrics }),
-    ...(logs === undefined || logsExporter !== "otlp" ? {} : { logs }),
-  }
+  return withoutUndefined({
+    traces: tracesExporter === "otlp" ? endpoint(otlpEndpoint, settings.otlpTracesEndpoint, "traces") : undefined,
+    metrics: metricsExporter === "otlp" ? endpoint(otlpEndpoint, settings.otlpMetricsEndpoint, "metrics") : undefined,
+    logs: logsExporter === "otlp" ? endpoint(otlpEndpoint, settings.otlpLogsEndpoint, "logs") : undefined,
+  })
 }
 
 /**
