@@ -14,6 +14,7 @@ import { parse, parseAllDocuments } from "yaml"
 import { OVERTIME } from "../../src/cli/runUntilSignal.ts"
 import { gatewaySettings } from "../../src/layers/config/gatewaySettings.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
+import { SECRET } from "../support/gateway.ts"
 import { run } from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
@@ -47,12 +48,16 @@ describe.each(SERVERS)("deploy/*.env of the $command", ({ command }) => {
   })
 
   it("has no quotes and no spaces around values, which Docker would keep", () => {
-    for (const line of lines) assert.match(line, /^(#.*|[A-Z0-9_]+=[^\s"']+|)$/)
+    for (const line of lines) assert.match(line, /^(#.*|[A-Z0-9_]+=[^\s"']*|)$/)
+  })
+
+  it("ships no secret", () => {
+    for (const line of lines) assert.notMatch(line, /^#?[A-Z0-9_]*(SECRET|KEY|TOKEN)=./)
   })
 
   it.live("starts its server", () =>
     Effect.gen(function* () {
-      const env = { PORT: "0", HOST: "127.0.0.1" }
+      const env = { PORT: "0", HOST: "127.0.0.1", JWT_SECRET: SECRET }
       const server = yield* run([command, "--config", join(process.cwd(), path)], { env })
       yield* Effect.promise(() => server.line((line) => (line.includes("listening on") ? true : undefined)))
       server.kill("SIGTERM")

@@ -125,6 +125,7 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   setting("proxy", { ALLOWED_ORIGINS: "*" }, "ALLOWED_ORIGINS: expected origins"),
   setting("proxy", { OPERATOR_TOKEN: SECRET.slice(0, 10) }, "OPERATOR_TOKEN: expected at least 16 characters"),
   setting("gateway", {}, "JWT_SECRET: is missing", "--dev"),
+  setting("gateway", { JWT_SECRET: "replace-me-with-at-least-32-random-bytes" }, "JWT_SECRET: is still a placeholder"),
   setting("gateway", { JWT_SECRET: "short" }, "JWT_SECRET: expected a secret of at least 32 bytes"),
   setting("gateway", { JWT_JWKS_FILE: "none.json" }, "none.json cannot be used: there is no such file"),
   setting("gateway --dev", { DATABASE_URL: `mysql://u:${SECRET}@localhost/x` }, "DATABASE_URL: expected"),

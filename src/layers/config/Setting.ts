@@ -79,13 +79,24 @@ const find = Effect.fnUntraced(function* (
 /** No setting's value is quoted, but Docker's `--env-file` keeps the quotes of a line. */
 const QUOTED = /^(".*"|'.*')$/s
 
+/** Samples use it for secrets, so everybody knows such a value. */
+const PLACEHOLDER = /^replace-me/i
+
+/** What is wrong with a text for every setting. */
+const unusableText = (text: string): string | undefined => {
+  if (QUOTED.test(text)) {
+    return "expected a value without quotes around it; remove them (Docker's --env-file keeps them as part of the value)"
+  }
+  return PLACEHOLDER.test(text) ? "is still a placeholder that everybody knows; replace it with your own value" : undefined
+}
+
 /** Decodes a setting's text. The error says what was expected. */
-export const decodeText = <A>({ codec }: Setting<A>, text: string): Effect.Effect<A, string> =>
-  QUOTED.test(text)
-    ? Effect.fail(
-        "expected a value without quotes around it; remove them (Docker's --env-file keeps them as part of the value)",
-      )
-    : Effect.mapError(Schema.decodeUnknownEffect(codec)(text), (error) => firstLine(error.message))
+export const decodeText = <A>({ codec }: Setting<A>, text: string): Effect.Effect<A, string> => {
+  const problem = unusableText(text)
+  return problem === undefined
+    ? Effect.mapError(Schema.decodeUnknownEffect(codec)(text), (error) => firstLine(error.message))
+    : Effect.fail(problem)
+}
 
 const read = Effect.fnUntraced(
   function* (setting: Setting<unknown>, withAliases: boolean) {

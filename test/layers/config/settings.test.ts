@@ -233,6 +233,18 @@ describe("settings", () => {
     }),
   )
 
+  it.effect("refuse a sample's placeholder", () =>
+    Effect.gen(function* () {
+      const placeholders = {
+        JWT_SECRET: "replace-me-with-at-least-32-random-bytes",
+        PROVIDER1_API_KEY: "Replace-Me",
+      }
+      const { mistakes } = yield* Effect.flip(inEnvironment(placeholders)(Gateway.settings()))
+      assert.deepStrictEqual(mistakes.map(({ variable }) => variable).sort(), Object.keys(placeholders))
+      for (const { problem } of mistakes) assert.include(problem, "is still a placeholder")
+    }),
+  )
+
   it.effect("limit waits to what timers support, but not retention", () =>
     Effect.gen(function* () {
       const graceOf = (text: string) =>
