@@ -247,6 +247,41 @@ describe("a value of a setting", () => {
 })
 
 describe("names in a file", () => {
+  it("are refused if they are close to a setting, or are its start", () => {
+    for (const [typed, meant] of [
+      ["JWT_SECERT", "JWT_SECRET"],
+      ["ALOWED_HOSTS", "ALLOWED_HOSTS"],
+      ["ALLOWED_HOST", "ALLOWED_HOSTS"],
+      ["DATABASE_URI", "DATABASE_URL"],
+      ["PORTT", "PORT"],
+      ["PROT", "PORT"],
+      ["port", "PORT"],
+      ["LOGLEVEL", "LOG_LEVEL"],
+      ["CALLER_KEYS", "CALLER_KEYS_FILE"],
+      ["CALLERS_KEYS_FILE", "CALLER_KEYS_FILE"],
+      ["TRUSTED_PROXY", "TRUSTED_PROXIES"],
+      ["TLS_CERT", "TLS_CERT_FILE"],
+    ] as const) {
+      const expected = [`${typed}: there is no such setting; did you mean ${meant}?`]
+      assert.deepStrictEqual(parseFile(`PORT=1\n${typed}=${KEY}\n`).mistakes, expected)
+    }
+  })
+
+  it("are passed over if another program may read them", () => {
+    const names =
+      "HOME PATH SECRET TAG VERSION API_KEY PGHOST PGPORT SSL_CERT_FILE NODE_ENV http_proxy https_proxy no_proxy " +
+      "GROQ_API_KEY OPENAI_API_KEY POSTGRES_PASSWORD OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_HEADERS OTEL_LOG_LEVEL"
+    assert.deepStrictEqual(
+      parseFile(
+        names
+          .split(" ")
+          .map((name) => `${name}=x\n`)
+          .join(""),
+      ).mistakes,
+      [],
+    )
+  })
+
   it("suggests the name for one letter missing, added, wrong or swapped, and never for another word", () => {
     const names = [...VARIABLES]
     for (const name of names.filter(({ length }) => length > 6)) {

@@ -135,6 +135,7 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   file('{"PROT": 1}', "PROT: there is no such setting; did you mean PORT?"),
   file(`{"OPENAI_API_KEY": "${SECRET}"}`, "did you mean PROVIDER1_API_KEY?"),
   file('{"PORT" 3001}', "is not a JSON object of settings"),
+  file(`JWT_SECERT=${SECRET}\n`, "JWT_SECERT: there is no such setting; did you mean JWT_SECRET?"),
   file(`PORT=1\n${SECRET}\n`, "line 2: expected NAME=value"),
   file(`JWT_SECRET="${SECRET}\n`, "line 1: the quotes around the value of JWT_SECRET do not match"),
   file(`PROVIDER1_APIKEY=${SECRET}\n`, "did you mean PROVIDER1_API_KEY?"),

@@ -17,6 +17,9 @@ const all: ReadonlyArray<Setting<unknown>> = Object.values(KNOWN).flatMap((setti
 
 export const VARIABLES: ReadonlySet<string> = new Set(all.map(({ variable }) => variable))
 
+/** Other names that are always read. */
+export const SPELLINGS: ReadonlySet<string> = new Set(all.flatMap(({ spellings = [] }) => spellings))
+
 /** Returns this program's variable for a vendor's name. */
 export const ownNameOf = (alias: string): string | undefined =>
   all.find(({ aliases }) => aliases.includes(alias))?.variable

@@ -19,6 +19,18 @@ const MISTYPED = 1 / 3
 /** Two edits are always allowed: two swapped letters in a short name. */
 const SWAPPED = 2
 
+/** Whether one letter is missing, added or wrong, or two are swapped. */
+const isTypo = (given: string, name: string): boolean =>
+  Math.abs(given.length - name.length) <= 1 && distance(given, name) <= SWAPPED
+
+const firstWord = (name: string): string => name.split("_")[0] ?? name
+
+/** Whether a name is a typing error for `meant`, its nearest one, rather than a name that another program reads. */
+export const isMistyped = (given: string, meant: string): boolean => {
+  const name = given.toUpperCase()
+  return isTypo(name, meant) || isTypo(firstWord(name), firstWord(meant))
+}
+
 /** Distance of a name that lacks only whole words, such as PROVIDER1_URL for PROVIDER1_BASE_URL. */
 const missingWords = (given: string, name: string): number => {
   const words = name.split("_")

@@ -12,8 +12,8 @@ import { SettingOrigin } from "../../layers/config/Setting.ts"
 import { unusable } from "../CommandFailed.ts"
 import { dimOnStderr } from "../terminal.ts"
 import { type ParsedFile, parseEnvFile } from "./envFile.ts"
-import { ownNameOf, VARIABLES } from "./knownSettings.ts"
-import { nearest } from "./nearest.ts"
+import { ownNameOf, SPELLINGS, VARIABLES } from "./knownSettings.ts"
+import { isMistyped, nearest } from "./nearest.ts"
 import { decodeTextFile } from "./textFile.ts"
 
 /** A file name that users expect to be read automatically. */
@@ -47,8 +47,10 @@ const asText = (value: unknown): string | undefined => {
   return Array.isArray(value) && value.every((part) => typeof part === "string") ? value.join(",") : undefined
 }
 
+const nearestSetting = (name: string): string | undefined => nearest(name, [...VARIABLES])
+
 const unknownName = (name: string): string => {
-  const meant = ownNameOf(name) ?? nearest(name, [...VARIABLES])
+  const meant = ownNameOf(name) ?? nearestSetting(name)
   return `there is no such setting${meant === undefined ? "; `sealgate config --all` lists them" : `; did you mean ${meant}?`}`
 }
 
@@ -97,19 +99,26 @@ const isServiceLink = (name: string, names: ReadonlyArray<string>): boolean =>
 
 const isEmpty = (value: string | undefined): boolean => value === undefined || value.trim() === ""
 
-const mistypedIn = (values: Source["values"]): ReadonlyArray<string> => {
+const isOwn = (name: string): boolean => OWN_NAME.test(name) || hasMistypedPrefix(name)
+
+const isCloseToSetting = (name: string): boolean => {
+  const meant = nearestSetting(name)
+  return meant !== undefined && isMistyped(name, meant)
+}
+
+const mistypedIn = (values: Source["values"], isMeant: (name: string) => boolean): ReadonlyArray<string> => {
   const names = Object.keys(values).filter((name) => !isEmpty(values[name]))
   return names
-    .filter((name) => (OWN_NAME.test(name) || hasMistypedPrefix(name)) && !VARIABLES.has(name))
+    .filter((name) => !VARIABLES.has(name) && !SPELLINGS.has(name) && isMeant(name))
     .filter((name) => !isServiceLink(name, names))
     .map((name) => `${name}: ${unknownName(name)}`)
 }
 
-/** Parses a file of settings. Unknown names are mistakes: all in JSON, those with sealgate's prefixes in lines. */
+/** Parses a file of settings. Unknown names are mistakes: all in JSON, those that look like sealgate's in lines. */
 export const parseFile = (text: string): ParsedFile => {
   if (text.trimStart().startsWith("{")) return parseJsonFile(text)
   const { mistakes, values } = parseEnvFile(text)
-  return { values, mistakes: [...mistakes, ...mistypedIn(values)] }
+  return { values, mistakes: [...mistakes, ...mistypedIn(values, (name) => isOwn(name) || isCloseToSetting(name))] }
 }
 
 const failIfAny = (mistakes: ReadonlyArray<string>, where: string) => {
@@ -149,7 +158,7 @@ export const layerSources = (args: ReadonlyArray<string>, env: Source["values"] 
     Effect.gen(function* () {
       const sources: Array<Source> = [{ origin: ENVIRONMENT, values: env }]
       if (!args.some((arg) => NEEDS_NONE.test(arg))) {
-        yield* failIfAny(mistypedIn(env), "The environment")
+        yield* failIfAny(mistypedIn(env, isOwn), "The environment")
         const files = flagsIn(args, FLAG)
         sources.push(...(yield* Effect.forEach(files, readSource)))
         yield* noticeUnused(files)

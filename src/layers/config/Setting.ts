@@ -87,7 +87,9 @@ const unusableText = (text: string): string | undefined => {
   if (QUOTED.test(text)) {
     return "expected a value without quotes around it; remove them (Docker's --env-file keeps them as part of the value)"
   }
-  return PLACEHOLDER.test(text) ? "is still a placeholder that everybody knows; replace it with your own value" : undefined
+  return PLACEHOLDER.test(text)
+    ? "is still a placeholder that everybody knows; replace it with your own value"
+    : undefined
 }
 
 /** Decodes a setting's text. The error says what was expected. */
