@@ -6,7 +6,7 @@ import { isLoopback } from "../domain/access/hostName.ts"
 import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
 import { EvidenceRefused } from "../client/errors.ts"
 import { askAt } from "./attest/prove.ts"
-import { CommandFailed } from "./CommandFailed.ts"
+import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { examineSession } from "./doctor/examineSession.ts"
 import { asBase } from "./doctor/probe.ts"
 import { printableLine } from "./printable.ts"
@@ -71,4 +71,4 @@ export const serveConnector = (settings: ConnectorSettings, logging: LoggingSett
       Layer.provideMerge(Connector.layer(settings)),
       Layer.provide(layerLogging(logging)),
     ),
-  )
+  ).pipe(Effect.catchTag("ReceiptsUnwritable", ({ message }) => unusable(`${message}. Check --receipts.`)))

@@ -1,4 +1,5 @@
 /** `sealgate connect`: refusals, log and end. */
+import { readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
@@ -43,6 +44,37 @@ describe("sealgate connect", () => {
       assert.include(warning, "nothing listens there")
       early.kill("SIGTERM")
       assert.strictEqual(yield* Effect.promise(() => early.exit), 0)
+    }),
+  )
+
+  it.live("exits with 2 if receipts cannot be written, and logs it if that fails later", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const folder = yield* temporaryFolder
+      const [file, receipts] = [join(folder, "file"), join(folder, "receipts")]
+      writeFileSync(file, "")
+      const args = (path: string) => ["connect", "--port", "0", "--pin", kid, "--proxy", url, "--receipts", path]
+      for (const path of [file, join(file, "below"), "/proc/receipts"]) {
+        const refused = yield* runProcess(args(path))
+        assert.strictEqual(yield* Effect.promise(() => refused.exit), 2, path)
+        const says = refused.stderr.join("\n")
+        assert.include(says, `Receipts cannot be written to ${path}: `)
+        assert.include(says, "Check --receipts.")
+      }
+      const running = yield* runProcess(args(receipts))
+      yield* Effect.promise(async () => {
+        const port = await running.line((line) => /listening on http:\/\/127\.0\.0\.1:(\d+)\/v1/.exec(line)?.at(-1))
+        assert.deepStrictEqual(readdirSync(receipts), [])
+        rmSync(receipts, { recursive: true })
+        writeFileSync(receipts, "")
+        const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ messages: [{ role: "user", content: "Hi" }] }),
+        })
+        assert.strictEqual(answer.status, 500)
+        await running.line((line) => (line.includes(`receipts cannot be written to ${receipts}`) ? true : undefined))
+      })
     }),
   )
 

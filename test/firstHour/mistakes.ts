@@ -54,6 +54,10 @@ const TYPED: ReadonlyArray<Mistake> = [
   usage(`connect --pin ${PIN} --host 0.0.0.0`, "--allow-remote"),
   usage(`connect --pin ${PIN} --evidence`, "--receipts"),
   usage(`connect --pin ${PIN} --release maybe`, "--release"),
+  {
+    ...usage(`connect --pin ${PIN} --receipts afile`, "Receipts cannot be written to afile", "Check --receipts."),
+    files: { afile: "" },
+  },
   usage("chat What is HPKE?", "put quotes around text with spaces"),
   usage("chat hi --proxy here", "expected an http or https URL"),
   usage("chat hi --proxy ftp://example.com", "expected an http or https URL"),

@@ -1,4 +1,5 @@
 /** Stores the proof of each answer that a connector returned, in a file that only its owner can read. */
+import { mkdtempSync, rmdirSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
@@ -39,10 +40,17 @@ const unlessThere = (cause: unknown): void => {
   if (systemCode(cause) !== "EEXIST") throw cause
 }
 
+/** Creates the folder if necessary. Throws the system's error if nothing can be written to it. */
+const makeWritable = (folder: string): void => {
+  makePrivateFolder(folder)
+  rmdirSync(mkdtempSync(join(folder, ".writable-")))
+}
+
 /** Creates the folder if necessary, and returns a function that writes the file of an answer, named after its request. */
 export const openReceiptFolder = Effect.fnUntraced(function* ({ evidence, folder }: ReceiptFolderSettings) {
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const unwritable = (cause: unknown) => new ReceiptsUnwritable({ folder, reason: fileReason(cause) })
-  yield* Effect.try({ try: () => makePrivateFolder(folder), catch: unwritable })
+  yield* Effect.try({ try: () => makeWritable(folder), catch: unwritable })
   const write = (name: string, content: unknown) =>
     writeFile(join(folder, name), `${JSON.stringify(content, null, 2)}\n`, { mode: PRIVATE_FILE, flag: "wx" })
   return async (answer: VerifiedAnswer): Promise<void> => {
@@ -51,7 +59,9 @@ export const openReceiptFolder = Effect.fnUntraced(function* ({ evidence, folder
       // The client chose this UUID, and the verified receipt repeats it.
       await write(`${answer.receipt.jti}.json`, receiptFile(answer, evidence))
     } catch (cause) {
-      throw unwritable(cause)
+      const failure = unwritable(cause)
+      runFork(Effect.logError(`an answer was withheld: receipts cannot be written to ${folder}: ${failure.reason}`))
+      throw failure
     }
   }
 })
