@@ -20,6 +20,8 @@ const FIXES: Readonly<Record<string, string>> = {
   "upstream-unauthorized": "Check the provider's key and account at the proxy.",
   "upstream-unavailable":
     "Check at the proxy: the provider's address, HTTPS_PROXY if its network has one, and the provider's status page.",
+  "upstream-protocol":
+    "Check at the proxy: the provider's address, such as PROVIDER1_BASE_URL, and the provider's status page.",
   "unknown-model": "Check the provider's model at the proxy, such as PROVIDER1_MODEL.",
   unauthorized: "Give your credential with --credential-file or SEALGATE_CREDENTIAL.",
 }

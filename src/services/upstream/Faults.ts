@@ -45,6 +45,7 @@ const fixOf = (provider: ProviderId, kind: FailureKind, lasting: boolean): strin
   if (kind === "rate-limited") return "lower the load, or raise the limit of the account"
   if (failureRules[kind].against === "provider") return `check ${slot}_BASE_URL, DNS, the certificate and the firewall`
   if (lasting) return `check ${slot}_BASE_URL`
+  if (kind === "garbage") return `check ${slot}_BASE_URL, and the provider's status page`
   return "check the provider's status page"
 }
 

@@ -355,6 +355,7 @@ describe("the log", () => {
     ["unauthorized", "WARN", "check PROVIDER1_API_KEY, and the account that it belongs to"],
     ["redirected", "WARN", "check PROVIDER1_BASE_URL"],
     ["unknown-model", "WARN", "check PROVIDER1_MODEL, or the targets of the routing"],
+    ["garbage", "INFO", "check PROVIDER1_BASE_URL, and the provider's status page"],
     ["unavailable", "INFO", "check the provider's status page"],
     ["rate-limited", "INFO", "lower the load, or raise the limit of the account"],
     ["unreachable", "INFO", "check PROVIDER1_BASE_URL, DNS, the certificate and the firewall"],

@@ -115,6 +115,14 @@ layer(client, { excludeTestServices: true })((it) => {
               const found = yield* Effect.flip(answered(vendor, { headers, body }, mode))
               assert.strictEqual(failureOf(found), `garbage: ${said}`)
             }
+            for (const [body, type, reason, lasting] of [
+              ["<html></html>", "text/html; x=quoted", "an answer of type text/html", true],
+              ["datum", "quoted", "an answer that is neither a JSON object nor an event stream", undefined],
+              ["{", "application/json", "the answer is not JSON", undefined],
+            ] as const) {
+              const found = yield* Effect.flip(answered(vendor, { headers: { "content-type": type }, body }, mode))
+              assert.deepStrictEqual([found.reason, found.lasting], [reason, lasting])
+            }
             const silent = { headers: EVENT_TYPE, body: " " }
             assert.strictEqual((yield* Effect.flip(answered(vendor, silent, mode))).kind, "truncated")
           }

@@ -43,7 +43,14 @@ export const decodedBytes = (
   const name = codings.join(", ")
   const decoder = DECODERS.get(name)
   if (decoder === undefined) {
-    return Effect.succeed(Effect.fail(garbage(`an answer in the coding ${name}, which was not asked for`)))
+    return Effect.succeed(
+      Effect.fail(
+        garbage(
+          "an answer in a coding that was not asked for",
+          `an answer in the coding ${name}, which was not asked for`,
+        ),
+      ),
+    )
   }
   const decoded = NodeStream.pipeThroughDuplex(Stream.fromPull(Effect.succeed(pullOf(bytes))), {
     evaluate: decoder,

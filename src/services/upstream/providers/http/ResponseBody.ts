@@ -4,7 +4,7 @@ import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import type { NextPiece, Pieces, ProviderResponse } from "../../HttpExchange.ts"
 import { answerJson } from "./answerJson.ts"
 import { decodedBytes } from "./ContentCoding.ts"
-import { garbage } from "../shared/providerFailures.ts"
+import { failure, garbage } from "../shared/providerFailures.ts"
 import { retryAfterNow } from "./RetryAfter.ts"
 
 /**
@@ -35,7 +35,11 @@ export const openBody = Effect.fnUntraced(function* (
   watch?: StreamWatch,
 ): Effect.fn.Return<Body, ProviderFailure, Scope.Scope> {
   const type = response.headers["content-type"] ?? ""
-  if (PAGE_TYPE.test(type)) return yield* garbage(`an answer of type ${type}`)
+  if (PAGE_TYPE.test(type)) {
+    // An API never answers with a page: the base URL is that of a website.
+    const reason = "an answer of type text/html"
+    return yield* failure("garbage", `an answer of type ${type}`, { reason, lasting: true })
+  }
   const texts = yield* textsOf(response, limit, watch)
   let head = ""
   let form = formOf(head, type)
@@ -48,7 +52,8 @@ export const openBody = Effect.fnUntraced(function* (
   if (form === "events") return { _tag: "Events", texts: preceded(head, texts), hasEnded: response.hasEnded }
   if (form === "neither") {
     const named = type === "" ? "without a type" : `of type ${type}`
-    return yield* garbage(`an answer ${named} that is neither a JSON object nor an event stream`)
+    const fault = "that is neither a JSON object nor an event stream"
+    return yield* garbage(`an answer ${fault}`, `an answer ${named} ${fault}`)
   }
   const pieces = [head]
   for (let more = yield* texts; more !== undefined; more = yield* texts) pieces.push(more)

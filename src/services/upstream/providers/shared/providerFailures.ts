@@ -27,5 +27,5 @@ export const failure = (kind: FailureKind, detail?: string, { said, ...rest }: F
 export const withUsage = (found: ProviderFailure, usage: Usage | undefined): ProviderFailure =>
   usage === undefined || found.usage !== undefined ? found : new ProviderFailure({ ...found, usage })
 
-/** A response that violates its format. */
-export const garbage = (detail: string): ProviderFailure => failure("garbage", detail)
+/** A response that violates its format. The log gets `reason`, so only `detail` may quote the response. */
+export const garbage = (reason: string, detail = reason): ProviderFailure => failure("garbage", detail, { reason })

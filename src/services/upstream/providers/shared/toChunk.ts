@@ -35,7 +35,11 @@ export const toTexts = (content: AssistantMessage["content"]): Result.Result<Tex
     return Result.succeed({ content: content ?? null, refusal: null, thoughts: 0 })
   }
   const unknown = content.find(({ type }) => !PARTS.has(type))
-  if (unknown !== undefined) return Result.fail(garbage(`a content part of type ${unknown.type} in a stream`))
+  if (unknown !== undefined) {
+    return Result.fail(
+      garbage("a content part of an unknown type", `a content part of type ${unknown.type} in a stream`),
+    )
+  }
   return Result.succeed({
     content: joined(content, "text"),
     refusal: joined(content, "refusal"),
