@@ -12,7 +12,7 @@ import { makeAffinity } from "./Affinity.ts"
 import { type Bulkhead, makeBulkhead } from "./Bulkhead.ts"
 import type { AnswerForm } from "./Calls.ts"
 import { makeCircuits } from "./Circuits.ts"
-import { makeFaults } from "./Faults.ts"
+import { makeFaults, makeRepeats } from "./Faults.ts"
 import { makeFirstTokenLimits } from "./FirstTokenLimits.ts"
 import type { Provider } from "./Provider.ts"
 import { type FailoverResult, type PolicyParts, RequestFailover } from "./RequestFailover.ts"
@@ -25,11 +25,12 @@ import type { TargetFailure } from "./TargetFailures.ts"
 
 const SKIPPED = { bulkhead: "not called, no place free", circuit: "not called, circuit open" } as const
 
-/** Logs a request that no target served, without any of its content. */
+/** Logs a request that no target served, without any of its content. Repetitions are for debugging. */
 const logUnserved = (
   { attempts = [], code, provider, retryable }: UpstreamError,
   failures: ReadonlyArray<TargetFailure>,
   registry: TargetRegistry,
+  isRepeated: boolean,
 ): Effect.Effect<void> => {
   const called = attempts.map(
     (call) => `${call.provider} ${registry.label(call.provider, call.model)}: ${call.outcome}`,
@@ -42,7 +43,7 @@ const logUnserved = (
     ([end, { length }]) => (length === 1 ? end : `${end} ×${length}`),
   )
   // The others are the request's fault.
-  return Effect.logWithLevel(retryable ? "Warn" : "Info")("no provider served a request").pipe(
+  return Effect.logWithLevel(isRepeated ? "Debug" : retryable ? "Warn" : "Info")("no provider served a request").pipe(
     Effect.annotateLogs({ code, provider, calls: attempts.length, why: why.join("; ") }),
   )
 }
@@ -52,6 +53,8 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (first: ReadonlyArray
   const registry = new TargetRegistry(providers)
   const affinity = makeAffinity()
   const faults = makeFaults()
+  const isDueAt = makeRepeats()
+  const timer = yield* makeTimer
   const firstTokenOf = makeFirstTokenLimits()
   // Weak, because calls of a provider that was replaced may be under way.
   const bulkheads = new WeakMap<Provider, Bulkhead>()
@@ -61,7 +64,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (first: ReadonlyArray
       (provider) => Effect.map(makeBulkhead(settings.bulkhead), (bulkhead) => bulkheads.set(provider, bulkhead)),
     )
   yield* addBulkheads(first, initial)
-  const parts: PolicyParts = { registry, faults, bulkheads, timer: yield* makeTimer }
+  const parts: PolicyParts = { registry, faults, bulkheads, timer }
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const prepare = (settings: UpstreamSettings) =>
     makeCircuits(settings.circuit, registry).pipe(
@@ -93,7 +96,9 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (first: ReadonlyArray
             },
             form,
           )
-          return Effect.tapError(failover.tryTargets(), (error) => logUnserved(error, failover.failures, registry))
+          return Effect.tapError(failover.tryTargets(), (error) =>
+            logUnserved(error, failover.failures, registry, !isDueAt(timer.now(), error.provider, error.code)),
+          )
         })
       },
     ).pipe(Effect.tapError((error) => countRequestFailed(error.code)))

@@ -6,8 +6,19 @@ import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import type { ModelTarget } from "./Targets.ts"
 
-/** How long the same fault of the same model is not logged again, so that one that comes and goes does not fill the log. */
+/** How long the same fault is not logged again, so that one that comes and goes does not fill the log. */
 export const REPEAT = Duration.minutes(10)
+
+/** Returns whether a fault is to be logged at `now`: it was not for a while. Bounded if the parts of keys are from short lists. */
+export const makeRepeats = () => {
+  const logged = new Map<string, number>()
+  return (now: number, ...parts: ReadonlyArray<string | undefined>): boolean => {
+    const key = JSON.stringify(parts)
+    const isDue = now - (logged.get(key) ?? -Infinity) >= Duration.toMillis(REPEAT)
+    if (isDue) logged.set(key, now)
+    return isDue
+  }
+}
 
 /** The latest failure of a model since its last success. `since` is in milliseconds since the epoch. */
 export interface Fault {
@@ -69,8 +80,7 @@ const NONE: ReadonlyArray<Fault> = []
 export const makeFaults = (): Faults => {
   /** By provider and label, in the order in which they began. Bounded: both are from short lists. */
   const open = new Map<ProviderId, Map<string, Open>>()
-  /** When each fault was last logged. Bounded: providers, labels, kinds and reasons are from short lists. */
-  const logged = new Map<string, number>()
+  const isDueAt = makeRepeats()
 
   return {
     failed: (target, model, failure, now) => {
@@ -90,9 +100,7 @@ export const makeFaults = (): Faults => {
       const fix = fixOf(id, kind, lasting)
       const annotations = withoutUndefined({ host, reason, fix })
       if (isSame) return { level: "Debug", annotations }
-      const key = JSON.stringify([id, model, kind, reason])
-      const isDue = now - (logged.get(key) ?? -Infinity) >= Duration.toMillis(REPEAT)
-      if (isDue) logged.set(key, now)
+      const isDue = isDueAt(now, id, model, kind, reason)
       const fault = { since: known?.fault.since ?? now, model, host, outcome: kind, reason, lasting, fix }
       ofProvider.delete(model)
       ofProvider.set(model, { fault, isLogged: isDue || known?.isLogged === true })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, Metric, Redacted, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Attempt } from "../../../src/domain/upstream/upstream.ts"
+import { REPEAT } from "../../../src/services/upstream/Faults.ts"
 import { measureAll } from "../../../src/services/lifecycle/MeasuredGauges.ts"
 import {
   ask,
@@ -378,30 +379,40 @@ describe("the log", () => {
     }),
   )
 
-  it.effect("has one line for an unserved request, with the outcome of each call and the skipped targets", () =>
-    Effect.gen(function* () {
-      const [first, second, third] = [scripted("provider1"), scripted("provider2"), scripted("provider3")]
-      first.always([fails("unavailable", { detail: Redacted.make("quoted prompt") })])
-      second.always([fails("unreachable")])
-      third.script([fails("unknown-model")], says("x"))
-      const settings = { retry: { times: 0 }, circuit: { failures: 1 } }
-      const upstream = yield* upstreamOf([first, second, third], settings)
-      const unserved = Effect.fnUntraced(function* () {
-        const lines = yield* loggedBy(Effect.exit(upstream.complete(ask())))
-        return lines.filter(([, message]) => message === "no provider served a request")
-      })
-      const line = (calls: number, ...why: ReadonlyArray<string>): LogLine => [
-        "WARN",
-        "no provider served a request",
-        { code: "upstream-unavailable", provider: "provider1", calls, why: why.join("; ") },
-      ]
-      const [one, two] = ["provider1 provider1-model: unavailable", "provider2 provider2-model: unreachable"]
-      assert.deepStrictEqual(yield* unserved(), [line(3, one, two, "provider3 provider3-model: unknown-model")])
-      assert.deepStrictEqual(yield* unserved(), [])
-      third.always([fails("unavailable")])
-      const passedOver = ["provider1: not called, circuit open", "provider2: not called, circuit open"]
-      assert.deepStrictEqual(yield* unserved(), [line(1, "provider3 provider3-model: unavailable", ...passedOver)])
-    }),
+  it.effect(
+    "has one line for unserved requests in 10 minutes, with the outcome of each call and the skipped targets",
+    () =>
+      Effect.gen(function* () {
+        const [first, second, third] = [scripted("provider1"), scripted("provider2"), scripted("provider3")]
+        first.always([fails("unavailable", { detail: Redacted.make("quoted prompt") })])
+        second.always([fails("unreachable")])
+        third.script([fails("unknown-model")], says("x"))
+        const settings = { retry: { times: 0 }, circuit: { failures: 1 } }
+        const upstream = yield* upstreamOf([first, second, third], settings)
+        const unserved = Effect.fnUntraced(function* () {
+          const lines = yield* loggedBy(Effect.exit(upstream.complete(ask())))
+          return lines.filter(([, message]) => message === "no provider served a request")
+        })
+        const line = (level: string, calls: number, ...why: ReadonlyArray<string>): LogLine => [
+          level,
+          "no provider served a request",
+          { code: "upstream-unavailable", provider: "provider1", calls, why: why.join("; ") },
+        ]
+        const [one, two] = ["provider1 provider1-model: unavailable", "provider2 provider2-model: unreachable"]
+        assert.deepStrictEqual(yield* unserved(), [
+          line("WARN", 3, one, two, "provider3 provider3-model: unknown-model"),
+        ])
+        assert.deepStrictEqual(yield* unserved(), [])
+        third.always([fails("unavailable")])
+        const passedOver = ["provider1: not called, circuit open", "provider2: not called, circuit open"]
+        const failing = ["provider3 provider3-model: unavailable", ...passedOver]
+        assert.deepStrictEqual(yield* unserved(), [line("DEBUG", 1, ...failing)])
+        const open = [...passedOver, "provider3: not called, circuit open"]
+        assert.deepStrictEqual(yield* unserved(), [line("DEBUG", 0, ...open)])
+        yield* TestClock.adjust(REPEAT)
+        assert.strictEqual((yield* unserved())[0]?.[0], "WARN")
+        assert.strictEqual((yield* unserved())[0]?.[0], "DEBUG")
+      }),
   )
 })
 
