@@ -4,11 +4,14 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { explained } from "../../src/cli/chat/answerText.ts"
 import { Conversation } from "../../src/cli/chat/Conversation.ts"
 import { interactive } from "../../src/cli/chat/interactive.ts"
 import { chatCommand } from "../../src/cli/chatCommand.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { SealedProblem } from "../../src/client/errors.ts"
 import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
+import { makeProblem } from "../../src/domain/problems/problem.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
@@ -85,6 +88,23 @@ const chatting = Effect.fnUntraced(function* () {
     types: (text: string) => Effect.sync(() => void input.write(text)),
     left: Effect.promise(() => left),
   }
+})
+
+describe("the message of a refusal", () => {
+  const said = (code: string, status: number) =>
+    explained(new SealedProblem(makeProblem({ code, status, title: "No.", trace_id: "4bf92f" }), true, undefined))
+
+  it("names the trace only if the proxy logs such failures", () => {
+    for (const code of ["internal", "upstream-unavailable", "upstream-unauthorized"]) {
+      assert.strictEqual(said(code, 502), "No.\nThe proxy's log says why, for this trace or an earlier one: 4bf92f")
+    }
+    for (const code of ["draining", "invalid-request", "rate-limited"]) assert.strictEqual(said(code, 429), "No.")
+  })
+
+  it("names the command that lists what can be asked", () => {
+    const hint = "No.\n`sealgate models` lists the providers and models."
+    for (const code of ["provider-not-configured", "unknown-model"]) assert.strictEqual(said(code, 422), hint)
+  })
 })
 
 describe("sealgate chat, at a terminal", () => {

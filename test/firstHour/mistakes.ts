@@ -207,7 +207,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(["chat", ""], 2, "There is nothing to ask"),
   { ...sealed(["chat"], 2, "There is nothing to ask"), stdin: "  \n" },
   sealed(["chat", "hi", "--pin", PIN], 1, "{pin}"),
-  sealed(["chat", "hi", "--provider", "provider9"], 1, "not configured"),
+  sealed(["chat", "hi", "--provider", "provider9"], 1, "not configured", "`sealgate models` lists"),
   sealed(["chat", "hi", "--proxy", "{closed}"], 1, "nothing listens there", "SEALGATE_PROXY", "sealgate doctor"),
   sealed(["chat", "hi", "--proxy", "{otherTls}"], 1, "it does not speak TLS; use http://"),
   sealed(["chat", "hi", "--proxy", "http://nowhere.invalid"], 1, "there is no host of that name"),

@@ -3,6 +3,7 @@ import { AnswerIncomplete, type SealgateError, SealedProblem, Tampered, Unreacha
 import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
 import { Option, Schema } from "effect"
 import { Usage } from "../../domain/chat/chat.ts"
+import type { Problem } from "../../domain/problems/problem.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { costOf, tokensOf } from "../../domain/routing/money.ts"
 import { shippedPrice } from "../../services/routing/Prices.ts"
@@ -12,27 +13,42 @@ import { tokensText } from "../tokensText.ts"
 
 const UNAUTHORIZED = 401
 const NOT_FOUND = 404
+const NOT_OFFERED: ReadonlySet<string> = new Set(["provider-not-configured", "unknown-model"])
 
-/** Names the trace in the proxy's log, if the proxy sent it under the seal. */
-const traceOf = (error: SealgateError): string => {
-  const problem =
-    error instanceof AnswerIncomplete || (error instanceof SealedProblem && error.sealed) ? error.problem : undefined
-  return problem?.trace_id === undefined ? "" : `\nIn the proxy's log: trace ${printableLine(problem.trace_id)}`
+/** Codes of failures that the proxy logs: its own and its providers'. */
+const LOGGED = /^(internal|upstream-.*)$/
+
+/** Says under which trace the proxy's log explains a failure; empty if the log does not. Of repeated failures it has the first. */
+export const logHint = (problem: Problem | undefined): string =>
+  problem?.trace_id === undefined || !LOGGED.test(problem.code)
+    ? ""
+    : `The proxy's log says why, for this trace or an earlier one: ${printableLine(problem.trace_id)}`
+
+const hintOn = (error: SealgateError): string => {
+  if (error instanceof Unreachable) return "Check --proxy or SEALGATE_PROXY; `sealgate doctor` finds out more."
+  if (error instanceof SealedProblem) return hintOnProblem(error)
+  if (error instanceof AnswerIncomplete) return logHint(error.problem)
+  return error instanceof Tampered && !error.mayHaveBeenServed
+    ? "Is this a sealed proxy? `sealgate doctor` finds out what answers there."
+    : ""
 }
 
-/** Returns the error message with a hint and the trace. */
+const hintOnProblem = ({ problem, sealed }: SealedProblem): string => {
+  if (NOT_OFFERED.has(problem.code)) return "`sealgate models` lists the providers and models."
+  if (problem.status === NOT_FOUND) {
+    return "Is this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
+  }
+  if (problem.status === UNAUTHORIZED) {
+    return "The proxy serves known callers only: put the key or token from its operator into SEALGATE_CREDENTIAL, or into a file for --credential-file."
+  }
+  // Outside the seal, anybody on the path may have chosen the trace.
+  return sealed ? logHint(problem) : ""
+}
+
+/** Returns the error message with a hint. */
 export const explained = (error: SealgateError): string => {
-  const hint =
-    error instanceof Unreachable
-      ? "\nCheck --proxy or SEALGATE_PROXY; `sealgate doctor` finds out more."
-      : error instanceof SealedProblem && error.problem.status === NOT_FOUND
-        ? "\nIs this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
-        : error instanceof SealedProblem && error.problem.status === UNAUTHORIZED
-          ? "\nThe proxy serves known callers only: put the key or token from its operator into SEALGATE_CREDENTIAL, or into a file for --credential-file."
-          : error instanceof Tampered && !error.mayHaveBeenServed
-            ? "\nIs this a sealed proxy? `sealgate doctor` finds out what answers there."
-            : ""
-  return printableLine(error.message) + hint + traceOf(error)
+  const hint = hintOn(error)
+  return hint === "" ? printableLine(error.message) : `${printableLine(error.message)}\n${hint}`
 }
 
 /** Returns the cost by the shipped list prices; empty if the model has none. */

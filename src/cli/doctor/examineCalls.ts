@@ -4,6 +4,7 @@ import { clientError } from "../../client/clientError.ts"
 import { SealedProblem, type SealgateError } from "../../client/errors.ts"
 import type { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
+import { logHint } from "../chat/answerText.ts"
 import { error, type Finding, ok } from "./Finding.ts"
 import { type NoAnswer, probe, reasonOf } from "./probe.ts"
 import { describeAnswer } from "./unexpectedAnswer.ts"
@@ -28,9 +29,8 @@ const FIXES: Readonly<Record<string, string>> = {
 
 const failed = (who: string, cause: SealgateError): Finding => {
   const problem = cause instanceof SealedProblem ? cause.problem : undefined
-  const trace = problem?.trace_id === undefined ? "" : ` The proxy's log says why, under the trace ${problem.trace_id}.`
   const fix = FIXES[problem?.code ?? ""] ?? "Look at the provider's status page."
-  return error("calls", `${who} did not answer: ${cause.message}`, `${fix}${trace}`)
+  return error("calls", `${who} did not answer: ${cause.message}`, `${fix} ${logHint(problem)}`.trimEnd())
 }
 
 const callOne = Effect.fnUntraced(function* (client: SealedClient, provider: ProviderId, model: string) {
