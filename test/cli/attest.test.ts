@@ -63,6 +63,7 @@ describe("sealgate attest", () => {
       const none = yield* run(attestCommand, ["show", plain.url])
       assert.deepStrictEqual([none.code, none.stdout], [1, ""])
       assert.include(none.stderr, "no evidence")
+      assert.notInclude(none.stderr, "Is this a sealed proxy?")
       const unpinned = yield* Effect.provideService(run(attestCommand, ["show", proxy.url]), Judging, {
         collateral: machine.source,
       })

@@ -13,6 +13,8 @@ import { tokensText } from "../tokensText.ts"
 
 const UNAUTHORIZED = 401
 const NOT_FOUND = 404
+/** The answer of a proxy without evidence mode, which has status 404. */
+const NO_EVIDENCE = "no-evidence"
 const NOT_OFFERED: ReadonlySet<string> = new Set(["provider-not-configured", "unknown-model"])
 
 /** Codes of failures that the proxy logs: its own and its providers'. */
@@ -35,7 +37,7 @@ const hintOn = (error: SealgateError): string => {
 
 const hintOnProblem = ({ problem, sealed }: SealedProblem): string => {
   if (NOT_OFFERED.has(problem.code)) return "`sealgate models` lists the providers and models."
-  if (problem.status === NOT_FOUND) {
+  if (problem.status === NOT_FOUND && problem.code !== NO_EVIDENCE) {
     return "Is this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
   }
   if (problem.status === UNAUTHORIZED) {
