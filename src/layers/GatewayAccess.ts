@@ -5,6 +5,8 @@ import type { GatewaySettings } from "./config/gatewaySettings.ts"
 
 const DEV_SECRET_BYTES = 48
 
+export const DEV_HOST = "127.0.0.1"
+
 /**
  * Applies `dev`: the gateway listens on loopback only and, without a signing secret, creates one that lasts as long as
  * the process.
@@ -13,8 +15,8 @@ export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
   settings.dev
     ? {
         ...settings,
-        host: "127.0.0.1",
-        operatorHost: "127.0.0.1",
+        host: DEV_HOST,
+        operatorHost: DEV_HOST,
         jwtSecret: settings.jwtSecret ?? Redacted.make(randomBytes(DEV_SECRET_BYTES).toString("base64url")),
       }
     : settings

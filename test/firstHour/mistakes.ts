@@ -50,6 +50,8 @@ const TYPED: ReadonlyArray<Mistake> = [
   usage("proxy 3001", "is not expected"),
   usage("gateway --dev=maybe", "gateway --help"),
   usage("gateway dev", "is not expected"),
+  usage("gateway --dev --host 0.0.0.0", "--dev listens on 127.0.0.1 only", "Leave out --host"),
+  within({ SEALGATE_DEV: "1" })(["gateway", "--host", "::1"], 2, "--dev listens on 127.0.0.1 only"),
   usage("connect --proxy localhost:3001", "expected an http or https URL"),
   usage(`connect --pin ${PIN} --host 0.0.0.0`, "--allow-remote"),
   usage(`connect --pin ${PIN} --evidence`, "--receipts"),

@@ -77,6 +77,9 @@ describe("sealgate gateway", () => {
       const running = yield* run(["gateway", "--dev"], { env: { PORT: "0", HOST: "0.0.0.0", LOG_FORMAT: "json" } })
       const url = yield* Effect.promise(() => running.line(gatewayUrlIn))
       assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+      yield* Effect.promise(() =>
+        running.line((line) => (/set, but not used: HOST; --dev/.test(line) ? line : undefined)),
+      )
       const token = yield* Effect.promise(() => running.line((line) => /export SEALGATE_TOKEN=(.+)$/.exec(line)?.[1]))
       assert.strictEqual((yield* call({ url }, "GET", "/api/v1/routing/config", { token })).status, 200)
       const other = yield* tokenOf("--sub", "alice", "--tenant", "dev", "--role", "admin")
