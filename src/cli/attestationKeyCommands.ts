@@ -18,17 +18,21 @@ const file = (description: string) =>
 
 /** The next step after a key was created. */
 const nextOf = (path: string, attested: string): string =>
-  `Use it: ${path === attested ? "" : `ATTESTATION_KEY_FILE=${path} `}sealgate proxy`
+  `To run a proxy with it: ${path === attested ? "" : `ATTESTATION_KEY_FILE=${path} `}sealgate proxy`
 
+/** Returns the path of the key, and how to use another if an argument named it. */
 const given = (file: Option.Option<string>) =>
-  Option.match(file, { onNone: () => attestationKeyFile, onSome: Effect.succeed })
+  Option.match(file, {
+    onNone: () => Effect.map(attestationKeyFile, (path) => ({ path, other: undefined })),
+    onSome: (path) => Effect.succeed({ path, other: "name another file" }),
+  })
 
 export const keygenCommand = Command.make(
   "keygen",
   { file: file("Where to write the key"), json },
   Effect.fn(function* (input) {
-    const path = yield* given(input.file)
-    const kid = yield* Effect.flatMap(createKeyFile(path), pinOf)
+    const { other, path } = yield* given(input.file)
+    const kid = yield* Effect.flatMap(createKeyFile(path, other), pinOf)
     yield* Console.log(
       input.json
         ? JSON.stringify({ file: path, kid })
@@ -57,8 +61,8 @@ export const pinCommand = Command.make(
   "pin",
   { file: file("The key file"), json },
   Effect.fn(function* (input) {
-    const path = yield* given(input.file)
-    const kid = yield* pinOfFile(path)
+    const { other, path } = yield* given(input.file)
+    const kid = yield* pinOfFile(path, other)
     yield* Console.log(input.json ? JSON.stringify({ file: path, kid }) : kid)
   }),
 ).pipe(

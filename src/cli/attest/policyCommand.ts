@@ -53,7 +53,7 @@ export const policyCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const { askAt, prove, rulesOf, secondsNow } = yield* Effect.promise(() => import("./prove.ts"))
-    const seed = yield* readKeyFile(input.key)
+    const seed = yield* readKeyFile(input.key, "name another file with --key")
     const asked = yield* askAt(input.url)
     const rules = yield* rulesOf(asked, input.accept, (yield* secondsNow) + input.days * DAY_SECONDS)
     const code = yield* prove(asked, rules)

@@ -21,4 +21,5 @@ export const pinOf = (seed: Bytes) =>
     return kid
   }).pipe(Effect.provide(KeyVault.layer))
 
-export const pinOfFile = (file: string) => Effect.flatMap(readKeyFile(file), pinOf)
+/** `other` says how to use another file. */
+export const pinOfFile = (file: string, other?: string) => Effect.flatMap(readKeyFile(file, other), pinOf)

@@ -33,11 +33,14 @@ export class KeyFileError extends Schema.TaggedError<KeyFileError>()("KeyFileErr
 const isCode = (error: unknown, code: string): boolean =>
   typeof error === "object" && error !== null && "code" in error && error.code === code
 
-const cannot = (path: string, verb: string) => (cause: unknown) =>
+/** How to use another file, if the setting names this one. */
+const OTHER_SETTING = "set ATTESTATION_KEY_FILE to another one"
+
+const cannot = (path: string, verb: string, other: string) => (cause: unknown) =>
   new KeyFileError({
     path,
     problem: `cannot be ${verb} (${fileReason(cause)})`,
-    remedy: "Check the path and its permissions, or set ATTESTATION_KEY_FILE to another one.",
+    remedy: `Check the path and its permissions, or ${other}.`,
   })
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -76,8 +79,8 @@ const seedOf = (pem: Buffer): Bytes | undefined => {
   return isKey ? seed : undefined
 }
 
-const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
-  const stat = yield* Effect.tryPromise({ try: () => file.stat(), catch: cannot(path, "read") })
+const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle, other: string) {
+  const stat = yield* Effect.tryPromise({ try: () => file.stat(), catch: cannot(path, "read", other) })
   if (!stat.isFile() || stat.size > MAX_FILE_BYTES) {
     return yield* new KeyFileError({
       path,
@@ -96,7 +99,7 @@ const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
   const pem = secretBytes(stat.size)
   const seed = yield* Effect.tryPromise({
     try: () => file.read(pem, 0, stat.size, 0),
-    catch: cannot(path, "read"),
+    catch: cannot(path, "read", other),
   }).pipe(
     Effect.map(() => seedOf(Buffer.from(pem.buffer))),
     Effect.ensuring(Effect.sync(() => pem.fill(0))),
@@ -136,8 +139,11 @@ const pemOf = (seed: Bytes): Bytes => {
   return pem
 }
 
-/** Writes a new key, readable only by its owner, and returns its 32-byte seed. Never replaces a file. */
-export const createKeyFile = Effect.fnUntraced(function* (path: string) {
+/**
+ * Writes a new key, readable only by its owner, and returns its 32-byte seed. Never replaces a file. `other` says how to use
+ * another file.
+ */
+export const createKeyFile = Effect.fnUntraced(function* (path: string, other = OTHER_SETTING) {
   const seed = randomFillSync(secretBytes(SEED_BYTES))
   const pem = pemOf(seed)
   yield* Effect.tryPromise({
@@ -165,7 +171,7 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
             problem: "exists already",
             remedy: "Choose another path: a key in use is never overwritten.",
           })
-        : cannot(path, "written")(cause),
+        : cannot(path, "written", other)(cause),
   }).pipe(
     Effect.ensuring(Effect.sync(() => pem.fill(0))),
     Effect.onError(() => Effect.sync(() => seed.fill(0))),
@@ -174,11 +180,11 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
   return seed
 })
 
-/** Reads the 32-byte seed of the key in `path`. */
-export const readKeyFile = (path: string): Effect.Effect<Bytes, KeyFileError> =>
+/** Reads the 32-byte seed of the key in `path`. `other` says how to use another file. */
+export const readKeyFile = (path: string, other = OTHER_SETTING): Effect.Effect<Bytes, KeyFileError> =>
   Effect.acquireUseRelease(
-    Effect.tryPromise({ try: () => open(path, "r"), catch: cannot(path, "opened") }),
-    (file) => readSeed(path, file),
+    Effect.tryPromise({ try: () => open(path, "r"), catch: cannot(path, "opened", other) }),
+    (file) => readSeed(path, file, other),
     (file) => Effect.promise(() => file.close()),
   )
 
