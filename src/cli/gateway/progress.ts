@@ -1,6 +1,6 @@
 /** Shows a job's progress to people, on standard error. */
 import { performance } from "node:perf_hooks"
-import type { BegunCall, Job, JobDelta, JobEvent } from "../../client/gateway/GatewayJobs.ts"
+import type { BegunCall, Job, JobDelta, JobEvent, Step } from "../../client/gateway/GatewayJobs.ts"
 import { stepLabel } from "../../domain/jobs/modes.ts"
 import { DEFAULT_WIDTH } from "../help/layout.ts"
 import { printable, printableLine } from "../printable.ts"
@@ -78,6 +78,14 @@ class LiveText {
   }
 }
 
+/** How a step ended, and by whom: a failed one may have called nobody. */
+const endOf = ({ model, problem, status, tool }: Step): string => {
+  const who = model ?? tool?.name
+  const by = who === undefined ? "" : ` by ${who}`
+  if (status !== "failed") return by
+  return `${by} failed${problem === undefined ? "" : ` (${problem.code})`}`
+}
+
 /** The result of `showProgress`. */
 interface Shown {
   /** The ended job; `undefined` if the events stopped earlier. */
@@ -127,9 +135,7 @@ export const showProgress = async (
         underWay.delete(event.step.name)
         live.end()
         status.hide()
-        const end = event.step.status === "failed" ? " failed" : ""
-        const who = event.step.model ?? event.step.tool?.name ?? "nobody"
-        tell(`${stepLabel(mode, event.step)} by ${who}${end} · ${elapsed(start)}`)
+        tell(`${stepLabel(mode, event.step)}${endOf(event.step)} · ${elapsed(start)}`)
         status.show()
       }
     }
