@@ -171,7 +171,8 @@ describeDatabases("a schedule", (database) => {
       const spaced = { request: { task: "x", concurrency: { key: "a b" } } }
       for (const [members, path, words] of [
         [{ cron: "0 0 31 2 *" }, "cron", "no time matches"],
-        [{ cron: "0 7 * * 9" }, "cron", "five fields"],
+        [{ cron: "61 7 * * *" }, "cron", "the minute is not from 0 to 59"],
+        [{ cron: "0 7 * * 9" }, "cron", "the day of the week is not from 0 to 7 or sun to sat"],
         [{ cron: "* * * * * *" }, "cron", "five fields"],
         [{ time_zone: "Mars" }, "time_zone", "Europe/Oslo"],
         [{ request: {} }, "request", ""],

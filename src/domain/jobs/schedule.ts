@@ -62,11 +62,30 @@ export const nextTime = ({ cron, time_zone = "UTC" }: Plan, after: number): numb
   }
 }
 
+/** The fields of `cron`, with their values. */
+const FIELDS = [
+  ["minute", "from 0 to 59"],
+  ["hour", "from 0 to 23"],
+  ["day of the month", "from 1 to 31"],
+  ["month", "from 1 to 12 or jan to dec"],
+  ["day of the week", "from 0 to 7 or sun to sat"],
+] as const
+
+/** The first field that is wrong by itself. */
+const wrongField = (cron: string) => {
+  const given = cron.split(" ")
+  return FIELDS.find((_, i) => Result.isFailure(Cron.parse(FIELDS.map((_, j) => (i === j ? given[j] : "*")).join(" "))))
+}
+
 /** What is wrong with a plan. Any time decides whether there is a next one: the days of the calendar repeat. */
 const mistakeIn = (given: Plan) => {
   if (nextTime(given, Date.UTC(2026)) !== undefined) return undefined
   const { cron, time_zone } = given
-  if (Result.isFailure(Cron.parse(cron))) return { path: ["cron"], issue: "give five fields, such as 0 7 * * 1-5" }
+  const wrong = wrongField(cron)
+  if (wrong !== undefined) {
+    const [name, values] = wrong
+    return { path: ["cron"], issue: `the ${name} is not ${values}, nor a list, range or step of those` }
+  }
   if (Result.isFailure(Cron.parse(cron, time_zone)))
     return { path: ["time_zone"], issue: "give one such as Europe/Oslo" }
   return { path: ["cron"], issue: "no time matches; if both kinds of day are limited, use no step for either" }

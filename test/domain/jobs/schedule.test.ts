@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { nextTime } from "../../../src/domain/jobs/schedule.ts"
+import { Schema } from "effect"
+import { NewSchedule, nextTime } from "../../../src/domain/jobs/schedule.ts"
 
 const next = (cron: string, after: string, time_zone?: string) => {
   const time = nextTime({ cron, ...(time_zone === undefined ? {} : { time_zone }) }, Date.parse(after))
@@ -35,6 +36,34 @@ describe("the next time of a schedule", () => {
       ["0 7 * * *", "Mars/Olympus"],
     ] as const) {
       assert.isUndefined(next(cron, "2026-11-27T00:00:00Z", zone), `${cron} ${zone}`)
+    }
+  })
+})
+
+describe("a schedule that is refused", () => {
+  const mistake = (cron: string): string => {
+    const plan = { agent_id: "01890a5d-ac96-774b-bcce-b302099a8057", cron, request: { task: "x" } }
+    try {
+      Schema.decodeUnknownSync(NewSchedule)(plan)
+      return ""
+    } catch (error) {
+      return String(error)
+    }
+  }
+
+  it("names the first wrong field and its values", () => {
+    for (const [cron, words] of [
+      ["61 7 * * *", "the minute is not from 0 to 59"],
+      ["*/90 24 * * *", "the minute is not from 0 to 59"],
+      ["0 24 * * *", "the hour is not from 0 to 23"],
+      ["0 7 0 * *", "the day of the month is not from 1 to 31"],
+      ["0 7 * 13 *", "the month is not from 1 to 12 or jan to dec"],
+      ["0 7 * * mo", "the day of the week is not from 0 to 7 or sun to sat"],
+      ["0 7 5-1 * *", "the day of the month is not"],
+      ["0 7 * *", "five fields"],
+      ["0 0 7 * * *", "five fields"],
+    ] as const) {
+      assert.include(mistake(cron), words, cron)
     }
   })
 })
