@@ -1,4 +1,5 @@
 /** Help, and messages about mistakes on the command line. */
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { sealgate } from "../../src/cli/commandLine.ts"
@@ -40,6 +41,19 @@ describe("help", () => {
         assert.match(help, /^ {2}130 /m, command)
         assert.isAtLeast(examplesIn(help).length, 2, command)
       }
+    }),
+  )
+
+  it.live("offers --json for every command with output, except those that docs/reference/commands.md names", () =>
+    Effect.gen(function* () {
+      const page = readFileSync("docs/reference/commands.md", "utf8").replaceAll("\n", " ")
+      const [, listed = ""] = /Commands with output take `--json` .*?; (.*?) print JSON without it\./.exec(page) ?? []
+      const named = [...listed.matchAll(/`([^`]+)`/g)].map(([, path]) => path)
+      const without: Array<string> = []
+      for (const path of COMMANDS.filter((each) => !COMMANDS.some((other) => other.startsWith(`${each} `)))) {
+        if (!/^ {2}--json\b/m.test(yield* helpOf(...path.split(" ")))) without.push(path)
+      }
+      assert.sameMembers(without, [...named, "proxy", "gateway"])
     }),
   )
 
