@@ -1,6 +1,7 @@
 /** Errors, codecs and SQL shared by the services that store rows. */
 import { Cause, Clock, Duration, Effect, Record, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
+import type { KeyLimits } from "../domain/access/identity.ts"
 import { isObject } from "../domain/json/json.ts"
 import { sqliteReason } from "../domain/problems/systemErrors.ts"
 import { StorageUnavailable } from "../domain/operations/storage.ts"
@@ -130,6 +131,13 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
             ),
     })
 }
+
+/** SQL: whether this column names an agent that the caller's key permits. Belongs before `LIMIT`: what a page leaves out shows in its cursor. */
+export const permitted = (
+  sql: SqlClient.SqlClient,
+  column: "id" | "agent_id",
+  agents: KeyLimits["agents"],
+): Statement.Fragment => (agents === undefined ? sql`TRUE` : sql.in(column, agents))
 
 type Value = string | number | null
 

@@ -262,6 +262,40 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
+  it.effect("find nothing of the agents that the key does not permit, neither in pages nor in their cursors", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const token = yield* tokenFor("boss", { tenant: "acme" })
+      const mine = yield* makeAgent(gateway)
+      const { key } = yield* makeKey(gateway, { agents: [mine] })
+      const run = (agent: string, task: string) =>
+        Effect.map(call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task } }), idOf)
+      const begin = (agent: string) =>
+        Effect.map(call(gateway, "POST", "/api/v1/threads", { token, body: { agent_id: agent } }), idOf)
+      const [job, thread] = [yield* run(mine, "x"), yield* begin(mine)]
+      const others = yield* Effect.replicateEffect(makeAgent(gateway), 21)
+      for (const agent of others.slice(0, 3)) yield* Effect.all([run(agent, "the code is ZEBRA-77"), begin(agent)])
+      for (const [path, ids] of [
+        ["agents?limit=1", [mine]],
+        ["jobs?limit=1", [job]],
+        ["threads?limit=1", [thread]],
+        ["jobs?limit=1&q=zebra", []],
+        [`jobs?limit=1&agent_id=${others[0]}`, []],
+      ] as const) {
+        const { json } = yield* call(gateway, "GET", `/api/v1/${path}`, { token: key })
+        const items = json["items"] as ReadonlyArray<Members>
+        assert.deepStrictEqual([items.map(({ id }) => id), json["next_cursor"]], [ids, undefined], path)
+      }
+      const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "list_agents" } }
+      const { json } = yield* call(gateway, "POST", "/mcp", { token: key, body })
+      const { agents, ...rest } = (json["result"] as { structuredContent: Members }).structuredContent
+      assert.deepStrictEqual([(agents as ReadonlyArray<Members>).map(({ id }) => id), rest], [[mine], {}])
+      // All agents have this name.
+      const card = yield* call(gateway, "GET", "/a2a/reviewer/.well-known/agent-card.json", { token: key })
+      assert.include(card.text, mine)
+    }),
+  )
+
   it.effect("fail jobs whose models the key does not permit", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))

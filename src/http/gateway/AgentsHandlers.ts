@@ -69,13 +69,7 @@ export const AgentsHandlers = layerHandlers(
 
     return handlers.handleAll({
       create: ({ payload }) => create(payload),
-      list: ({ query }) =>
-        Effect.flatMap(CurrentUser, (user) =>
-          Effect.map(agents.list(user.tenant, query), (page) => ({
-            ...page,
-            items: page.items.filter(({ id }) => permitsAgent(user, id)),
-          })),
-        ),
+      list: ({ query }) => Effect.flatMap(CurrentUser, ({ key, tenant }) => agents.list(tenant, query, key?.agents)),
       get: Effect.fnUntraced(function* ({ params }) {
         const { tenant } = yield* userOf(params.id)
         return withTag(yield* agents.get(tenant, params.id))

@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Schema, Stream } from "effect"
-import { AccessDenied, permitsAgent } from "../../domain/access/identity.ts"
+import { AccessDenied } from "../../domain/access/identity.ts"
 import { Job, JobStep } from "../../domain/jobs/job.ts"
 import {
   JobDelta,
@@ -84,10 +84,9 @@ export const JobsHandlers = layerHandlers(
 
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query: { cursor, limit, ...filter } }) {
-        const user = yield* CurrentUser
+        const { key, tenant } = yield* CurrentUser
         yield* checkMode(filter.mode)
-        const page = yield* jobs.list(user.tenant, filter, { cursor, limit })
-        return { ...page, items: page.items.filter(({ agent_id }) => permitsAgent(user, agent_id)) }
+        return yield* jobs.list(tenant, { ...filter, agents: key?.agents }, { cursor, limit })
       }),
       summary: Effect.fnUntraced(function* ({ query }) {
         const { key, tenant } = yield* CurrentUser

@@ -30,10 +30,8 @@ export const SchedulesHandlers = layerHandlers(
         return schedule
       }),
       list: () =>
-        Effect.flatMap(CurrentUser, (user) =>
-          Effect.map(schedules.list(user.tenant), (items) => ({
-            items: items.filter(({ agent_id }) => permitsAgent(user, agent_id)),
-          })),
+        Effect.flatMap(CurrentUser, ({ key, tenant }) =>
+          Effect.map(schedules.list(tenant, key?.agents), (items) => ({ items })),
         ),
       get: Effect.fnUntraced(function* ({ params }) {
         const user = yield* CurrentUser

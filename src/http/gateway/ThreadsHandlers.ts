@@ -28,13 +28,7 @@ export const ThreadsHandlers = layerHandlers(
         if (!permitsAgent(user, agent_id)) return yield* new AgentNotFound()
         return yield* threads.create(user.tenant, agent_id)
       }),
-      list: ({ query }) =>
-        Effect.flatMap(CurrentUser, (user) =>
-          Effect.map(threads.list(user.tenant, query), (page) => ({
-            ...page,
-            items: page.items.filter(({ agent_id }) => permitsAgent(user, agent_id)),
-          })),
-        ),
+      list: ({ query }) => Effect.flatMap(CurrentUser, ({ key, tenant }) => threads.list(tenant, query, key?.agents)),
       get: ({ params }) => Effect.map(found(params.id), ({ thread }) => thread),
       remove: Effect.fnUntraced(function* ({ params }) {
         const { thread, user } = yield* found(params.id)

@@ -26,10 +26,11 @@ import {
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
 import { merged } from "../../domain/json/merged.ts"
+import type { KeyLimits } from "../../domain/access/identity.ts"
 import { TenantQuotas } from "../access/TenantQuotas.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
-import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { givenRows, permitted, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { decodeAgent, encodeAgent } from "./storedAgents.ts"
 
 /** An `If-Match` header, as it was sent. */
@@ -40,12 +41,17 @@ export class Agents extends Context.Service<
   {
     readonly create: (tenant: TenantId, input: CreateAgent) => Effect.Effect<Agent, TooManyAgents | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
-    /** The newest agent with this name, or the agent with this id. */
-    readonly named: (tenant: TenantId, name: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
-    /** Newest first. */
+    /** The newest of these agents with this name, or the one with this id; by default of all. */
+    readonly named: (
+      tenant: TenantId,
+      name: string,
+      agents?: KeyLimits["agents"],
+    ) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
+    /** Newest first; of these agents, by default of all. */
     readonly list: (
       tenant: TenantId,
       page?: PageRequest,
+      agents?: KeyLimits["agents"],
     ) => Effect.Effect<Page<Agent>, CursorInvalid | StorageUnavailable>
     /** Without `ifMatch` the change applies to any version. */
     readonly update: (
@@ -94,18 +100,19 @@ export class Agents extends Context.Service<
 
         get: (tenant, id) => spanned("Agents.get")(unavailableUnlimited(find(tenant, id))),
 
-        named: Effect.fn("Agents.named")(function* (tenant, name) {
-          if (isAgentId(name)) return yield* find(tenant, name)
+        named: Effect.fn("Agents.named")(function* (tenant, name, agents) {
+          if (isAgentId(name)) return yield* agents?.includes(name) === false ? new AgentNotFound() : find(tenant, name)
           const rows = yield* sql<Stored>`SELECT document FROM agents
-            WHERE tenant = ${tenant} AND ${mayHaveName(sql, name)} ORDER BY id DESC LIMIT ${MOST_ALIKE}`
-          const agents = yield* Effect.forEach(rows, ({ document }) => decodeAgent(document))
-          return agents.find((agent) => agent.name === name) ?? (yield* new AgentNotFound())
+            WHERE tenant = ${tenant} AND ${permitted(sql, "id", agents)} AND ${mayHaveName(sql, name)}
+            ORDER BY id DESC LIMIT ${MOST_ALIKE}`
+          const alike = yield* Effect.forEach(rows, ({ document }) => decodeAgent(document))
+          return alike.find((agent) => agent.name === name) ?? (yield* new AgentNotFound())
         }, unavailable),
 
-        list: Effect.fn("Agents.list")(function* (tenant, page) {
+        list: Effect.fn("Agents.list")(function* (tenant, page, agents) {
           const { before, limit } = yield* pageBounds(page)
           const found = yield* sql<PageRow>`SELECT id, octet_length(document) AS bytes FROM agents
-            WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+            WHERE tenant = ${tenant} AND ${permitted(sql, "id", agents)} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
           const { items, ...next } = pageOf(found, limit)
           if (items.length === 0) return { items: [] }
           const rows = yield* sql<Stored>`SELECT document FROM agents

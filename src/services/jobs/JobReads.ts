@@ -1,6 +1,7 @@
 /** Queries for jobs. Each is restricted to one tenant. */
 import { DateTime, Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { KeyLimits } from "../../domain/access/identity.ts"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/jobs/job.ts"
 import type { Mode } from "../../domain/jobs/modes.ts"
@@ -15,7 +16,7 @@ import {
 } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
-import { givenRows, unavailable } from "../storedRows.ts"
+import { givenRows, permitted, unavailable } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import {
   decodeReceipts,
@@ -34,6 +35,8 @@ import {
 
 /** Restricts a list of jobs. */
 export interface JobFilter {
+  /** The agents that the caller's key permits. */
+  readonly agents?: KeyLimits["agents"]
   readonly agent_id?: string | undefined
   readonly thread_id?: string | undefined
   readonly status?: JobStatus | undefined
@@ -60,11 +63,12 @@ const patternOf = (text: string): string => `%${JSON.stringify(text).slice(1, -1
 const wantedOf = (
   sql: SqlClient.SqlClient,
   tenant: TenantId,
-  { agent_id, from, mode, status, thread_id, to }: JobFilter,
+  { agent_id, agents, from, mode, status, thread_id, to }: JobFilter,
 ) =>
   // Ids sort by time, so that the index finds the jobs of a span.
   sql.and([
     sql`tenant = ${tenant}`,
+    permitted(sql, "agent_id", agents),
     ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
     ...(thread_id === undefined ? [] : [sql`thread = ${thread_id}`]),
     ...(status === undefined ? [] : [sql`status = ${status}`]),

@@ -2,6 +2,7 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { KeyLimits } from "../../domain/access/identity.ts"
 import type { KeyId } from "../../domain/access/keys.ts"
 import type { AgentNotFound, TenantId } from "../../domain/jobs/agent.ts"
 import { ExecuteRequest } from "../../domain/jobs/job.ts"
@@ -15,7 +16,7 @@ import {
 } from "../../domain/jobs/schedule.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Agents } from "../agents/Agents.ts"
-import { unavailable } from "../storedRows.ts"
+import { permitted, unavailable } from "../storedRows.ts"
 import { decodeSchedules, nextAt, planOf, SCHEDULE_COLUMNS, type ScheduleRow } from "./scheduleRows.ts"
 
 const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(ExecuteRequest))
@@ -30,8 +31,11 @@ export class Schedules extends Context.Service<
       key?: KeyId,
     ) => Effect.Effect<Schedule, AgentNotFound | TooManySchedules | StorageUnavailable>
     readonly get: (tenant: TenantId, id: string) => Effect.Effect<Schedule, ScheduleNotFound | StorageUnavailable>
-    /** All, the newest first. */
-    readonly list: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Schedule>, StorageUnavailable>
+    /** Newest first; of these agents, by default of all. */
+    readonly list: (
+      tenant: TenantId,
+      agents?: KeyLimits["agents"],
+    ) => Effect.Effect<ReadonlyArray<Schedule>, StorageUnavailable>
     /** Its jobs stay. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, ScheduleNotFound | StorageUnavailable>
   }
@@ -71,8 +75,9 @@ export class Schedules extends Context.Service<
           return row === undefined ? yield* new ScheduleNotFound() : toSchedule(row)
         }, unavailable),
 
-        list: Effect.fn("Schedules.list")(function* (tenant) {
-          const rows = yield* sql`SELECT ${columns} FROM schedules WHERE tenant = ${tenant} ORDER BY id DESC`
+        list: Effect.fn("Schedules.list")(function* (tenant, agents) {
+          const rows = yield* sql`SELECT ${columns} FROM schedules
+            WHERE tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)} ORDER BY id DESC`
           return (yield* decodeSchedules(rows)).map(toSchedule)
         }, unavailable),
 

@@ -2,6 +2,7 @@
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { KeyLimits } from "../../domain/access/identity.ts"
 import { AgentId, type AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
 import { isThreadId, Thread, ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
 import {
@@ -14,7 +15,7 @@ import {
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
 import { Agents } from "../agents/Agents.ts"
-import { decodeRows, unavailable } from "../storedRows.ts"
+import { decodeRows, permitted, unavailable } from "../storedRows.ts"
 import { Jobs } from "./Jobs.ts"
 
 const Row = Schema.Struct({ ...Thread.fields, agent_id: AgentId, created_at: Schema.DateTimeUtcFromMillis })
@@ -31,10 +32,11 @@ export class Threads extends Context.Service<
       agentId: AgentId,
       job: Thread["id"],
     ) => Effect.Effect<void, ThreadBusy | StorageUnavailable>
-    /** Newest first. */
+    /** Newest first; of these agents, by default of all. */
     readonly list: (
       tenant: TenantId,
       page?: PageRequest,
+      agents?: KeyLimits["agents"],
     ) => Effect.Effect<Page<Thread>, CursorInvalid | StorageUnavailable>
     /** Deletes the thread and its jobs, and interrupts one that has not ended. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, ThreadNotFound | StorageUnavailable>
@@ -92,10 +94,10 @@ export class Threads extends Context.Service<
 
         get: Effect.fn("Threads.get")(find, unavailable),
 
-        list: Effect.fn("Threads.list")(function* (tenant, page) {
+        list: Effect.fn("Threads.list")(function* (tenant, page, agents) {
           const { before, limit } = yield* pageBounds(page)
           const found = yield* sql`SELECT id, agent_id, created_at FROM threads
-            WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+            WHERE tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
           const threads = yield* decode(found)
           const { items, ...next } = pageOf(threads.map(rowOf), limit)
           return { ...next, items: threads.slice(0, items.length) }

@@ -4,8 +4,6 @@ import { A2A_VERSION } from "../../../api/gateway/A2aApi.ts"
 import { CurrentUser } from "../../../api/gateway/Authorization.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
 import type { RpcRequest } from "../../../api/gateway/JsonRpc.ts"
-import { permitsAgent } from "../../../domain/access/identity.ts"
-import { AgentNotFound } from "../../../domain/jobs/agent.ts"
 import { Agents } from "../../../services/agents/Agents.ts"
 import { eventStreamResponse } from "../../shared/EventStream.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
@@ -25,8 +23,7 @@ export const A2aHandlers = layerHandlers(
     /** The caller and the agent, if its key permits that: others are answered like missing ones. */
     const callerOf = Effect.fnUntraced(function* (name: string) {
       const user = yield* CurrentUser
-      const agent = yield* agents.named(user.tenant, name)
-      return permitsAgent(user, agent.id) ? { user, agent } : yield* new AgentNotFound()
+      return { user, agent: yield* agents.named(user.tenant, name, user.key?.agents) }
     })
 
     const replyTo = Effect.fnUntraced(function* (name: string, version: string, { method, params = {} }: RpcRequest) {

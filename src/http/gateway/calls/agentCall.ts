@@ -3,8 +3,7 @@ import { Duration, Effect, Record, Result, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
 import { JobCancelled } from "../../../api/gateway/CallsApi.ts"
-import { type Identity, permitsAgent } from "../../../domain/access/identity.ts"
-import { AgentNotFound } from "../../../domain/jobs/agent.ts"
+import type { Identity } from "../../../domain/access/identity.ts"
 import type { ChatRequest } from "../../../domain/chat/chat.ts"
 import { IdempotencyKey, isEnded, type Job } from "../../../domain/jobs/job.ts"
 import { jsonFault } from "../../../domain/json/iJson.ts"
@@ -110,8 +109,7 @@ export const makeAgentCall = Effect.gen(function* () {
     metadata: Labels,
     request: HttpServerRequest.HttpServerRequest,
   ) {
-    const agent = yield* agents.named(user.tenant, name)
-    if (!permitsAgent(user, agent.id)) return yield* new AgentNotFound()
+    const agent = yield* agents.named(user.tenant, name, user.key?.agents)
     const key = yield* idempotencyKeyOf(request)
     yield* place(user.tenant)
     return yield* jobs.enqueue(

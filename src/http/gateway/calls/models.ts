@@ -1,7 +1,7 @@
 /** The models that a caller may use. */
 import { Effect } from "effect"
 import type { Model } from "../../../client/sdk/vendors/models.ts"
-import { type Identity, permitsAgent } from "../../../domain/access/identity.ts"
+import type { Identity } from "../../../domain/access/identity.ts"
 import { isNamed } from "../../../domain/routing/routing.ts"
 import { hasKey } from "../../../domain/upstream/upstream.ts"
 import { permits } from "../../../domain/upstream/targets.ts"
@@ -20,8 +20,7 @@ export const makeModels = Effect.gen(function* () {
   const agents = yield* Agents
   const keysOf = yield* ProviderKeys
 
-  return Effect.fnUntraced(function* (user: Identity) {
-    const { key, tenant } = user
+  return Effect.fnUntraced(function* ({ key, tenant }: Identity) {
     const settings = yield* routing.ofCall
     const configured = yield* upstream.configured
     const own = yield* keysOf(tenant)
@@ -38,10 +37,9 @@ export const makeModels = Effect.gen(function* () {
       if (!models.has(id)) models.set(id, { id, owned_by: provider })
     }
     // Without a cursor, none is invalid.
-    const { items } = yield* Effect.catchTag(agents.list(tenant, { limit: MOST_AGENTS }), "CursorInvalid", Effect.die)
-    for (const { id, name } of items) {
-      if (permitsAgent(user, id)) models.set(`agent:${name}`, { id: `agent:${name}`, owned_by: "agents" })
-    }
+    const page = agents.list(tenant, { limit: MOST_AGENTS }, key?.agents)
+    const { items } = yield* Effect.catchTag(page, "CursorInvalid", Effect.die)
+    for (const { name } of items) models.set(`agent:${name}`, { id: `agent:${name}`, owned_by: "agents" })
     return [...models.values()]
   })
 })

@@ -2,7 +2,7 @@
 import { Duration, Effect, Schema, type Scope } from "effect"
 import { AccessDenied, type Identity, permitsAgent } from "../../../domain/access/identity.ts"
 import { hasRole } from "../../../domain/access/roles.ts"
-import { AgentNotFound, MAX_NAME, ModeName } from "../../../domain/jobs/agent.ts"
+import { MAX_NAME, ModeName } from "../../../domain/jobs/agent.ts"
 import { IdempotencyKey, isEnded, type Job, JobNotFound } from "../../../domain/jobs/job.ts"
 import { Effort } from "../../../domain/jobs/modes/description.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
@@ -83,11 +83,10 @@ export const makeMcpTools = Effect.gen(function* () {
     input: ListAgents,
     read_only: true,
     run: Effect.fnUntraced(function* (user, page) {
-      const { items, ...next } = yield* agents.list(user.tenant, page)
-      const permitted = items.filter(({ id }) => permitsAgent(user, id))
+      const { items, ...next } = yield* agents.list(user.tenant, page, user.key?.agents)
       return {
         ...next,
-        agents: permitted.map(({ default_mode, id, name, role }) => ({
+        agents: items.map(({ default_mode, id, name, role }) => ({
           id,
           name,
           default_mode,
@@ -108,8 +107,7 @@ export const makeMcpTools = Effect.gen(function* () {
       { agent, effort, idempotency_key, mode, task, wait_seconds = DEFAULT_WAIT_SECONDS },
     ) {
       if (!hasRole(user, "run")) return yield* AccessDenied.lacking("run")
-      const { id } = yield* agents.named(user.tenant, agent)
-      if (!permitsAgent(user, id)) return yield* new AgentNotFound()
+      const { id } = yield* agents.named(user.tenant, agent, user.key?.agents)
       const options = effort === undefined ? undefined : { effort }
       const request = { task, ...withoutUndefined({ mode, options }) }
       // Before the job exists: a refused caller would ask again, and pay again.
