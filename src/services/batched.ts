@@ -2,8 +2,8 @@
  * Batches concurrent reads or writes: while one batch is under way, new items wait for the next. So a hundred writes cost
  * a few round trips and flushes, and a single one does not wait.
  */
-import { Array, Cause, Deferred, Effect, Exit, Option } from "effect"
-import { SqlError } from "effect/sql"
+import { Array, Cause, Context, Deferred, Effect, Exit, Option } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../domain/operations/storage.ts"
 import { inTime } from "./storedRows.ts"
 
@@ -31,11 +31,13 @@ interface BatchItem<In, Out> {
 /**
  * Returns a function that adds an item to the next batch. If a batch fails because of an item, each item is tried alone. If
  * the database times out, the items that wait for the next batch fail too, so that one timer per batch is enough. An added
- * item is processed even if its caller is interrupted.
+ * item is processed even if its caller is interrupted. Within a transaction an item is processed there, alone: a batch has
+ * another connection, for which the transaction would wait while it keeps its own.
  */
 export const makeBatched = <In, Out>({ keyOf, most = MOST, run }: Batching<In, Out>) =>
   Effect.map(Effect.context(), (context) => {
     const runFork = Effect.runForkWith(context)
+    const transaction = Context.getOrUndefined(context, SqlClient.SqlClient)?.transactionService
     let waiting: globalThis.Array<BatchItem<In, Out>> = []
     let isRunning = false
 
@@ -85,13 +87,18 @@ export const makeBatched = <In, Out>({ keyOf, most = MOST, run }: Batching<In, O
     }
 
     return (item: In): Effect.Effect<Out, Failure> =>
-      Effect.suspend(() => {
+      Effect.contextWith((caller) => {
+        if (transaction !== undefined && Context.getOrUndefined(caller, transaction) !== undefined)
+          return alone(run, item)
         const outcome = Deferred.makeUnsafe<Out, Failure>()
         waiting.push({ item, outcome })
         start()
         return Deferred.await(outcome)
       })
   })
+
+const alone = <In, Out>(run: Batching<In, Out>["run"], item: In): Effect.Effect<Out, Failure> =>
+  inTime(Effect.flatMap(run([item]), (answers) => answerOf(answers, 0)))
 
 const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Out> => {
   const [answer] = answers.slice(index, index + 1)

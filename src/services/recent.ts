@@ -1,6 +1,6 @@
 /** Values in the database that every call needs. Each process reads them at most once a second. */
 import { Cache, Duration, Effect, Exit } from "effect"
-import type { SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../domain/operations/storage.ts"
 import { makeBatched } from "./batched.ts"
 import { unavailableUnlimited } from "./storedRows.ts"
@@ -17,6 +17,7 @@ export const makeRecent = <A>(
   find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError | StorageUnavailable>,
 ) =>
   Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
     const batched = yield* makeBatched<string, A>({ run: find })
     const now = (key: string) => unavailableUnlimited(batched(key))
     const cache = yield* Cache.makeWith(now, {
@@ -27,7 +28,7 @@ export const makeRecent = <A>(
       now,
       /** Up to a second old. */
       recent: (key: string) => Cache.get(cache, key),
-      /** Makes this process read the value again. */
-      forget: (key: string) => Cache.invalidate(cache, key),
+      /** Makes this process read the value again, once the transaction commits. */
+      forget: (key: string) => sql.afterCommit(Cache.invalidate(cache, key)),
     }
   })

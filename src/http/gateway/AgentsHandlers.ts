@@ -44,8 +44,7 @@ export const AgentsHandlers = layerHandlers(
       yield* checkBudgets(payload)
       yield* checkMode(payload.default_mode)
       yield* webhooks.check(user.tenant, payload.webhook_url)
-      const agent = yield* agents.create(user.tenant, payload)
-      yield* audit.note(user, "agent.create", agent.id)
+      const agent = yield* audit.noted(user, "agent.create", agents.create(user.tenant, payload), ({ id }) => id)
       return HttpApiSchema.withHeaders({
         body: agent,
         headers: { location: `/api/v1/agents/${agent.id}`, etag: agentETag(agent) },
@@ -79,14 +78,13 @@ export const AgentsHandlers = layerHandlers(
         yield* checkBudgets(payload)
         yield* checkMode(payload.default_mode)
         yield* webhooks.check(user.tenant, payload.webhook_url)
-        const agent = yield* agents.update(user.tenant, params.id, payload, headers["if-match"])
-        yield* audit.note(user, "agent.update", agent.id)
-        return withTag(agent)
+        const change = agents.update(user.tenant, params.id, payload, headers["if-match"])
+        return withTag(yield* audit.noted(user, "agent.update", change, ({ id }) => id))
       }),
       remove: Effect.fnUntraced(function* ({ headers, params }) {
         const user = yield* userOf(params.id)
-        yield* agents.remove(user.tenant, params.id, headers["if-match"])
-        yield* audit.note(user, "agent.remove", params.id)
+        const change = agents.remove(user.tenant, params.id, headers["if-match"])
+        yield* audit.noted(user, "agent.remove", change, () => params.id)
       }),
       execute: ({ headers, params, payload }) => execute(params.id, payload, headers["idempotency-key"]),
     })

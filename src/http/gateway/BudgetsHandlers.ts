@@ -49,8 +49,7 @@ export const BudgetsHandlers = layerHandlers(
         const admin = yield* CurrentAdmin
         const errors = budgetIssues(payload.budgets, "payload.budgets")
         if (errors.length > 0) return yield* new RequestInvalid({ errors })
-        yield* tenants.put(admin.tenant, payload.budgets)
-        yield* audit.note(admin, "budgets.put", admin.tenant)
+        yield* audit.noted(admin, "budgets.put", tenants.put(admin.tenant, payload.budgets), () => admin.tenant)
         const owner = { kind: "tenant" as const, id: admin.tenant }
         return { items: yield* budgets.report([{ owner, budgets: payload.budgets }]) }
       }),

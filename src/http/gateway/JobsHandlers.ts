@@ -102,26 +102,21 @@ export const JobsHandlers = layerHandlers(
         ),
       cancel: Effect.fnUntraced(function* ({ params }) {
         const user = yield* userOf(params.id)
-        const job = yield* jobs.cancel(user.tenant, params.id)
-        yield* audit.note(user, "job.cancel", job.id)
-        return job
+        return yield* audit.noted(user, "job.cancel", jobs.cancel(user.tenant, params.id), ({ id }) => id)
       }),
       input: Effect.fnUntraced(function* ({ params, payload }) {
         const user = yield* userOf(params.id)
-        const job = yield* jobs.input(user.tenant, params.id, payload)
-        yield* audit.note(user, "job.input", job.id)
-        return job
+        return yield* audit.noted(user, "job.input", jobs.input(user.tenant, params.id, payload), ({ id }) => id)
       }),
       resume: Effect.fnUntraced(function* ({ params }) {
         const user = yield* userOf(params.id)
-        const job = yield* jobs.resume(user.tenant, params.id)
-        yield* audit.note(user, "job.resume", job.id)
-        return job
+        const { id } = yield* audit.noted(user, "job.resume", jobs.resume(user.tenant, params.id), ({ id }) => id)
+        // Whether it waits for a place is known after the commit.
+        return yield* jobs.get(user.tenant, id)
       }),
       remove: Effect.fnUntraced(function* ({ params }) {
         const user = yield* userOf(params.id)
-        yield* jobs.remove(user.tenant, params.id)
-        yield* audit.note(user, "job.remove", params.id)
+        yield* audit.noted(user, "job.remove", jobs.remove(user.tenant, params.id), () => params.id)
       }),
     })
   }),

@@ -39,26 +39,29 @@ export const KeysHandlers = layerHandlers(
       create: Effect.fnUntraced(function* ({ payload }) {
         const user = yield* manager
         yield* check(user, payload)
-        const key = yield* keys.create(user.tenant, user.subject, payload)
-        yield* audit.note(user, "key.create", key.id)
+        const created = keys.create(user.tenant, user.subject, payload)
+        const key = yield* audit.noted(user, "key.create", created, ({ id }) => id)
         return HttpApiSchema.withHeaders({ body: key, headers: { location: `/api/v1/keys/${key.id}` } })
       }),
       list: ({ query }) => Effect.flatMap(manager, ({ tenant }) => keys.list(tenant, query)),
       get: ({ params }) => Effect.flatMap(manager, ({ tenant }) => keys.get(tenant, params.id)),
       update: Effect.fnUntraced(function* ({ params, payload }) {
         const user = yield* manager
-        const key = yield* keys.update(user.tenant, params.id, payload, (before, after) =>
+        const updated = keys.update(user.tenant, params.id, payload, (before, after) =>
           Effect.andThen(mayHandle(user, before), check(user, after)),
         )
-        yield* audit.note(user, "key.update", key.id)
-        if (payload.max_running_jobs !== undefined) yield* queue.cap(user.tenant, key.id)
-        return key
+        return yield* audit
+          .noted(user, "key.update", updated, ({ id }) => id)
+          .pipe(
+            Effect.tap(({ id }) => (payload.max_running_jobs === undefined ? Effect.void : queue.cap(user.tenant, id))),
+            // A caller that hangs up does not keep its open jobs from the new cap.
+            Effect.uninterruptible,
+          )
       }),
       revoke: Effect.fnUntraced(function* ({ params }) {
         const user = yield* manager
         yield* mayHandle(user, yield* keys.get(user.tenant, params.id))
-        yield* keys.revoke(user.tenant, params.id)
-        yield* audit.note(user, "key.revoke", params.id)
+        yield* audit.noted(user, "key.revoke", keys.revoke(user.tenant, params.id), () => params.id)
       }),
     })
   }),

@@ -111,9 +111,8 @@ export const RoutingHandlers = layerHandlers(
       config: () => Effect.andThen(CurrentAdmin, Effect.flatMap(routing.current, withTag)),
       putConfig: Effect.fnUntraced(function* ({ headers, payload }) {
         const admin = yield* CurrentAdmin
-        const stored = yield* routing.put(payload, { by: admin.subject, ifMatch: headers["if-match"] })
-        yield* audit.note(admin, "routing.put", String(stored.version))
-        return yield* withTag(stored)
+        const change = routing.put(payload, { by: admin.subject, ifMatch: headers["if-match"] })
+        return yield* withTag(yield* audit.noted(admin, "routing.put", change, ({ version }) => String(version)))
       }),
     })
   }),

@@ -25,9 +25,8 @@ export const SchedulesHandlers = layerHandlers(
         yield* mayExecute(user, payload.agent_id, payload.request)
         yield* checkMode(payload.request.mode)
         yield* webhooks.check(user.tenant, payload.request.webhook_url)
-        const schedule = yield* schedules.create(user.tenant, payload, user.key?.id)
-        yield* audit.note(user, "schedule.create", schedule.id)
-        return schedule
+        const created = schedules.create(user.tenant, payload, user.key?.id)
+        return yield* audit.noted(user, "schedule.create", created, ({ id }) => id)
       }),
       list: () =>
         Effect.flatMap(CurrentUser, ({ key, tenant }) =>
@@ -40,8 +39,7 @@ export const SchedulesHandlers = layerHandlers(
       }),
       remove: Effect.fnUntraced(function* ({ params }) {
         const user = yield* CurrentUser
-        yield* schedules.remove(user.tenant, params.id)
-        yield* audit.note(user, "schedule.remove", params.id)
+        yield* audit.noted(user, "schedule.remove", schedules.remove(user.tenant, params.id), () => params.id)
       }),
     })
   }),

@@ -24,14 +24,11 @@ export const SecretsHandlers = layerHandlers(
         if (provider !== undefined && ((yield* upstream.configured).get(provider) ?? "operator") === "operator") {
           return yield* new ProviderTakesNoKey()
         }
-        const info = yield* secrets.put(user.tenant, name, payload)
-        yield* audit.note(user, "secret.put", name)
-        return info
+        return yield* audit.noted(user, "secret.put", secrets.put(user.tenant, name, payload), () => name)
       }),
       remove: Effect.fnUntraced(function* ({ params: { name } }) {
         const user = yield* unlimitedUser
-        yield* secrets.remove(user.tenant, name)
-        yield* audit.note(user, "secret.remove", name)
+        yield* audit.noted(user, "secret.remove", secrets.remove(user.tenant, name), () => name)
       }),
     })
   }),

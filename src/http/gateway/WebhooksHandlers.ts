@@ -18,8 +18,8 @@ export const WebhooksHandlers = layerHandlers(
     return handlers.handleAll({
       replaceSecret: Effect.fnUntraced(function* () {
         const user = yield* CurrentUser
-        const secret = yield* webhooks.replaceSecret(user.tenant)
-        yield* audit.note(user, "webhooks.secret", user.tenant)
+        const { tenant } = user
+        const secret = yield* audit.noted(user, "webhooks.secret", webhooks.replaceSecret(tenant), () => tenant)
         return { secret: Redacted.value(secret) }
       }),
       deliveries: Effect.fnUntraced(function* ({ params }) {

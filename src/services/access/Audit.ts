@@ -1,7 +1,7 @@
 /** The audit trail: who changed which key, agent, job or routing configuration. Entries are only added. */
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { type AuditAction, AuditEntry } from "../../domain/access/audit.ts"
 import type { Identity } from "../../domain/access/identity.ts"
 import {
@@ -20,8 +20,13 @@ const decode = decodeRows("audit_entries", Schema.Struct({ ...AuditEntry.fields,
 export class Audit extends Context.Service<
   Audit,
   {
-    /** Adds an entry, once the change is made. */
-    readonly note: (by: Identity, action: AuditAction, target: string) => Effect.Effect<void, StorageUnavailable>
+    /** Makes a change and adds its entry: both or, if either fails or is interrupted, neither. `target` names what changed. */
+    readonly noted: <A, E, R>(
+      by: Identity,
+      action: AuditAction,
+      change: Effect.Effect<A, E, R>,
+      target: (changed: A) => string,
+    ) => Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R>
     /** Entries of all tenants, newest first. */
     readonly list: (page?: PageRequest) => Effect.Effect<Page<AuditEntry>, CursorInvalid | StorageUnavailable>
   }
@@ -31,13 +36,19 @@ export class Audit extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
+      const add = Effect.fnUntraced(function* (
+        { key, subject, tenant }: Identity,
+        action: AuditAction,
+        target: string,
+      ) {
+        const id = yield* random.uuidV7()
+        const at = (yield* DateTime.now).epochMilliseconds
+        yield* sql`INSERT INTO audit_entries
+          ${sql.insert({ id, at, tenant, subject, key_id: key?.id ?? null, action, target })}`
+      })
       return Audit.of({
-        note: Effect.fnUntraced(function* ({ key, subject, tenant }, action, target) {
-          const id = yield* random.uuidV7()
-          const at = (yield* DateTime.now).epochMilliseconds
-          yield* sql`INSERT INTO audit_entries
-            ${sql.insert({ id, at, tenant, subject, key_id: key?.id ?? null, action, target })}`
-        }, unavailable),
+        noted: (by, action, change, target) =>
+          unavailable(sql.withTransaction(Effect.tap(change, (changed) => add(by, action, target(changed))))),
 
         list: Effect.fnUntraced(function* (page) {
           const { before, limit } = yield* pageBounds(page)

@@ -130,7 +130,7 @@ export class Jobs extends Context.Service<
       const queue = yield* JobQueue
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
-      const { note } = yield* TenantChanges
+      const note = yield* makeNote
       const { input } = yield* makePersonAnswers
       const endCancelled = yield* makeEndCancelled
 
@@ -152,7 +152,7 @@ export class Jobs extends Context.Service<
           if (yield* endCancelled(job, now)) {
             yield* signals.publish(stopped(job))
             yield* signals.publish(ended(job))
-            yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
+            yield* sql.afterCommit(jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds)))
             yield* note(tenant)
           }
           return yield* read(tenant, id)
@@ -204,6 +204,15 @@ export class Jobs extends Context.Service<
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
+
+/** Returns a function that tells followers that something of the tenant changed, once the transaction commits. */
+const makeNote = Effect.zipWith(
+  SqlClient.SqlClient,
+  TenantChanges,
+  (sql, { note }) =>
+    (tenant: TenantId) =>
+      sql.afterCommit(note(tenant)),
+)
 
 /** Returns a function that ends an open job; `false` if it had ended. */
 const makeEndCancelled = Effect.gen(function* () {

@@ -100,11 +100,13 @@ export const makeMethods = Effect.gen(function* () {
 
   const cancelTask: Method = Effect.fnUntraced(function* (caller, params) {
     yield* needsRun(caller)
-    const job = yield* jobs.cancel(caller.user.tenant, (yield* asked(caller, params)).id)
-    if (job.status !== "cancelled") {
-      return yield* new RpcError({ reason: "TASK_NOT_CANCELABLE", message: "The task ended before; read it." })
-    }
-    yield* audit.note(caller.user, "job.cancel", job.id)
+    const { user } = caller
+    const cancelled = Effect.filterOrFail(
+      jobs.cancel(user.tenant, (yield* asked(caller, params)).id),
+      ({ status }) => status === "cancelled",
+      () => new RpcError({ reason: "TASK_NOT_CANCELABLE", message: "The task ended before; read it." }),
+    )
+    const job = yield* audit.noted(user, "job.cancel", cancelled, ({ id }) => id)
     return { result: taskOf(job) }
   })
 

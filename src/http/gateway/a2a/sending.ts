@@ -34,9 +34,8 @@ export const makeSend = Effect.gen(function* () {
     }
     if (job.question === undefined) return yield* new InputNotRequired()
     const input = { answer: yield* answerIn(message, job.question), step: job.question.step }
-    const after = yield* jobs.input(caller.user.tenant, job.id, input)
-    yield* audit.note(caller.user, "job.input", job.id)
-    return after
+    const { user } = caller
+    return yield* audit.noted(user, "job.input", jobs.input(user.tenant, job.id, input), ({ id }) => id)
   })
 
   const begin = Effect.fnUntraced(
