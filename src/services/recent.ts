@@ -26,7 +26,7 @@ export const makeRecent = <A>(
     })
     return {
       now,
-      /** Up to a second old. */
+      /** Up to a second old. Not in a transaction: concurrent reads share one, which may wait for the transaction. */
       recent: (key: string) => Cache.get(cache, key),
       /** Makes this process read the value again, once the transaction commits. */
       forget: (key: string) => sql.afterCommit(Cache.invalidate(cache, key)),

@@ -1,6 +1,6 @@
 /** Keys of the gateway over HTTP: roles, limits, revocation in another process, and the audit trail. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
@@ -9,11 +9,13 @@ import {
   type Answer,
   call,
   databaseUrl,
+  hasArrived,
   problemIn,
   startGateway,
   type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
+import { openSocket } from "../support/sockets.ts"
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -373,6 +375,76 @@ describeDatabases("keys of the gateway", (database) => {
         assert.include(given.text, String(job?.["id"]), path)
         assert.deepStrictEqual(job?.["waiting"], { reason: "key-limit" }, path)
       }
+    }),
+  )
+
+  it.live("end streams and waits once they are revoked, changed or expired", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const agent = yield* makeAgent(gateway)
+      const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
+      const kept = yield* makeKey(gateway, {})
+      const job = idOf(
+        yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token: boss, body: { task: "x" } }),
+      )
+      const rpc = (method: string, params: object) => ({ jsonrpc: "2.0", id: 1, method, params })
+      const follow = ["GET", `/api/v1/jobs/${job}/events`, 200] as const
+      const waits: ReadonlyArray<readonly [method: string, path: string, status: number, body?: object]> = [
+        follow,
+        ["GET", "/api/v1/jobs/:job?wait=60", 401],
+        ["POST", `/a2a/${agent}`, 200, rpc("SubscribeToTask", { id: job })],
+        [
+          "POST",
+          `/a2a/${agent}`,
+          200,
+          rpc("SendMessage", { message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] } }),
+        ],
+        ["POST", "/mcp", 200, rpc("tools/call", { name: "get_job", arguments: { job_id: job, wait_seconds: 60 } })],
+        ["POST", "/v1/chat/completions", 401, { model: `agent:${agent}`, messages: HI }],
+      ]
+      const ask = (token: string, [method, path, , body]: (typeof waits)[number]) =>
+        call(gateway, method, path.replace(":job", job), {
+          token,
+          headers: { "a2a-version": "1.0" },
+          ...(body === undefined ? {} : { body }),
+        })
+      const open = yield* Effect.forkScoped(ask(kept.key, follow))
+      for (const end of [
+        (id: string) => call(gateway, "DELETE", `/api/v1/keys/${id}`, { token: boss }),
+        (id: string) => call(gateway, "PATCH", `/api/v1/keys/${id}`, { token: boss, body: { agents: [agent] } }),
+        (id: string) =>
+          call(gateway, "PATCH", `/api/v1/keys/${id}`, { token: boss, body: { expires_at: "1970-01-01T00:00:00Z" } }),
+      ]) {
+        const { id, key } = yield* makeKey(gateway, {})
+        const [answers] = yield* Effect.all(
+          [
+            Effect.forEach(waits, (wait) => ask(key, wait), { concurrency: "unbounded" }),
+            Effect.delay(Effect.andThen(hasArrived(gateway), end(id)), "1 second"),
+          ],
+          { concurrency: "unbounded" },
+        ).pipe(Effect.timeout("20 seconds"))
+        answers.forEach(({ status, text }, i) => {
+          assert.strictEqual(status, waits[i]?.[2], `${waits[i]?.[1]}: ${text}`)
+          assert.notMatch(text, /event: ended|"status":"queued"|TASK_STATE_COMPLETED/, waits[i]?.[1])
+        })
+      }
+      assert.isUndefined(open.pollUnsafe())
+    }),
+  )
+
+  it.effect("and tokens end streams when they expire", () =>
+    Effect.gen(function* () {
+      const { url } = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
+      const token = yield* tokenFor("boss", { ttl: Duration.minutes(1) })
+      const head = `GET /api/v1/changes HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n\r\n`
+      const { received, receives } = yield* openSocket(Number(new URL(url).port), head)
+      yield* Effect.promise(() => receives(/: connected/))
+      // Clocks may be 30 s apart.
+      yield* TestClock.adjust("89 seconds")
+      yield* hasArrived({ url })
+      assert.notMatch(received(), /^0\r\n/m)
+      yield* TestClock.adjust("1 second")
+      yield* Effect.promise(() => receives(/^0\r\n/m))
     }),
   )
 

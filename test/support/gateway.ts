@@ -80,7 +80,7 @@ export const startGateway = Effect.fnUntraced(function* (
 /** A token for `subject`, of a tenant of the same name unless another is given. */
 export const tokenFor = Effect.fnUntraced(function* (
   subject: string,
-  options: { readonly tenant?: string; readonly roles?: ReadonlyArray<string> } = {},
+  options: { readonly tenant?: string; readonly roles?: ReadonlyArray<string>; readonly ttl?: Duration.Duration } = {},
 ) {
   const token = yield* mintToken({
     secret: Redacted.make(SECRET),

@@ -57,6 +57,8 @@ export interface Identity {
   readonly roles?: ReadonlyArray<string>
   /** Absent if the caller has a token. */
   readonly key?: KeyLimits
+  /** When its token is no longer accepted, in milliseconds since the epoch. Absent if the caller has a key. */
+  readonly until?: number
 }
 
 /** Whether the caller's key lets it see and use this agent. */

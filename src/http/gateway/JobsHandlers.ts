@@ -20,6 +20,7 @@ import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { makeJobUser } from "./jobUser.ts"
 import { makeWaitingPlace } from "./waitingPlace.ts"
+import { makeWhileAllowed } from "./whileAllowed.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 const encodeBegun = Schema.encodeSync(Schema.fromJsonString(JobStepBegun))
@@ -60,24 +61,27 @@ export const JobsHandlers = layerHandlers(
     const drain = yield* Drain
 
     const place = yield* makeWaitingPlace
+    const whileAllowed = yield* makeWhileAllowed
     const checkMode = yield* makeCheckMode
 
     const get = Effect.fnUntraced(function* (id: string, seconds: number) {
-      const { tenant } = yield* userOf(id)
+      const user = yield* userOf(id)
+      const { tenant } = user
       if (seconds === 0) return yield* jobs.get(tenant, id)
       yield* place(tenant)
-      return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.begun)
+      return yield* whileAllowed.answer(user)(jobs.wait(tenant, id, Duration.seconds(seconds), drain.begun))
     })
 
     const events = Effect.fnUntraced(function* (id: string, after: JobPosition) {
-      const { tenant } = yield* userOf(id)
+      const user = yield* userOf(id)
+      const { tenant } = user
       // Answers 404 while there is still a status to send.
       yield* jobs.get(tenant, id)
       yield* place(tenant)
       const events = jobs.events(tenant, id, after).pipe(
         Stream.map(render),
         Stream.catch((error) => Stream.succeed(renderEvent("error", JSON.stringify(error.problem)))),
-        Stream.interruptWhen(drain.begun),
+        whileAllowed.stream(user),
       )
       return eventStreamResponse(Stream.concat(Stream.succeed(OPENING), events))
     })

@@ -63,7 +63,7 @@ export class GatewayKeys extends Context.Service<
     readonly revoke: (tenant: TenantId, id: string) => Effect.Effect<void, KeyNotFound | StorageUnavailable>
     /** The caller that holds the key, as it was up to a second ago. */
     readonly identify: (key: Redacted.Redacted) => Effect.Effect<Identity, TokenRefused | StorageUnavailable>
-    /** The caller that holds the key with this id. */
+    /** The same by the key's id. */
     readonly holder: (
       tenant: TenantId,
       id: string,
@@ -76,26 +76,42 @@ export class GatewayKeys extends Context.Service<
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-/** Returns reads of rows by the hash of their key. */
-const makeHeld = (sql: SqlClient.SqlClient) => {
-  const hashes = givenRows(sql, { hash: "TEXT" })
+/** Returns reads of rows by the hash or the id of their key. */
+const makeHeldBy = (sql: SqlClient.SqlClient, by: "hash" | "id") => {
+  const given = givenRows(sql, { asked: "TEXT" })
+  const column = sql.literal(by)
   return makeRecent(
     Effect.fnUntraced(function* (asked) {
       const rows = yield* decode(
-        yield* sql`SELECT gateway_keys.hash, tenant, document, used_at
-          FROM ${hashes(asked.map((hash) => ({ hash })))} JOIN gateway_keys ON gateway_keys.hash = given.hash`,
+        yield* sql`SELECT hash, tenant, document, used_at
+          FROM ${given(asked.map((asked) => ({ asked })))} JOIN gateway_keys ON ${column} = given.asked`,
       )
-      return asked.map((hash) => Option.fromUndefinedOr(rows.find((row) => row.hash === hash)))
+      const named = ({ document, hash }: typeof Row.Type) => (by === "hash" ? hash : document.id)
+      return asked.map((name) => Option.fromUndefinedOr(rows.find((row) => named(row) === name)))
     }),
   )
 }
+
+/** Returns reads of rows by the hash and the id of their key, each up to a second old. */
+const makeHeld = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const [hashes, ids] = [yield* makeHeldBy(sql, "hash"), yield* makeHeldBy(sql, "id")]
+  return {
+    byHash: (hash: string) => Effect.map(hashes.recent(hash), Option.getOrUndefined),
+    byId: Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+      // A database may refuse to look for a malformed id.
+      const row = isKeyId(id) ? Option.getOrUndefined(yield* ids.recent(id)) : undefined
+      return row?.tenant === tenant ? row : yield* new KeyNotFound()
+    }),
+    forget: (hash: string, id: string) => Effect.andThen(hashes.forget(hash), ids.forget(id)),
+  }
+})
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
   const holderOf = makeHolderOf(yield* makeNoteUse(sql))
 
-  const held = yield* makeHeld(sql)
+  const { byHash, byId, forget } = yield* makeHeld(sql)
   const forUpdate = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE`, orElse: () => sql`` })
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string, lock = sql``) {
     // A database may refuse to look for a malformed id.
@@ -146,7 +162,7 @@ const make = Effect.gen(function* () {
         return { ...row, document: after }
       }).pipe(
         sql.withTransaction,
-        Effect.tap(({ hash }) => held.forget(hash)),
+        Effect.tap(({ hash }) => forget(hash, id)),
         Effect.map(shown),
         unavailable,
       ),
@@ -156,17 +172,17 @@ const make = Effect.gen(function* () {
       const [gone] = yield* sql<{ hash: string }>`DELETE FROM gateway_keys
         WHERE tenant = ${tenant} AND id = ${id} RETURNING hash`
       if (gone === undefined) return yield* new KeyNotFound()
-      yield* held.forget(gone.hash)
+      yield* forget(gone.hash, id)
     }, unavailable),
 
     identify: Effect.fnUntraced(function* (given) {
       const key = Redacted.value(given)
       if (!hasChecksum(key)) return yield* new TokenRefused()
-      const row = Option.getOrUndefined(yield* held.recent(hashOfKey(key)))
+      const row = yield* byHash(hashOfKey(key))
       return yield* row === undefined ? new TokenRefused() : holderOf(row)
     }),
 
-    holder: (tenant, id) => unavailable(Effect.flatMap(read(tenant, id), holderOf)),
+    holder: (tenant, id) => Effect.flatMap(byId(tenant, id), holderOf),
   })
 })
 

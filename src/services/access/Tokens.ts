@@ -135,9 +135,10 @@ export class Tokens extends Context.Service<
               }),
             catch: refused,
           })
-          const identity = yield* identityOf(payload)
           const { exp = 0 } = payload
-          verified.add(digest, { identity, key, from: now, until: (exp + CLOCK_SKEW_SECONDS) * 1000 })
+          const until = (exp + CLOCK_SKEW_SECONDS) * 1000
+          const identity = { ...(yield* identityOf(payload)), until }
+          verified.add(digest, { identity, key, from: now, until })
           return identity
         })
 

@@ -136,6 +136,7 @@ describe("Tokens", () => {
       assert.deepStrictEqual(yield* verify(yield* token()), {
         subject: "alice",
         tenant: ACME,
+        until: REAL_TIME + 630_000,
       })
       const claims = { roles: ["admin", "other"], aud: ["elsewhere", AUDIENCE] }
       for (const pair of [rsa, ec, ed, eddsa]) {
@@ -143,6 +144,7 @@ describe("Tokens", () => {
           subject: "alice",
           tenant: ACME,
           roles: ["admin", "other"],
+          until: REAL_TIME + 630_000,
         })
       }
     }),
@@ -491,7 +493,12 @@ layer(Tokens.layer(settings({ jwks: undefined })))("mintToken", (it) => {
         roles: ["admin"],
         ttl: Duration.hours(1),
       })
-      assert.deepStrictEqual(yield* tokens.verify(minted), { subject: "alice", tenant: ACME, roles: ["admin"] })
+      assert.deepStrictEqual(yield* tokens.verify(minted), {
+        subject: "alice",
+        tenant: ACME,
+        roles: ["admin"],
+        until: (IN_AN_HOUR + 30) * 1000,
+      })
       yield* TestClock.adjust("2 hours")
       yield* Effect.flip(tokens.verify(minted))
     }),

@@ -6,6 +6,7 @@ import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
+import { makeWhileAllowed } from "../whileAllowed.ts"
 import { type AgentCaller, makeJobOf, needsRun } from "./caller.ts"
 import { SendMessage, TaskParams } from "./messages.ts"
 import type { Method, MethodResult } from "./method.ts"
@@ -30,29 +31,31 @@ const isLast =
 const makeFollowing = Effect.gen(function* () {
   const jobs = yield* Jobs
   const drain = yield* Drain
+  const whileAllowed = yield* makeWhileAllowed
 
-  const settled = Effect.fnUntraced(function* ({ user: { tenant } }: AgentCaller, { id }: Job) {
+  const settled = Effect.fnUntraced(function* ({ user }: AgentCaller, { id }: Job) {
     const last = yield* jobs
-      .events(tenant, id)
+      .events(user.tenant, id)
       .pipe(
         Stream.filter(isLast()),
         Stream.runHead,
         Effect.raceFirst(Effect.as(drain.begun, Option.none<JobEvent>())),
         Effect.timeoutOption(MAX_WAIT),
         Effect.map(Option.flatten),
+        whileAllowed.answer(user),
       )
-    return Option.isSome(last) && "job" in last.value ? last.value.job : yield* jobs.get(tenant, id)
+    return Option.isSome(last) && "job" in last.value ? last.value.job : yield* jobs.get(user.tenant, id)
   })
 
-  const followed = ({ user: { tenant } }: AgentCaller, job: Job): MethodResult => ({
-    results: jobs.events(tenant, job.id).pipe(
+  const followed = ({ user }: AgentCaller, job: Job): MethodResult => ({
+    results: jobs.events(user.tenant, job.id).pipe(
       Stream.takeUntil(isLast(job.question?.step)),
       Stream.mapAccum(
         () => NO_PROGRESS,
         (progress, event) => updatesOf(job, progress, event),
       ),
       (updates) => Stream.concat(Stream.succeed({ task: taskOf(job) }), updates),
-      Stream.interruptWhen(drain.begun),
+      whileAllowed.stream(user),
     ),
   })
 

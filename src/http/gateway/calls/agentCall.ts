@@ -17,6 +17,7 @@ import type { ApiQuestion } from "../../../services/sealing/apiRequest.ts"
 import { Draining } from "../../../api/problems.ts"
 import { GATEWAY_JSON_LIMITS } from "../GatewayLimits.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
+import { makeWhileAllowed } from "../whileAllowed.ts"
 import { labelsIn } from "./callLabels.ts"
 import { streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
 import { JobFailed } from "./vendorErrors.ts"
@@ -101,6 +102,7 @@ export const makeAgentCall = Effect.gen(function* () {
   const jobs = yield* Jobs
   const drain = yield* Drain
   const place = yield* makeWaitingPlace
+  const whileAllowed = yield* makeWhileAllowed
 
   const enqueue = Effect.fnUntraced(function* (
     user: Identity,
@@ -123,7 +125,7 @@ export const makeAgentCall = Effect.gen(function* () {
 
   /** The job once it has ended. A shutdown does not wait for it: another process, or this one later, goes on with it. */
   const ended = Effect.fnUntraced(function* (user: Identity, { id }: Job) {
-    const job = yield* jobs.wait(user.tenant, id, PATIENCE, drain.begun)
+    const job = yield* whileAllowed.answer(user)(jobs.wait(user.tenant, id, PATIENCE, drain.begun))
     return isEnded(job.status) ? job : yield* new Draining()
   })
 

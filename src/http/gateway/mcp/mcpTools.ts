@@ -11,6 +11,7 @@ import { Agents } from "../../../services/agents/Agents.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
+import { makeWhileAllowed } from "../whileAllowed.ts"
 
 const MAX_WAIT_SECONDS = 60
 /** Below the minute after which many MCP clients give up. */
@@ -70,11 +71,13 @@ export const makeMcpTools = Effect.gen(function* () {
   const jobs = yield* Jobs
   const drain = yield* Drain
   const place = yield* makeWaitingPlace
+  const whileAllowed = yield* makeWhileAllowed
 
   /** The job once it has ended, or as it is after the wait. */
   const waited = Effect.fnUntraced(function* (user: Identity, job: Job, seconds: number) {
     if (seconds === 0 || isEnded(job.status)) return shown(job)
-    return shown(yield* jobs.wait(user.tenant, job.id, Duration.seconds(seconds), drain.begun))
+    const wait = jobs.wait(user.tenant, job.id, Duration.seconds(seconds), drain.begun)
+    return shown(yield* whileAllowed.answer(user)(wait))
   })
 
   const listAgents: McpTool<typeof ListAgents.Type> = {

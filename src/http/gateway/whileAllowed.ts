@@ -1,0 +1,42 @@
+/** Ends what a caller waits for with its access: the key or token was checked only when the request came. */
+import { Clock, Duration, Effect, Stream } from "effect"
+import { type Identity, TokenRefused } from "../../domain/access/identity.ts"
+import { GatewayKeys } from "../../services/access/GatewayKeys.ts"
+import { Drain } from "../../services/lifecycle/Drain.ts"
+
+const CHECKED_EVERY = Duration.seconds(1)
+
+/** Returns combinators for answers that wait and for streams. */
+export const makeWhileAllowed = Effect.gen(function* () {
+  const keys = yield* GatewayKeys
+  const drain = yield* Drain
+
+  /** Fails once the caller's token has expired, or its key has expired or was revoked or changed. */
+  const over = (user: Identity): Effect.Effect<never, TokenRefused> => {
+    const { key, tenant, until = Infinity } = user
+    if (key === undefined) {
+      const left = Effect.map(Clock.currentTimeMillis, (now) => until - now)
+      return Effect.andThen(Effect.flatMap(left, Effect.sleep), new TokenRefused())
+    }
+    const before = JSON.stringify(user)
+    return keys.holder(tenant, key.id).pipe(
+      Effect.filterOrFail(
+        (now) => JSON.stringify(now) === before,
+        () => new TokenRefused(),
+      ),
+      Effect.catchTag("KeyNotFound", () => new TokenRefused()),
+      Effect.catchTag("StorageUnavailable", () => Effect.void),
+      Effect.delay(CHECKED_EVERY),
+      Effect.forever,
+    )
+  }
+
+  return {
+    answer:
+      (user: Identity) =>
+      <A, E, R>(waiting: Effect.Effect<A, E, R>): Effect.Effect<A, E | TokenRefused, R> =>
+        Effect.raceFirst(waiting, over(user)),
+    /** Ends the stream, also at a shutdown: its client asks again, and is refused then. */
+    stream: (user: Identity) => Stream.interruptWhen(Effect.raceFirst(drain.begun, Effect.ignore(over(user)))),
+  }
+})
