@@ -326,6 +326,40 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
+  it.effect("resume no job of another key, nor one whose key may not run it any more", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl(database))
+      const agent = yield* makeAgent(gateway)
+      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
+      const failed = Effect.fnUntraced(function* (by: string) {
+        const body = { task: "x" }
+        const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token: by, body })
+        const job = yield* call(gateway, "GET", `/api/v1/jobs/${idOf(queued)}?wait=30`, { token: by })
+        assert.strictEqual(job.json["status"], "failed", job.text)
+        return idOf(job)
+      })
+      const resume = (job: string, by: string) => call(gateway, "POST", `/api/v1/jobs/${job}/resume`, { token: by })
+      const limits = { models: { deny: ["*"] } }
+      const [owner, other] = [yield* makeKey(gateway, limits), yield* makeKey(gateway, limits)]
+      const [first, second] = [yield* failed(owner.key), yield* failed(owner.key)]
+      assert.strictEqual(problemIn(yield* resume(first, other.key)).code, "forbidden")
+      assert.strictEqual(
+        problemIn(yield* resume(first, yield* tokenFor("a", { tenant: "acme", roles: ["run"] }))).code,
+        "forbidden",
+      )
+      assert.strictEqual((yield* resume(first, owner.key)).status, 202)
+      yield* call(gateway, "GET", `/api/v1/jobs/${first}?wait=30`, { token })
+      assert.strictEqual((yield* resume(first, token)).status, 202)
+      const change = (method: string, body?: object) =>
+        call(gateway, method, `/api/v1/keys/${owner.id}`, { token, ...(body && { body }) })
+      yield* change("PATCH", { agents: [yield* makeAgent(gateway)] })
+      assert.strictEqual(problemIn(yield* resume(second, token)).code, "job-key-refused")
+      yield* change("PATCH", { agents: null })
+      yield* change("DELETE")
+      assert.strictEqual(problemIn(yield* resume(second, token)).code, "job-key-refused")
+    }),
+  )
+
   it.live("hold back their jobs beyond max_running_jobs, and let them go when it rises", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })

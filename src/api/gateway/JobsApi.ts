@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep } from "../../domain/jobs/job.ts"
+import { JobKeyRefused, JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep } from "../../domain/jobs/job.ts"
 import { JobDelta, JobEventId, JobStepBegun, JobToolCall, JobToolResult } from "../../domain/jobs/jobEvents.ts"
 import { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import { ThreadBusy, ThreadId } from "../../domain/jobs/thread.ts"
@@ -128,19 +128,19 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       .annotateMerge(
         described(
           "Answer the question of a job",
-          "The job goes on with the answer, which must fit the question's `answer_schema`.",
+          "The job goes on with the answer, which must fit the question's `answer_schema`, and with the limits of the key that gave the task. Any caller who may run the agent may answer.",
         ),
       ),
     HttpApiEndpoint.post("resume", "/:id/resume", {
       params,
       success: Job.pipe(HttpApiSchema.status(202)),
-      error: [JobNotFound, JobNotResumable, ThreadBusy, StorageUnavailable],
+      error: [JobNotFound, JobNotResumable, JobKeyRefused, ThreadBusy, StorageUnavailable],
     })
       .annotate(RateClass, "execute")
       .annotateMerge(
         described(
           "Resume a job",
-          "A job that failed or timed out goes on after its finished steps, with the agent as it was then. Its limits of calls, tokens and cost count from the beginning.",
+          "A job that failed or timed out goes on after its finished steps, with the agent as it was then. Its limits of calls, tokens and cost count from the beginning. With the key that gave the task, while it may run it, or the role `manage`.",
         ),
       ),
     HttpApiEndpoint.delete("remove", "/:id", {

@@ -243,6 +243,12 @@ export class JobNotResumable extends Refusal<JobNotResumable>()("JobNotResumable
   title: "Only a job that failed or timed out can be resumed; give the agent the task again.",
 }) {}
 
+export class JobKeyRefused extends Refusal<JobKeyRefused>()("JobKeyRefused", {
+  code: "job-key-refused",
+  status: 403,
+  title: "The job's key is revoked, expired or may not run this any more; give the agent the task again.",
+}) {}
+
 /** The tenant has the most open jobs it may have. */
 export class TooManyJobs extends Refusal<TooManyJobs>()("TooManyJobs", {
   code: "too-many-jobs",

@@ -13,6 +13,7 @@ import {
 } from "../../domain/jobs/jobEvents.ts"
 import { Audit } from "../../services/access/Audit.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
+import { makeMayResume } from "../../services/jobs/mayResume.ts"
 import { makeCheckMode } from "../../services/jobs/modes/own/OwnModes.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { eventStreamResponse, OPENING, renderEvent } from "../shared/EventStream.ts"
@@ -63,6 +64,7 @@ export const JobsHandlers = layerHandlers(
     const place = yield* makeWaitingPlace
     const whileAllowed = yield* makeWhileAllowed
     const checkMode = yield* makeCheckMode
+    const mayResume = yield* makeMayResume
 
     const get = Effect.fnUntraced(function* (id: string, seconds: number) {
       const user = yield* userOf(id)
@@ -114,6 +116,7 @@ export const JobsHandlers = layerHandlers(
       }),
       resume: Effect.fnUntraced(function* ({ params }) {
         const user = yield* userOf(params.id)
+        yield* mayResume(user, params.id)
         const { id } = yield* audit.noted(user, "job.resume", jobs.resume(user.tenant, params.id), ({ id }) => id)
         // Whether it waits for a place is known after the commit.
         return yield* jobs.get(user.tenant, id)
