@@ -196,7 +196,7 @@ export class Jobs extends Context.Service<
           yield* signals.publish(stopped(job))
           yield* signals.publish(ended(job))
           const now = yield* Clock.currentTimeMillis
-          yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
+          yield* sql.afterCommit(jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds)))
         }, unavailable),
 
         queueState: queueStateOf(sql),
