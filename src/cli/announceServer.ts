@@ -48,7 +48,7 @@ const reportTelemetry = (settings: Settings) => {
   )
   return unused.length === 0
     ? Effect.void
-    : Effect.logInfo(`set, but not used: ${unused.join(", ")}; \`sealgate config --all\` lists the settings`)
+    : Effect.logWarning(`set, but not used: ${unused.join(", ")}; \`sealgate config --all\` lists the settings`)
 }
 
 /** The URL of the server on this machine. */

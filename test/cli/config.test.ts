@@ -261,6 +261,7 @@ describe("names in a file", () => {
       ["CALLERS_KEYS_FILE", "CALLER_KEYS_FILE"],
       ["TRUSTED_PROXY", "TRUSTED_PROXIES"],
       ["TLS_CERT", "TLS_CERT_FILE"],
+      ["TLS_CA_FILE", "TLS_CLIENT_CA_FILE"],
     ] as const) {
       const expected = [`${typed}: there is no such setting; did you mean ${meant}?`]
       assert.deepStrictEqual(parseFile(`PORT=1\n${typed}=${KEY}\n`).mistakes, expected)
@@ -270,7 +271,9 @@ describe("names in a file", () => {
   it("are passed over if another program may read them", () => {
     const names =
       "HOME PATH SECRET TAG VERSION API_KEY PGHOST PGPORT SSL_CERT_FILE NODE_ENV http_proxy https_proxy no_proxy " +
-      "GROQ_API_KEY OPENAI_API_KEY POSTGRES_PASSWORD OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_HEADERS OTEL_LOG_LEVEL"
+      "GROQ_API_KEY OPENAI_API_KEY POSTGRES_PASSWORD OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_HEADERS OTEL_LOG_LEVEL " +
+      "DATABASE_USER DATABASE_TEST_URL DATABASE_READ_URL JWT_SECRET_KEY JWT_ISSUER_URL LOG_LEVEL_SQL " +
+      "OTEL_EXPORTER_OTLP_TRACES_HEADERS OTEL_EXPORTER_OTLP_TRACES_TIMEOUT OTEL_EXPORTER_OTLP_INSECURE OTEL_BLRP_TIMEOUT"
     assert.deepStrictEqual(
       parseFile(
         names

@@ -74,9 +74,10 @@ it.live("a call without a limit gets the one that was reserved, and a longer one
     assert.deepInclude(fake.requests[2]?.body, { max_tokens: 30 })
     yield* Effect.promise(() => chat.completions.create(ask("Hi", "claude-x")))
     assert.deepInclude(fake.requests[3]?.body, { max_tokens: 8192 })
-    // Its estimate leaves less than that of the context, but its true length may not.
+    // Its estimate leaves less than that of the context of 100,000 tokens.
     yield* Effect.promise(() => openai(largeKey).chat.completions.create(ask("x".repeat(285_000))))
-    assert.deepInclude(fake.requests[4]?.body, { max_completion_tokens: 8192 })
+    const left = 100_000 - Math.ceil(JSON.stringify(ask("x".repeat(285_000))).length / 3)
+    assert.deepInclude(fake.requests[4]?.body, { max_completion_tokens: left })
   }),
 )
 
@@ -107,6 +108,13 @@ it.live("every picture of a call counts, linked or inline, and nothing else coun
         claudeWith([
           { type: "tool_result", tool_use_id: "t", content: ten({ type: "image", source: { type: "url", url } }) },
         ]),
+      () =>
+        openai(key).post("/chat/completions", {
+          body: {
+            ...ask("Hi"),
+            messages: [{ role: "user", type: "image", content: ten({ type: "image_url", image_url: { url } }) }],
+          },
+        }),
       () => chatWith([{ type: "text", text: `data:image/png;base64,${long}` }]),
       () => claudeWith([{ type: "tool_use", id: "t", name: "f", input: { content: { type: "image", source } } }]),
     ]
@@ -135,6 +143,13 @@ it.live("a key with a money budget reaches no target without a price, and sends 
         responses.create({
           model: "model-1",
           input: [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }],
+        }),
+      () =>
+        openai(key).post("/chat/completions", {
+          body: {
+            ...ask("Hi"),
+            messages: [{ role: "user", content: [{ type: "video_url", video_url: { url: "https://example.com" } }] }],
+          },
         }),
       () => chat.completions.create({ ...ask("Hi"), service_tier: "priority" }),
       () => chat.completions.create({ ...ask("Hi"), n: "5" as unknown as number }),

@@ -75,7 +75,8 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["manage", "POST", "/api/v1/agents/:agent/execute", { task: "hi", priority: "high" }],
     ["run", "POST", "/api/v1/agents/:agent/execute", { task: "hi", priority: "low" }],
     ["run", "POST", "/api/v1/jobs/:job/cancel"],
-    ["run", "POST", "/api/v1/jobs/:job/resume", undefined, 409],
+    // Not of this key.
+    ["manage", "POST", "/api/v1/jobs/:job/resume", undefined, 409],
     ["run", "POST", "/api/v1/jobs/:job/input", { answer: {} }, 409],
     ["run", "POST", "/api/v1/threads", { agent_id: ":agent" }],
     ["run", "POST", "/v1/chat/completions", { model: "echo-1", messages: HI }],
@@ -443,6 +444,9 @@ describeDatabases("keys of the gateway", (database) => {
           ...(body === undefined ? {} : { body }),
         })
       const open = yield* Effect.forkScoped(ask(kept.key, follow))
+      // Its limits are no reason to end anything.
+      const limits = { name: "other", max_running_jobs: 5, requests_per_minute: 60 }
+      yield* call(gateway, "PATCH", `/api/v1/keys/${kept.id}`, { token: boss, body: limits })
       for (const end of [
         (id: string) => call(gateway, "DELETE", `/api/v1/keys/${id}`, { token: boss }),
         (id: string) => call(gateway, "PATCH", `/api/v1/keys/${id}`, { token: boss, body: { agents: [agent] } }),

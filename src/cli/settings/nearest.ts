@@ -23,12 +23,24 @@ const SWAPPED = 2
 const isTypo = (given: string, name: string): boolean =>
   Math.abs(given.length - name.length) <= 1 && distance(given, name) <= SWAPPED
 
-const firstWord = (name: string): string => name.split("_")[0] ?? name
+/** Letters at the start of a word that make it the same one, as in PROXY and PROXIES. */
+const STEM = 4
 
-/** Whether a name is a typing error for `meant`, its nearest one, rather than a name that another program reads. */
+const isSameWord = (given: string, word: string): boolean =>
+  isTypo(given, word) || (given.length >= STEM && word.startsWith(given.slice(0, STEM)))
+
+/**
+ * Whether a name is a typing error for `meant`, its nearest one, or lacks words of it. A name with a word more or another
+ * word is one that another program reads.
+ */
 export const isMistyped = (given: string, meant: string): boolean => {
   const name = given.toUpperCase()
-  return isTypo(name, meant) || isTypo(firstWord(name), firstWord(meant))
+  const [first = "", ...words] = name.split("_")
+  const [own = "", ...others] = meant.split("_")
+  return (
+    isTypo(name, meant) ||
+    (isTypo(first, own) && words.every((word) => others.some((other) => isSameWord(word, other))))
+  )
 }
 
 /** Distance of a name that lacks only whole words, such as PROVIDER1_URL for PROVIDER1_BASE_URL. */

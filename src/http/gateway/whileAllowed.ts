@@ -6,22 +6,25 @@ import { Drain } from "../../services/lifecycle/Drain.ts"
 
 const CHECKED_EVERY = Duration.seconds(1)
 
+/** What the holder of a key may see. Its limits hold from the next request on. */
+const accessOf = ({ key, roles }: Identity): string => JSON.stringify([roles, key?.agents])
+
 /** Returns combinators for answers that wait and for streams. */
 export const makeWhileAllowed = Effect.gen(function* () {
   const keys = yield* GatewayKeys
   const drain = yield* Drain
 
-  /** Fails once the caller's token has expired, or its key has expired or was revoked or changed. */
+  /** Fails once the caller's token has expired, or its key has expired, was revoked or got other roles or agents. */
   const over = (user: Identity): Effect.Effect<never, TokenRefused> => {
     const { key, tenant, until = Infinity } = user
     if (key === undefined) {
       const left = Effect.map(Clock.currentTimeMillis, (now) => until - now)
       return Effect.andThen(Effect.flatMap(left, Effect.sleep), new TokenRefused())
     }
-    const before = JSON.stringify(user)
+    const before = accessOf(user)
     return keys.holder(tenant, key.id).pipe(
       Effect.filterOrFail(
-        (now) => JSON.stringify(now) === before,
+        (now) => accessOf(now) === before,
         () => new TokenRefused(),
       ),
       Effect.catchTag("KeyNotFound", () => new TokenRefused()),

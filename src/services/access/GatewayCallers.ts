@@ -46,8 +46,11 @@ export const layerGatewayCallers = ({ inFlight, perMinute, refusedPerMinute }: G
           return Effect.andThen(
             key?.perMinute === undefined ? Effect.void : rates.take(rateKey(OF_KEYS, key.id), key.perMinute),
             Effect.andThen(
-              rates.take(rateKey(ofTenants("execute"), tenant), perMinute),
-              Effect.andThen(concurrency.enter(`calls:${tenant}`, inFlight), enterOfKey(concurrency, caller.identity)),
+              enterOfKey(concurrency, caller.identity),
+              Effect.andThen(
+                rates.take(rateKey(ofTenants("execute"), tenant), perMinute),
+                concurrency.enter(`calls:${tenant}`, inFlight),
+              ),
             ),
           )
         },

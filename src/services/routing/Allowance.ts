@@ -83,14 +83,15 @@ export class Spending {
   }
 
   /**
-   * The output limit to send, for each choice; `undefined` if the target's context leaves less. Under a reservation the
-   * whole context counts: a prompt may be shorter than its estimate.
+   * The output limit to send, for each choice. If the target's context leaves less, it is what that leaves under a
+   * reservation, since a prompt may be shorter than its estimate, and `undefined` otherwise.
    */
   limitOf(targets: ReadonlyArray<Target>, name: TargetName): number | undefined {
     const context = targets.find((target) => sameTarget(target, name))?.max_context_tokens ?? Infinity
-    const room = this.isReserved ? context : context - this.size.input
+    const room = context - this.size.input
     const limit = Math.floor(this.outputOf(name) / this.size.choices)
-    return limit >= room ? undefined : Math.max(1, limit)
+    if (limit < room) return Math.max(1, limit)
+    return this.isReserved && limit !== Infinity ? Math.max(1, room) : undefined
   }
 
   /**

@@ -46,16 +46,13 @@ const imagesIn = (body: ApiRequest["body"]): Images => imagesOf([body.value("mes
 
 /** Looks only where parts stand: in the input of a tool, say, an object of the same form is text to a model. */
 const imagesOf = (value: unknown): Images => {
-  if (Array.isArray(value)) {
-    return value.reduce<Images>((sum, item: unknown) => {
-      const { bytes, count } = imagesOf(item)
-      return { count: sum.count + count, bytes: sum.bytes + bytes }
-    }, NO_IMAGES)
-  }
-  if (!isObject(value)) return NO_IMAGES
-  return IMAGE_TYPES.has(value["type"])
-    ? { count: 1, bytes: inlineBytes(value) }
-    : imagesOf([value["content"], value["output"]])
+  const isImage = isObject(value) && IMAGE_TYPES.has(value["type"])
+  const own = isImage ? { count: 1, bytes: inlineBytes(value) } : NO_IMAGES
+  const parts = Array.isArray(value) ? value : isObject(value) ? [value["content"], value["output"]] : []
+  return parts.reduce<Images>((sum, part: unknown) => {
+    const { bytes, count } = imagesOf(part)
+    return { count: sum.count + count, bytes: sum.bytes + bytes }
+  }, own)
 }
 
 /** Length of a picture within the request: a `data:` URL, or base64 beside its media type. */
@@ -83,8 +80,8 @@ const OPEN_MEMBERS: ReadonlySet<string> = new Set([
 /** Tools that a provider runs, with costs of their own and results that it adds to the input. */
 const HOSTED_TOOL = /^(web_search|web_fetch|code_execution|code_interpreter|file_search|image_generation|mcp)/
 
-/** Members that name a stored or remote file, at any depth. */
-const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_id", "file_url"])
+/** Members that name a stored or remote file, or a video of any length, at any depth. */
+const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_id", "file_url", "video_url"])
 
 const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard_only"])
 

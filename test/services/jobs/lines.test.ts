@@ -102,6 +102,7 @@ const Operation = Schema.Struct({
     "end",
     "fail",
     "retry",
+    "ask",
     "crash",
     "cancel",
     "remove",
@@ -158,6 +159,9 @@ describeDatabases("lines under any order of operations", (database) => {
               leave(lease.job.id)
             } else if (op === "retry" && lease !== undefined) {
               yield* writes.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
+            } else if (op === "ask" && lease !== undefined) {
+              const asking = { kind: "ask", call: 1, turn: 1 } as const
+              yield* writes.ask(lease, { asking, question: "Go on?", answer_schema: {}, timeoutSeconds: 86_400 })
             } else if (op === "crash" && lease !== undefined) {
               yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${lease.job.id}`
               yield* queue.takeBack()
