@@ -1,4 +1,4 @@
-/** What only sockets show, in every wire format: connections that fail, answers that break off, and callers that hang up. */
+/** Faults of real sockets, in every wire format: connections that fail, answers that break off, callers that hang up. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Stream } from "effect"
 import { createServer } from "node:net"

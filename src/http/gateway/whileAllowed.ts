@@ -6,7 +6,7 @@ import { Drain } from "../../services/lifecycle/Drain.ts"
 
 const CHECKED_EVERY = Duration.seconds(1)
 
-/** What the holder of a key may see. Its limits hold from the next request on. */
+/** The members of a key that decide what its holder may see. A change of others, such as its limits, ends nothing. */
 const accessOf = ({ key, roles }: Identity): string => JSON.stringify([roles, key?.agents])
 
 /** Returns combinators for answers that wait and for streams. */

@@ -82,7 +82,7 @@ const QUOTED = /^(".*"|'.*')$/s
 /** Samples use it for secrets, so everybody knows such a value. */
 const PLACEHOLDER = /^replace-me/i
 
-/** What is wrong with a text for every setting. */
+/** Why no setting may have this text; `undefined` if it may. */
 const unusableText = (text: string): string | undefined => {
   if (QUOTED.test(text)) {
     return "expected a value without quotes around it; remove them (Docker's --env-file keeps them as part of the value)"

@@ -3,7 +3,7 @@ import { Cause, Clock, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { Refusal } from "../../domain/problems/refusal.ts"
 import { GatewayKeys } from "../access/GatewayKeys.ts"
-import { mayExecute } from "../access/mayExecute.ts"
+import { whoMayExecute } from "../access/mayExecute.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { unavailable } from "../storedRows.ts"
@@ -75,13 +75,8 @@ const makeEnqueueNext = Effect.gen(function* () {
     time: ScheduledTime,
   ) {
     if (key_id === null) return yield* jobs.enqueue(tenant, agent_id, request, time)
-    const holder = yield* keys.holder(tenant, key_id).pipe(
-      Effect.tap((holder) => mayExecute(holder, agent_id, request)),
-      Effect.catchTag(
-        ["KeyNotFound", "TokenRefused", "AccessDenied", "AgentNotFound"],
-        () => new ScheduleKeyRefused({ detail: "Make the schedule with another key." }),
-      ),
-    )
+    const holder = yield* keys.holder(tenant, key_id).pipe(whoMayExecute(agent_id, request))
+    if (holder === undefined) return yield* new ScheduleKeyRefused({ detail: "Make the schedule with another key." })
     return yield* jobs.enqueue(tenant, agent_id, request, time, holder.key)
   })
 

@@ -1,6 +1,6 @@
 /**
- * Who may resume a job: it goes on with the limits of the key that it was enqueued with, and that key pays. An answer to its
- * question needs no such check: the job is open, and goes on as it would at the question's deadline.
+ * Checks whether a caller may resume a job. The job uses the budgets and limits of the key that it was enqueued with, so
+ * others could spend that key's money. Answering a job's question needs no check: an open job goes on anyway.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -8,7 +8,7 @@ import { AccessDenied, type Identity } from "../../domain/access/identity.ts"
 import { hasRole } from "../../domain/access/roles.ts"
 import { JobKeyRefused } from "../../domain/jobs/job.ts"
 import { GatewayKeys } from "../access/GatewayKeys.ts"
-import { mayExecute } from "../access/mayExecute.ts"
+import { whoMayExecute } from "../access/mayExecute.ts"
 import { unavailable } from "../storedRows.ts"
 import { Jobs } from "./Jobs.ts"
 
@@ -28,9 +28,7 @@ export const makeMayResume = Effect.gen(function* () {
       })
     }
     if (key === null) return
-    yield* keys.holder(user.tenant, key).pipe(
-      Effect.flatMap((holder) => mayExecute(holder, agent_id, { priority })),
-      Effect.catchTag(["KeyNotFound", "TokenRefused", "AccessDenied", "AgentNotFound"], () => new JobKeyRefused()),
-    )
+    const holder = yield* keys.holder(user.tenant, key).pipe(whoMayExecute(agent_id, { priority }))
+    if (holder === undefined) return yield* new JobKeyRefused()
   })
 })

@@ -8,6 +8,7 @@ import type { RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { RoutingSettings, Strategy } from "../../domain/routing/routing.ts"
+import { inTurns } from "../inTurns.ts"
 import { accountOf } from "./accounted.ts"
 import { cachedRecord } from "./Accounting.ts"
 import { AnswerStore } from "./AnswerStore.ts"
@@ -112,7 +113,7 @@ export class CachedAnswers extends Context.Service<
           if (cache.text !== undefined) {
             // `gather` below wrote it.
             const pieces = JSON.parse(cache.text) as ReadonlyArray<JsonObject>
-            return { isCached: true, value: Stream.fromIterable(pieces) }
+            return { isCached: true, value: inTurns(pieces) }
           }
           return { isCached: false, value: gather(router, call, cache.keep) }
         })

@@ -4,7 +4,7 @@
  * (negotiated, regional, newer) in `targets[].prices` of the routing configuration always win. An unlisted model has
  * no price, so its cost is unknown, not 0.
  *
- * Not included: what a cache write costs beyond five minutes, cache storage, batch, flex and priority tiers, audio, regional
+ * Not included: cache writes for longer than five minutes, cache storage, batch, flex and priority tiers, audio, regional
  * surcharges.
  */
 import type { PublishedModel } from "../../domain/upstream/publishedModels.ts"
@@ -18,7 +18,7 @@ export interface ListPrice {
   readonly usd: Usd
   /** The price of all tokens of a request with a longer input than this many tokens. */
   readonly above?: readonly [inputTokens: number, usd: Usd]
-  /** What an input token costs that the cache keeps for five minutes, as a multiple of `input`. */
+  /** The price of writing an input token to the five-minute cache, as a multiple of `input`. */
   readonly cacheWrite?: number
   readonly from?: string
   /** The longest input in tokens according to the provider's model page; the derived configuration uses it. */

@@ -1,4 +1,4 @@
-/** What the lines of concurrency keys and those of callers' keys with a cap have in common. */
+/** Tests both kinds of lines in which jobs wait: those of concurrency keys, and those of callers' keys with a cap. */
 import { assert, it, layer } from "@effect/vitest"
 import { Duration, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"

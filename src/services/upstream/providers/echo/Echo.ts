@@ -7,6 +7,7 @@ import type { ChatChunk, ChatRequest, Delta, Usage } from "../../../../domain/ch
 import { DEMO_CONVERSATION } from "../../../../domain/chat/demoConversation.ts"
 import { accumulate } from "../../../../domain/chat/chatStream.ts"
 import { parseJson } from "../../../../domain/json/json.ts"
+import { inTurns } from "../../../inTurns.ts"
 import type { Provider } from "../../Provider.ts"
 import { countTokens, textOf, words } from "./echoText.ts"
 import { nativeEcho } from "./nativeEcho.ts"
@@ -102,6 +103,6 @@ export const echo: Provider = {
   apiName: "sealgate.echo",
   defaultModel: DEFAULT_MODEL,
   complete: (request) => Effect.map(chunksFor(request), accumulate),
-  stream: (request) => Stream.unwrap(Effect.map(chunksFor(request), (chunks) => Stream.fromIterable(chunks))),
+  stream: (request) => Stream.unwrap(Effect.map(chunksFor(request), inTurns)),
   native: nativeEcho,
 }

@@ -6,6 +6,7 @@ import { Clock, Effect, Random, Stream } from "effect"
 import { type ApiName, isApiName } from "../../../../domain/upstream/apis.ts"
 import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import { iJsonOf } from "../../../../domain/json/surrogates.ts"
+import { inTurns } from "../../../inTurns.ts"
 import { READINGS } from "../../answerReaders/readings.ts"
 import type { NativeApis, NativeCall } from "../../Provider.ts"
 import { countTokens, textOf, words } from "./echoText.ts"
@@ -125,8 +126,6 @@ export const nativeEcho: NativeApis = {
   }),
   stream: (call) =>
     Stream.unwrap(
-      Effect.map(listen(call), (said) =>
-        Stream.fromIterable(call.api === "messages" ? messageEvents(said) : responseEvents(said)),
-      ),
+      Effect.map(listen(call), (said) => inTurns(call.api === "messages" ? messageEvents(said) : responseEvents(said))),
     ),
 }
