@@ -140,7 +140,8 @@ describe.each(providers)("the AI SDK's provider of %s", (_, model, script) => {
       const bodies = native.requests.map(({ body }) => body)
       assert.deepStrictEqual(bodies.slice(2), bodies.slice(0, 2))
       assert.notInclude(JSON.stringify(native.requests.slice(2).map(({ headers }) => headers)), CALLERS_KEY)
-      assert.notInclude(wire.seen(), "Oslo")
+      // With a space, because four letters may occur in base64 by chance.
+      assert.notInclude(wire.seen(), " Oslo")
     }),
   )
 

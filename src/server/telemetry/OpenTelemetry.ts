@@ -113,7 +113,8 @@ export const layerOpenTelemetry = (
           Effect.forkScoped,
         )
       }),
-    )
+      // A flusher of its own: a flush of spans or logs that the end interrupts would lose them.
+    ).pipe(Layer.provide(Layer.fresh(OtlpExporter.layerFlusher)))
 
   const layerLogs = (url: string) =>
     Logger.layer([OtlpLogger.make({ ...common, url }).pipe(client("logs", url), Effect.map(discreetLogger))], {

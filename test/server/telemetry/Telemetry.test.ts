@@ -1,7 +1,7 @@
 /** Where telemetry goes and what of it is kept, for programs that give their settings themselves. */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { Cause, ConfigProvider, Effect, Layer, Logger, Redacted, Tracer } from "effect"
+import { Cause, ConfigProvider, Effect, Layer, Logger, Metric, Redacted, Schedule, Tracer } from "effect"
 import { proxySettings } from "../../../src/layers/config/proxySettings.ts"
 import { decodeSettings } from "../../../src/layers/config/Setting.ts"
 import { telemetrySettings } from "../../../src/layers/config/telemetrySettings.ts"
@@ -70,6 +70,25 @@ const sentOf = Effect.fnUntraced(function* (effect: Effect.Effect<unknown>, chan
   yield* sending(effect, settings)
   return collector
 })
+
+it.live("exports of metrics leave spans to their own interval, and to the end", () =>
+  Effect.gen(function* () {
+    const collector = yield* otlpCollector
+    const settings = { ...(yield* testSettings), otlpEndpoint: new URL(collector.url), metricIntervalMs: 20 }
+    const manyExports = Effect.sync(() => collector.series.filter(({ name }) => name === "test_exports").length > 3)
+    const exported = Effect.gen(function* () {
+      yield* Metric.update(Metric.counter("test_exports"), 1)
+      yield* Effect.withSpan(Effect.void, "kept")
+      yield* Effect.repeat(manyExports, { until: (isTrue) => isTrue, schedule: Schedule.spaced("5 millis") })
+      return collector.spans.length
+    })
+    assert.strictEqual(yield* sending(exported, { ...settings, spanIntervalMs: 600_000 }), 0)
+    assert.deepStrictEqual(
+      collector.spans.map(({ name }) => name),
+      ["kept"],
+    )
+  }),
+)
 
 describe("the sampler", () => {
   const CHOSEN = "0af7651916cd43dd8448eb211c80319c"
