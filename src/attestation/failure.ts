@@ -87,6 +87,7 @@ export const EVIDENCE_FAILURE_CODES = [
   "dstack-rtmr3",
   "dstack-event-digest",
   "dstack-compose-hash",
+  "dstack-key-service",
   "space-token-malformed",
   "space-algorithm",
   "space-issuer",

@@ -13,8 +13,8 @@ export interface SnpTcb {
 export interface AcceptedSnp {
   readonly format: "sev-snp"
   /** Launch measurements, 48 bytes as lower-case hexadecimal. */
-  readonly measurements?: ReadonlyArray<string>
-  /** HOST_DATA, 32 bytes as lower-case hexadecimal. At least one of both lists is present. */
+  readonly measurements: ReadonlyArray<string>
+  /** HOST_DATA, 32 bytes as lower-case hexadecimal; any if absent. The host chooses it, so alone it proves nothing. */
   readonly host_data?: ReadonlyArray<string>
   readonly products: ReadonlyArray<AmdProduct>
   readonly minimum_tcb: SnpTcb
@@ -48,6 +48,10 @@ export interface AcceptedDstack extends AcceptedIntel {
   readonly measurements: ReadonlyArray<TdxMeasurement>
   /** SHA-256 of the app-compose bytes, lower-case hexadecimal. */
   readonly compose_hashes: ReadonlyArray<string>
+  /** Lower-case hexadecimal. Its owner can let other code have the same keys, of which one is the proxy's identity. */
+  readonly app_ids: ReadonlyArray<string>
+  /** Kind and id of what derives keys, such as `kms:3059…`: whoever holds its root has the proxy's identity. */
+  readonly key_providers: ReadonlyArray<string>
 }
 
 export interface AcceptedSpace {

@@ -104,15 +104,10 @@ const readers: {
 } = {
   "sev-snp": (entry) => {
     knows(entry, ["format", "measurements", "host_data", "products", "minimum_tcb"], "entry of sev-snp")
-    const { measurements, host_data: data } = entry
-    must(
-      measurements !== undefined || data !== undefined,
-      CODE,
-      "The policy's entry of sev-snp needs measurements or host_data.",
-    )
+    const { host_data: data } = entry
     return {
       format: "sev-snp",
-      ...(measurements === undefined ? {} : { measurements: textsIn(measurements, "measurements", HEX[48]) }),
+      measurements: textsIn(entry["measurements"], "measurements", HEX[48]),
       ...(data === undefined ? {} : { host_data: textsIn(data, "host_data", HEX[32]) }),
       products: oneOf(AMD_PRODUCTS, entry["products"], "products"),
       minimum_tcb: tcbIn(entry["minimum_tcb"]),
@@ -129,11 +124,14 @@ const readers: {
     }
   },
   dstack: (entry) => {
-    knows(entry, ["format", "measurements", "compose_hashes", ...INTEL_MEMBERS], "entry of dstack")
+    const members = ["format", "measurements", "compose_hashes", "app_ids", "key_providers", ...INTEL_MEMBERS]
+    knows(entry, members, "entry of dstack")
     return {
       format: "dstack",
       measurements: listIn(entry["measurements"], "measurements").map((each) => registersIn(each, REGISTERS)),
       compose_hashes: textsIn(entry["compose_hashes"], "compose_hashes", HEX[32]),
+      app_ids: textsIn(entry["app_ids"], "app_ids", /^(?:[0-9a-f]{2})+$/),
+      key_providers: textsIn(entry["key_providers"], "key_providers", /^[\w-]+:/),
       ...intelIn(entry),
     }
   },

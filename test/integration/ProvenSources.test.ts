@@ -11,7 +11,7 @@ import { provenSetup } from "../support/evidence/provenSetup.ts"
 /** The entry with one digit of its code changed. */
 const ofOtherCode = (entry: Accepted): Accepted => {
   const changed = (text: string): string => text.slice(0, -1) + (text.endsWith("0") ? "1" : "0")
-  if (entry.format === "sev-snp") return { ...entry, measurements: (entry.measurements ?? []).map(changed) }
+  if (entry.format === "sev-snp") return { ...entry, measurements: entry.measurements.map(changed) }
   if (entry.format === "dstack") return { ...entry, compose_hashes: entry.compose_hashes.map(changed) }
   if (entry.format === "confidential-space") return { ...entry, image_digests: entry.image_digests.map(changed) }
   return { ...entry, measurements: entry.measurements.map((each) => ({ ...each, rtmr3: changed(each.rtmr3) })) }

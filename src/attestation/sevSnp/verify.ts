@@ -17,26 +17,21 @@ const isAtLeast = (tcb: SnpTcb, minimum: SnpTcb): boolean =>
   tcb.microcode >= minimum.microcode &&
   (tcb.fmc ?? 0) >= (minimum.fmc ?? 0)
 
-const codeOf = (report: SnpReport, { measurements, host_data }: AcceptedSnp): string | undefined => {
-  if (measurements === undefined && host_data === undefined) return undefined
-  if (measurements?.includes(report.measurement) === false) return undefined
-  if (host_data?.includes(report.hostData) === false) return undefined
-  return measurements === undefined ? report.hostData : report.measurement
-}
+const isCode = ({ hostData, measurement }: SnpReport, { host_data, measurements }: AcceptedSnp): boolean =>
+  measurements.includes(measurement) && host_data?.includes(hostData) !== false
 
-/** The policy's entry for code, product and firmware of the report. */
-const entryFor = (report: SnpReport, product: AmdProduct, accepted: ReadonlyArray<AcceptedSnp>): AcceptedSnp => {
+/** Throws unless an entry of the policy accepts code, product and firmware of the report. */
+const checkAccepted = (report: SnpReport, product: AmdProduct, accepted: ReadonlyArray<AcceptedSnp>): void => {
   const forProduct = accepted.filter(({ products }) => products.includes(product))
   must(forProduct.length > 0, "snp-product-not-accepted", `The policy does not accept ${product}.`)
-  const matching = forProduct.filter((each) => codeOf(report, each) !== undefined)
+  const matching = forProduct.filter((each) => isCode(report, each))
   must(matching.length > 0, "measurement-unknown", "The policy does not know this measurement.")
   const current = matching.filter(({ minimum_tcb }) => isAtLeast(tcbOf(report.tcbs.reported, product), minimum_tcb))
   must(current.length > 0, "tcb-below-minimum", "The firmware is older than the policy's minimum.")
-  const entry = current.find(({ minimum_tcb }) =>
+  const isCommitted = current.some(({ minimum_tcb }) =>
     Object.values(report.tcbs).every((tcb) => isAtLeast(tcbOf(tcb, product), minimum_tcb)),
   )
-  must(entry !== undefined, "snp-committed-tcb", "The firmware can be rolled back below the policy's minimum.")
-  return entry
+  must(isCommitted, "snp-committed-tcb", "The firmware can be rolled back below the policy's minimum.")
 }
 
 /** Throws an `EvidenceFailure`. Milan is accepted only by name: software can read its root seed (arXiv 2605.12990). */
@@ -66,10 +61,10 @@ export const verifySevSnp = (
   must(!isMasked || deny.chips.length === 0, "chip-masked", "The host hides its chip, so the policy cannot deny it.")
   const chip = report.chipId.toString("hex")
   must(!deny.chips.includes(chip), "chip-denied", "The policy denies this chip.")
-  const entry = entryFor(report, product, accepted)
+  checkAccepted(report, product, accepted)
   const next = checkRevocation(collateral.crl, root, chain, now)
   return {
-    measurement: codeOf(report, entry) ?? "",
+    measurement: report.measurement,
     hardware: `AMD ${product}`,
     ...(isMasked ? {} : { chip }),
     validUntil: Math.min(until, next),

@@ -21,11 +21,9 @@ const isHex = (text: unknown): text is string => typeof text === "string" && /^(
 const eventIn = (entry: JsonObject): RuntimeEvent => {
   const { version = 1, event_type: type, event: name, event_payload: payload, digest } = entry
   const isKnown = type === RUNTIME_EVENT && (version === 1 || version === 2)
-  must(
-    isKnown && typeof name === "string" && isHex(payload) && isHex(digest),
-    MALFORMED,
-    "An event of RTMR3 is malformed.",
-  )
+  // In version 1, a colon in a name could as well begin the payload.
+  const isNamed = typeof name === "string" && !(version === 1 && name.includes(":"))
+  must(isKnown && isNamed && isHex(payload) && isHex(digest), MALFORMED, "An event of RTMR3 is malformed.")
   return { version, name, payload: Buffer.from(payload, "hex"), digest }
 }
 
@@ -43,15 +41,32 @@ const digestOf = ({ name, payload, version }: RuntimeEvent): Buffer => {
   return createHash("sha384").update(type).update(`:${name}:`).update(payload).digest()
 }
 
-/**
- * Replays the log in `bytes`, the machine's JSON, against RTMR3 with digests computed from payloads, so that no payload can be invented for a genuine digest.
- * Returns the compose hash, which is the SHA-256 of `app_compose`. Throws an `EvidenceFailure`.
- */
-export const checkEventLog = (bytes: Uint8Array | undefined, rtmr3: string): string => {
-  const members = bytes === undefined ? undefined : parseJson(Buffer.from(bytes).toString())
-  must(isObject(members), MALFORMED, "The machine handed out no event log.")
-  const { event_log: text, app_compose: compose } = members
-  const log = typeof text === "string" ? parseJson(text) : undefined
+/** What dstack measured when it started an app, of which it derives the app's keys. */
+export interface DstackApp {
+  /** SHA-256 of `app_compose`, in hexadecimal. */
+  readonly composeHash: string
+  /** In hexadecimal. All code of one app id has the same keys. */
+  readonly appId: string
+  /** Kind and id of what derives the keys, such as `kms:3059…`. */
+  readonly keyProvider: string
+}
+
+/** The payload of the only event of this name. dstack measures its own before the app can measure any. */
+const payloadOf = (events: ReadonlyArray<RuntimeEvent>, name: string): Buffer => {
+  const [event, ...more] = events.filter((each) => each.name === name)
+  must(event !== undefined && more.length === 0, MALFORMED, `The event log must have ${name} once.`)
+  return event.payload
+}
+
+const keyProviderIn = (payload: Buffer): string => {
+  const provider = parseJson(payload.toString())
+  const { id, name } = isObject(provider) ? provider : {}
+  must(typeof name === "string" && typeof id === "string", MALFORMED, "The key provider of the event log is malformed.")
+  return `${name}:${id}`
+}
+
+/** Returns events that lead to RTMR3, with digests computed from payloads, so that no payload can be invented for a genuine digest. */
+const replay = (log: unknown, rtmr3: string): ReadonlyArray<RuntimeEvent> => {
   must(Array.isArray(log) && log.every(isObject), MALFORMED, "The event log is not a list of events.")
   const events = log.filter(({ imr }) => imr === RTMR3).map(eventIn)
   let register = Buffer.alloc(REGISTER_BYTES)
@@ -66,12 +81,28 @@ export const checkEventLog = (bytes: Uint8Array | undefined, rtmr3: string): str
     register = createHash("sha384").update(register).update(digest).digest()
   }
   must(register.toString("hex") === rtmr3, "dstack-rtmr3", "The event log does not lead to RTMR3.")
-  const named = events.filter(({ name }) => name === "compose-hash")
-  const hash = typeof compose === "string" ? createHash("sha256").update(compose).digest("hex") : undefined
+  return events
+}
+
+const membersOf = (collateral: Uint8Array | undefined): JsonObject => {
+  const members = collateral === undefined ? undefined : parseJson(Buffer.from(collateral).toString())
+  must(isObject(members), MALFORMED, "The machine handed out no event log.")
+  return members
+}
+
+/** The app that the machine's JSON names. Throws an `EvidenceFailure` unless its event log leads to RTMR3. */
+export const checkEventLog = (collateral: Uint8Array | undefined, rtmr3: string): DstackApp => {
+  const { event_log: log, app_compose: compose } = membersOf(collateral)
+  const events = replay(typeof log === "string" ? parseJson(log) : undefined, rtmr3)
+  const composeHash = payloadOf(events, "compose-hash").toString("hex")
   must(
-    named.length === 1 && named[0]?.payload.toString("hex") === hash,
+    typeof compose === "string" && createHash("sha256").update(compose).digest("hex") === composeHash,
     "dstack-compose-hash",
     "The compose file is not the measured one.",
   )
-  return hash ?? ""
+  return {
+    composeHash,
+    appId: payloadOf(events, "app-id").toString("hex"),
+    keyProvider: keyProviderIn(payloadOf(events, "key-provider")),
+  }
 }

@@ -7,7 +7,7 @@ import type { FormatCheck, FormatFacts } from "../format.ts"
 import type { AcceptedDstack, AcceptedTdx, TdxMeasurement } from "../policy.ts"
 import { certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
 import { checkRevocation } from "../x509/crl.ts"
-import { checkEventLog } from "./dstack.ts"
+import { checkEventLog, type DstackApp } from "./dstack.ts"
 import { readCollateral } from "./collateral.ts"
 import { isPckAuthority, type PckFacts, pckFactsOf } from "./pck.ts"
 import { readQuote, type TdReport, type TdxQuote } from "./quote.ts"
@@ -95,12 +95,17 @@ const checkAnyLevels = (entries: ReadonlyArray<Entry>, found: ReadonlyArray<TcbL
 const isMeasured = ({ mrtd, rtmr }: TdReport, each: TdxMeasurement): boolean =>
   each.mrtd === mrtd && each.rtmr0 === rtmr[0] && each.rtmr1 === rtmr[1] && each.rtmr2 === rtmr[2]
 
-const knows = (entry: Entry, body: TdReport, compose: string | undefined): boolean =>
+const knows = (entry: Entry, body: TdReport, app: DstackApp | undefined): boolean =>
   entry.format === "tdx"
     ? entry.measurements.some((one) => isMeasured(body, one) && one.rtmr3 === body.rtmr[3])
     : entry.measurements.some((one) => isMeasured(body, one)) &&
-      compose !== undefined &&
-      entry.compose_hashes.includes(compose)
+      app !== undefined &&
+      entry.compose_hashes.includes(app.composeHash)
+
+/** Whoever may run other code under the app id, or chooses the key provider, can have the proxy's identity. */
+const trustsKeys = (entry: Entry, app: DstackApp | undefined): boolean =>
+  entry.format === "tdx" ||
+  (app !== undefined && entry.app_ids.includes(app.appId) && entry.key_providers.includes(app.keyProvider))
 
 type TdxCheck = FormatCheck<AcceptedTdx> | FormatCheck<AcceptedDstack>
 
@@ -137,15 +142,18 @@ export const verifyQuote = (
     platformLevel(collateral.tcbInfo, pck, body),
     moduleLevel(collateral.tcbInfo, body),
   ].filter((level) => level !== undefined)
-  const compose = evidence.format === "dstack" ? checkEventLog(evidence.collateral, body.rtmr[3]) : undefined
-  const entries: ReadonlyArray<Entry> = check.accepted
-  checkAnyLevels(
-    entries.filter((entry) => knows(entry, body, compose)),
-    levels,
+  const app = evidence.format === "dstack" ? checkEventLog(evidence.collateral, body.rtmr[3]) : undefined
+  const entries = check.accepted.filter((entry) => knows(entry, body, app))
+  const trusting = entries.filter((entry) => trustsKeys(entry, app))
+  must(
+    entries.length === 0 || trusting.length > 0,
+    "dstack-key-service",
+    `The policy does not accept keys of app ${app?.appId} from ${app?.keyProvider}.`,
   )
+  checkAnyLevels(trusting, levels)
   return {
     reportData: body.reportData,
-    measurement: compose ?? body.mrtd,
+    measurement: app?.composeHash ?? body.mrtd,
     hardware: "Intel TDX",
     chip: pck.ppid,
     validUntil: Math.min(until, collateral.until, ...ends),

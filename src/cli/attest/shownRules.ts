@@ -1,10 +1,10 @@
 /** Rules that accept exactly what evidence shows: trust on first use. */
-import { createHash } from "node:crypto"
 import { collateralNeedOf } from "../../attestation/collateralNeed.ts"
 import type { ProxyEvidence } from "../../attestation/evidence.ts"
 import { EvidenceFailure } from "../../attestation/failure.ts"
 import type { Accepted, EvidencePolicy, SnpTcb } from "../../attestation/policy.ts"
 import { readReport, tcbOf } from "../../attestation/sevSnp/report.ts"
+import { checkEventLog } from "../../attestation/tdx/dstack.ts"
 import { readQuote } from "../../attestation/tdx/quote.ts"
 import { fromUtf8 } from "../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
@@ -56,12 +56,13 @@ const tdxEntry = ({ collateral, format, report }: ProxyEvidence, names: Names): 
   if (format === "tdx") {
     return { format, measurements: [{ mrtd, rtmr0, rtmr1, rtmr2, rtmr3 }], statuses, advisories }
   }
-  const { app_compose: compose } = jsonIn(collateral)
-  const hash = createHash("sha256").update(String(compose)).digest("hex")
+  const { appId, composeHash, keyProvider } = checkEventLog(collateral, rtmr3)
   return {
     format: "dstack",
     measurements: [{ mrtd, rtmr0, rtmr1, rtmr2 }],
-    compose_hashes: [hash],
+    compose_hashes: [composeHash],
+    app_ids: [appId],
+    key_providers: [keyProvider],
     statuses,
     advisories,
   }

@@ -18,6 +18,8 @@ const DSTACK = {
   format: "dstack",
   measurements: [REGISTERS],
   compose_hashes: ["00".repeat(32)],
+  app_ids: ["00".repeat(20)],
+  key_providers: ["kms:00"],
   statuses: ["UpToDate"],
   advisories: [],
 }
@@ -58,6 +60,14 @@ const malformed: Readonly<Record<string, unknown>> = {
   "a minimum TCB over 255": entry({ ...SNP, minimum_tcb: { ...SNP.minimum_tcb, snp: 256 } }),
   "TDX without RTMR3": entry({ ...TDX, measurements: [REGISTERS] }),
   "dstack with RTMR3": entry({ ...DSTACK, measurements: [{ ...REGISTERS, rtmr3: HEX48 }] }),
+  "dstack without a key provider": entry({ ...DSTACK, key_providers: undefined }),
+  "a key provider without its kind": entry({ ...DSTACK, key_providers: ["3059"] }),
+  "dstack without an app id": entry({ ...DSTACK, app_ids: undefined }),
+  "HOST_DATA without a measurement, though hosts choose it": entry({
+    ...SNP,
+    measurements: undefined,
+    host_data: [HEX48.slice(32)],
+  }),
   "no statuses": entry({ ...TDX, statuses: undefined }),
   "a TCB date that is none": entry({ ...TDX, minimum_tcb_date: "soon" }),
   "a TCB date of month 13": entry({ ...TDX, minimum_tcb_date: "2026-13-01" }),

@@ -41,6 +41,19 @@ export const secondEventOf = (event: string, payload: string): LoggedEvent => ({
   digest: sha384(`{"name":"${event}","payload":"${payload}","type":134217729}`).toString("hex"),
 })
 
+const APP_ID = COMPOSE_HASH.slice(0, 40)
+const hexOf = (text: string): string => Buffer.from(text).toString("hex")
+export const keyProviderEvent = (name: string, id: string): LoggedEvent =>
+  eventOf("key-provider", hexOf(JSON.stringify({ name, id })))
+
+/** Events of a boot, in dstack's order. */
+export const BOOT = {
+  app: eventOf("app-id", APP_ID),
+  compose: eventOf("compose-hash", COMPOSE_HASH),
+  keyProvider: keyProviderEvent("kms", "3059"),
+  ready: eventOf("system-ready", ""),
+}
+
 export interface DstackWish extends Omit<TdxWish, "accept"> {
   /** Events that the machine measured. */
   readonly measured?: ReadonlyArray<LoggedEvent>
@@ -52,7 +65,7 @@ export interface DstackWish extends Omit<TdxWish, "accept"> {
 
 /** Evidence of a dstack guest that passes, with the wished changes. */
 export const dstack = (wish: DstackWish = {}): AttestationCheck => {
-  const events = wish.measured ?? [eventOf("app-id", "00"), eventOf("compose-hash", COMPOSE_HASH)]
+  const events = wish.measured ?? Object.values(BOOT)
   const rtmr3 = events.reduce<Buffer>(
     (value, { digest }) => sha384(value, Buffer.from(digest, "hex")),
     Buffer.alloc(48),
@@ -64,6 +77,8 @@ export const dstack = (wish: DstackWish = {}): AttestationCheck => {
     format: "dstack",
     measurements: [MEASUREMENT],
     compose_hashes: [COMPOSE_HASH],
+    app_ids: [APP_ID],
+    key_providers: ["kms:3059"],
     statuses: ["UpToDate"],
     advisories: [],
     ...accepted,
