@@ -270,7 +270,14 @@ describe("evidence mode refuses to start", () => {
     )
 
   for (const [what, facts, expected] of [
-    ["with NODE_OPTIONS", { ...MEASURED, env: { NODE_OPTIONS: "--require ./x.js" } }, /NODE_OPTIONS: is set/],
+    ...[
+      "NODE_OPTIONS",
+      "NODE_TLS_REJECT_UNAUTHORIZED",
+      "NODE_USE_SYSTEM_CA",
+      "SSL_CERT_FILE",
+      "OPENSSL_CONF",
+      "LD_PRELOAD",
+    ].map((name) => [`with ${name}`, { ...MEASURED, env: { [name]: "x" } }, new RegExp(`${name}: is set`)] as const),
     ["with an inspector", { ...MEASURED, execArgv: ["--disable-sigusr1", "--inspect=0"] }, /inspector can read/],
     [
       "with Node's --env-file",
@@ -281,6 +288,13 @@ describe("evidence mode refuses to start", () => {
   ] as const) {
     it.effect(what, () => Effect.map(reasons("tsm", facts), (message) => assert.match(message, expected)))
   }
+
+  it.effect("but with what an image of Node sets, and an extra authority, which evidence shows", () => {
+    const env = { NODE_VERSION: "26.0.0", NODE_ENV: "production", NODE_EXTRA_CA_CERTS: "/ca.pem", NODE_OPTIONS: "" }
+    return mustBeMeasured("tsm", { ...MEASURED, env }).pipe(
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
+    )
+  })
 
   it.effect("with a provider's key in the environment of Confidential Space", () =>
     Effect.map(reasons("confidential-space", MEASURED, { PROVIDER1_API_KEY: "sk-canary" }), (message) => {

@@ -9,28 +9,35 @@ import type { ProcessFacts } from "./configurationOf.ts"
 
 type Mode = "dstack" | "tsm" | "confidential-space"
 
+/** Variables that the loader, Node and OpenSSL read by themselves, and that may change which code runs or which servers are trusted. */
+const LOADED = /^(?:NODE|LD|SSL|OPENSSL)_/
+/** Set by images of Node, harmless, or part of the attested configuration. */
+const HARMLESS = new Set(["NODE_ENV", "NODE_VERSION", "NODE_EXTRA_CA_CERTS"])
+
+const environmentMistakes = (env: ProcessFacts["env"]): ReadonlyArray<Mistake> =>
+  Object.keys(env)
+    .filter((name) => LOADED.test(name) && !HARMLESS.has(name) && (env[name] ?? "") !== "")
+    .map((variable) => ({
+      variable,
+      problem: "is set, and can change code or trust without evidence of it; remove it",
+    }))
+
 const processMistakes = ({ env, execArgv }: ProcessFacts): ReadonlyArray<Mistake> => {
   const given = (name: string) => execArgv.some((flag) => flag === name || flag.startsWith(`${name}=`))
   const isInspected = inspectorUrl() !== undefined || execArgv.some((flag) => flag.startsWith("--inspect"))
-  const found: ReadonlyArray<readonly [boolean, string, string]> = [
-    [
-      (env["NODE_OPTIONS"] ?? "") !== "",
-      "NODE_OPTIONS",
-      "is set, and can load other code than was measured; remove it",
-    ],
-    [isInspected, "ATTEST", "an inspector can read every prompt; start Node without --inspect"],
+  const found: ReadonlyArray<readonly [boolean, string]> = [
+    [isInspected, "an inspector can read every prompt; start Node without --inspect"],
     [
       given("--env-file") || given("--env-file-if-exists"),
-      "ATTEST",
       "Node's --env-file can name a file outside the measured image; use --config",
     ],
     [
       !given("--disable-sigusr1"),
-      "ATTEST",
       "SIGUSR1 would open an inspector; start with node --disable-sigusr1, as the image does",
     ],
   ]
-  return found.flatMap(([isSo, variable, problem]) => (isSo ? [{ variable, problem }] : []))
+  const ofFlags = found.flatMap(([isSo, problem]) => (isSo ? [{ variable: "ATTEST", problem }] : []))
+  return [...environmentMistakes(env), ...ofFlags]
 }
 
 /** Keys in the environment: Confidential Space writes overrides of the environment into its token, which anybody may read. */
