@@ -23,6 +23,7 @@ import { connectionReason, isLastingFault } from "../domain/problems/systemError
 import { traceContextOf } from "../domain/operations/traceContext.ts"
 import type { ProviderId } from "../domain/upstream/upstream.ts"
 import { type Provider, ProviderFailure } from "../services/upstream/Provider.ts"
+import { TEXT_CHARS } from "../services/upstream/providers/http/withoutKey.ts"
 
 interface SealedProviderOptions {
   readonly id: ProviderId
@@ -79,7 +80,7 @@ const kindOf = (error: SealgateError): FailureKind => {
 const failureOf = (error: SealgateError): ProviderFailure =>
   new ProviderFailure({
     kind: kindOf(error),
-    detail: Redacted.make(error.message),
+    detail: Redacted.make(error.message.slice(0, TEXT_CHARS)),
     ...withoutUndefined({
       retryAfterMs: error instanceof SealedProblem ? error.retryAfterMs : undefined,
       reason: reasonOf(error),
@@ -98,7 +99,7 @@ const reasonOf = (error: SealgateError): string | undefined => {
     : `status ${status}`
 }
 
-/** Failures to log as possible attacks. Their messages quote pins, but neither prompts nor answers. */
+/** Failures to log as possible attacks. Their messages quote pins, and at most a word of what came. */
 const isAttack = (error: SealgateError): boolean =>
   error instanceof PinMismatch || (error instanceof Tampered && !(error instanceof StreamTruncated))
 

@@ -72,3 +72,22 @@ it.effect("a change of any byte of any frame is detected, in streams and complet
     })
   }),
 )
+
+it.effect("an endless answer is refused once it holds too much memory", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      const { keys, sent, text } = await recordExchange(proxy, true)
+      const [open, ...frames] = eventsOf(text).map(({ data }) => JSON.parse(data) as Record<string, unknown>)
+      const layout = { ...layoutOf("stream"), mostBytes: 1500 }
+      const opener = await ResponseOpener.begin(sent, keys, layout, String(open?.["response_nonce"]))
+      const [first, second, third] = frames.map(({ ciphertext }) => String(ciphertext))
+      assert(first !== undefined && second !== undefined && third !== undefined)
+      await opener.open(first, false)
+      await opener.open(second, false)
+      const error = await opener.open(third, false).catch((error: unknown) => error)
+      assert.instanceOf(error, Tampered)
+      assert.match(error.message, /too long/)
+    })
+  }),
+)

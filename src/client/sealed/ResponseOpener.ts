@@ -46,9 +46,16 @@ export interface VerifiedFrame {
   readonly payload: JsonObject | null
 }
 
+/** All payloads of an answer stay in memory until its receipt is checked. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+/** Memory of a frame besides its payload, in bytes. */
+const FRAME_BYTES = 512
+
 /** Layout of a response's frames. */
 export interface Layout {
   readonly form: Form
+  /** Most memory for payloads in bytes; the default is 64 MiB. */
+  readonly mostBytes?: number
   /** Smallest block; the default fits everything except unpaced streams. */
   readonly floor?: number
   readonly onFrame?: ((frame: VerifiedFrame) => void) | undefined
@@ -66,6 +73,7 @@ export class ResponseOpener {
   /** The chain after the data frames alone, which the receipt covers. */
   private dataChain: Bytes
   private frames = 0
+  private size = 0
   private ended = false
 
   private constructor(sent: SentRequest, trusted: TrustedKeys, layout: Layout, keys: ResponseKeys, chain: Bytes) {
@@ -111,6 +119,8 @@ export class ResponseOpener {
     if (final && payload.length !== endRecordLength(payload.length)) {
       throw new Tampered("The end record does not have the size that end records are padded to.")
     }
+    this.size += payload.length + FRAME_BYTES
+    if (this.size > (this.layout.mostBytes ?? MAX_ANSWER_BYTES)) throw new Tampered("The answer is too long.")
     this.chain = await sha256(chainLink(this.chain, index, final, await sha256(ciphertext)))
     if (final) this.ended = true
     else {

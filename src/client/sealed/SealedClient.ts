@@ -334,11 +334,10 @@ const nothingSealed = (error: unknown): never => {
 
 /** Throws unless the answer has status 200 and the media type of a sealed one. */
 const mustBeSealed = async (response: HttpResponse, mediaType: string): Promise<void> => {
-  const contentType = response.headers.get("content-type") ?? "no content type"
-  const [type = ""] = contentType.split(";")
+  const [type = ""] = (response.headers.get("content-type") ?? "").split(";")
   if (response.status === 200 && type.trim().toLowerCase() === mediaType) return
   await hangUp(response)
-  throw new Tampered(`An unsealed answer (${response.status}, ${contentType}) came instead of a sealed one.`)
+  throw new Tampered(`An unsealed answer (status ${response.status}) came instead of a sealed one.`)
 }
 
 /** Returns `promise`, but rejects when `signal` fires first. */

@@ -12,7 +12,10 @@ export type StreamPart<Chunk = ChatChunk> =
 
 /** Returns the JSON data of `event`, which must have this name. */
 export const expectEvent = (event: ServerSentEvent, name: string): JsonObject => {
-  if (event.event !== name) throw new Tampered(`A ${name} event was due, but ${event.event} came.`)
+  if (event.event !== name) {
+    const came = /^\w{1,16}$/.test(event.event) ? event.event : "an unknown one"
+    throw new Tampered(`A ${name} event was due, but ${came} came.`)
+  }
   return parseObject(event.data, `the ${name} event`)
 }
 

@@ -23,10 +23,12 @@ export const equalJson = (a: unknown, b: unknown): boolean => {
 /** A name and the two values stated for it. */
 type Fact = readonly [name: string, once: unknown, again: unknown]
 
+/** The name of a fact, and its values if they are numbers: anything else might quote an answer. */
+const quoted = ([name, once, again]: Fact): string =>
+  typeof once === "number" && typeof again === "number" ? `${name} (${once} and ${again})` : name
+
 const mustBeSame = (otherwise: string, ...facts: ReadonlyArray<Fact>): void => {
-  const differing = facts
-    .filter(([, once, again]) => !equalJson(once, again))
-    .map(([name, once, again]) => `${name} (${JSON.stringify(once)} and ${JSON.stringify(again)})`)
+  const differing = facts.filter(([, once, again]) => !equalJson(once, again)).map(quoted)
   if (differing.length > 0) throw new Tampered(`${otherwise}: ${differing.join(", ")}.`)
 }
 

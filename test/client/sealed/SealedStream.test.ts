@@ -178,6 +178,14 @@ describe("a stream that stops", () => {
 describe("a stream shows no unverified part", () => {
   const frame = (event: WireEvent | undefined) => String(dataOf(event)["ciphertext"])
 
+  it("is refused without quoting what an onlooker put into the name of an event", async () => {
+    const name = `frame\u001b]0;title\u0007${"x".repeat(100_000)}`
+    proxy.hooks = { events: (events) => [...events.slice(0, 2), { event: name, data: {} }] }
+    const { error } = await read()
+    assert.instanceOf(error, Tampered)
+    assert.strictEqual(error.message, "A frame event was due, but an unknown one came.")
+  })
+
   it.each<readonly [string, (events: ReadonlyArray<WireEvent>) => ReadonlyArray<ReplyPiece>, number]>([
     // 0 open, 1 to 4 data frames, 5 final frame, 6 proof; last: how many parts may still be shown
     ["its nonce is changed", (events) => changed(events, 0, { response_nonce: b64u(Buffer.alloc(32)) }), 0],

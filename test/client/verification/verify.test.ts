@@ -273,11 +273,11 @@ describe("evidence of one exchange", () => {
   it.each<readonly [string, Claims, Claims, RegExp]>([
     ["count", {}, { count: 99 }, /count with the final frame \(6 and 99\)/],
     ["count of the receipt", { count: 4 }, {}, /count with the final frame \(5 and 6\)/],
-    ["form", { form: "complete", count: 1 }, { count: 2 }, /form \("complete" and "stream"\)/],
+    ["form", { form: "complete", count: 1 }, { count: 2 }, /: form\.$/],
     ["session_id", {}, { session_id: b64u(Buffer.alloc(16)) }, /different exchanges: session_id/],
     ["request_hash", {}, { request_hash: nothing }, /different exchanges: request_hash/],
     ["time", {}, { iat: iat - 1 }, /backwards: the proof's iat \(\d+\) is before the receipt's iat/],
-    ["several", { form: "complete", count: 1 }, { count: 9 }, /form .*, count with/],
+    ["several", { form: "complete", count: 1 }, { count: 9 }, /form, count with/],
   ])("is refused if receipt and proof differ in %s", async (_, ofReceipt, ofProof, message) => {
     await tampered({ receipt: signedReceipt(ofReceipt), proof: signedProof(ofProof) }, message)
   })
@@ -367,15 +367,11 @@ describe("evidence of one exchange", () => {
 
   it.each<readonly [string, RevealedExchange, RegExp]>([
     ["the receipt's request", committed((payload) => ({ ...payload, request_id: "other" })), /jti/],
-    [
-      "the form",
-      committed((payload) => ({ ...payload, ...stream(asked(payload)) })),
-      /form \("stream" and "complete"\)/,
-    ],
+    ["the form", committed((payload) => ({ ...payload, ...stream(asked(payload)) })), /contradict each other: form/],
     [
       "the provider",
       committed((payload) => ({ ...payload, provider: "provider9" })),
-      /provider \("provider2" and "provider9"/,
+      /contradict each other: provider/,
     ],
     ["beginning again", committed((payload) => ({ ...payload, restart: false })), /starts over/],
     [
@@ -383,13 +379,9 @@ describe("evidence of one exchange", () => {
       committed(same, same, { received_at: 2_777_000_000, completed_at: 2_777_000_000, iat: 2_777_000_000 }),
       /more than 60 s apart/,
     ],
-    ["who took over", committed(same, same, { provider: "provider1" }), /provider \("provider1" and "provider2"/],
-    ["the model", committed(same, same, { model: "model-c" }), /model \("model-c" and "model-b"/],
-    [
-      "why it ended",
-      committed(same, same, { finish_reasons: ["stop"] }),
-      /finish_reasons \(\["stop"\] and \["tool_calls"\]/,
-    ],
+    ["who took over", committed(same, same, { provider: "provider1" }), /contradict each other: provider/],
+    ["the model", committed(same, same, { model: "model-c" }), /model/],
+    ["why it ended", committed(same, same, { finish_reasons: ["stop"] }), /contradict each other: finish_reasons/],
     ["the tokens", committed(same, inLast({ usage: { total_tokens: 1 } })), /usage/],
     ["what a frame holds", committed(same, () => ({})), /has no array of deltas/],
   ])("is refused if request, answer and receipt differ in %s", async (_, exchange, message) => {
@@ -401,7 +393,7 @@ describe("evidence of one exchange", () => {
     const exchange = committed(same, same, broken)
     assert.strictEqual((await verifyEvidence({ exchange }, trust)).receipt?.status, "failed")
     const elsewhere = committed((payload) => ({ ...payload, provider: "provider9" }), same, broken)
-    await tampered({ exchange: elsewhere }, /provider \("provider2" and "provider9"/)
+    await tampered({ exchange: elsewhere }, /contradict each other: provider/)
     const nowhere = committed((payload) => ({ ...payload, provider: "provider9" }), same, { ...broken, provider: null })
     assert.isDefined(await verifyEvidence({ exchange: nowhere }, trust))
   })

@@ -5,7 +5,7 @@ import type { ProviderError } from "../../../../domain/problems/providerError.ts
 import { ProviderFailure } from "../../Provider.ts"
 
 /** The longest text of a failure in characters: enough for any message, too short for a whole prompt. */
-const TEXT_CHARS = 2000
+export const TEXT_CHARS = 2000
 
 /** The members of an error object that vendors' SDKs read. */
 const MEMBERS = ["type", "code", "message", "param"] as const
