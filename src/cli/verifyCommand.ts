@@ -2,6 +2,7 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { isObject } from "../domain/json/json.ts"
 import { SealgateError } from "../client/errors.ts"
+import { readBody } from "../client/transport/transport.ts"
 import { fromUtf8 } from "../domain/bytes/bytes.ts"
 import { parseIJson } from "../domain/json/iJson.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
@@ -39,8 +40,7 @@ const isUrl = (text: string): boolean => /^https?:\/\//.test(text)
 
 const fetchBytes = (url: string) =>
   Effect.tryPromise({
-    try: async () =>
-      new Uint8Array(await (await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) })).arrayBuffer()),
+    try: async () => readBody(await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) })),
     catch: () => unusable(`${url} cannot be fetched. Check the URL of --keys.`),
   })
 
