@@ -1,6 +1,6 @@
 /**
- * `sealgate-client/policy`: reads policies, which say what code a client seals to. Apart from the client, because it needs
- * Node's crypto and costs nothing unless it is used.
+ * `sealgate-client/policy`: reads policies, which say what code a client seals to. A separate entry point: it needs Node's
+ * crypto, and only its users load it.
  */
 export type { EvidencePolicy } from "../attestation/policy.ts"
 export type { Policy, ProvenCode } from "./attestation/Policy.ts"

@@ -15,7 +15,7 @@ const SECOND = 1000
 /** Calls that are due in the same later second. Most are cancelled before, so one fiber waits for all of them. */
 interface Together {
   readonly fiber: Fiber.Fiber<unknown>
-  /** Each makes its call wait alone. */
+  /** Each forks a fiber for its call. */
   readonly begins: Set<() => void>
 }
 

@@ -10,8 +10,8 @@ const KNOWN_FOR = Duration.seconds(1)
 const MAX_KNOWN = 1000
 
 /**
- * Returns reads of the value of a key, such as a tenant. Concurrent reads share a query: `find` returns the values in the
- * order of their keys.
+ * Caches a value per key, such as a tenant's, for a second. Concurrent reads share a query; `find` keeps the order of the
+ * keys.
  */
 export const makeRecent = <A>(
   find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError | StorageUnavailable>,

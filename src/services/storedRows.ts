@@ -132,7 +132,10 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
     })
 }
 
-/** SQL: whether this column names an agent that the caller's key permits. Belongs before `LIMIT`: what a page leaves out shows in its cursor. */
+/**
+ * SQL: whether the caller's key permits the agent in this column. Must precede `LIMIT`, else the cursor would reveal agents
+ * that the page leaves out.
+ */
 export const permitted = (
   sql: SqlClient.SqlClient,
   column: "id" | "agent_id",

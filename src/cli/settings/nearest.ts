@@ -30,8 +30,8 @@ const isSameWord = (given: string, word: string): boolean =>
   isTypo(given, word) || (given.length >= STEM && word.startsWith(given.slice(0, STEM)))
 
 /**
- * Whether a name is a typing error for `meant`, its nearest one, or lacks words of it. A name with a word more or another
- * word is one that another program reads.
+ * Whether a name misspells `meant`, its nearest setting, or omits words of it. A name with an extra or another word is
+ * another program's.
  */
 export const isMistyped = (given: string, meant: string): boolean => {
   const name = given.toUpperCase()

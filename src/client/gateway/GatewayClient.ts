@@ -197,8 +197,8 @@ export class GatewayClient {
   }
 
   /**
-   * Yields when jobs or calls of the tenant changed, at most once a second, until the connection ends. The first time comes
-   * soon in any case. `scope: "all"` is for administrators.
+   * Yields after changes of the tenant's jobs or calls, at most once a second, until the connection ends. The first comes
+   * without a change. `scope: "all"` is for administrators.
    */
   async *changes({ scope, signal }: CallOptions & { readonly scope?: "tenant" | "all" } = {}): AsyncGenerator<
     void,

@@ -1,5 +1,5 @@
 /**
- * A JSON object in its sender's bytes, which keeps the order of members, the spelling of numbers and escapes, and unknown
+ * A JSON object as its sender's bytes: keeps the order of members, the spelling of numbers and escapes, and unknown
  * members. Changes replace single values in the bytes.
  */
 import { type Bytes, concat, fromUtf8, utf8 } from "../bytes/bytes.ts"

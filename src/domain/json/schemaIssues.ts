@@ -1,6 +1,6 @@
 /**
- * Describes for its sender why a value does not fit its schema. For unions, only the issues of the form that the sender most
- * likely meant are reported.
+ * Tells a sender why its value does not fit its schema. For a union, reports only the issues of the form it most likely
+ * meant.
  */
 import { Array as Arr, Order, SchemaAST, SchemaIssue } from "effect"
 import type { ProblemIssue } from "../problems/problemTypes.ts"
@@ -83,7 +83,7 @@ const tagOf = (union: SchemaAST.Union): Tag | undefined => {
   for (const key of new Set(keys)) {
     const sets = union.types.map((form) => literalsAt(form, key)).filter((set) => set !== undefined)
     const values = sets.flat()
-    // The parser takes a single form by its literal, too.
+    // As in the parser, a single literal selects the only form.
     const discriminates = sets.length > 1 || (union.types.length === 1 && values.length === 1)
     if (discriminates && new Set(values).size === values.length) return { key, values }
   }

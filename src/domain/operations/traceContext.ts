@@ -57,10 +57,7 @@ export const callerSpan = (traceparent = "", tracestate = ""): Tracer.ExternalSp
 const parentOf = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
   span._tag === "ExternalSpan" ? undefined : Option.getOrUndefined(span.parent)
 
-/**
- * The trace id of a span's request, for problems and the log, also for spans of its job. `undefined` for a server's own
- * work.
- */
+/** Trace id of the request behind a span, also one of its job, for problems and logs. `undefined` for background work. */
 export const requestTraceId = (span: Tracer.AnySpan | undefined): string | undefined => {
   if (span === undefined) return undefined
   const begun = span._tag === "ExternalSpan" || span.kind === "server"

@@ -12,10 +12,7 @@ interface CodeRule {
   readonly status: number
   /** Safe to show anywhere: quotes neither a prompt nor a provider. */
   readonly title: string
-  /**
-   * Whether the sender may read the provider's message, because it concerns the request. Others may concern the operator's
-   * account.
-   */
+  /** Whether the client may read the provider's message: it is about the request, not the operator's account. */
   readonly aboutRequest?: boolean
   /** Only the operator can solve this; waiting does not help, although the status suggests it. */
   readonly lasting?: boolean

@@ -74,8 +74,8 @@ const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: Readon
 }
 
 /**
- * Cuts readers that are slower than the lowest rate allowed. From when bytes first wait for it, a reader has the write
- * time-out plus the time that all bytes since then take at that rate. The time starts again once it has read all of them.
+ * Cuts readers slower than `writeMinRate`. From the first waiting byte, a reader has the write time-out plus the time that
+ * all bytes since then take at that rate. Restarts once none wait.
  */
 const slowReaders = (limits: ConnectionLimits) => {
   const patience = Duration.toMillis(limits.writeTimeout)
@@ -90,7 +90,7 @@ const slowReaders = (limits: ConnectionLimits) => {
       }
       const { since, taken } = behind.get(socket) ?? { since: now, taken: socket.bytesWritten - socket.writableLength }
       behind.set(socket, { since, taken })
-      // Waiting bytes count as well, because a large write is reported only once all of it was taken.
+      // Includes waiting bytes: a large write is reported only once all of it was taken.
       const allowed = patience + ((socket.bytesWritten - taken) / limits.writeMinRate) * 1000
       if (now - since > allowed) socket.destroy()
     }

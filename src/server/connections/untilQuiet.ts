@@ -20,7 +20,7 @@ export const untilQuiet = Effect.fnUntraced(function* (server: Server | HttpsSer
   })
   yield* drain
   const end = performance.now() + AT_MOST_MS
-  // In real time, because sockets do not follow the clock of a test.
+  // Real time: sockets ignore a test's clock.
   yield* Effect.promise(async () => {
     for (;;) {
       const remaining = Math.min(last + QUIET_MS, end) - performance.now()

@@ -1,6 +1,6 @@
 /**
- * The HTTP client of Effect's exporters. It never fails, because an exporter stops for a minute after a failure and logs
- * nothing; this client drops the batch, logs once that it does, and once that telemetry reaches the collector again.
+ * The HTTP client of Effect's exporters. Never fails: exporters pause a minute after a failure and log nothing. Drops the
+ * batch, logging the first drop and the recovery.
  */
 import { Cause, Effect, Metric, Option, References, Schedule, Semaphore, Stream } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
@@ -52,7 +52,7 @@ export const makeCollectorClient = Effect.fnUntraced(function* ({ maxExports, si
     if (failed === failing) return
     failing = failed
     const { host } = new URL(url)
-    // Not added to the exporter's annotations.
+    // Replaces the exporter's annotations.
     yield* failed
       ? Effect.logWarning(
           "Telemetry does not reach its collector and is dropped; it is sent as JSON over OTLP/HTTP, usually to port 4318",

@@ -58,7 +58,7 @@ const make = Effect.gen(function* () {
   const settle = yield* makeSettle(holder)
   const open = new Set<string>()
 
-  // The embedded database has one process: every reservation from before its start is that of a dead one.
+  // Only one process uses the embedded database, so earlier reservations are those of a dead process.
   yield* sql.onDialectOrElse({
     sqlite: () => sql`UPDATE budget_reservations SET until = 0`,
     orElse: () => Effect.void,

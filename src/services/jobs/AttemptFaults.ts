@@ -1,6 +1,5 @@
 /**
- * Causes for which attempts at jobs fail: logged when they begin and when they are over. Each job's steps have every
- * attempt.
+ * The causes of failed attempts at jobs, to log when each begins and ends. Every attempt shows in the steps of its job.
  */
 import { Duration } from "effect"
 import type { JobId } from "../../domain/jobs/job.ts"

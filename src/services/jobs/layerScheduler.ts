@@ -60,10 +60,7 @@ const makeEnqueueDue = Effect.gen(function* () {
   }).pipe(Effect.repeat({ while: (hasMore) => hasMore }))
 })
 
-/**
- * Returns a function that enqueues the job of the time that has come; `false` if another process does it. Times that were
- * missed give one job together.
- */
+/** Returns a function that enqueues a schedule's due job; `false` if another process does. Missed times give one job. */
 const makeEnqueueNext = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const jobs = yield* Jobs

@@ -1,6 +1,6 @@
 /**
  * The ledger: every upstream call, with its cost and its cost at the baseline. The transaction that writes the rows
- * also updates the sums, so all agree at all times, also after a crash.
+ * also updates the sums, so rows and sums always agree, even after a crash.
  */
 import { Context, Effect, Layer, Random, Record, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"

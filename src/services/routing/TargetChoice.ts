@@ -38,9 +38,13 @@ interface TargetConditions {
 }
 
 /**
- * Returns the targets in the order of the strategy, at least one. Excludes targets that have another model than the
- * client named or do not serve the API, are not configured, have no key, are not permitted by the agent's policy or the role's filter, too small for the request, or without a price under a cost
- * limit. Excludes open circuits, unless all are open: then the upstream answers when to retry.
+ * Returns the targets that fit, in the order of the strategy, at least one. A target does not fit if it
+ * - has another model than the client named, does not serve the API, is not configured or has no key,
+ * - is excluded by the filter of the agent, the key or the role,
+ * - is too small for the request, or has no price under a cost limit, or
+ * - leaves no room for the shortest answer within the allowance.
+ *
+ * Excludes open circuits, unless all are open: then the upstream answers when to retry.
  */
 export const chooseTargets = (
   settings: RoutingSettings,

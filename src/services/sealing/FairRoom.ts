@@ -1,6 +1,6 @@
 /**
- * Divides a limited capacity among the sources of requests: each may hold at most as much as is still free. So one source
- * gets at most half of the capacity, nine get a tenth each, and a new source always finds some.
+ * Divides a limited capacity among the sources of requests. Each source may hold at most what is still free: one gets half,
+ * nine a tenth each; a new one always finds some.
  */
 export class FairRoom {
   private readonly max: number

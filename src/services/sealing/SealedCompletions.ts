@@ -1,6 +1,6 @@
 /**
- * The sealed exchange from end to end: opens a request, calls a provider, and seals the answer. An observer cannot even
- * distinguish an answer from a failure.
+ * Serves sealed requests: opens each, reads it, calls a provider and seals the answer. An observer cannot even distinguish
+ * an answer from a failure.
  */
 import { Context, Effect, type Fiber, Layer, Option, type Scope, Tracer } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"

@@ -1,6 +1,6 @@
 /**
- * The sessions of a proxy, the requests that each has claimed, and when each ends. All methods are synchronous, so that a
- * check and the record that follows it are one step.
+ * The sessions of a proxy, the requests that each has claimed, and when each ends. All methods are synchronous, so a check
+ * and the write after it are atomic.
  */
 import { type Clock, type Context, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"

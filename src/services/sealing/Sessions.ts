@@ -1,8 +1,7 @@
 /**
  * Sessions of the sealed proxy (sealed protocol §3, §4.2): each has a fresh key, offered under a signed statement, and ends
  * after a time or a number of requests. Keys are destroyed on expiry, when the requests are spent, on eviction and at
- * shutdown. Claims are remembered until the session would have expired, however it ended, so that a copy of a served
- * request is recognized for as long.
+ * shutdown. Claims are kept until the session would have expired, even if it ended earlier, to recognize replays.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"

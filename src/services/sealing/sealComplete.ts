@@ -90,6 +90,6 @@ export const sealComplete = (
     )
   })
 
-  // Only the provider call is interruptible, so no race is needed.
+  // Only the provider call is interruptible: sealing finishes.
   return Effect.forkScoped(serve, { uninterruptible: true })
 }

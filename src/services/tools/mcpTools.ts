@@ -1,6 +1,6 @@
 /**
- * Tools of MCP servers over streamable HTTP, or over the standard streams of a process, revision 2025-11-25. Each list and
- * each call is a session of its own.
+ * MCP tools (revision 2025-11-25) over streamable HTTP or a process's standard streams. Each list and each call opens a
+ * session.
  */
 import { Duration, Effect, type Scope } from "effect"
 import type { McpClient, McpClientError, McpSchema } from "effect/ai"

@@ -57,7 +57,7 @@ const newCircuit = (clock: Clock.Clock): Effect.Effect<Store> => {
 
 /**
  * Keeps circuits in memory. The library's store forgets a key after an hour without use, and callers who invent model
- * names could fill the memory until then. So each key has a store here that can be forgotten. If there are too many,
+ * names could fill the memory until then. Here each key has its own store, which can be dropped. If there are too many,
  * the least recently used circuit that blocks no calls goes, or the oldest if all block.
  */
 export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerStore> = Layer.effect(

@@ -49,7 +49,7 @@ const mustTick = (answer: OpenedAnswer, ms: number): string => {
     )
   }
   must(answer.frames.length >= 2, "there is no data frame")
-  // No frame comes before its tick, so after a tick without a frame, the last one comes a tick late at the least.
+  // No frame precedes its tick, so one empty tick delays the last frame by a tick.
   const [took, frames] = [times.at(-1) ?? 0, times.length]
   must(
     took < (frames + 1) * ms - CLOCK_MS,
