@@ -268,7 +268,7 @@ describe("names in a file", () => {
     }
   })
 
-  it("are passed over if another program may read them", () => {
+  it("are ignored if they may be another program's", () => {
     const names =
       "HOME PATH SECRET TAG VERSION API_KEY PGHOST PGPORT SSL_CERT_FILE NODE_ENV http_proxy https_proxy no_proxy " +
       "GROQ_API_KEY OPENAI_API_KEY POSTGRES_PASSWORD OTEL_SERVICE_NAME OTEL_EXPORTER_OTLP_HEADERS OTEL_LOG_LEVEL " +

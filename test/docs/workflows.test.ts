@@ -43,12 +43,15 @@ describe("the workflows", () => {
     }
   })
 
-  it("publish after an approval, without a token, and only existing scripts run", () => {
+  it("publish only after approval, without a token", () => {
     const { packages } = read(".github/workflows/release.yml").jobs
     assert.isDefined(packages)
     assert.strictEqual(packages.environment, "release")
     assert.deepStrictEqual(packages.permissions, { contents: "read", "id-token": "write" })
     assert.notInclude(readFileSync(".github/workflows/release.yml", "utf8"), "NPM_TOKEN")
+  })
+
+  it("run only existing scripts", () => {
     const { scripts } = JSON.parse(readFileSync("package.json", "utf8"))
     for (const path of paths) {
       for (const [, script = ""] of readFileSync(path, "utf8").matchAll(/npm run ([\w:-]+)/g)) {
@@ -57,7 +60,7 @@ describe("the workflows", () => {
     }
   })
 
-  it("finds the base image that the release pins", () => {
+  it("find the base image that the release pins", () => {
     const bases = [...readFileSync("Dockerfile", "utf8").matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
     assert.lengthOf(new Set(bases), 1)
     assert.match(readFileSync("Dockerfile", "utf8"), /^FROM \S+$/m)

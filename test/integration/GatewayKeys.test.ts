@@ -565,7 +565,7 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("of administrators cannot be changed or revoked by managers", () =>
+  it.effect("cannot be changed or revoked by managers if they are administrators'", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const admin = yield* makeKey(gateway, { roles: ["admin"] })

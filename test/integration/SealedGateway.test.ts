@@ -133,7 +133,7 @@ describe("a gateway before a sealed proxy", () => {
     }),
   )
 
-  it.live("fails with its provider's failure, whatever the sealed details are", () =>
+  it.live("reports a provider's 401 as unavailable, its 400 as invalid-request", () =>
     Effect.gen(function* () {
       const { fake, work } = yield* setup()
       fake.always(fault.status(401))

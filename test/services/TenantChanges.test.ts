@@ -32,8 +32,8 @@ const counted = Effect.fnUntraced(function* (stream: Stream.Stream<void>) {
   return { count, close: Fiber.interrupt(fiber), isOpen: () => fiber.pollUnsafe() === undefined }
 })
 
-describe("changes of a tenant", () => {
-  it.effect("reach followers in every process, at most once a second", () =>
+describe("the stream of a tenant's changes", () => {
+  it.effect("reaches followers in every process, at most once a second", () =>
     Effect.gen(function* () {
       const { here, there } = yield* twoProcesses
       const { count } = yield* counted(there.follow("acme"))
@@ -52,7 +52,7 @@ describe("changes of a tenant", () => {
     }),
   )
 
-  it.effect("reach followers of all tenants, and no follower of another, whatever the tenants are called", () =>
+  it.effect("reaches followers of all tenants, and no follower of another, whatever the tenants are called", () =>
     Effect.gen(function* () {
       const { here } = yield* twoProcesses
       const own = yield* counted(here.follow("acme corp"))
@@ -65,7 +65,7 @@ describe("changes of a tenant", () => {
     }),
   )
 
-  it.effect("are not sent while nobody follows", () =>
+  it.effect("sends nothing while nobody follows", () =>
     Effect.gen(function* () {
       const { here, published, there } = yield* twoProcesses
       yield* here.note("acme")
@@ -84,7 +84,7 @@ describe("changes of a tenant", () => {
     }),
   )
 
-  it.effect("end after 10 minutes", () =>
+  it.effect("ends after 10 minutes", () =>
     Effect.gen(function* () {
       const { here } = yield* twoProcesses
       const { isOpen } = yield* counted(here.follow("acme"))

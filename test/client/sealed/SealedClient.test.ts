@@ -634,7 +634,7 @@ describe("problems", () => {
     }
   })
 
-  it("of beginning a session are reported", async () => {
+  it("are reported if a session cannot begin", async () => {
     proxy.hooks = { respond: () => refusal(503, "draining", { "retry-after": "1" }) }
     const error = await problemOf(connect().complete(HELLO))
     assert.strictEqual(error.problem.code, "draining")

@@ -314,7 +314,7 @@ describe("I-JSON check", () => {
     )
   })
 
-  it("takes time linear in the length of any text, also after many runs", () => {
+  it("takes linear time, also once optimized", () => {
     // In a separate process, as on a server: code that runs often gets optimized, and optimized code can be slow in other ways.
     const slow = execFileSync(process.execPath, ["test/domain/hotJson.ts"], { encoding: "utf8", timeout: 25_000 })
     assert.strictEqual(slow, "")

@@ -30,7 +30,7 @@ describe("misfits", () => {
     assert.deepStrictEqual(misfits(schema, { approved: true, amount: null, reason: "𝄞𝄞𝄞𝄞" }, "answer"), [])
   })
 
-  it("shows the choices of a long list once, and cut", () => {
+  it("truncates a long list of choices", () => {
     const choices = Array.from({ length: 256 }, (_, i) => `choice ${i}`)
     const [found, more] = misfits({ items: { enum: choices } }, [...choices, "none"], "answer")
     assert.strictEqual(found?.path, "answer.256")

@@ -107,7 +107,7 @@ describe("connections", () => {
     }),
   )
 
-  it.live("that end make room for one other connection each, in any order", () =>
+  it.live("make room for exactly one more when they end", () =>
     Effect.gen(function* () {
       const { endOf, port } = yield* serve({ maxConnectionsPerClient: 3 }, ok)
       const open = connectFrom(port, "127.0.0.2", get("/"))
@@ -166,7 +166,7 @@ describe("requests of one connection", () => {
     return { begun, listener }
   }
 
-  it.live("are begun one after the other, each when the one before was answered", () =>
+  it.live("begin only after the previous one was answered", () =>
     Effect.gen(function* () {
       const { begun, listener } = onDemand()
       const { port } = yield* serve({}, listener)
@@ -222,7 +222,7 @@ describe("requests of one connection", () => {
     }),
   )
 
-  it.live("are remembered for as long as the connection is there", () =>
+  it.live("are forgotten when the connection closes", () =>
     Effect.gen(function* () {
       const server = createServer(ok)
       const lines = takeTurns(server, {
@@ -446,7 +446,7 @@ describe("unread answers", () => {
     return end
   })
 
-  it.live("wait one at a time on each connection", () =>
+  it.live("are held one per connection", () =>
     Effect.gen(function* () {
       const server = yield* serve({}, large)
       const one = yield* unread(server, "127.0.0.2")
@@ -498,7 +498,7 @@ describe("unread answers", () => {
     }),
   )
 
-  it.live("no longer count once they were read, even while their stream continues", () =>
+  it.live("stop counting once read, while their stream continues", () =>
     Effect.gen(function* () {
       const stream: RequestListener = (request, response) => {
         if (request.url === "/stream") response.write(LARGE)
@@ -548,7 +548,7 @@ describe("unread answers", () => {
     }),
   )
 
-  it.live("count while they are streamed, too", () =>
+  it.live("count before their stream ends", () =>
     Effect.gen(function* () {
       const { endOf, port } = yield* serve({ maxAnswerMemory: 1024 * 1024 }, (_, response) => {
         response.write(LARGE)

@@ -345,7 +345,7 @@ describeDatabases("jobs", (database) => {
     }),
   )
 
-  it.live("are refused while a request with the same key is under way, in another process and in this one", () =>
+  it.live("are refused while a request with their idempotency key runs, in this or another process", () =>
     Effect.gen(function* () {
       const layer = yield* database.create
       const one = yield* start(services(layer, still))

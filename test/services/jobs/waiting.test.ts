@@ -39,7 +39,7 @@ describeDatabases("a queued job", (database) => {
     }).pipe(Effect.provide(services(database.layer, { workersPerTenant: 2 }))),
   )
 
-  it.effect("says until when it waits for a retry or a budget, and forgets failures after a budget's renewal", () =>
+  it.effect("says until when it waits for a retry or a budget; waiting for a budget clears failures", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const writes = yield* JobWrites

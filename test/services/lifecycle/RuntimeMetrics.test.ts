@@ -24,7 +24,7 @@ const block = (millis: number) =>
   })
 
 describe("measurements", () => {
-  it.effect("are taken at every reading, until their scope closes", () =>
+  it.effect("run at each reading until their scope closes", () =>
     alone(
       Effect.gen(function* () {
         let taken = 0

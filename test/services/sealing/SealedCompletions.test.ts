@@ -88,7 +88,7 @@ describe("sizes", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("of a fault of the proxy's own are those of an answer", () =>
+  it.effect("of a defect in the proxy are those of an answer", () =>
     Effect.gen(function* () {
       const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x" })
       assert.deepStrictEqual(sizes, [SHORT, END])
@@ -113,7 +113,7 @@ describe("sizes", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("of end records stay the same however much there is to say of a failure", () => {
+  it.effect("of end records do not depend on the length of a problem", () => {
     const detail = `"${"ü".repeat(5000)}`
     const error = new UpstreamError({ code: "invalid-request", detail: Redacted.make(detail) })
     return Effect.gen(function* () {

@@ -479,7 +479,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("of invented models does not affect the provider, and is not listed", () =>
+  it.effect("does not affect the provider and is not listed if its model is invented", () =>
     Effect.gen(function* () {
       const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], plain)
       for (let i = 0; i < 200; i++) yield* Effect.flip(upstream.complete(ask({ model: `invented-${i % 20}` })))

@@ -127,7 +127,7 @@ describe("a fault hidden by failover", () => {
     }),
   )
 
-  it.effect("of silence names the time limit that ended the call", () =>
+  it.effect("names the time limit that ended a silent call", () =>
     Effect.gen(function* () {
       const { complete, fault, first, stream } = yield* setUp([hang])
       const reason = Effect.map(fault, (fault) => fault?.reason ?? "")
@@ -141,7 +141,7 @@ describe("a fault hidden by failover", () => {
     }),
   )
 
-  it.effect("of a model is not over because another model of its provider answers", () =>
+  it.effect("is not over when another model of its provider answers", () =>
     Effect.gen(function* () {
       const { complete, fault, first } = yield* setUp([fails("unknown-model", { reason: "status 404" })])
       yield* complete()

@@ -19,7 +19,7 @@ describe("recent places", () => {
     assert.isUndefined(places.get("a"))
   })
 
-  it("of one caller are as many as the limit, without the oldest", () => {
+  it("of one caller are the most recently used, up to the limit", () => {
     const places = placesFor()
     for (let n = 0; n < MAX_PLACES_OF_CALLER; n++) places.set(`${n}`, "alice", "provider1", 0)
     assert.isDefined(places.get("0"))

@@ -123,7 +123,7 @@ describe("the limits of a job", () => {
     }),
   )
 
-  it.effect("of calls also hold for concurrent questions", () =>
+  it.effect("count the calls of concurrent questions, too", () =>
     Effect.gen(function* () {
       const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
       const answers = {

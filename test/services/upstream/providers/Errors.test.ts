@@ -359,7 +359,7 @@ describe("errors inside a stream", () => {
     ],
     ["gemini", "quota", `data: ${JSON.stringify(gemini(429, "RESOURCE_EXHAUSTED", "quota"))}\r\n\r\n`, "rate-limited"],
   ]
-  it.effect.each(rows)("of %s: %s", ([vendor, detail, event, kind]) =>
+  it.effect.each(rows)("are recognized from %s: %s", ([vendor, detail, event, kind]) =>
     Effect.gen(function* () {
       for (const before of [[], eventFixture(`${vendor}-stream`).slice(0, 2)]) {
         const { provider } = yield* canned(vendor, () => events([...before, event]))

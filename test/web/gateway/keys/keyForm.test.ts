@@ -46,7 +46,7 @@ describe("the form of a new key", () => {
     )
   })
 
-  it("drops the limits of keys that manage", () => {
+  it("drops limits if the role is manage", () => {
     const budgets = [{ per: "day", cost: "x", tokens: "" }] as const
     assert.deepStrictEqual(check({ role: "manage", models: "a", budgets }), {
       value: { name: "ci", roles: ["manage"] },
@@ -126,7 +126,7 @@ describe("the form of a key that exists", () => {
     })
   })
 
-  it("removes the limits of keys that manage from now on", () => {
+  it("removes limits if the role becomes manage", () => {
     const value = { roles: ["manage"], models: null, agents: null, budgets: null } as const
     assert.deepStrictEqual(change({ role: "manage", models: "b" }), { value })
     assert.deepStrictEqual(opened({ models: { allow: ["a,b"] } }, { role: "manage" }), { value })
