@@ -215,8 +215,8 @@ export class SealedClient {
   }
 
   /**
-   * Whether to seal a failed request again: the proxy called it stale because the clocks drifted apart, and called no provider.
-   * A new session measures the difference again. The failed request used up its id, so an id from the caller cannot be retried.
+   * Whether to seal a stale request again: the clocks drifted apart, and no provider was called. (`send` itself retries after
+   * gone sessions.) A new session measures the difference again. The request used up its id, so not if that is the caller's.
    */
   private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
     if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false

@@ -56,14 +56,7 @@ export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> imple
     const reading = { open, joined: join() }
     this.reading = reading
     const parts = verifiedParts(reading, join, options, resolve, reject)
-    const leave = parts.return.bind(parts)
-    // A generator that was never started runs no `finally`, so close the connection here.
-    parts.return = async (value) => {
-      const left = await leave(value)
-      await close(reading.open.events, reject)
-      return left
-    }
-    this.parts = parts
+    this.parts = closing(parts, () => close(reading.open.events, reject))
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<StreamPart<Chunk>> {
@@ -101,6 +94,17 @@ interface StreamOptions {
   readonly restart?: boolean
   /** Returns a new stream in place of one that failed before its first part, if that may help. */
   readonly renew?: (error: SealgateError) => Promise<OpenStream> | undefined
+}
+
+/** Makes `return` call `close`, too: a generator that was never started runs no `finally`. */
+const closing = <Part>(parts: AsyncGenerator<Part>, close: () => Promise<void>): AsyncGenerator<Part> => {
+  const leave = parts.return.bind(parts)
+  parts.return = async (value) => {
+    const left = await leave(value)
+    await close()
+    return left
+  }
+  return parts
 }
 
 /** Hangs up and rejects `end`. Does nothing after the verified end. */

@@ -31,6 +31,11 @@ export const executionKey = (agentId: string, key: IdempotencyKey | ScheduledTim
     ? { route: `agents/${agentId}/execute`, key }
     : { route: `schedules/${key.scheduleId}`, key: String(key.at) }
 
+/** The job that an earlier request with the key created. */
+interface Replayed {
+  readonly replayed: JobId
+}
+
 /** The request that a key stands for: one body, sent by one tenant to one route. `body` is JSON. */
 interface KeyedRequest {
   readonly tenant: TenantId
@@ -41,8 +46,8 @@ interface KeyedRequest {
 
 /**
  * Returns a function that creates a job once per key. It runs `prepare`, then `create` in a transaction, and remembers
- * the job; or it returns the id of the job that an earlier request with this key and body created within 24 hours.
- * Fails if the body differs, or if a request with the key is running, here or in another process.
+ * the job; or it returns the id of the job that an earlier request with this key and body created within 24 hours. Fails
+ * if the body differs, or if a request with the key is running, here or in another process.
  */
 export const makeIdempotency = (sql: SqlClient.SqlClient) => {
   const underWay = new Set<string>()
@@ -62,7 +67,7 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     const rows = yield* sql<{ fingerprint: string; job_id: JobId }>`SELECT fingerprint, job_id FROM idempotency_keys
       WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at > ${now}`
     if (rows[0] !== undefined && rows[0].fingerprint !== fingerprintOf(body)) return yield* new IdempotencyMismatch()
-    return rows[0]?.job_id
+    return rows[0] === undefined ? undefined : { replayed: rows[0].job_id }
   })
 
   return <A, E, R, E2 = never>(
@@ -70,7 +75,7 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     prepare: Effect.Effect<A, E, R>,
     create: (prepared: A) => Effect.Effect<Job, E2 | SqlError.SqlError | StorageUnavailable>,
   ): Effect.Effect<
-    Job | JobId,
+    Job | Replayed,
     E | E2 | SqlError.SqlError | StorageUnavailable | IdempotencyMismatch | IdempotencyInFlight,
     R
   > => {

@@ -92,8 +92,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
               create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
             ),
           )
-    // The id of the job that an earlier request with this key created.
-    if (typeof job === "string") return yield* Effect.catchTag(read(tenant, job), "JobNotFound", Effect.die)
+    if ("replayed" in job) return yield* Effect.catchTag(read(tenant, job.replayed), "JobNotFound", Effect.die)
     // Whether it waits for a place is known after the commit.
     return job.waiting?.reason === "worker" ? job : yield* Effect.orElseSucceed(read(tenant, job.id), () => job)
   }, unavailableUnlimited)

@@ -1,4 +1,7 @@
-/** Chooses the targets of a request, calls them in that order, and learns how they want to be asked. */
+/**
+ * Routes requests: chooses the targets, reserves within the budgets, then asks the targets in their order, again in other
+ * dialects if they refuse members, which is remembered.
+ */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { type Budgeted, RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { JsonObject } from "../../domain/json/json.ts"

@@ -101,8 +101,9 @@ export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes
         outputLimit: (target) => limitOf(spending.limitOf(targets, target)),
       }),
       onAttempt: (attempt) => {
-        attempts.push({ ...attempt, charged: spending.charge(attempt, received() - charged) })
-        charged = received()
+        const newTokens = received() - charged
+        charged += newTokens
+        attempts.push({ ...attempt, charged: spending.charge(attempt, newTokens) })
       },
     })
     // Uninterruptible from the end of the last call until the calls are in the ledger: a cancelled job has spent their

@@ -66,12 +66,12 @@ const make = Effect.gen(function* () {
     drain: yield* Drain,
     answering: yield* Answering,
   }
-  const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
+  const checks = { callers: yield* Callers, requestIds: yield* RequestIds }
 
   const handle = Effect.fnUntraced(function* (envelope: Envelope, onAnswered?: () => void) {
     const opened = yield* exchange.open(envelope)
     if (opened.request.payload.length > LARGE) yield* Effect.yieldNow
-    const asked = yield* readRequest(opened, admission)
+    const asked = yield* readRequest(opened, checks)
     const here = yield* Effect.serviceOption(Tracer.ParentSpan)
     // The trace named under the seal, else the proxy's.
     const trace = asked.trace ?? Option.getOrUndefined(here)

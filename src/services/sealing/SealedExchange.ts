@@ -89,7 +89,8 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
     const claim = claimKey(enc)
     const source = yield* Source
-    const session = yield* sessions.find(envelope.session_id, claim, source)
+    const findSession = sessions.find(envelope.session_id, claim, source)
+    const session = yield* findSession
     if (!(yield* requestIds.hasRoom(source))) return yield* new ClaimsFull()
     if (yield* drain.draining) return yield* new ShuttingDown()
 
@@ -108,7 +109,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       })
     } catch {
       // If the session has ended, `SessionGone` is reported, so that the client begins a new one.
-      yield* sessions.find(session.id, claim, source)
+      yield* findSession
       return yield* new Unopenable()
     }
     held.opened = opened

@@ -6,7 +6,7 @@ import type { EndStatus } from "../../domain/protocol/transcript.ts"
 import type { ApiEvent, Served } from "../../domain/upstream/upstream.ts"
 import { Backlog, FULL } from "./Backlog.ts"
 import { CallLog } from "./CallLog.ts"
-import type { Asked } from "./readRequest.ts"
+import type { ReadRequest } from "./readRequest.ts"
 import type { ResponseSealer } from "./ResponseSealer.ts"
 import type { ServingError } from "./sealedProblem.ts"
 import { framesSealed } from "./SealingMetrics.ts"
@@ -45,7 +45,11 @@ export class StreamFrames {
   /** The final frame has had its tick: no further data frame follows. */
   private finalTickCame = false
 
-  constructor(sealer: ResponseSealer, { api, pace }: Pick<Asked, "api" | "pace">, context: Context.Context<never>) {
+  constructor(
+    sealer: ResponseSealer,
+    { api, pace }: Pick<ReadRequest, "api" | "pace">,
+    context: Context.Context<never>,
+  ) {
     this.sealer = sealer
     this.context = context
     this.isPaced = pace !== UNPACED

@@ -29,8 +29,8 @@ const decodeHead = Schema.decodeUnknownEffect(RequestHead)
 const decodeRequest = Schema.decodeUnknownEffect(SealedRequest)
 const isProvider = Schema.is(ProviderId)
 
-/** The members that can be read even from an invalid request, and the request or its refusal. */
-export interface Asked {
+/** The members that can be read even from an invalid request, and the check that gives the request or its refusal. */
+export interface ReadRequest {
   readonly requestId: string | null
   readonly form: Form
   readonly pace: number
@@ -39,11 +39,11 @@ export interface Asked {
   /** The caller's trace, if it can be continued. */
   readonly trace: Tracer.ExternalSpan | undefined
   /** Checks the request and its caller. */
-  readonly admitted: Effect.Effect<Admitted, Refused | UpstreamError, Scope.Scope>
+  readonly admit: Effect.Effect<Admitted, Refused | UpstreamError, Scope.Scope>
 }
 
-/** The services that decide whether a request is served. */
-export interface Admission {
+/** The services that decide whether a caller is served. */
+export interface CallerChecks {
   readonly callers: Pick<Callers["Service"], "identify" | "enter">
   readonly requestIds: Pick<RequestIds["Service"], "claim">
 }
@@ -62,15 +62,15 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
   })
 
 /** Identifies the caller by its credential. A refusal counts against the source. */
-const identify = ({ callers }: Admission, opened: Opened) =>
+const identify = ({ callers }: CallerChecks, opened: Opened) =>
   Effect.tap(callers.identify(fromUtf8(opened.request.credential)), (caller) =>
     Effect.sync(() => opened.admit(caller !== undefined)),
   )
 
-/** Refuses a caller without a valid credential, requests left and an unused request id. `key` identifies the caller. */
-const checkCaller = Effect.fnUntraced(function* (admission: Admission, opened: Opened, requestId: string) {
-  const { callers, requestIds } = admission
-  const caller = yield* identify(admission, opened).pipe(
+/** Refuses an invalid credential, a used request id and a caller over its limits. `key` identifies the caller. */
+const checkCaller = Effect.fnUntraced(function* (checks: CallerChecks, opened: Opened, requestId: string) {
+  const { callers, requestIds } = checks
+  const caller = yield* identify(checks, opened).pipe(
     Effect.tapErrorTag("TokenRefused", () => Metric.update(openingsFailed("unauthorized"), 1)),
     Effect.mapError(({ code, detail, status, title }) =>
       detail === undefined
@@ -132,10 +132,10 @@ function* parsePayload({ payload }: SealedContent): Generator<void, Result.Resul
 const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true
 
 /** Reads the payload of a request and overwrites what is no longer needed. Mistakes are reported under the seal. */
-export const readRequest = (opened: Opened, admission: Admission): Effect.Effect<Asked> =>
-  Effect.map(inSteps(parsePayload(opened.request)), (payload) => askedIn(payload, opened, admission))
+export const readRequest = (opened: Opened, checks: CallerChecks): Effect.Effect<ReadRequest> =>
+  Effect.map(inSteps(parsePayload(opened.request)), (payload) => requestIn(payload, opened, checks))
 
-const askedIn = (payload: Result.Result<Payload, Refused>, opened: Opened, admission: Admission): Asked => {
+const requestIn = (payload: Result.Result<Payload, Refused>, opened: Opened, checks: CallerChecks): ReadRequest => {
   const members = Result.isSuccess(payload) && isObject(payload.success.value) ? payload.success.value : {}
   const { api, pace, request_id, traceparent, tracestate } = members
   return {
@@ -146,7 +146,7 @@ const askedIn = (payload: Result.Result<Payload, Refused>, opened: Opened, admis
     trace: Predicate.isString(traceparent)
       ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
       : undefined,
-    admitted: admitRequest(payload, opened, admission),
+    admit: admitRequest(payload, opened, checks),
   }
 }
 
@@ -167,7 +167,7 @@ const checkHead = Effect.fnUntraced(function* (payload: Result.Result<Payload, R
 })
 
 const admitRequest = Effect.fnUntraced(
-  function* (payload: Result.Result<Payload, Refused>, opened: Opened, admission: Admission) {
+  function* (payload: Result.Result<Payload, Refused>, opened: Opened, checks: CallerChecks) {
     if (Result.isSuccess(payload)) {
       const { body } = payload.success
       yield* Scope.addFinalizer(
@@ -177,9 +177,9 @@ const admitRequest = Effect.fnUntraced(
     }
     // Checks the credential also after a failure, so that strangers cannot fail without limit.
     const { raw, request_id, value } = yield* Effect.tapError(checkHead(payload), () =>
-      Effect.ignore(identify(admission, opened)),
+      Effect.ignore(identify(checks, opened)),
     )
-    const { caller, key } = yield* checkCaller(admission, opened, request_id)
+    const { caller, key } = yield* checkCaller(checks, opened, request_id)
     const { api, body, headers = {}, provider, restart } = yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({

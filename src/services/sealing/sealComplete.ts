@@ -9,7 +9,7 @@ import type { Answering } from "./Answering.ts"
 import type { Attestation } from "./Attestation.ts"
 import { CallLog } from "./CallLog.ts"
 import { endingNow, endRecord, type ServedBy, traced } from "./EndRecord.ts"
-import type { Asked } from "./readRequest.ts"
+import type { ReadRequest } from "./readRequest.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
@@ -38,7 +38,7 @@ interface CompleteOutcome {
 export const sealComplete = (
   { answering, attestation, drain }: CompleteServices,
   opened: Opened,
-  asked: Asked,
+  asked: ReadRequest,
   answered: () => void,
 ): Effect.Effect<Fiber.Fiber<Frames>, never, Scope.Scope> => {
   const { sealer } = opened
@@ -67,7 +67,7 @@ export const sealComplete = (
       fiber.interruptUnsafe()
     })
     let body: RawObject | undefined
-    const answer = Effect.flatMap(asked.admitted, ({ caller, request }) => {
+    const answer = Effect.flatMap(asked.admit, ({ caller, request }) => {
       body = request.body
       return answering.answer({ caller, request: { ...request, onAttempt: calls.recordAttempt } })
     })

@@ -5,7 +5,7 @@ import type { Timer } from "../Timer.ts"
 import type { Answering } from "./Answering.ts"
 import type { Attestation } from "./Attestation.ts"
 import { endingNow, endRecord, terminalProof, traced } from "./EndRecord.ts"
-import type { Asked } from "./readRequest.ts"
+import type { ReadRequest } from "./readRequest.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { notingDefects, problemOf } from "./sealedProblem.ts"
 import { sealedResponses } from "./SealingMetrics.ts"
@@ -31,16 +31,43 @@ interface StreamServices {
 const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
 /**
- * Returns the effect that begins the stream. Every stream ends with an end record, also after a failure or a shutdown; one
- * whose scope closes first is counted as abandoned. `answered` is called once no provider will be called again. Beginning
- * returns a function to call whenever the outlet becomes ready.
+ * Calls `call` every `pace` milliseconds until `isOver` or the scope closes, and again for each tick that is late. Returns a
+ * function that makes the calls which are due by now.
+ */
+const everyTick = (timer: Timer, pace: number, call: () => void, isOver: () => boolean) =>
+  Effect.suspend(() => {
+    const begunAt = timer.now()
+    let ticks = 1
+    const nextAt = () => begunAt + ticks * pace
+    const catchUp = (): void => {
+      while (!isOver() && nextAt() <= timer.now()) {
+        ticks += 1
+        call()
+      }
+    }
+    const wait = (): (() => void) =>
+      timer.callAt(nextAt(), () => {
+        catchUp()
+        if (!isOver()) cancel = wait()
+      })
+    let cancel = wait()
+    return Effect.as(
+      Effect.addFinalizer(() => Effect.sync(() => cancel())),
+      catchUp,
+    )
+  })
+
+/**
+ * Registers the scope's cleanup, and returns the effect that begins to serve. That effect returns a function to call
+ * whenever the outlet becomes ready. Every stream ends with an end record, also after a failure or a shutdown; one whose
+ * scope closes first is counted as abandoned. `answered` is called once no provider will be called again.
  *
  * Frames are sealed and written by the timer's call or on a piece's arrival, without waking a fiber for each token.
  */
 export const sealStream = Effect.fnUntraced(function* (
   services: StreamServices,
   opened: Opened,
-  asked: Asked,
+  asked: ReadRequest,
   timer: Timer,
   answered: () => void,
 ) {
@@ -71,12 +98,12 @@ export const sealStream = Effect.fnUntraced(function* (
       if (frames.hasRoom) room.openUnsafe()
       send()
     })
-    const makeDueTicks = frames.isPaced ? yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded) : undefined
+    const catchUp = frames.isPaced ? yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded) : undefined
     /** Takes what arrived. It belongs to the next tick, also if the process was too busy for those before. */
     const arrive = (take: () => void): void => {
-      makeDueTicks?.()
+      catchUp?.()
       take()
-      if (makeDueTicks === undefined) send()
+      if (catchUp === undefined) send()
     }
     const finish = (outcome: Outcome) =>
       Effect.map(sealEnd(services.attestation, opened, asked, frames, outcome), (last) => {
@@ -117,12 +144,12 @@ const orFail = (outlet: Outlet, act: () => void) => (): void => {
 /** Calls the provider and adds its events to `frames`, no faster than `room` allows. Failures become the outcome. */
 const receive = (
   answering: StreamServices["answering"],
-  asked: Asked,
+  asked: ReadRequest,
   frames: StreamFrames,
   room: Latch.Latch,
   arrive: (take: () => void) => void,
 ) =>
-  Effect.flatMap(asked.admitted, ({ caller, request }) =>
+  Effect.flatMap(asked.admit, ({ caller, request }) =>
     answering
       .stream({ caller, request: { ...request, onAttempt: frames.calls.recordAttempt } }, (events) => {
         arrive(() => {
@@ -149,7 +176,7 @@ const receive = (
 const sealEnd = Effect.fnUntraced(function* (
   attestation: StreamServices["attestation"],
   opened: Opened,
-  asked: Asked,
+  asked: ReadRequest,
   frames: StreamFrames,
   { error, status }: Outcome,
 ) {
@@ -167,30 +194,3 @@ const sealEnd = Effect.fnUntraced(function* (
   yield* Metric.update(sealedResponses("stream", status), 1)
   return [last, { _tag: "Proof", proof: terminalProof(attestation, opened, endedAt) }] as const
 })
-
-/**
- * Calls `call` every `pace` milliseconds until `isOver` or the scope closes, and again for each tick that is late. Returns a
- * function that makes the calls which are due by now.
- */
-const everyTick = (timer: Timer, pace: number, call: () => void, isOver: () => boolean) =>
-  Effect.suspend(() => {
-    const begunAt = timer.now()
-    let ticks = 1
-    const nextAt = () => begunAt + ticks * pace
-    const makeDueTicks = (): void => {
-      while (!isOver() && nextAt() <= timer.now()) {
-        ticks += 1
-        call()
-      }
-    }
-    const wait = (): (() => void) =>
-      timer.callAt(nextAt(), () => {
-        makeDueTicks()
-        if (!isOver()) cancel = wait()
-      })
-    let cancel = wait()
-    return Effect.as(
-      Effect.addFinalizer(() => Effect.sync(() => cancel())),
-      makeDueTicks,
-    )
-  })

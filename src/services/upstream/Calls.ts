@@ -241,13 +241,19 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   /**
    * Returns the failure of an attempt that has been silent for too long, or the moment of the next check. Comparing a
    * timestamp spares a timer per piece. The next check is at most one idle time away, because another idle period may
-   * begin before it. Before the first output, thoughts only extend the limit: a model may also think unseen.
+   * begin before it.
+   *
+   * | phase | limit |
+   * |---|---|
+   * | until the model shows that it works | `firstToken` from the start |
+   * | until the first output; a model may think unseen | `thinking` from the start, or `idle` from its last sign, if later |
+   * | after that | `idle` from its last sign |
    */
   private readonly isSilent = (moment: number): WatchResult<ProviderFailure | OutOfTime> => {
     const { deadline, firstToken, idle, thinking } = this.options.limits
-    const idleAt = this.isWorking ? (this.waitingSince ?? moment) + idle : 0
-    const firstAt = this.startedAt + (this.isWorking ? thinking : firstToken)
-    const due = this.hasOutput ? idleAt : Math.max(firstAt, idleAt)
+    const idleAt = (this.waitingSince ?? moment) + idle
+    const firstAt = this.isWorking ? Math.max(this.startedAt + thinking, idleAt) : this.startedAt + firstToken
+    const due = this.hasOutput ? idleAt : firstAt
     if (moment >= deadline) return outOfTime()
     if (moment >= due) return timedOut(this.hasOutput ? "next" : "first")
     return Math.min(due, moment + idle, deadline)

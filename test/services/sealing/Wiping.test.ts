@@ -164,7 +164,7 @@ it.effect(
           admission,
         )
         assert.strictEqual(Buffer.from(payload).toString().replaceAll("\0", ""), text.includes(body) ? body : "")
-        const outcome = yield* Effect.exit(Effect.scoped(asked.admitted))
+        const outcome = yield* Effect.exit(Effect.scoped(asked.admit))
         assert.strictEqual(Exit.isSuccess(outcome), text === good)
         assert.isTrue(payload.every((byte) => byte === 0))
       }

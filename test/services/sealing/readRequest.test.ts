@@ -58,7 +58,7 @@ it.effect.each(API_NAMES)("a model's name of %s has at most 256 characters", (ap
             body: { model, messages: [{ role: "user", content: "x" }] },
           }),
         ),
-        ({ admitted }) => Effect.map(admitted, ({ request }) => request),
+        ({ admit }) => Effect.map(admit, ({ request }) => request),
       )
     assert.strictEqual((yield* ask("m".repeat(256))).model, "m".repeat(256))
     const refused = yield* Effect.flip(ask("m".repeat(257)))
