@@ -11,7 +11,7 @@ import type { Measurements } from "../src/services/jobs/modes/engine/errorModel.
 import { Measured } from "../src/services/jobs/modes/engine/measured.ts"
 import * as Modes from "../src/services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../src/services/routing/Ledger.ts"
-import type { Routed, RouterRequest } from "../src/services/routing/callTargets.ts"
+import type { Routed, RouterRequest } from "../src/services/routing/askChat.ts"
 import { Router } from "../src/services/routing/Router.ts"
 import { leastRelatedFirst } from "../src/services/routing/TargetChoice.ts"
 import { estimateInput } from "../src/services/routing/TokenEstimate.ts"

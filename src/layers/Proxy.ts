@@ -22,7 +22,7 @@ import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { OpenedMemory } from "../services/sealing/OpenedMemory.ts"
 import { RequestIds } from "../services/sealing/RequestIds.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
-import { SealedExchange } from "../services/sealing/SealedExchange.ts"
+import { RequestOpener } from "../services/sealing/RequestOpener.ts"
 import { Sessions } from "../services/sealing/Sessions.ts"
 import { proxyRules, type ProxySettings, proxySettings } from "./config/proxySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
@@ -94,7 +94,7 @@ const layerServices = <E, R, R2>(settings: ProxySettings, { answering, callers }
   const maxRequestBytes = maxCiphertextBytes(settings.maxRequestBytes)
   return SealedCompletions.layer.pipe(
     Layer.provide(answering),
-    Layer.provideMerge(SealedExchange.layer({ maxRequestBytes })),
+    Layer.provideMerge(RequestOpener.layer({ maxRequestBytes })),
     Layer.provideMerge(OpenedMemory.layer({ maxBytes: settings.maxBodyMemory })),
     Layer.provideMerge(RequestIds.layer({ sessionTtl: settings.sessionTtl, max: MAX_CLAIMS })),
     Layer.provideMerge(

@@ -83,7 +83,7 @@ export const takeJob = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
   const queue = yield* JobQueue
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${id}`
-  yield* queue.takeBack()
+  yield* queue.requeueAbandoned()
   const claimed = yield* queue.claim(1000)
   return Option.fromUndefinedOr(claimed.find(({ job }) => job.id === id))
 })

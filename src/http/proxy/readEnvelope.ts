@@ -13,7 +13,7 @@ import { releaseBytes } from "../../domain/bytes/releaseBytes.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { Outline } from "../../domain/json/outline.ts"
 import { inSteps } from "../../services/inSteps.ts"
-import type { Envelope } from "../../services/sealing/SealedExchange.ts"
+import type { Envelope } from "../../services/sealing/RequestOpener.ts"
 
 const OPEN = 0x7b
 const CLOSE = 0x7d

@@ -17,8 +17,8 @@ import { databaseTime } from "../databaseTime.ts"
 import { decodeWork, WORK_COLUMNS } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import type { Lease } from "./Lease.ts"
-import { makeNextJobs } from "./nextJobs.ts"
-import { makeTakeBack } from "./takeBack.ts"
+import { makeFairClaim } from "./fairClaim.ts"
+import { makeRequeueAbandoned } from "./requeueAbandoned.ts"
 
 export class JobQueue extends Context.Service<
   JobQueue,
@@ -37,7 +37,7 @@ export class JobQueue extends Context.Service<
      * `own` are the jobs of this process, whose workers live: their leases seem to have run out if the clock was set
      * forward or this process stood still.
      */
-    readonly takeBack: (own?: Iterable<JobId>) => Effect.Effect<void, StorageUnavailable>
+    readonly requeueAbandoned: (own?: Iterable<JobId>) => Effect.Effect<void, StorageUnavailable>
     /** Gives free places to the jobs in these lines, once the transaction commits. */
     readonly admit: (lines: Lines) => Effect.Effect<void>
     /** Applies the cap that a caller's key has now to its open jobs; those that have begun go on. */
@@ -64,10 +64,10 @@ export class JobQueue extends Context.Service<
         orElse: () => Effect.void,
       })
 
-      const nextJobs = makeNextJobs(sql, settings)
+      const fairClaim = makeFairClaim(sql, settings)
       const wake = sql.afterCommit(Effect.asVoid(latch.open))
       const { admit, admitLeft, cap } = yield* makeConcurrency(sql, wake)
-      const takeBack = yield* makeTakeBack(wake)
+      const requeue = yield* makeRequeueAbandoned(wake)
       let lastServed = ""
 
       const finishedSteps = Effect.fnUntraced(function* (jobs: ReadonlyArray<JobId>) {
@@ -87,7 +87,7 @@ export class JobQueue extends Context.Service<
         const until = sql`${now} + ${Duration.toMillis(settings.lease)}`
         const taken = sql`SET status = 'running', lease = ${token}, due_at = ${until},
           started_at = COALESCE(started_at, ${startedAt})`
-        const next = nextJobs({ count, running, lastServed })
+        const next = fairClaim({ count, running, lastServed })
         const rows = yield* sql.onDialectOrElse({
           // An array: Postgres expects it to be short, and so uses the index.
           pg: () => sql`WITH RECURSIVE ${next}
@@ -110,7 +110,7 @@ export class JobQueue extends Context.Service<
 
       return JobQueue.of({
         claim: Effect.fn("JobQueue.claim")(claim, unavailable),
-        takeBack: (own) => Effect.andThen(takeBack(own), admitLeft),
+        requeueAbandoned: (own) => Effect.andThen(requeue(own), admitLeft),
         admit,
         cap,
         wake,

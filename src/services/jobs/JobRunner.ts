@@ -10,7 +10,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { makePersonAnswers } from "./personAnswers.ts"
 import { makeAttempt } from "./attempt.ts"
-import { logFault } from "./attemptFailures.ts"
+import { logWorkerFault } from "./attemptFailures.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { countTenant, makeRunningJobs } from "./RunningJobs.ts"
@@ -27,7 +27,7 @@ export const layerJobRunner = Layer.effectDiscard(
     if (settings.workers === 0) return
     const running = yield* makeRunningJobs
     const workers = yield* Scope.fork(yield* Scope.Scope)
-    // A job that is claimed while `takeBack` runs is not among its `own`, and would be taken for a dead worker's.
+    // A job that is claimed while `requeueAbandoned` runs is not among its `own`, and would be taken for a dead worker's.
     const oneAtATime = (yield* Semaphore.make(1)).withPermit
     const claim = oneAtATime(yield* makeClaim(running, workers))
 
@@ -37,12 +37,12 @@ export const layerJobRunner = Layer.effectDiscard(
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.failCause(cause)
-          : Effect.andThen(logFault(cause), Effect.sleep(settings.poll)),
+          : Effect.andThen(logWorkerFault(cause), Effect.sleep(settings.poll)),
       ),
       Effect.forever,
     )
-    const takeBack = oneAtATime(Effect.suspend(() => queue.takeBack(running.ids())))
-    const poll = Effect.andThen(Effect.ignore(takeBack), queue.wake)
+    const requeueAbandoned = oneAtATime(Effect.suspend(() => queue.requeueAbandoned(running.ids())))
+    const poll = Effect.andThen(Effect.ignore(requeueAbandoned), queue.wake)
     const { expire } = yield* makePersonAnswers
     // Retries soon: a database that is back must hear of a living worker before its lease runs out.
     const renew = Effect.repeat(running.checkAll, {

@@ -11,7 +11,7 @@ import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import { AttemptFaults } from "./AttemptFaults.ts"
-import { INTERNAL, logDefect, logFailure, logFault, logSuccess, timedOut } from "./attemptFailures.ts"
+import { INTERNAL, logDefect, logFailure, logSuccess, logWorkerFault, timedOut } from "./attemptFailures.ts"
 import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
@@ -101,7 +101,7 @@ export const makeAttempt = Effect.gen(function* () {
         Effect.ensuring(note(job.lease.job.tenant)),
         withJobSpan(job.lease.job),
         Effect.annotateLogs({ job: job.lease.job.id, attempt: job.lease.job.attempt }),
-        Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : logFault(cause))),
+        Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : logWorkerFault(cause))),
         Effect.asVoid,
       ),
     )

@@ -43,7 +43,7 @@ export const logSuccess = (faults: AttemptFaults, job: JobId) =>
   )
 
 /** Logs why a worker could not go on. `StorageUnavailable` was logged where the query failed. */
-export const logFault = (cause: Cause.Cause<unknown>) => {
+export const logWorkerFault = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   if (error instanceof StorageUnavailable) return Effect.void
   return SqlError.isSqlError(error) ? databaseFailed(error.reason._tag) : logDefect(cause)

@@ -8,7 +8,7 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { KeyId } from "../../domain/access/keys.ts"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { unavailable } from "../storedRows.ts"
-import { makePasses } from "./passes.ts"
+import { makeCoalesced } from "./coalesced.ts"
 import { makeAdmittedRank } from "./ranks.ts"
 
 /** The stored form of a tenant's key. Keys contain no spaces. */
@@ -103,7 +103,7 @@ export const makeConcurrency = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
   }, sql.withTransaction)
 
   const giveAll = (kind: Kind) =>
-    makePasses((of) =>
+    makeCoalesced((of) =>
       Effect.ignore(unavailable(Effect.repeat(give(kind, of), { while: (given: number) => given === BATCH }))),
     )
   const giving: ReadonlyMap<Kind, (of: string) => Effect.Effect<void>> = new Map([

@@ -7,7 +7,7 @@ import { whoMayExecute } from "../access/mayExecute.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { unavailable } from "../storedRows.ts"
-import { logFault } from "./attemptFailures.ts"
+import { logWorkerFault } from "./attemptFailures.ts"
 import type { ScheduledTime } from "./Idempotency.ts"
 import { Jobs } from "./Jobs.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -52,7 +52,7 @@ const makeEnqueueDue = Effect.gen(function* () {
       Effect.flatMap(decodeSchedules([row]), (decoded) => Effect.forEach(decoded, enqueue)).pipe(
         // A schedule that cannot be read, or whose job cannot be made, must not keep the others from theirs.
         Effect.catchCauseIf(Cause.hasDies, (cause) =>
-          Effect.as(Effect.andThen(logFault(cause), postpone(row.id)), [true]),
+          Effect.as(Effect.andThen(logWorkerFault(cause), postpone(row.id)), [true]),
         ),
       ),
     )

@@ -7,7 +7,7 @@ import { ModelRole, type RoutingSettings, Strategy } from "../../domain/routing/
 import { Labels } from "../../domain/routing/labels.ts"
 import { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
-import { isFree } from "./Allowance.ts"
+import { isFree } from "./Spending.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
 

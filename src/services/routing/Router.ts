@@ -16,12 +16,12 @@ import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { accountOf, type RequestRoute, type RoutedRequest } from "./accounted.ts"
-import { Spending, UNLIMITED, worstCase } from "./Allowance.ts"
+import { accountOf, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
+import { Spending, UNLIMITED, worstCase } from "./Spending.ts"
 import { apiSize, openMembers } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
 import { Budgets } from "../budgets/Budgets.ts"
-import { makeCallTargets, type Routed, type RouterRequest } from "./callTargets.ts"
+import { makeAskChat, type Routed, type RouterRequest } from "./askChat.ts"
 import { type Dialect, Dialects, LEARNED_FOR, namedIn } from "./Dialects.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
@@ -49,7 +49,7 @@ export class Router extends Context.Service<
     Effect.gen(function* () {
       const times = new FirstTokenTimes()
       const route = yield* makeRoute(times)
-      const callTargets = yield* makeCallTargets(times)
+      const askChat = yield* makeAskChat(times)
       const askApi = yield* makeAskApi(times)
       const tenantBudgets = yield* TenantBudgets
       const keysOf = yield* ProviderKeys
@@ -85,7 +85,7 @@ export class Router extends Context.Service<
             route(
               { ...request, api: CHAT_COMPLETIONS, size: chatSize(completion) },
               {
-                ask: (route, dialect) => callTargets(route, completion, dialect, heard),
+                ask: (route, dialect) => askChat(route, completion, dialect, heard),
                 hasForm: completion.response_format !== undefined,
                 addsLimit: true,
               },

@@ -8,7 +8,7 @@ import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
 import type { Answered, ApiRequest, AskOptions, Emit, OutputLimit } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { makeAccounted, type RequestRoute } from "./accounted.ts"
+import { makeCallAndRecord, type RequestRoute } from "./callAndRecord.ts"
 import type { Dialect } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
@@ -69,7 +69,7 @@ const asking = (request: ApiRequest, options: AskOptions): ApiRequest => ({
 /** Returns functions that call the targets of a route in their order until one answers. */
 export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const upstream = yield* Upstream
-  const accounted = yield* makeAccounted(times)
+  const callAndRecord = yield* makeCallAndRecord(times)
 
   return (route: RequestRoute, request: ApiRequest, dialect: Dialect, emit?: Emit<JsonObject>) => {
     let bytes = 0
@@ -79,11 +79,11 @@ export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
     }
     const answered =
       emit === undefined
-        ? accounted(route, {
+        ? callAndRecord(route, {
             ...asked,
             ask: (options) => upstream.request(asking(request, options)),
           })
-        : accounted(route, {
+        : callAndRecord(route, {
             ...asked,
             ask: (options) =>
               Effect.map(

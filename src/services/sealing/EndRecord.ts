@@ -12,7 +12,7 @@ import { iJsonOf } from "../../domain/json/surrogates.ts"
 import { requestTraceId } from "../../domain/operations/traceContext.ts"
 import type { EndStatus, Form } from "../../domain/protocol/transcript.ts"
 import type { Attestation } from "./Attestation.ts"
-import type { Opened } from "./SealedExchange.ts"
+import type { Opened } from "./RequestOpener.ts"
 
 /** The provider and model that answered; empty if no provider was called. */
 export type ServedBy = {

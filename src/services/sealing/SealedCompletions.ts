@@ -14,7 +14,7 @@ import { Attestation } from "./Attestation.ts"
 import { readRequest } from "./readRequest.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { type Frames, sealComplete } from "./sealComplete.ts"
-import { type Envelope, type OpeningError, SealedExchange } from "./SealedExchange.ts"
+import { type Envelope, type OpeningError, RequestOpener } from "./RequestOpener.ts"
 import { type Outlet, sealStream } from "./sealStream.ts"
 
 /** Returned as soon as the request is claimed, so it does not reveal the outcome. */
@@ -58,7 +58,7 @@ export class SealedCompletions extends Context.Service<
 const LARGE = 1024 * 1024
 
 const make = Effect.gen(function* () {
-  const exchange = yield* SealedExchange
+  const opener = yield* RequestOpener
   const timer = yield* makeTimer
   // Passed as arguments, because providing them would copy the context of each request.
   const services = {
@@ -69,7 +69,7 @@ const make = Effect.gen(function* () {
   const checks = { callers: yield* Callers, requestIds: yield* RequestIds }
 
   const handle = Effect.fnUntraced(function* (envelope: Envelope, onAnswered?: () => void) {
-    const opened = yield* exchange.open(envelope)
+    const opened = yield* opener.open(envelope)
     if (opened.request.payload.length > LARGE) yield* Effect.yieldNow
     const asked = yield* readRequest(opened, checks)
     const here = yield* Effect.serviceOption(Tracer.ParentSpan)

@@ -10,7 +10,7 @@ import type { Attestation } from "./Attestation.ts"
 import { CallLog } from "./CallLog.ts"
 import { endingNow, endRecord, type ServedBy, traced } from "./EndRecord.ts"
 import type { ReadRequest } from "./readRequest.ts"
-import type { Opened } from "./SealedExchange.ts"
+import type { Opened } from "./RequestOpener.ts"
 import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 

@@ -35,7 +35,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   {
     name: "sessions before sizes",
     must: "P16",
-    file: "services/sealing/SealedExchange.ts",
+    file: "services/sealing/RequestOpener.ts",
     from: "ciphertext.length > maxRequestBytes",
     to: "(yield* sessions.find(envelope.session_id, claimKey(enc)), ciphertext.length > maxRequestBytes)",
   },
@@ -220,7 +220,7 @@ export const SERVER_VARIANTS: ReadonlyArray<Weakness> = [
 ]
 
 const SEALER = "services/sealing/ResponseSealer.ts"
-const EXCHANGE = "services/sealing/SealedExchange.ts"
+const OPENER = "services/sealing/RequestOpener.ts"
 
 /** Mistakes in keys, transcript and associated data. */
 export const KEY_MISTAKES: ReadonlyArray<Weakness & { readonly says: string }> = [
@@ -251,7 +251,7 @@ export const KEY_MISTAKES: ReadonlyArray<Weakness & { readonly says: string }> =
   {
     name: "the ciphertext itself in the transcript",
     must: "P33",
-    file: EXCHANGE,
+    file: OPENER,
     from: "requestTranscript(session.attestationHash, enc, sha256(ciphertext))",
     to: "requestTranscript(session.attestationHash, enc, ciphertext)",
     says: "request_hash has the ciphertext, and must have its hash",
@@ -275,7 +275,7 @@ export const KEY_MISTAKES: ReadonlyArray<Weakness & { readonly says: string }> =
   {
     name: "info without the statement",
     must: "P33",
-    file: EXCHANGE,
+    file: OPENER,
     from: "requestInfo(session.attestationHash)",
     to: "requestInfo(new Uint8Array())",
     says: "the server finds a request unopenable: compare info, aad, key and block",

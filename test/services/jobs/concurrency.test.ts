@@ -82,7 +82,7 @@ describeDatabases("jobs with a concurrency key", (database) => {
       yield* writes.end(yield* running, { status: "timed_out", problem })
       const crashing = (yield* running).job.id
       yield* sql`UPDATE jobs SET due_at = 0, crashes = 1 WHERE id = ${crashing}`
-      yield* queue.takeBack()
+      yield* queue.requeueAbandoned()
       assert.strictEqual((yield* jobs.get(tenant, crashing)).status, "failed")
       // One that waits has no place to free.
       yield* jobs.cancel(tenant, all[5]?.id ?? "")

@@ -88,9 +88,9 @@ describeDatabases("jobs that a worker holds", (database) => {
             ...queue,
             claim: (count, held) =>
               Effect.tap(queue.claim(count, held), () => Effect.orDie(sql`UPDATE jobs SET due_at = 0`)),
-            takeBack: (own) => {
+            requeueAbandoned: (own) => {
               const held = [...(own ?? [])]
-              return Effect.andThen(Effect.timeoutOption(running.await, "200 millis"), queue.takeBack(held))
+              return Effect.andThen(Effect.timeoutOption(running.await, "200 millis"), queue.requeueAbandoned(held))
             },
           })
         }),

@@ -218,7 +218,7 @@ describeDatabases("jobs of dead workers", (database) => {
         concurrency: "unbounded",
       })
       yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', due_at = 0`
-      yield* queue.takeBack()
+      yield* queue.requeueAbandoned()
       const rows = yield* sql<{ status: string; crashes: number }>`SELECT status, crashes FROM jobs`
       assert.deepStrictEqual(
         rows.map(({ crashes, status }) => `${status} ${crashes}`),

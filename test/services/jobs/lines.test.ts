@@ -34,7 +34,7 @@ describeDatabases("jobs in lines", (database) => {
         yield* sql`UPDATE jobs SET status = 'completed', finished_at = 1
           WHERE id IN ${sql.in([first[0]?.id, first[2]?.id])}`
         assert.deepStrictEqual(yield* claim, [])
-        yield* queue.takeBack(first.map(({ id }) => id))
+        yield* queue.requeueAbandoned(first.map(({ id }) => id))
         assert.sameMembers(idsOf(yield* claim), [second[0]?.id, second[2]?.id])
       }),
     )
@@ -164,7 +164,7 @@ describeDatabases("lines under any order of operations", (database) => {
               yield* writes.ask(lease, { asking, question: "Go on?", answer_schema: {}, timeoutSeconds: 86_400 })
             } else if (op === "crash" && lease !== undefined) {
               yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${lease.job.id}`
-              yield* queue.takeBack()
+              yield* queue.requeueAbandoned()
             } else if (op === "cancel" && any !== undefined) {
               yield* jobs.cancel(tenant, any.id)
               leave(any.id)

@@ -44,7 +44,7 @@ describeDatabases("the job of an own mode", (database) => {
           const { job, tenant } = yield* enqueueOne()
           yield* Deferred.await(isStuck)
           yield* (yield* SqlClient.SqlClient)`UPDATE jobs SET due_at = 0`
-          yield* (yield* JobQueue).takeBack()
+          yield* (yield* JobQueue).requeueAbandoned()
           return yield* ended(tenant, job)
         }),
       )

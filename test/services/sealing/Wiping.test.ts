@@ -14,7 +14,7 @@ import { readRequest } from "../../../src/services/sealing/readRequest.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
-import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
+import { type Envelope, RequestOpener } from "../../../src/services/sealing/RequestOpener.ts"
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { sodium } from "../../../src/services/sealing/sodium.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
@@ -49,10 +49,10 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
       Layer.buildWithScope(layerSealing({ vault }).pipe(Layer.provide(Upstream.layerEcho)), scope),
     )
     const { kind } = Context.get(services, KeyVault)
-    const exchange = Context.get(services, SealedExchange)
+    const opener = Context.get(services, RequestOpener)
     const begin = Context.get(services, Sessions).begin({ suite: X_WING, initHash: "hash" })
     const offer = offerOf(yield* watched.during(begin))
-    const open = (envelope: Envelope) => watched.during(Effect.scoped(exchange.open(envelope)))
+    const open = (envelope: Envelope) => watched.during(Effect.scoped(opener.open(envelope)))
     const handle = (envelope: Envelope) =>
       watched.during(Effect.scoped(Effect.flatMap(Context.get(services, SealedCompletions).handle(envelope), collect)))
     const keys = () => (kind === "plain" ? Array.from({ length: 2 }, () => "memory for a secret") : [])
@@ -62,7 +62,7 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
       yield* watched.during(Scope.close(scope, Exit.void))
       assert.deepStrictEqual(watched.left(), [])
     })
-    return { kind, watched, offer, exchange, open, handle, assertOnlyKeys, close }
+    return { kind, watched, offer, opener, open, handle, assertOnlyKeys, close }
   })
 
   it.effect.each([false, true])("of a request that was answered (streamed: %s)", (stream) =>
@@ -119,9 +119,9 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
 
   it.effect("of copies that come while it is opened", () =>
     Effect.gen(function* () {
-      const { assertOnlyKeys, close, exchange, offer, watched } = yield* begun
+      const { assertOnlyKeys, close, opener, offer, watched } = yield* begun
       const { envelope } = yield* sealChat(offer, { prompt: "one two" })
-      const opening = Effect.exit(Effect.scoped(exchange.open(envelope)))
+      const opening = Effect.exit(Effect.scoped(opener.open(envelope)))
       const copies = yield* watched.during(Effect.all([opening, opening, opening], { concurrency: "unbounded" }))
       assert.lengthOf(copies.filter(Exit.isSuccess), 1)
       assertOnlyKeys()

@@ -15,7 +15,7 @@ import { Callers } from "../../../src/services/access/Callers.ts"
 import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
 import { SealedCompletions, type SealedReply } from "../../../src/services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../../src/services/sealing/StreamFrames.ts"
-import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
+import { type Envelope, RequestOpener } from "../../../src/services/sealing/RequestOpener.ts"
 import { Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
 import * as reference from "./reference.ts"
 
@@ -35,7 +35,7 @@ export const layerSealing = (options: SealingOptions = {}) => {
   const services = SealedCompletions.layer.pipe(
     Layer.provide(Answering.layerUpstream),
     Layer.provide(Callers.layerOpen),
-    Layer.provideMerge(SealedExchange.layer({ maxRequestBytes: MAX_REQUEST_BYTES })),
+    Layer.provideMerge(RequestOpener.layer({ maxRequestBytes: MAX_REQUEST_BYTES })),
     Layer.provideMerge(RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 1_000_000 })),
     Layer.provideMerge(
       Sessions.layer({

@@ -8,7 +8,7 @@ import { schemaIssues } from "../../../domain/json/schemaIssues.ts"
 import { isRefusal } from "../../../domain/problems/refusal.ts"
 import { SOFTWARE } from "../../../domain/operations/software.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
-import { makeMcpTools, type RunnableTool } from "./mcpTools.ts"
+import { makeGatewayTools, type RunnableTool } from "./gatewayTools.ts"
 
 /** The revisions that are spoken, newest first. */
 const REVISIONS: ReadonlyArray<string> = ["2025-11-25", "2025-06-18", "2025-03-26"]
@@ -69,7 +69,7 @@ export const McpHandlers = layerHandlers(
   GatewayApi,
   "mcp",
   Effect.fn(function* (handlers) {
-    const tools = yield* makeMcpTools
+    const tools = yield* makeGatewayTools
 
     const outcomeOf = Effect.fnUntraced(function* (message: RpcMessage) {
       switch (message.method) {

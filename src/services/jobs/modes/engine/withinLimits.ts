@@ -1,6 +1,6 @@
 /** Keeps a job's calls within the limits of its agent. */
 import { Effect, Semaphore } from "effect"
-import type { Allowance } from "../../../routing/Allowance.ts"
+import type { Allowance } from "../../../routing/Spending.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { RouterError } from "../../../routing/RoutingErrors.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"

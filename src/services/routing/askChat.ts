@@ -6,7 +6,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { makeAccounted, type RequestRoute, type RoutedRequest } from "./accounted.ts"
+import { makeCallAndRecord, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
 import { type Answer, AnswerDraft, type TextListener } from "./AnswerDraft.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -35,9 +35,9 @@ export interface Routed extends Answer {
 }
 
 /** Returns a function that calls the targets of a route in their order until one answers. */
-export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTimes) {
+export const makeAskChat = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const upstream = yield* Upstream
-  const accounted = yield* makeAccounted(times)
+  const callAndRecord = yield* makeCallAndRecord(times)
 
   return (
     route: RequestRoute,
@@ -47,7 +47,7 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
   ): Effect.Effect<Routed, CallFailed | StorageUnavailable> => {
     const draft = new AnswerDraft(heard)
     const spoken = inDialect(completion, dialect)
-    const answered = accounted(route, {
+    const answered = callAndRecord(route, {
       ask: (options) =>
         upstream.streamTo({ ...options, completion: spoken }, (events) => Effect.sync(() => events.forEach(draft.add))),
       limitOf: (most) => limitMembers(dialect, most),

@@ -10,7 +10,7 @@ import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { AskOptions, Attempt, TenantKeys, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
-import type { Spending } from "./Allowance.ts"
+import type { Spending } from "./Spending.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { Ledger } from "./Ledger.ts"
 import { CallFailed } from "./RoutingErrors.ts"
@@ -61,14 +61,14 @@ interface RoutedCall<A> {
 }
 
 /** An answer, with the call that served it and the sum of all calls. */
-export interface Accounted<A> {
+export interface RecordedAnswer<A> {
   readonly value: A
   readonly served: ChargedAttempt
   readonly call: StepCall
 }
 
 /** Returns a function that calls the targets of a route in their order until one answers. */
-export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes) {
+export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const ledger = yield* Ledger
 
   const account = ({ request, settings }: RequestRoute, attempts: ReadonlyArray<ChargedAttempt>) => {
@@ -85,7 +85,7 @@ export const makeAccounted = Effect.fnUntraced(function* (times: FirstTokenTimes
   return <A>(
     route: RequestRoute,
     { ask, limitOf, received }: RoutedCall<A>,
-  ): Effect.Effect<Accounted<A>, CallFailed | StorageUnavailable> => {
+  ): Effect.Effect<RecordedAnswer<A>, CallFailed | StorageUnavailable> => {
     const { request, spending, targets } = route
     const attempts: Array<ChargedAttempt> = []
     let charged = 0

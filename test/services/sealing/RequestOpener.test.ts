@@ -14,7 +14,7 @@ import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { recipientKey } from "../../../src/services/sealing/recipientKeys.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
-import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
+import { type Envelope, RequestOpener } from "../../../src/services/sealing/RequestOpener.ts"
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { isPacedExchange, published, sessionOf, unhex } from "../../support/protocol/published.ts"
@@ -134,7 +134,7 @@ const begin = Effect.fnUntraced(function* (change?: (block: Buffer) => Buffer) {
 })
 
 const open = (envelope: Envelope) =>
-  Effect.flatMap(SealedExchange, (exchange) => Effect.scoped(Effect.as(exchange.open(envelope), "opened")))
+  Effect.flatMap(RequestOpener, (opener) => Effect.scoped(Effect.as(opener.open(envelope), "opened")))
 
 const refusal = (envelope: Envelope) =>
   open(envelope).pipe(
@@ -178,8 +178,8 @@ describe("open", () => {
   it.effect("overwrites plaintext and keys when the scope closes", () =>
     Effect.gen(function* () {
       const { request } = yield* begin()
-      const exchange = yield* SealedExchange
-      const opened = yield* Effect.scoped(exchange.open(request.envelope))
+      const opener = yield* RequestOpener
+      const opened = yield* Effect.scoped(opener.open(request.envelope))
       assert.isTrue(opened.request.payload.every((byte) => byte === 0))
       assert.throws(() => opened.sealer.seal("complete", PAYLOAD, false))
     }).pipe(Effect.provide(layer)),
@@ -189,7 +189,7 @@ describe("open", () => {
     Effect.gen(function* () {
       const { offer } = yield* begin()
       const large = Buffer.alloc(50_000, " ")
-      const open = (yield* SealedExchange).open
+      const open = (yield* RequestOpener).open
       const payloadOf = Effect.fnUntraced(function* (look: (payload: Bytes) => void) {
         const { envelope } = yield* Effect.promise(() => sealPayload(offer, large))
         const { payload } = (yield* Effect.scoped(

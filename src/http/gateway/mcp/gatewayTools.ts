@@ -66,7 +66,7 @@ const shown = ({ agent_id, id, problem, question, result, status }: Job) => ({
 })
 
 /** Returns the tools. */
-export const makeMcpTools = Effect.gen(function* () {
+export const makeGatewayTools = Effect.gen(function* () {
   const agents = yield* Agents
   const jobs = yield* Jobs
   const drain = yield* Drain

@@ -17,8 +17,8 @@ import { ended, JobSignals, stopped } from "./JobSignals.ts"
 /** Most jobs per transaction. */
 const BATCH = 100
 
-/** Returns `JobQueue.takeBack`. */
-export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<void>) {
+/** Returns `JobQueue.requeueAbandoned`. */
+export const makeRequeueAbandoned = Effect.fnUntraced(function* (wake: Effect.Effect<void>) {
   const sql = yield* SqlClient.SqlClient
   const signals = yield* JobSignals
   const settings = yield* JobSettings
@@ -50,7 +50,7 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
   })
 
   const takeBatch = Effect.fnUntraced(function* (own: ReadonlyArray<JobId>) {
-    const rows = yield* sql<TakenBack>`
+    const rows = yield* sql<Requeued>`
       UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1, due_at = ${now}
       WHERE id IN (${abandoned(own)}) RETURNING id, tenant, crashes, mode, created_at, traceparent`
     for (const { crashes, created_at, id, mode, tenant, traceparent } of rows) {
@@ -75,7 +75,7 @@ export const makeTakeBack = Effect.fnUntraced(function* (wake: Effect.Effect<voi
     takeBatch([...own]).pipe(Effect.repeat({ while: (found) => found === BATCH }), Effect.asVoid, unavailable)
 })
 
-interface TakenBack {
+interface Requeued {
   readonly id: JobId
   readonly tenant: string
   readonly crashes: number

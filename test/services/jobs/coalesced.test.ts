@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
-import { makePasses } from "../../../src/services/jobs/passes.ts"
+import { makeCoalesced } from "../../../src/services/jobs/coalesced.ts"
 
 /** Passes that wait for a latch, and the names of those that began and ended. */
 const make = Effect.gen(function* () {
   const [begun, ended]: [Array<string>, Array<string>] = [[], []]
   const gate = yield* Latch.make()
-  const pass = yield* makePasses((name) =>
+  const pass = yield* makeCoalesced((name) =>
     Effect.andThen(
       Effect.sync(() => void begun.push(name)),
       Effect.andThen(
@@ -19,8 +19,8 @@ const make = Effect.gen(function* () {
   return { begun, ended, gate, pass, call }
 })
 
-describe("passes", () => {
-  it.effect("of one name are shared by all callers that come while one runs, and those of others run beside it", () =>
+describe("coalesced passes", () => {
+  it.effect("are shared by all callers of a name that come while one runs, beside those of other names", () =>
     Effect.gen(function* () {
       const { begun, call, ended, gate } = yield* make
       const first = yield* call("a")

@@ -10,7 +10,7 @@ interface Passes {
  * Returns a function that runs `pass` for a name and waits for it. While one runs, later callers of the same name share the
  * next one, so that a name holds at most one connection. A pass goes on if its caller is interrupted.
  */
-export const makePasses = (pass: (name: string) => Effect.Effect<void>) =>
+export const makeCoalesced = (pass: (name: string) => Effect.Effect<void>) =>
   Effect.map(Effect.context<never>(), (context) => {
     const runFork = Effect.runForkWith(context)
     const running = new Map<string, Passes>()

@@ -59,8 +59,8 @@ export interface Opened {
   readonly sealer: ResponseSealer
 }
 
-export class SealedExchange extends Context.Service<
-  SealedExchange,
+export class RequestOpener extends Context.Service<
+  RequestOpener,
   {
     /**
      * Checks, opens and claims one request, in the order of the protocol: size, not claimed yet, session, room, drain, HPKE,
@@ -68,11 +68,11 @@ export class SealedExchange extends Context.Service<
      */
     readonly open: (envelope: Envelope) => Effect.Effect<Opened, OpeningError, Scope.Scope>
   }
->()("sealgate/services/sealing/SealedExchange") {
+>()("sealgate/services/sealing/RequestOpener") {
   static readonly layer = (settings: {
     readonly maxRequestBytes: number
-  }): Layer.Layer<SealedExchange, never, Sessions | RequestIds | Drain> =>
-    Layer.effect(SealedExchange, make(settings.maxRequestBytes))
+  }): Layer.Layer<RequestOpener, never, Sessions | RequestIds | Drain> =>
+    Layer.effect(RequestOpener, make(settings.maxRequestBytes))
 }
 
 const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
@@ -137,7 +137,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     }
   })
 
-  return SealedExchange.of({
+  return RequestOpener.of({
     open: (envelope) =>
       Effect.tapError(open(envelope), (error) => Metric.update(openingsFailed(METRIC_REASON[error._tag]), 1)),
   })

@@ -18,7 +18,7 @@ interface Choice {
  * Returns a function that writes common table expressions ending with `due`, the ids of the jobs to begin. Each tenant is
  * found by one index lookup. The search ends after `count` tenants beside the running ones: more cannot matter.
  */
-export const makeNextJobs = (
+export const makeFairClaim = (
   sql: SqlClient.SqlClient,
   { weights, workersPerTenant }: Pick<JobSettings, "weights" | "workersPerTenant">,
 ) => {
