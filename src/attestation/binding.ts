@@ -2,15 +2,13 @@
 import { createHash } from "node:crypto"
 import { type Bytes, equalBytes } from "../domain/bytes/bytes.ts"
 import { bindingInput, leafInput, nodeInput, reportData } from "../domain/protocol/evidence.ts"
+import { HASH_BYTES } from "../domain/protocol/transcript.ts"
 
 export const sha256 = (...parts: ReadonlyArray<Uint8Array>): Bytes => {
   const hash = createHash("sha256")
   for (const part of parts) hash.update(part)
   return new Uint8Array(hash.digest())
 }
-
-/** Size of a nonce, of a `kid`, and of a hash, in bytes. */
-export const HASH_BYTES = 32
 
 /** Longest path: no report covers 2^32 nonces. */
 export const MAX_PATH = 32

@@ -2,7 +2,8 @@
 import { type Bytes, decodeBase64Url } from "../domain/bytes/bytes.ts"
 import { isObject } from "../domain/json/json.ts"
 import { EVIDENCE_FORMATS, type EvidenceFormat } from "../domain/protocol/evidence.ts"
-import { HASH_BYTES, MAX_PATH, type NoncePath } from "./binding.ts"
+import { HASH_BYTES } from "../domain/protocol/transcript.ts"
+import { MAX_PATH, type NoncePath } from "./binding.ts"
 import { EvidenceFailure } from "./failure.ts"
 
 export interface ProxyEvidence {

@@ -15,7 +15,7 @@ const certificatesIn = (pem: Bytes): ReadonlyArray<Bytes> =>
   [...fromUtf8(pem).matchAll(CERTIFICATE)].map(([, body = ""]) => Uint8Array.from(Buffer.from(body, "base64")))
 
 /** URL of a VCEK: the service derives it from chip and TCB. */
-export const vcekUrl = ({ product, chip, tcb }: AmdNeed): string => {
+const vcekUrl = ({ product, chip, tcb }: AmdNeed): string => {
   const fmc = product === "Turin" ? `fmcSPL=${tcb.fmc}&` : ""
   const versions = `${fmc}blSPL=${tcb.bootloader}&teeSPL=${tcb.tee}&snpSPL=${tcb.snp}&ucodeSPL=${tcb.microcode}`
   return `${SERVICE}/vcek/v1/${product}/${chip}?${versions}`

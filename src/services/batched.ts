@@ -12,13 +12,11 @@ interface Batching<In, Out> {
   readonly run: (
     items: Array.NonEmptyReadonlyArray<In>,
   ) => Effect.Effect<ReadonlyArray<Out>, SqlError.SqlError | StorageUnavailable>
-  /** Most items in one batch. */
-  readonly most?: number | undefined
   /** Items with the same key go into different batches. */
   readonly keyOf?: ((item: In) => unknown) | undefined
 }
 
-/** Enough to share a commit, few enough for one statement. */
+/** Most items in one batch: enough to share a commit, few enough for one statement. */
 const MOST = 64
 
 type Failure = SqlError.SqlError | StorageUnavailable
@@ -34,7 +32,7 @@ interface BatchItem<In, Out> {
  * item is processed even if its caller is interrupted. Within a transaction an item is processed there, alone: a batch has
  * another connection, for which the transaction would wait while it keeps its own.
  */
-export const makeBatched = <In, Out>({ keyOf, most = MOST, run }: Batching<In, Out>) =>
+export const makeBatched = <In, Out>({ keyOf, run }: Batching<In, Out>) =>
   Effect.map(Effect.context(), (context) => {
     const runFork = Effect.runForkWith(context)
     const transaction = Context.getOrUndefined(context, SqlClient.SqlClient)?.transactionService
@@ -42,11 +40,11 @@ export const makeBatched = <In, Out>({ keyOf, most = MOST, run }: Batching<In, O
     let isRunning = false
 
     const next = (): ReadonlyArray<BatchItem<In, Out>> => {
-      if (keyOf === undefined) return waiting.splice(0, most)
+      if (keyOf === undefined) return waiting.splice(0, MOST)
       const batch = new Map<unknown, BatchItem<In, Out>>()
       waiting = waiting.filter((each) => {
         const key = keyOf(each.item)
-        if (batch.size >= most || batch.has(key)) return true
+        if (batch.size >= MOST || batch.has(key)) return true
         batch.set(key, each)
         return false
       })

@@ -72,7 +72,7 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
   )
 })
 
-it.live("of very many invalid members, only the first are reported", () =>
+it.live("only the first of very many invalid members are reported", () =>
   Effect.gen(function* () {
     const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
     const token = yield* tokenFor("alice")

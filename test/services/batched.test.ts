@@ -9,7 +9,6 @@ describe("a batch", () => {
     Effect.gen(function* () {
       const batches: globalThis.Array<number> = []
       const ask = yield* makeBatched<string, string>({
-        most: 8,
         run: (items) => {
           batches.push(items.length)
           if (items.includes("thrown")) throw new Error("thrown")
@@ -31,7 +30,6 @@ describe("a batch", () => {
     Effect.gen(function* () {
       const asked: globalThis.Array<ReadonlyArray<string>> = []
       const ask = yield* makeBatched<string, string>({
-        most: 2,
         run: (items) => {
           asked.push(items)
           return asked.length === 1 ? Effect.never : Effect.succeed(items)
@@ -57,7 +55,6 @@ describe("a batch", () => {
       ] as const) {
         let times = 0
         const ask = yield* makeBatched<number, number>({
-          most: 8,
           run: () =>
             Effect.suspend(() => {
               times++
@@ -78,7 +75,7 @@ describe("a batch", () => {
       Array.range(3, 40),
       (operations) =>
         Effect.gen(function* () {
-          const ask = yield* makeBatched<number, number>({ most: 8, run: Effect.succeed })
+          const ask = yield* makeBatched<number, number>({ run: Effect.succeed })
           for (let pauses = 0; pauses < 20; pauses++) {
             const late = Effect.andThen(Effect.repeat(Effect.yieldNow, { times: pauses }), ask(2))
             const answers = yield* Effect.all([ask(1), late], { concurrency: "unbounded" }).pipe(

@@ -6,7 +6,7 @@ import { must } from "../failure.ts"
 import { certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
 import { checkRevocation } from "../x509/crl.ts"
 
-export interface TdxCollateral {
+interface TdxCollateral {
   readonly tcbInfo: JsonObject
   readonly qeIdentity: JsonObject
   /** Earliest end of both documents and their certificates, in seconds. */

@@ -19,13 +19,13 @@ import { Judging } from "./Judging.ts"
 import { type Names, shownRules } from "./shownRules.ts"
 
 /** An answer, and the nonce that it answers. */
-export interface AnsweredNonce {
+interface AnsweredNonce {
   readonly answer: JsonObject
   readonly nonce: Bytes
 }
 
 /** Evidence that was kept. */
-export interface KeptAnswer extends AnsweredNonce, Pick<KeptEvidence, "verified_at"> {
+interface KeptAnswer extends AnsweredNonce, Pick<KeptEvidence, "verified_at"> {
   readonly collateral: Collateral
 }
 

@@ -1,14 +1,13 @@
 /** Checks that the policy accepts the proxy's evidence, and warns of what expires. */
-import { DateTime, Effect } from "effect"
+import { Effect } from "effect"
 import type { EvidencePolicy } from "../../attestation/policy.ts"
+import { timeOf } from "../attest/describeCode.ts"
 import { askAt, prove, secondsNow } from "../attest/prove.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 
 const DAY = 86_400
 /** Days before its end from which to warn of a policy. Collateral is renewed by its vendor, so its last day suffices. */
 const RENEW_DAYS = { policy: 14, collateral: 1 }
-
-const dateOf = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
 
 /** `proxy` is the base URL. */
 export const examineEvidence = (proxy: URL, rules: EvidencePolicy) =>
@@ -19,10 +18,10 @@ export const examineEvidence = (proxy: URL, rules: EvidencePolicy) =>
       ok("evidence", `The policy accepts the proxy's code, ${measurement}, on ${hardware}.`),
     ]
     if (rules.expires - now < RENEW_DAYS.policy * DAY) {
-      const says = `The policy expires soon, at ${dateOf(rules.expires)}; clients then seal nothing.`
+      const says = `The policy expires soon, at ${timeOf(rules.expires)}; clients then seal nothing.`
       findings.push(warning("evidence", says, "Get a newer one from its signer, or make one: sealgate attest policy."))
     } else if (validUntil - now < RENEW_DAYS.collateral * DAY) {
-      const says = `A certificate, revocation list or document behind the evidence expires at ${dateOf(validUntil)}.`
+      const says = `A certificate, revocation list or document behind the evidence expires at ${timeOf(validUntil)}.`
       findings.push(
         warning("evidence", says, "Its vendor should have renewed it by then; if not, clients seal nothing."),
       )

@@ -1,13 +1,11 @@
 /** Explains what verified evidence proves. */
 import type { ReceiptClaims } from "../../domain/protocol/statement.ts"
-import { DateTime } from "effect"
 import { type ProvenExchange, provenAnswer } from "../../client/verification/provenAnswer.ts"
+import { timeOf } from "../attest/describeCode.ts"
 import { printableLine } from "../printable.ts"
 import { tokensText } from "../tokensText.ts"
 import { bold, dim, green } from "../terminal.ts"
 import type { Verified } from "./check.ts"
-
-const time = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
 
 const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`
 
@@ -37,7 +35,7 @@ const receiptLines = ({ receipt }: Verified): ReadonlyArray<string> =>
   receipt === undefined
     ? []
     : [
-        `Request ${receipt.jti ?? "without an id"} came at ${time(receipt.received_at)} and was answered at ${time(receipt.completed_at)}.`,
+        `Request ${receipt.jti ?? "without an id"} came at ${timeOf(receipt.received_at)} and was answered at ${timeOf(receipt.completed_at)}.`,
         `${servedBy(receipt)}; it ended as ${receipt.status}` +
           (receipt.finish_reasons.length === 0 ? "." : ` (${receipt.finish_reasons.join(", ")}).`),
         tokens(receipt.usage),

@@ -12,11 +12,10 @@ import {
   reportData,
   reportDataAt,
 } from "../../domain/protocol/evidence.ts"
+import { HASH_BYTES } from "../../domain/protocol/transcript.ts"
 import { sha256 } from "../crypto/primitives.ts"
 import { Tampered } from "../errors.ts"
 import { bytes, decodeBytes, integer, literal, objectMember, parseObject, strings } from "../verification/decode.ts"
-
-const HASH_BYTES = 32
 
 /** The root that a path leads to (RFC 9162 §2.1.3.2). Throws `Tampered` if the path does not fit its index and size. */
 const rootOf = async (nonce: Bytes, path: JsonObject): Promise<Bytes> => {

@@ -3,7 +3,13 @@ import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { HPKE_LABELS, HPKE_VERSION, hpkeSuiteId, MODE_BASE, u16 } from "../../domain/protocol/hpke.ts"
 import type { Suite, SuiteName } from "../../domain/protocol/suites.ts"
-import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, responseExportContext } from "../../domain/protocol/transcript.ts"
+import {
+  EXPORT_BYTES,
+  HASH_BYTES,
+  KEY_BYTES,
+  NONCE_BYTES,
+  responseExportContext,
+} from "../../domain/protocol/transcript.ts"
 import { expander, hmac, sealGcm } from "./primitives.ts"
 import type { SenderKem } from "./SenderKem.ts"
 import type { Eventual } from "./webPrimitives.ts"
@@ -30,7 +36,6 @@ const KEMS: Readonly<Record<SuiteName, () => Promise<SenderKem>>> = { "MLKEM768-
 const loadKem = (suite: SuiteName): Promise<SenderKem> => KEMS[suite]()
 
 const EMPTY = new Uint8Array(0)
-const HASH_BYTES = 32
 /** A missing salt: zeros (RFC 5869 §2.2). */
 const NO_SALT = new Uint8Array(HASH_BYTES)
 

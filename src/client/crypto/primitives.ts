@@ -1,6 +1,6 @@
 /** The client's cryptography, on Node's library in Node, else on WebCrypto. */
 import type { Bytes } from "../../domain/bytes/bytes.ts"
-import { responseKeys, responseSalt } from "../../domain/protocol/transcript.ts"
+import { HASH_BYTES, responseKeys, responseSalt } from "../../domain/protocol/transcript.ts"
 import { nodeCrypto } from "./nodeCrypto.ts"
 import { nodePrimitives } from "./nodePrimitives.ts"
 import { type Opener, type Primitives, webPrimitives } from "./webPrimitives.ts"
@@ -11,8 +11,6 @@ const primitives: Primitives = crypto === undefined ? webPrimitives : nodePrimit
 export const randomBytes = (length: number): Bytes => globalThis.crypto.getRandomValues(new Uint8Array(length))
 
 export const { sha256 } = primitives
-
-const HASH_BYTES = 32
 
 /** HMAC-SHA256 with a key that is used once. */
 export const hmac = async (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>

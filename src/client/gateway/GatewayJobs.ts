@@ -24,8 +24,8 @@ export type Job = typeof JobSchema.Encoded
 export type Delivery = typeof WebhookDelivery.Encoded
 export type JobSummary = typeof JobSummarySchema.Encoded
 export type Step = typeof JobStep.Encoded
-export type BegunStep = typeof JobStepBegun.Encoded
-export type ToolCallBegun = typeof JobToolCall.Encoded
+type BegunStep = typeof JobStepBegun.Encoded
+type ToolCallBegun = typeof JobToolCall.Encoded
 /** A call of a model or of a tool that began. */
 export type BegunCall = BegunStep | ToolCallBegun
 export type { JobDelta, JobReceipt, JobToolResult }

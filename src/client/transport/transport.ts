@@ -15,7 +15,7 @@ import { connectionReason, systemCode } from "../../domain/problems/systemErrors
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** A response other than a success. */
-export interface ErrorResponse {
+interface ErrorResponse {
   readonly status: number
   /** Its problem document, if it has one. */
   readonly problem: Problem | undefined

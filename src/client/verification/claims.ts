@@ -2,10 +2,9 @@
 import type { ProofClaims, ReceiptClaims, SessionClaims } from "../../domain/protocol/statement.ts"
 import { bytes, integer, literal, objectMember, string, stringOrNull, strings } from "./decode.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
-import { VERSION } from "../../domain/protocol/transcript.ts"
+import { HASH_BYTES, VERSION } from "../../domain/protocol/transcript.ts"
 import { Tampered } from "../errors.ts"
 
-const HASH_BYTES = 32
 export const STATUSES = ["complete", "failed", "aborted"] as const
 
 /** Base64url text of exactly 32 bytes. */

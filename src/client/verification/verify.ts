@@ -7,6 +7,7 @@ import {
   chainLink,
   chainSeed,
   commitmentLength,
+  HASH_BYTES,
   KEY_BYTES,
   requestCommitmentPrefix,
   RESPONSE_NONCE_BYTES,
@@ -35,8 +36,6 @@ export const verifyReceipt = async (receipt: string, trust: TrustOptions): Promi
   mustBeSound(claims)
   return claims
 }
-
-const HASH_BYTES = 32
 
 /** A stream as recorded on the path. Checking its proof needs no secret keys. */
 export interface RecordedStream {

@@ -16,7 +16,7 @@ export interface ClientTask {
 /** Makes a client ask for one completion and returns its verdict. */
 export type Tester<E = never> = (asked: ClientTask) => Effect.Effect<ClientVerdict, E>
 
-export interface TestRun<E> {
+interface TestRun<E> {
   readonly tester: Tester<E>
   readonly concurrency: number
   readonly onResult?: (result: Result, done: number, all: number) => void

@@ -75,7 +75,7 @@ export const requestAad = (sessionId: Uint8Array): Buffer => bytes(label("reques
 export const requestHash = (attestation: string, enc: Uint8Array, ciphertext: Uint8Array): Buffer =>
   sha256(label("transcript"), sha256(text(attestation)), enc, sha256(ciphertext))
 
-export interface ReferenceKeys {
+interface ReferenceKeys {
   readonly prk: Buffer
   readonly key: Buffer
   readonly baseNonce: Buffer

@@ -41,18 +41,18 @@ export interface Budgeted {
   readonly budgets: ReadonlyArray<Budget>
 }
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
 /** A budget with its use in the present period. */
 export const BudgetUse = Schema.Struct({
   owner: BudgetOwner,
   ...Budget.fields,
-  spent_micro_usd: Count.annotate({ description: "Millionths of a US dollar; estimated where usage is unknown." }),
-  spent_tokens: Count.annotate({ description: "Input plus output tokens; estimated where usage is unknown." }),
-  reserved_micro_usd: Count.annotate({ description: "For calls under way." }),
-  reserved_tokens: Count.annotate({ description: "For calls under way." }),
-  left_micro_usd: Schema.NullOr(Count).annotate({ description: "`null` without that limit." }),
-  left_tokens: Schema.NullOr(Count).annotate({ description: "`null` without that limit." }),
+  spent_micro_usd: Schema.Natural.annotate({
+    description: "Millionths of a US dollar; estimated where usage is unknown.",
+  }),
+  spent_tokens: Schema.Natural.annotate({ description: "Input plus output tokens; estimated where usage is unknown." }),
+  reserved_micro_usd: Schema.Natural.annotate({ description: "For calls under way." }),
+  reserved_tokens: Schema.Natural.annotate({ description: "For calls under way." }),
+  left_micro_usd: Schema.NullOr(Schema.Natural).annotate({ description: "`null` without that limit." }),
+  left_tokens: Schema.NullOr(Schema.Natural).annotate({ description: "`null` without that limit." }),
   renews_at: Schema.optionalKey(
     Schema.String.annotate({ description: "Absent for `total`, which never renews." }).pipe(
       Schema.decodeTo(Schema.DateTimeUtcFromString),

@@ -8,7 +8,6 @@ import type * as Types from "./chatTypes.ts"
 const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
 
-const NonNegativeInt = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 
 export const TextPart = open({ type: Schema.Literal("text"), text: Schema.String })
@@ -182,7 +181,7 @@ export const FinishReason = Schema.NonEmptyString
 export type FinishReason = Types.FinishReason
 
 const Choice = open({
-  index: NonNegativeInt,
+  index: Schema.Natural,
   message: AssistantMessage,
   finish_reason: FinishReason,
 })
@@ -200,7 +199,7 @@ export type ChatCompletion = Types.ChatCompletion
 
 /** One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. */
 export const ToolCallDelta = open({
-  index: NonNegativeInt,
+  index: Schema.Natural,
   id: Schema.optionalKey(Schema.String),
   type: Schema.optionalKey(Schema.Literal("function")),
   function: Schema.optionalKey(
@@ -224,7 +223,7 @@ export const ChatChunk = open({
   created: Schema.Int,
   model: Schema.String,
   choices: Schema.Array(
-    open({ index: NonNegativeInt, delta: Delta, finish_reason: Schema.optionalKey(Schema.NullOr(FinishReason)) }),
+    open({ index: Schema.Natural, delta: Delta, finish_reason: Schema.optionalKey(Schema.NullOr(FinishReason)) }),
   ),
   usage: Schema.optionalKey(Schema.NullOr(Usage)),
 })

@@ -1,7 +1,7 @@
 /** Concurrency keys: a bound on how many jobs that share one run at the same time. */
 import { Schema } from "effect"
 
-export const MAX_CONCURRENCY = 100
+const MAX_CONCURRENCY = 100
 
 const MAX_KEY = 255
 

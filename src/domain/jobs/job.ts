@@ -46,7 +46,6 @@ const ENDED: ReadonlySet<JobStatus> = new Set(["completed", "failed", "cancelled
 
 export const isEnded = (status: JobStatus): boolean => ENDED.has(status)
 
-const NonNegativeInt = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 const Time = Schema.DateTimeUtcFromString
 const Messages = Schema.Array(Message).check(Schema.isMinLength(1))
@@ -93,9 +92,9 @@ export type ExecuteRequest = typeof ExecuteRequest.Type
 export const taskOf = (request: ExecuteRequest): JobTask => ("task" in request ? request.task : request.messages)
 
 const TokenUsage = Schema.Struct({
-  input_tokens: NonNegativeInt,
-  output_tokens: NonNegativeInt,
-  cached_tokens: NonNegativeInt.annotate({
+  input_tokens: Schema.Natural,
+  output_tokens: Schema.Natural,
+  cached_tokens: Schema.Natural.annotate({
     description: "The part of `input_tokens` that providers read from caches.",
   }),
 }).annotate({ identifier: "TokenUsage" })
@@ -106,10 +105,10 @@ const TokenUsage = Schema.Struct({
  */
 const JobUsage = Schema.Struct({
   ...TokenUsage.fields,
-  calls: NonNegativeInt.annotate({ description: "Provider calls, retries included." }),
+  calls: Schema.Natural.annotate({ description: "Provider calls, retries included." }),
 })
 
-const CostOrNull = Schema.NullOr(NonNegativeInt).annotate({
+const CostOrNull = Schema.NullOr(Schema.Natural).annotate({
   description: "Millionths of a US dollar; `null` if a price or a token count is unknown.",
 })
 const UsageOrNull = Schema.NullOr(TokenUsage).annotate({
@@ -120,7 +119,7 @@ const UsageOrNull = Schema.NullOr(TokenUsage).annotate({
  * Upper bound of a job, computed before it starts: all calls its mode may make, each filling the context of the most
  * expensive permitted model, capped by the agent's limits. The cost is `null` if such a model has no price.
  */
-export const AtMost = Schema.Struct({ calls: NonNegativeInt, cost_micro_usd: CostOrNull }).annotate({
+export const AtMost = Schema.Struct({ calls: Schema.Natural, cost_micro_usd: CostOrNull }).annotate({
   description: "Upper bound, computed before the job starts. Repeated calls come on top, up to the limits.",
 })
 export type AtMost = typeof AtMost.Type

@@ -21,7 +21,7 @@ export type JobStepBegun = typeof JobStepBegun.Type
 /** A piece of the text that a model writes in a step. Tools and examiners write none. */
 export const JobDelta = Schema.Struct({
   name: Name,
-  at: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+  at: Schema.Natural.annotate({
     description:
       "Where `text` belongs in the step's text, in UTF-16 code units. Pieces follow each other; at 0 the text begins, or begins again after a failure or refusal.",
   }),

@@ -3,16 +3,14 @@ import { Schema } from "effect"
 import { Mode } from "./modes.ts"
 import { Effort } from "./modes/description.ts"
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
-const SinceFrom = Count.annotate({ description: "Of the jobs created since `from`." })
+const SinceFrom = Schema.Natural.annotate({ description: "Of the jobs created since `from`." })
 
 export const JobSummary = Schema.Struct({
   from: Schema.DateTimeUtcFromString,
-  running: Count.annotate({ description: "Jobs that a worker has." }),
-  queued: Count.annotate({ description: "Jobs that wait for a worker or a retry." }),
-  input_required: Count.annotate({ description: "Jobs that wait for a person." }),
-  retrying: Count.annotate({ description: "The part of `queued` that waits for a retry after a failure." }),
+  running: Schema.Natural.annotate({ description: "Jobs that a worker has." }),
+  queued: Schema.Natural.annotate({ description: "Jobs that wait for a worker or a retry." }),
+  input_required: Schema.Natural.annotate({ description: "Jobs that wait for a person." }),
+  retrying: Schema.Natural.annotate({ description: "The part of `queued` that waits for a retry after a failure." }),
   completed: SinceFrom,
   failed: SinceFrom,
   cancelled: SinceFrom,
@@ -21,8 +19,8 @@ export const JobSummary = Schema.Struct({
     Schema.Struct({
       mode: Mode,
       effort: Effort.annotate({ description: "The job's, or its agent's." }),
-      cost_micro_usd: Count.annotate({ description: "Half of the jobs cost no more." }),
-      jobs: Count.annotate({ description: "The jobs that the median is of." }),
+      cost_micro_usd: Schema.Natural.annotate({ description: "Half of the jobs cost no more." }),
+      jobs: Schema.Natural.annotate({ description: "The jobs that the median is of." }),
     }),
   ).annotate({
     description:

@@ -13,7 +13,7 @@ const A_NAME = "1 to 64 letters, digits, underscores or hyphens"
 export const toolNameMistake = (name: string): string | undefined =>
   NAME.test(name) ? undefined : `use a name of ${A_NAME}`
 
-export const ToolName = Schema.String.check(Schema.isMaxLength(MAX_NAME), Schema.isPattern(NAME, { expected: A_NAME }))
+const ToolName = Schema.String.check(Schema.isMaxLength(MAX_NAME), Schema.isPattern(NAME, { expected: A_NAME }))
 
 const MAX_DESCRIPTION = 2000
 const MAX_URL = 2000
@@ -50,7 +50,7 @@ export const schemaMistake = (schema: Readonly<Record<string, unknown>>): string
 }
 
 /** A JSON Schema of an object, which is sent to models. */
-export const InputSchema = Schema.Record(Schema.String, Schema.Unknown)
+const InputSchema = Schema.Record(Schema.String, Schema.Unknown)
   .annotate({ description: "JSON Schema of the input, an object." })
   .check(Schema.isMaxProperties(MAX_SCHEMA_MEMBERS), Schema.makeFilter(schemaMistake))
 

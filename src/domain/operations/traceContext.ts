@@ -8,7 +8,7 @@ export interface TraceContext {
 }
 
 /** The caller's `tracestate`, an annotation of the caller's span. */
-export class TraceState extends Context.Service<TraceState, string>()("sealgate/domain/traceContext/TraceState") {}
+class TraceState extends Context.Service<TraceState, string>()("sealgate/domain/traceContext/TraceState") {}
 
 const TRACEPARENT = /^([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/
 

@@ -27,7 +27,7 @@ export interface PublicJwk {
 }
 
 /** Limits of a session. `max_request_bytes` counts the bytes of the ciphertext. */
-export interface SessionLimits {
+interface SessionLimits {
   readonly max_requests: number
   readonly max_request_bytes: number
 }

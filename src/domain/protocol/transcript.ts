@@ -19,6 +19,8 @@ export const MEDIA_TYPE = {
   stream: "text/event-stream",
 } as const satisfies Readonly<Record<Form, string>>
 
+/** Length of a SHA-256. */
+export const HASH_BYTES = 32
 export const SESSION_ID_BYTES = 16
 export const RESPONSE_NONCE_BYTES = 32
 export const KEY_BYTES = 32

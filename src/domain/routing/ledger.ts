@@ -4,8 +4,7 @@ import { Mode } from "../jobs/modes.ts"
 import { Labels } from "./labels.ts"
 import { ModelRole, Strategy } from "./routing.ts"
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const Tokens = (of: string) => Schema.NullOr(Count).annotate({ description: `${of}; \`null\` if unknown.` })
+const Tokens = (of: string) => Schema.NullOr(Schema.Natural).annotate({ description: `${of}; \`null\` if unknown.` })
 
 export const LedgerEntry = Schema.Struct({
   id: Schema.String,
@@ -24,13 +23,13 @@ export const LedgerEntry = Schema.Struct({
   input_tokens: Tokens("Tokens of the prompt, cached ones included"),
   output_tokens: Tokens("Tokens of the answer"),
   cached_tokens: Tokens("Tokens of the prompt that the provider read from its cache"),
-  cost_micro_usd: Schema.NullOr(Count).annotate({ description: "`null` if tokens or price are unknown." }),
-  baseline_micro_usd: Schema.NullOr(Count).annotate({
+  cost_micro_usd: Schema.NullOr(Schema.Natural).annotate({ description: "`null` if tokens or price are unknown." }),
+  baseline_micro_usd: Schema.NullOr(Schema.Natural).annotate({
     description:
       "Cost of the same tokens at the baseline; 0 for a call that the baseline would not have made. For a cached answer, its first cost.",
   }),
   price_version: Schema.NullOr(Schema.String).annotate({ description: "Version of the prices used." }),
-  latency_ms: Count.annotate({ description: "From sending to the end of the answer." }),
+  latency_ms: Schema.Natural.annotate({ description: "From sending to the end of the answer." }),
   estimated: Schema.Boolean.annotate({
     description: "Whether budgets were charged an estimate, because usage is unknown.",
   }),

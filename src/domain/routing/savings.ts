@@ -3,34 +3,32 @@ import { Schema } from "effect"
 import { Mode } from "../jobs/modes.ts"
 import { Strategy } from "./routing.ts"
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
 const Latency = (share: string) =>
-  Schema.NullOr(Count).annotate({
+  Schema.NullOr(Schema.Natural).annotate({
     description: `Milliseconds within which ${share} of the successful calls ended, estimated from a histogram; \`null\` without one.`,
   })
 
 const sums = {
-  requests: Count.annotate({
+  requests: Schema.Natural.annotate({
     description: "Requests to the router: one for each step of a job, however many calls it took.",
   }),
-  calls: Count.annotate({ description: "Provider calls, retries and failovers included." }),
-  failed_calls: Count,
-  input_tokens: Count,
-  output_tokens: Count,
-  cached_tokens: Count,
-  actual_micro_usd: Count.annotate({ description: "Known cost of all calls, failed ones included." }),
-  compared_micro_usd: Count.annotate({
+  calls: Schema.Natural.annotate({ description: "Provider calls, retries and failovers included." }),
+  failed_calls: Schema.Natural,
+  input_tokens: Schema.Natural,
+  output_tokens: Schema.Natural,
+  cached_tokens: Schema.Natural,
+  actual_micro_usd: Schema.Natural.annotate({ description: "Known cost of all calls, failed ones included." }),
+  compared_micro_usd: Schema.Natural.annotate({
     description: "The part of `actual_micro_usd` with a baseline: all of it, unless calls are unpriced.",
   }),
-  baseline_micro_usd: Count.annotate({ description: "Cost of the same tokens at the baseline's prices." }),
+  baseline_micro_usd: Schema.Natural.annotate({ description: "Cost of the same tokens at the baseline's prices." }),
   saved_micro_usd: Schema.Int.annotate({
     description: "Baseline minus compared cost; negative if routing cost more than it saved.",
   }),
   saved_percent: Schema.NullOr(Schema.Finite).annotate({
     description: "Percentage of the baseline, with two decimals; `null` without a baseline.",
   }),
-  unpriced_calls: Count.annotate({
+  unpriced_calls: Schema.Natural.annotate({
     description: "Calls whose cost or baseline is unknown. A known cost is in `actual_micro_usd` only.",
   }),
   latency_p50_ms: Latency("half"),

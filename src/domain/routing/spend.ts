@@ -13,16 +13,14 @@ export type SpendBy = typeof SpendBy.Type
 
 export const MAX_SPEND_ITEMS = 1000
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
 const sums = {
-  calls: Count.annotate({ description: "Provider calls, retries and failovers included." }),
-  failed_calls: Count,
-  unpriced_calls: Count.annotate({ description: "Calls of unknown cost, which `cost_micro_usd` leaves out." }),
-  input_tokens: Count,
-  output_tokens: Count,
-  cached_tokens: Count,
-  cost_micro_usd: Count.annotate({ description: "Known cost, failed calls included." }),
+  calls: Schema.Natural.annotate({ description: "Provider calls, retries and failovers included." }),
+  failed_calls: Schema.Natural,
+  unpriced_calls: Schema.Natural.annotate({ description: "Calls of unknown cost, which `cost_micro_usd` leaves out." }),
+  input_tokens: Schema.Natural,
+  output_tokens: Schema.Natural,
+  cached_tokens: Schema.Natural,
+  cost_micro_usd: Schema.Natural.annotate({ description: "Known cost, failed calls included." }),
 }
 const Sums = Schema.Struct(sums)
 export type SpendOf = typeof Sums.Type

@@ -41,7 +41,7 @@ export type Reveal = (
   url: string,
 ) => Effect.Effect<Redacted.Redacted, SecretWithheld | StorageUnavailable>
 
-export type KeysOfTenant = (tenant: string) => Effect.Effect<TenantKeys, StorageUnavailable>
+type KeysOfTenant = (tenant: string) => Effect.Effect<TenantKeys, StorageUnavailable>
 
 export class Secrets extends Context.Service<
   Secrets,

@@ -15,7 +15,7 @@ export interface SecretBox {
 }
 
 /** Keys of 32 bytes in base64, the newest first; `undefined` if the operator set none. */
-export type SecretKeys = Redacted.Redacted<readonly [string, ...ReadonlyArray<string>]> | undefined
+type SecretKeys = Redacted.Redacted<readonly [string, ...ReadonlyArray<string>]> | undefined
 
 /** Encrypts with the operator's keys; `undefined` without keys. */
 export const OperatorBox = Context.Reference<SecretBox | undefined>("sealgate/services/access/OperatorBox", {
@@ -29,7 +29,7 @@ const idOf = (key: Buffer): string =>
   createHash("sha256").update(key).digest().subarray(0, ID_BYTES).toString("base64url")
 
 /** The first key, 32 bytes in base64, encrypts; all decrypt. */
-export const makeSecretBox = (texts: readonly [string, ...ReadonlyArray<string>]): SecretBox => {
+const makeSecretBox = (texts: readonly [string, ...ReadonlyArray<string>]): SecretBox => {
   const [current, ...older] = texts
   const first = Buffer.from(current, "base64")
   const keys = new Map([first, ...older.map((text) => Buffer.from(text, "base64"))].map((key) => [idOf(key), key]))

@@ -10,7 +10,7 @@ import type { BudgetUse, Budgeted, BudgetExhausted } from "../../domain/access/b
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { logFault } from "../logFault.ts"
-import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { givenRows, skipLocked, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { Pending } from "../routing/Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import type { Ledger } from "../routing/Ledger.ts"
@@ -112,12 +112,11 @@ const makeRenew = (
 ) => {
   const given = givenRows(sql, { id: "TEXT" })
   // Rows that are being settled are skipped: waiting for them could deadlock.
-  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR NO KEY UPDATE SKIP LOCKED`, orElse: () => sql`` })
   return Effect.suspend(() =>
     open.size === 0
       ? Effect.void
       : unavailable(sql`UPDATE budget_reservations SET until = ${databaseTime(sql)} + ${lease} WHERE id IN (
           SELECT id FROM budget_reservations WHERE holder = ${holder} AND id IN (SELECT id FROM ${given([...open].map((id) => ({ id })))})
-          ${skipLocked})`),
+          ${skipLocked(sql, "NO KEY UPDATE")})`),
   )
 }

@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseTime } from "../databaseTime.ts"
-import { decodeRows, unavailable } from "../storedRows.ts"
+import { decodeRows, skipLocked, unavailable } from "../storedRows.ts"
 import { lostRecord, Pending } from "../routing/Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
 import { cappedSums } from "../routing/HourlySums.ts"
@@ -43,13 +43,11 @@ export const makeEndLost = Effect.fnUntraced(function* (
   const charged = sql.literal(`${total("charged_cost")} AS cost, ${total("charged_tokens")} AS tokens,
     ${total("CASE WHEN outcome = 'success' THEN 1 ELSE 0 END")} AS answered`)
 
-  // Processes that look at the same time skip each other's rows.
-  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
   /** Takes lost reservations over, so that a holder that is alive after all settles them no more. */
   const takeOver = Effect.flatMap(
     Effect.suspend(
       () => sql`UPDATE budget_reservations SET holder = ${holder}, until = ${now} + ${lease}
-        WHERE id IN (SELECT id FROM budget_reservations WHERE until <= ${now} LIMIT ${BATCH} ${skipLocked})
+        WHERE id IN (SELECT id FROM budget_reservations WHERE until <= ${now} LIMIT ${BATCH} ${skipLocked(sql, "UPDATE")})
         RETURNING id, at, cost, tokens, uses, asked`,
     ),
     decodeLost,

@@ -12,7 +12,7 @@ import { stepOf } from "../../domain/jobs/step.ts"
 import type { Begun, TextPiece } from "./LiveSteps.ts"
 
 /** The text of a finished step, and when it began. */
-export interface StoredText {
+interface StoredText {
   readonly text: string
   /** Absent if followers do not get the text. */
   readonly since?: number

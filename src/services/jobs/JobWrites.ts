@@ -10,7 +10,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { JobResult } from "../../domain/jobs/modes.ts"
 import { makeBatched } from "../batched.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
-import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { givenRows, skipLocked, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { LINE_COLUMNS, type Lines } from "./concurrency.ts"
@@ -43,7 +43,6 @@ type Fenced = Effect.Effect<boolean, StorageUnavailable>
 export class JobWrites extends Context.Service<
   JobWrites,
   {
-    readonly isHeld: (lease: Lease) => Fenced
     /** Renews leases, and returns the jobs that are still held. */
     readonly renew: (leases: ReadonlyArray<Lease>) => Effect.Effect<ReadonlySet<JobId>, StorageUnavailable>
     readonly recordStep: (lease: Lease, step: FinishedStep) => Fenced
@@ -66,12 +65,6 @@ export class JobWrites extends Context.Service<
       const end = yield* makeEnd
 
       return JobWrites.of({
-        isHeld: (lease) =>
-          sql`SELECT id FROM jobs WHERE ${heldBy(sql, lease)}`.pipe(
-            Effect.map((rows) => rows.length > 0),
-            unavailable,
-          ),
-
         renew: makeRenew(sql, settings.lease),
 
         recordStep: yield* makeRecordStep,
@@ -217,11 +210,11 @@ const makeRenew = (sql: SqlClient.SqlClient, lease: Duration.Duration) => {
     WHERE id IN ${sql.in(leases.map(({ job }) => job.id))} AND status = 'running'
       AND lease IN ${sql.in([...new Set(leases.map(({ token }) => token))])}`
   // Skips locked rows: step batches lock rows in another order, so waiting could deadlock.
-  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR NO KEY UPDATE SKIP LOCKED`, orElse: () => sql`` })
+  const unlocked = skipLocked(sql, "NO KEY UPDATE")
 
   return Effect.fn("JobWrites.renew")(function* (leases: ReadonlyArray<Lease>) {
     if (leases.length === 0) return new Set<JobId>()
-    const renewed = new Set(yield* renewWhere(sql`${heldOf(leases)} ${skipLocked}`))
+    const renewed = new Set(yield* renewWhere(sql`${heldOf(leases)} ${unlocked}`))
     // One row at a time cannot deadlock.
     for (const lease of leases) {
       if (!renewed.has(lease.job.id)) for (const id of yield* renewWhere(heldOf([lease]))) renewed.add(id)

@@ -7,7 +7,7 @@ import { Effect, Record } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { KeyId } from "../../domain/access/keys.ts"
 import type { TenantId } from "../../domain/jobs/agent.ts"
-import { unavailable } from "../storedRows.ts"
+import { skipLocked, unavailable } from "../storedRows.ts"
 import { makeCoalesced } from "./coalesced.ts"
 import { makeAdmittedRank } from "./ranks.ts"
 
@@ -156,7 +156,6 @@ const makeCap = (
     readonly wake: Effect.Effect<void>
   },
 ) => {
-  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR NO KEY UPDATE SKIP LOCKED`, orElse: () => sql`` })
   return Effect.fnUntraced(function* (tenant: TenantId, key: KeyId) {
     const cap = sql`(SELECT max_running_jobs FROM gateway_keys WHERE id = ${key} AND tenant = ${tenant})`
     const others = sql`SELECT id FROM jobs WHERE tenant = ${tenant} AND key_id = ${key} AND finished_at IS NULL
@@ -168,7 +167,7 @@ const makeCap = (
         WHEN held_back = 2 OR (held_back = 0 AND started_at IS NULL) THEN CASE WHEN ${cap} IS NULL THEN 0 ELSE 2 END
         ELSE held_back END WHERE id IN (${ids}) AND finished_at IS NULL`
     }, sql.withTransaction)
-    yield* write(sql`${others} ${skipLocked}`)
+    yield* write(sql`${others} ${skipLocked(sql, "NO KEY UPDATE")}`)
     for (const { id } of yield* sql<{ id: string }>`${others}`) yield* write(sql`SELECT ${id}`)
     yield* wake
     yield* giveLater(key)

@@ -5,7 +5,7 @@ import type { JobId } from "../../domain/jobs/job.ts"
 import type { Mode } from "../../domain/jobs/modes.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
-import { givenRows, unavailable } from "../storedRows.ts"
+import { givenRows, skipLocked, unavailable } from "../storedRows.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
@@ -26,12 +26,10 @@ export const makeRequeueAbandoned = Effect.fnUntraced(function* (wake: Effect.Ef
   const now = databaseTime(sql)
   const outbox = makeOutbox(sql)
   const owned = givenRows(sql, { job_id: "TEXT" })
-  // Processes that look at the same time skip each other's rows.
-  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
   const abandoned = (own: ReadonlyArray<JobId>) => sql`SELECT id FROM jobs
     WHERE status = 'running' AND finished_at IS NULL AND due_at <= ${now}
       AND id NOT IN (SELECT job_id FROM ${owned(own.map((job_id) => ({ job_id })))})
-    ORDER BY due_at, id LIMIT ${BATCH} ${skipLocked}`
+    ORDER BY due_at, id LIMIT ${BATCH} ${skipLocked(sql, "UPDATE")}`
 
   const putOff = Effect.fnUntraced(function* (id: JobId, crashes: number) {
     const suspicion = crashes - settings.innocentCrashes

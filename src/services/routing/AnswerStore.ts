@@ -1,6 +1,6 @@
 /** Answers in memory, the least recently used of which make room for new ones. Times in milliseconds. */
 
-export interface StoreLimits {
+interface StoreLimits {
   readonly ttl: number
   readonly maxBytes: number
   readonly maxTenantBytes: number

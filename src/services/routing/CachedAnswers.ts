@@ -30,7 +30,7 @@ export interface CacheSettings {
 /** The use that a request permits (RFC 9111 §5.2.1): `no-cache` asks for a new answer, `no-store` also keeps it out of the cache. */
 export type CacheUse = "all" | "no-cache" | "no-store"
 
-export interface MaybeCached<A> {
+interface MaybeCached<A> {
   readonly isCached: boolean
   readonly value: A
 }

@@ -10,7 +10,7 @@ import { ModelRole } from "../../domain/routing/routing.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 
 /** Restricts the entries. `from` is inclusive, `to` exclusive; without a `tenant`, those of all tenants. */
-export interface LedgerFilter {
+interface LedgerFilter {
   readonly tenant?: string | undefined
   readonly key_id?: string | undefined
   readonly agent_id?: string | undefined

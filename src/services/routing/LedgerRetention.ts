@@ -9,7 +9,7 @@ import { unavailableUnlimited } from "../storedRows.ts"
 import { HOUR_MS } from "./HourlySums.ts"
 
 /** How long calls are kept. */
-export type Retention = { readonly days: number } | { readonly months: number }
+type Retention = { readonly days: number } | { readonly months: number }
 
 /** The least and most calls looked at per transaction. */
 const BATCH = { least: 5, most: 25 }

@@ -12,7 +12,7 @@ import { UNITS } from "./SpendPeriods.ts"
 import { NO_SPEND, SPEND_SUMS } from "./spendSums.ts"
 
 /** `from` and `to` are rounded down and up to UTC hours; `limit` bounds the items. */
-export interface SpendQuery {
+interface SpendQuery {
   readonly tenant: string
   readonly by: SpendBy
   readonly from: DateTime.Utc

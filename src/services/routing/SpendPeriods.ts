@@ -5,7 +5,7 @@
 import { Clock, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { inBatches } from "../inBatches.ts"
-import { givenRows, unavailableUnlimited } from "../storedRows.ts"
+import { givenRows, skipLocked, unavailableUnlimited } from "../storedRows.ts"
 import { cappedSums, HOUR_MS } from "./HourlySums.ts"
 import { SPEND_COLUMNS, SPEND_SUMS } from "./spendSums.ts"
 
@@ -28,7 +28,7 @@ export const moveSpend = Effect.fn("SpendPeriods.move")(function* (now: number) 
   const totals = sql.literal(SPEND_SUMS.map((name) => `${total(name)} AS ${name}`).join(", "))
   const key = sql.literal(KEY)
   // Another process may move other rows at the same time, or add to these.
-  const unlocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
+  const unlocked = skipLocked(sql, "UPDATE")
   const rowKey = sql.literal("tenant, kind, hour, value, writer")
 
   const moveBatch = Effect.fnUntraced(function* (size: number) {

@@ -61,7 +61,7 @@ interface RoutedCall<A> {
 }
 
 /** An answer, with the call that served it and the sum of all calls. */
-export interface RecordedAnswer<A> {
+interface RecordedAnswer<A> {
   readonly value: A
   readonly served: ChargedAttempt
   readonly call: StepCall

@@ -7,11 +7,10 @@ import { createDecipheriv } from "node:crypto"
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 import { HPKE_LABELS, hpkeSuiteId, MODE_BASE } from "../../domain/protocol/hpke.ts"
 import { SUITES } from "../../domain/protocol/suites.ts"
-import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/protocol/transcript.ts"
+import { EXPORT_BYTES, HASH_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/protocol/transcript.ts"
 import { LabeledKdf } from "./LabeledKdf.ts"
 import type { RecipientKey } from "./recipientKeys.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"
-import { HASH_BYTES } from "./sha256.ts"
 
 export interface OpenInput {
   readonly key: RecipientKey

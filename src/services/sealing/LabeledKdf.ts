@@ -1,8 +1,9 @@
 /** HKDF-SHA256 (RFC 5869) with the labels of HPKE (RFC 9180 §4). Its outputs can be overwritten together. */
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 import { HPKE_VERSION, u16 } from "../../domain/protocol/hpke.ts"
+import { HASH_BYTES } from "../../domain/protocol/transcript.ts"
 import { secretBytes } from "./secretBytes.ts"
-import { HASH_BYTES, hmacSha256 } from "./sha256.ts"
+import { hmacSha256 } from "./sha256.ts"
 
 const NO_SALT = new Uint8Array(HASH_BYTES)
 const FIRST_BLOCK = Uint8Array.of(1)

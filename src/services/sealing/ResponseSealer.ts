@@ -13,6 +13,7 @@ import {
   type Form,
   frameAad,
   frameNonce,
+  HASH_BYTES,
   requestCommitmentPrefix,
   responseCommitmentPrefix,
   responseKeys,
@@ -20,7 +21,7 @@ import {
   TAG_BYTES,
 } from "../../domain/protocol/transcript.ts"
 import { secretBytes } from "./secretBytes.ts"
-import { HASH_BYTES, hmacSha256, sha256 } from "./sha256.ts"
+import { hmacSha256, sha256 } from "./sha256.ts"
 
 interface SealerInput {
   /** The secret exported from the HPKE context; the constructor overwrites it. */

@@ -2,9 +2,6 @@
 import { createHmac, hash } from "node:crypto"
 import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 
-/** Length of a hash, in bytes. */
-export const HASH_BYTES = 32
-
 /**
  * Hashes the concatenated `parts` into a string with one character per byte. One-shot hashing takes a quarter of the time of
  * a `Hash` object, and a string half of that of a buffer.

@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT = Duration.seconds(10)
 /** A larger header section fails the call. */
 const MAX_HEADER_BYTES = 32 * 1024
 
-export interface ToolNetworkSettings {
+interface ToolNetworkSettings {
   /** Networks beside the public ones that tools may reach. */
   readonly allowed: ReadonlyArray<IpNetwork.IpNetwork>
   readonly lookup?: Lookup | undefined

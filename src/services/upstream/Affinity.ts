@@ -23,7 +23,7 @@ import { countTurn } from "./UpstreamMetrics.ts"
 export const STAY = Duration.seconds(20)
 
 /** How long a response is remembered after its last use: about as long as agents pause. */
-export const RESPONSES_KEPT = Duration.hours(1)
+const RESPONSES_KEPT = Duration.hours(1)
 
 /** One request as a turn of its conversation. */
 export interface ConversationTurn {

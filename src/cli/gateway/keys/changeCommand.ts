@@ -1,4 +1,4 @@
-import { Clock, Console, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { KeyChange } from "../../../client/gateway/GatewayKeys.ts"
 import { CreateKey } from "../../../domain/access/keys.ts"
@@ -7,11 +7,10 @@ import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { unusable } from "../../CommandFailed.ts"
 import { optionalFlag } from "../../flags.ts"
 import { withHelp } from "../../help/Guide.ts"
-import { printableJson } from "../../printable.ts"
 import { json } from "../listFlags.ts"
 import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "../remote.ts"
 import { id, limitFlags, limitsOf } from "./keyFlags.ts"
-import { keyText } from "./keyText.ts"
+import { printKey } from "./printKey.ts"
 
 /** The limits by the words of `--remove`, and their members in the API. */
 const REMOVABLE = {
@@ -54,9 +53,7 @@ export const changeCommand = Command.make(
     }
     const gateway = yield* connect(input.gateway)
     const key = yield* ask((signal) => gateway.keys.update(input.id, change, { signal }))
-    if (input.json) return yield* Console.log(printableJson(key))
-    const uses = yield* ask((signal) => gateway.budgets.get({ key: input.id, signal }))
-    yield* Console.log(keyText(key, uses, yield* Clock.currentTimeMillis))
+    yield* printKey(gateway, key, input.json)
   }),
 ).pipe(
   withHelp({

@@ -1,6 +1,5 @@
-import { Clock, Console, Effect } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { printableJson } from "../../printable.ts"
 import { makeDeleteCommand } from "../itemCommands.ts"
 import { json } from "../listFlags.ts"
 import { makeListCommand } from "../listCommand.ts"
@@ -8,7 +7,8 @@ import { ask, connect, gatewayFlag, withGatewayHelp } from "../remote.ts"
 import { changeCommand } from "./changeCommand.ts"
 import { createCommand } from "./createCommand.ts"
 import { id } from "./keyFlags.ts"
-import { budgetsText, keyText, usedText } from "./keyText.ts"
+import { budgetsText, usedText } from "./keyText.ts"
+import { printKey } from "./printKey.ts"
 
 const showCommand = Command.make(
   "show",
@@ -16,9 +16,7 @@ const showCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const key = yield* ask((signal) => gateway.keys.get(input.id, { signal }))
-    if (input.json) return yield* Console.log(printableJson(key))
-    const uses = yield* ask((signal) => gateway.budgets.get({ key: input.id, signal }))
-    yield* Console.log(keyText(key, uses, yield* Clock.currentTimeMillis))
+    yield* printKey(gateway, key, input.json)
   }),
 ).pipe(
   withGatewayHelp({

@@ -5,8 +5,6 @@ import { type ModeDescription, note, optionSchema, VERDICT } from "./description
 
 const Verdict = Schema.Literal("unchecked")
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
 export const DirectResult = Schema.Struct({
   mode: Schema.Literal("direct"),
   answer: Schema.String,
@@ -20,8 +18,8 @@ export const DirectResult = Schema.Struct({
   independent: Schema.Literal(false).annotate({ description: "Always `false`: no other model was asked." }),
   provider: Schema.String,
   model: Schema.String,
-  turns: Count.annotate({ description: "Calls of the model." }),
-  tool_calls: Count.annotate({ description: "Calls of tools, failed ones included." }),
+  turns: Schema.Natural.annotate({ description: "Calls of the model." }),
+  tool_calls: Schema.Natural.annotate({ description: "Calls of tools, failed ones included." }),
   note,
 }).annotate({ identifier: "DirectResult" })
 export type DirectResult = typeof DirectResult.Type

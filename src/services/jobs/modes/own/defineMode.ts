@@ -12,7 +12,7 @@ import type { Kit } from "../engine/conversation.ts"
 import type { ModelAnswer } from "../engine/ModelAnswer.ts"
 
 /** A question to a person. */
-export interface PersonQuestion<A, I> {
+interface PersonQuestion<A, I> {
   readonly question: string
   /** A struct of plain types: its JSON Schema may not use patterns or references. Numbers are `Schema.Finite` or `Schema.Int`. */
   readonly answer: Schema.Codec<A, I>

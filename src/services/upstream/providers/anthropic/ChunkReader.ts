@@ -10,7 +10,6 @@ import { textOr } from "../shared/textOr.ts"
 import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import type { ThinkingBlock } from "./Request.ts"
 import * as Wire from "./Wire.ts"
-import { ownId } from "./callIds.ts"
 import { finishReason, stopOf } from "./finishReason.ts"
 import { countsOf, mergeUsage, usageOf } from "./usage.ts"
 
@@ -140,7 +139,8 @@ export class AnthropicChunkReader implements ChunkReader {
         const extra = extraContent("anthropic", this.takeThinking())
         const call = this.toolCall({
           index: at,
-          id: this.ids.take(block.id, ownId(this.id, at)),
+          // Servers that imitate the API may send no id.
+          id: this.ids.take(block.id, `${this.id}_${at}`),
           type: "function",
           function: { name: block.name, arguments: "" },
           ...extra,

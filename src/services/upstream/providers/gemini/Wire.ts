@@ -37,7 +37,7 @@ export const Part = Schema.Struct({
 export type Part = typeof Part.Type
 
 export const Candidate = Schema.Struct({
-  index: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  index: optional(Schema.Natural),
   content: optional(Schema.Struct({ parts: optional(Schema.Array(Part)) })),
   finishReason: optional(Schema.String),
   finishMessage: optional(Schema.String),

@@ -33,7 +33,7 @@ const FINISH_GRACE = 500
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
-export interface AnswerSource<Piece> {
+interface AnswerSource<Piece> {
   readonly body: Body
   readonly reader: EventReader<Piece>
   /** Converts a whole answer, sent in place of a stream, into one piece. */

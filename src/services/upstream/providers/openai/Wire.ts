@@ -10,8 +10,6 @@ const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const Index = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
 const envelope = {
   id: Schema.optionalKey(Schema.Unknown),
   object: Schema.optionalKey(Schema.Unknown),
@@ -46,7 +44,7 @@ export const Completion = open({
   ...envelope,
   choices: Schema.NonEmptyArray(
     open({
-      index: optional(Index),
+      index: optional(Schema.Natural),
       message: Message,
       finish_reason: optional(Schema.String),
     }),
@@ -55,7 +53,7 @@ export const Completion = open({
 export type Completion = typeof Completion.Type
 
 const ToolCallPiece = open({
-  index: optional(Index),
+  index: optional(Schema.Natural),
   id: optional(Schema.String),
   type: optional(Schema.Literals(["function", ""])),
   function: optional(FunctionPiece),
@@ -71,7 +69,7 @@ const ChunkDelta = open({
 export type ChunkDelta = typeof ChunkDelta.Type
 
 const ChunkChoice = open({
-  index: optional(Index),
+  index: optional(Schema.Natural),
   delta: optional(ChunkDelta),
   /** Only a whole answer should have this. */
   message: Schema.optionalKey(Schema.Unknown),
