@@ -82,13 +82,19 @@ const FAULTS = [
   ["bills more than its limit allows", { usage: usage(5, 9000) }, 5 * 10 + 9000 * 40, 0],
   ["times out", "timeout", WORST, 1],
   ["breaks off its stream", "truncated", WORST, 1],
+  ["breaks off before it counts its output", "uncounted", WORST, 1],
   ["sends garbage", "garbage", WORST, 1],
 ] as const
 
-const broken = (outcome: "timeout" | "truncated" | "garbage") =>
+const broken = (how: "timeout" | "truncated" | "garbage" | "uncounted") =>
   new UpstreamError({
     code: "upstream-timeout",
-    attempts: [attempt({ provider: "provider1", model: "large" }, { outcome })],
+    attempts: [
+      attempt(
+        { provider: "provider1", model: "large" },
+        how === "uncounted" ? { outcome: "truncated", usage: usage(5, 0) } : { outcome: how },
+      ),
+    ],
   })
 
 const charges = SqlClient.SqlClient.use(

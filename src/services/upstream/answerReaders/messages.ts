@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
 import type * as Wire from "../providers/anthropic/Wire.ts"
-import { countsOf, mergeUsage, usageOf } from "../providers/anthropic/usage.ts"
+import { countsOf, firstCountsOf, mergeUsage, usageOf } from "../providers/anthropic/usage.ts"
 import { failure, garbage } from "../providers/shared/providerFailures.ts"
 import { textOr } from "../providers/shared/textOr.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
@@ -56,8 +56,8 @@ export class MessagesReading implements AnswerReading<JsonObject> {
       this.model = textOr(this.model, part["model"])
       this.stopReason = textOr(this.stopReason, part["stop_reason"])
     }
-    this.count(event["usage"])
-    if (type === "message_start" && isObject(part)) this.count(part["usage"])
+    this.count(countsOf(event["usage"]))
+    if (type === "message_start" && isObject(part)) this.count(firstCountsOf(part["usage"]))
     if (type !== "message_stop") return undefined
     if (this.stopReason === "") return failure("unfinished", "the message stopped without a stop reason")
     this.stopped = true
@@ -86,8 +86,7 @@ export class MessagesReading implements AnswerReading<JsonObject> {
     )
   }
 
-  private count(usage: unknown): void {
-    const counts = countsOf(usage)
+  private count(counts: Wire.Usage | undefined): void {
     if (counts !== undefined) this.usage = mergeUsage(this.usage, counts)
   }
 }

@@ -86,7 +86,7 @@ describe("anthropic", () => {
 
   it.effect("prompt tokens are reported as soon as they are known, and each count once", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual((yield* watched("anthropic", [start, thinkingBlock])).spent, [[9, 1]])
+      assert.deepStrictEqual((yield* watched("anthropic", [start, thinkingBlock])).spent, [[9, 0]])
       const recorded = yield* watched("anthropic", eventFixture("anthropic-stream"))
       assert.lengthOf(recorded.spent, 2)
     }),

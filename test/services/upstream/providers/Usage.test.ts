@@ -113,3 +113,53 @@ describe("implausible token counts", () => {
     }
   })
 })
+
+/** A message's stream, broken off before the provider counts the output. */
+const begun = sse(
+  { type: "message_start", message: { id: "m", model: "c", usage: { input_tokens: 3, output_tokens: 1 } } },
+  { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "Hm" } },
+)
+
+describe("token counts", () => {
+  it.effect("include the reasoning that xAI counts beside the completion", () =>
+    Effect.gen(function* () {
+      const usage = {
+        prompt_tokens: 32,
+        completion_tokens: 9,
+        total_tokens: 135,
+        completion_tokens_details: { reasoning_tokens: 94 },
+      }
+      const { provider } = yield* canned("openai", () => json(chat(usage)))
+      const beside = (yield* provider.complete(REQUEST)).usage
+      assert.deepStrictEqual([beside?.completion_tokens, beside?.total_tokens], [103, 135])
+      const { provider: openai } = yield* canned("openai", () => json(chat({ ...usage, total_tokens: 41 })))
+      assert.strictEqual((yield* openai.complete(REQUEST)).usage?.completion_tokens, 9)
+    }),
+  )
+
+  it("include compactions and advisors, which Anthropic leaves out of its totals", () => {
+    const usage = {
+      input_tokens: 23_000,
+      output_tokens: 1000,
+      iterations: [
+        { type: "compaction", input_tokens: 180_000, output_tokens: 3500 },
+        { type: "message", input_tokens: 23_000, output_tokens: 1000, cache_read_input_tokens: 7 },
+      ],
+    }
+    const { usage: said } = Result.getOrThrow(READINGS.messages.whole(message(usage), "m"))
+    assert.deepStrictEqual([said?.prompt_tokens, said?.completion_tokens], [203_007, 4500])
+    const { usage: alike } = Result.getOrThrow(READINGS.messages.whole(message({ ...usage, iterations: [{}] }), "m"))
+    assert.deepStrictEqual([alike?.prompt_tokens, alike?.completion_tokens], [23_000, 1000])
+  })
+
+  it.effect("leave out the one token of output that a message begins with, whatever follows", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* canned("anthropic", () => events([begun]))
+      const error = yield* Effect.flip(Stream.runDrain(provider.stream(REQUEST)))
+      assert.deepStrictEqual([error.usage?.prompt_tokens, error.usage?.completion_tokens], [3, 0])
+      const reading = READINGS.messages.stream?.()
+      for (const line of begun.match(/(?<=^data: ).*/gm) ?? []) reading?.add(JSON.parse(line))
+      assert.deepStrictEqual(reading?.said.usage, error.usage)
+    }),
+  )
+})

@@ -11,7 +11,7 @@ import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import type { ThinkingBlock } from "./Request.ts"
 import * as Wire from "./Wire.ts"
 import { finishReason, stopOf } from "./finishReason.ts"
-import { countsOf, mergeUsage, usageOf } from "./usage.ts"
+import { countsOf, firstCountsOf, mergeUsage, usageOf } from "./usage.ts"
 
 const decodeMessageStart = Schema.decodeUnknownOption(Wire.MessageStart)
 const decodeBlockStart = Schema.decodeUnknownOption(Wire.BlockStart)
@@ -104,7 +104,7 @@ export class AnthropicChunkReader implements ChunkReader {
     this.started = true
     this.id = textOr(this.id, id)
     this.model = textOr(this.model, model)
-    this.count(usage)
+    this.count(firstCountsOf(usage))
     const role = again ? [] : [this.chunk({ role: "assistant" })]
     const blocks = (content ?? []).flatMap((block, index) => [
       ...this.begin({ index, content_block: block }),
@@ -180,7 +180,7 @@ export class AnthropicChunkReader implements ChunkReader {
   }
 
   private finish({ delta, usage }: typeof Wire.MessageDelta.Type): Chunks {
-    this.count(usage)
+    this.count(countsOf(usage))
     const stop = stopOf(delta)
     if (stop === undefined) return []
     this.finished = true
@@ -198,8 +198,7 @@ export class AnthropicChunkReader implements ChunkReader {
     ]
   }
 
-  private count(usage: unknown): void {
-    const counts = countsOf(usage)
+  private count(counts: Wire.Usage | undefined): void {
     if (counts === undefined) return
     this.wireUsage = mergeUsage(this.wireUsage, counts)
     this.usage = usageOf(this.wireUsage)

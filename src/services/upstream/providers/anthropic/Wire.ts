@@ -13,6 +13,8 @@ export const Usage = Schema.Struct({
   cache_creation_input_tokens: optional(Count),
   cache_read_input_tokens: optional(Count),
   output_tokens_details: optional(Schema.Struct({ thinking_tokens: optional(Count) })),
+  /** Every sampling of the request. */
+  iterations: Schema.optionalKey(Schema.Unknown),
 })
 export type Usage = typeof Usage.Type
 

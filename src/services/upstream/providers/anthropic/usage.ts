@@ -4,8 +4,32 @@ import type { Usage } from "../../../../domain/chat/chat.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
 import * as Wire from "./Wire.ts"
 
-export const countsOf = (value: unknown): Wire.Usage | undefined => Option.getOrUndefined(decodeUsage(value))
 const decodeUsage = Schema.decodeUnknownOption(Wire.Usage)
+
+const COUNTS = [
+  "input_tokens",
+  "output_tokens",
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
+] as const satisfies ReadonlyArray<keyof Wire.Usage>
+
+/** The counts in `value`. Those of compactions and advisors are only in `iterations`, whose sums count if they are more. */
+export const countsOf = (value: unknown): Wire.Usage | undefined => {
+  const usage = Option.getOrUndefined(decodeUsage(value))
+  if (usage === undefined || !Array.isArray(usage.iterations)) return usage
+  const each = usage.iterations.flatMap((iteration) => Option.toArray(decodeUsage(iteration)))
+  const sums = COUNTS.map((name) => {
+    const sum = each.reduce((total, counts) => total + (counts[name] ?? 0), 0)
+    return [name, sum > (usage[name] ?? 0) ? sum : usage[name]] as const
+  })
+  return { ...usage, ...Object.fromEntries(sums) }
+}
+
+/** The counts at the beginning of a stream, where `output_tokens` is 1 whatever follows. */
+export const firstCountsOf = (value: unknown): Wire.Usage | undefined => {
+  const counts = countsOf(value)
+  return counts && { ...counts, output_tokens: 0 }
+}
 
 /** `input_tokens` does not include tokens that the prompt cache read or wrote; `prompt_tokens` includes them. */
 export const usageOf = (wire: Wire.Usage | undefined): Usage | undefined => {

@@ -2,6 +2,7 @@
 import { Option, Schema } from "effect"
 import { Usage } from "../../../../domain/chat/chat.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
+import { isObject } from "../../../../domain/json/json.ts"
 import * as Wire from "./Wire.ts"
 
 const decodeWire = Schema.decodeUnknownOption(Wire.Usage)
@@ -12,7 +13,11 @@ export const usageOf = (value: unknown): Usage | null => {
   if (value == null) return null
   const wire = Option.getOrUndefined(decodeWire(value))
   if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
-  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire
+  const { prompt_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire
+  const reasoning = isObject(completion_tokens_details) ? completion_tokens_details["reasoning_tokens"] : undefined
+  // xAI counts reasoning beside the completion, which only the total shows.
+  const isBeside = wire.total_tokens === prompt_tokens + wire.completion_tokens + Number(reasoning)
+  const completion_tokens = wire.completion_tokens + (isBeside ? Number(reasoning) : 0)
   const counts = {
     ...rest,
     prompt_tokens,
