@@ -58,12 +58,18 @@ describeDatabases("kept answers", (database) => {
 
   it.live("are never answers that were cut short", () =>
     Effect.gen(function* () {
-      const { chat, fake, makeKey } = yield* start(database)
+      const { chat, fake, gateway, makeKey } = yield* start(database)
       const key = yield* makeKey()
       fake.always({ text: "Hel", finish: "length", usage: { input: 9, output: 2 } })
       const [first, second] = [yield* chat(key), yield* chat(key)]
       assert.deepStrictEqual([first.status, second.status, second.cache], [200, 200, null])
       assert.lengthOf(fake.requests, 2)
+      const message = { body: { ...ask("Hi", "claude-x"), max_tokens: 50 }, token: key }
+      for (const _ of [1, 2]) {
+        const { json, status } = yield* call(gateway, "POST", "/v1/messages", message)
+        assert.deepStrictEqual([status, json["stop_reason"]], [200, "max_tokens"])
+      }
+      assert.lengthOf(fake.requests, 4)
     }),
   )
 

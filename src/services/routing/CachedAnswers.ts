@@ -38,6 +38,9 @@ interface MaybeCached<A> {
 /** The longest answer that is kept: streams are gathered beside their delivery, many at once. */
 export const MAX_ANSWER_BYTES = 1024 * 1024
 
+/** Finish reasons of answers that were not cut, as a budget that is nearly spent may do. */
+const WHOLE: ReadonlySet<string> = new Set(["stop", "tool_calls", "end_turn", "stop_sequence", "tool_use", "completed"])
+
 /** Approximate memory of an answer beside its text. */
 const OVERHEAD = 512
 const SWEEP_EVERY = Duration.minutes(1)
@@ -92,8 +95,7 @@ export class CachedAnswers extends Context.Service<
           const keep = ({ cost, served, target }: ApiAnswered, json: string) =>
             Effect.map(Clock.currentTimeMillis, (now) => {
               const text = Buffer.from(json)
-              // A budget that is nearly spent may have cut it.
-              if (text.length > MAX_ANSWER_BYTES || served.finishReasons.includes("length")) return
+              if (text.length > MAX_ANSWER_BYTES || !served.finishReasons.every((reason) => WHOLE.has(reason))) return
               store.keep(tenant, key, { answer: { cost, target, text }, bytes: text.length + OVERHEAD }, now)
             })
           return { text: found?.text.toString(), keep }
