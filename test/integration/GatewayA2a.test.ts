@@ -381,6 +381,8 @@ describeDatabases("agents over A2A", (database) => {
       for (const id of [" trailing", "new\nline", "x".repeat(65)]) {
         assert.include(String(yield* failure(() => create(client, id))), "params.id")
       }
+      const odd = { tenant: "", taskId, id: "\u0000" }
+      assert.include(String(yield* failure(() => client.deleteTaskPushNotificationConfig(odd))), "params.id")
       const injected = { authentication: { scheme: "Bearer\r\nx: y", credentials: "c" } }
       assert.include(String(yield* failure(() => create(client, "config-1", injected))), "scheme")
 

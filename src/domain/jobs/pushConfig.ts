@@ -11,15 +11,15 @@ const Credentials = Schema.RedactedFromValue(
   Schema.String.check(Schema.isMaxLength(MAX_CREDENTIALS), Schema.isPattern(/^[\x20-\x7e]*$/, printable)),
 )
 
+/** Part of `webhook-id`, which is signed: it may not begin or end with a space. */
+export const PushConfigId = Schema.String.check(
+  Schema.isMaxLength(MAX_ID),
+  Schema.isPattern(/^[\x21-\x7e]*$/, { expected: "visible ASCII characters" }),
+)
+
 /** Texts that are empty, as in ProtoJSON, count as absent. */
 export const PushConfig = Schema.Struct({
-  /** Part of `webhook-id`, which is signed: it may not begin or end with a space. */
-  id: Schema.optionalKey(
-    Schema.String.check(
-      Schema.isMaxLength(MAX_ID),
-      Schema.isPattern(/^[\x21-\x7e]*$/, { expected: "visible ASCII characters" }),
-    ),
-  ),
+  id: Schema.optionalKey(PushConfigId),
   url: WebhookUrl,
   /** Sent back to the receiver, which knows by it that the notice is meant for it. */
   token: Schema.optionalKey(Credentials),

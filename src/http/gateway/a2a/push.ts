@@ -1,7 +1,7 @@
 /** The methods of A2A that set where the notices of a task are pushed (A2A 1.0, §3.1.7 to §3.1.10). */
 import { Effect, Schema } from "effect"
 import type { Job } from "../../../domain/jobs/job.ts"
-import { type KnownPushConfig, PushConfig } from "../../../domain/jobs/pushConfig.ts"
+import { type KnownPushConfig, PushConfig, PushConfigId } from "../../../domain/jobs/pushConfig.ts"
 import { MAX_PUSH_CONFIGS, PushConfigs } from "../../../services/webhooks/PushConfigs.ts"
 import { type makeJobOf, needsRun } from "./caller.ts"
 import { TaskId } from "./messages.ts"
@@ -10,7 +10,7 @@ import { RpcError } from "./rpcErrors.ts"
 import { contextOf } from "./tasks.ts"
 
 const OfTask = Schema.Struct({ taskId: TaskId })
-const OneOfTask = Schema.Struct({ taskId: TaskId, id: Schema.String.check(Schema.isMaxLength(64)) })
+const OneOfTask = Schema.Struct({ taskId: TaskId, id: PushConfigId })
 const NewOne = Schema.Struct({ ...PushConfig.fields, taskId: TaskId })
 
 const decodeTask = Schema.decodeUnknownEffect(OfTask, { errors: "all" })
