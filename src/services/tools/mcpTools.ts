@@ -4,7 +4,7 @@
  */
 import { Duration, Effect, type Scope } from "effect"
 import type { McpClient, McpClientError, McpSchema } from "effect/ai"
-import { HttpClient } from "effect/http"
+import { HttpClient, HttpClientRequest } from "effect/http"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { McpCommand } from "../../domain/jobs/mcpCommands.ts"
 import {
@@ -60,7 +60,7 @@ const wayTo = (server: McpServer, commands: Reach["commands"]): string | McpComm
   "command" in server ? commands.get(server.command) : server.url
 
 export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
-  /** Opens a session. With a `key`, every request of it has the key in a header, and a tool call in `_meta` too. */
+  /** Opens a session. With a `key`, tool calls have it in a header and in `_meta`. */
   const connect = Effect.fnUntraced(function* (
     server: McpServer,
     way: string | McpCommand,
@@ -70,17 +70,28 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
     // Most gateways call no MCP server, and the library takes long to load.
     const { McpClient, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
     const bounds = { protocol: McpProtocol.v2025_11_25, maxMessageBytes: MAX_MESSAGE_BYTES }
-    const headers = { ...authorizationOf(bearer), ...(key !== undefined && { "idempotency-key": key }) }
+    const headers = authorizationOf(bearer)
+    // The library sends the same headers with every message, also with those that answer the server during a call.
+    let unsent: string | undefined
+    const client = HttpClient.mapRequest(network, (sent) => {
+      const added = unsent === undefined ? {} : { "idempotency-key": unsent }
+      unsent = undefined
+      return HttpClientRequest.setHeaders(sent, added)
+    })
     const transport =
       typeof way === "string"
-        ? yield* Effect.provideService(McpClient.http({ ...bounds, url: way, headers }), HttpClient.HttpClient, network)
+        ? yield* Effect.provideService(McpClient.http({ ...bounds, url: way, headers }), HttpClient.HttpClient, client)
         : yield* Effect.provideService(
             McpClient.stdio({ ...bounds, command: yield* processOf(way) }),
             ChildProcessSpawner,
             spawner,
           )
     const request: McpClient.Transport["request"] = (message, tool) =>
-      transport.request(key !== undefined && message.method === "tools/call" ? withKey(message, key) : message, tool)
+      Effect.suspend(() => {
+        if (key === undefined || message.method !== "tools/call") return transport.request(message, tool)
+        unsent = key
+        return transport.request(withKey(message, key), tool)
+      })
     return yield* Effect.provideService(
       McpClient.make({ name: "sealgate", version: "1", timeout: Duration.seconds(secondsOf(server)) }),
       McpClient.Transport,

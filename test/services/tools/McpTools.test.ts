@@ -90,6 +90,39 @@ describe("an MCP server of the official SDK", () => {
   )
 })
 
+describe("a session with an MCP server", () => {
+  it.effect("has the idempotency key with the call alone", () =>
+    Effect.gen(function* () {
+      const { requests, url } = yield* toolServer((request, response, index) => {
+        response.setHeader("mcp-session-id", "s")
+        if (!request.body.includes("tools/call")) return speaking({})(request, response, index)
+        const { id }: { readonly id: number } = JSON.parse(request.body)
+        const result = { content: [{ type: "text", text: "42" }] }
+        const messages = [
+          { id: "p", method: "ping" },
+          { id, result },
+        ]
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.end(messages.map((each) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...each })}\n\n`).join(""))
+      })
+      const server = { name: "calc", url }
+      const output = yield* withTools(({ callListed }) => callListed(server, tool, {}, "job/tool-1-1"))
+      assert.deepStrictEqual(output, { text: "42", is_error: false })
+      const keyOf = ({ body, headers, method }: (typeof requests)[number]) => {
+        const said: { readonly id?: unknown; readonly method?: string } = body === "" ? {} : JSON.parse(body)
+        return [said.method ?? said.id ?? method, headers["idempotency-key"]]
+      }
+      assert.deepStrictEqual(requests.map(keyOf), [
+        ["initialize", undefined],
+        ["notifications/initialized", undefined],
+        ["tools/call", "job/tool-1-1"],
+        ["p", undefined],
+        ["DELETE", undefined],
+      ])
+    }),
+  )
+})
+
 describe("a hostile MCP server", () => {
   const listed = (tools: ReadonlyArray<object>) =>
     Effect.flatMap(toolServer(speaking({ "tools/list": { tools } })), ({ url }) =>
