@@ -56,7 +56,7 @@ describeDatabases("a secret of a tool", (database) => {
           Buffer.from(secret).toString("base64"),
           secret.replaceAll("/", "\\/"),
         ]
-        response.end([authorization, ...forms, authorization.slice(0, -3)].join(" "))
+        response.end([authorization, ...forms].join(" "))
       })
       const other = yield* toolServer((_, response) => void response.end("x"))
       const tools = [echo, other].map(({ url }, i) => ({
@@ -75,7 +75,7 @@ describeDatabases("a secret of a tool", (database) => {
       assert.notInclude(set.text, VALUE)
       const used = yield* use(gateway, { tools }, "tool0")
       assert.strictEqual(echo.requests[0]?.headers["authorization"], `Bearer ${VALUE}`)
-      assert.strictEqual(used.steps[1]?.tool?.output, "Bearer [secret] [secret] [secret] [secret] Bearer [secret]")
+      assert.strictEqual(used.steps[1]?.tool?.output, "Bearer [secret] [secret] [secret] [secret]")
       const misdirected = yield* use(gateway, { tools }, "tool1")
       assert.include(misdirected.steps[1]?.tool?.output, `The secret github is for ${echo.url} only.`)
       assert.strictEqual(other.requests.length, 0)

@@ -20,7 +20,7 @@ interface ToolsService {
    * idempotent tool is called up to three times if a repetition may help. `bearer` is removed from the output.
    */
   readonly call: (tool: HttpTool, input: ToolInput, key: string, bearer?: Bearer) => Effect.Effect<ToolOutput>
-  /** Lists the tools of an MCP server. */
+  /** Lists the tools of an MCP server. `bearer` is removed from the list. */
   readonly list: (server: McpServer, bearer?: Bearer) => Effect.Effect<Listing, ListingFailed>
   /** Calls a tool of an MCP server under the same rules; `key` is in `_meta` too. */
   readonly callListed: (
@@ -51,14 +51,11 @@ export const layerTools: Layer.Layer<never, never, ToolNetwork> = Layer.effect(
     const http = makeHttpAttempt(network)
     const mcp = makeMcpTools({ network, commands: yield* McpCommands, spawner: yield* ChildProcessSpawner })
     const called = spanned("Tools.call")
-    const clean = <A, E>(bearer: Bearer, effect: Effect.Effect<A, E>) =>
-      Effect.mapBoth(effect, {
-        onSuccess: (value) => withoutSecret(bearer, value),
-        onFailure: (error) => withoutSecret(bearer, error),
-      })
+    const clean = (bearer: Bearer, output: Effect.Effect<ToolOutput>) =>
+      Effect.map(output, (value) => withoutSecret(bearer, value))
     return {
       call: (tool, input, key, bearer) => clean(bearer, called(repeated(tool, http(tool, input, key, bearer)))),
-      list: (server, bearer) => clean(bearer, spanned("Tools.list")(mcp.list(server, bearer))),
+      list: (server, bearer) => spanned("Tools.list")(mcp.list(server, bearer)),
       callListed: (server, tool, input, key, bearer) =>
         clean(bearer, called(repeated(tool, mcp.attempt(server, tool, { input, key, bearer })))),
     } satisfies ToolsService

@@ -19,7 +19,7 @@ import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { processOf, UNLISTED } from "./McpCommands.ts"
 import { broken, late, type ToolAttempt } from "./repeated.ts"
 import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
-import { authorizationOf, type Bearer } from "./withoutSecret.ts"
+import { authorizationOf, type Bearer, withoutSecret } from "./withoutSecret.ts"
 
 /** Longer messages of a server end the session. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
@@ -104,8 +104,9 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
     if (way === undefined) return Effect.fail({ why: UNLISTED, retryable: false })
     return Effect.flatMap(connect(server, way, bearer), (client) => client.listTools()).pipe(
       Effect.scoped,
-      Effect.map((tools) => listingOf(server, tools)),
-      Effect.mapError(listingFailed),
+      // Before descriptions and names are shortened.
+      Effect.map((tools) => listingOf(server, withoutSecret(bearer, tools))),
+      Effect.mapError((error) => withoutSecret(bearer, listingFailed(error))),
       Effect.timeoutOrElse({
         duration: Duration.seconds(secondsOf(server)),
         orElse: () => Effect.fail({ why: `It gave no whole answer within ${secondsOf(server)} s.`, retryable: true }),

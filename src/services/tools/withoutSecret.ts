@@ -3,8 +3,6 @@ import { Redacted } from "effect"
 import { CUT } from "./ToolOutput.ts"
 
 const SHOWN = "[secret]"
-/** A shorter beginning of a secret at the end of a text is not worth hiding. */
-const LEAST_PREFIX = 4
 
 /** The bearer token of a tool's requests, if its agent names one. */
 export type Bearer = Redacted.Redacted | undefined
@@ -13,7 +11,7 @@ export type Bearer = Redacted.Redacted | undefined
 export const authorizationOf = (bearer: Bearer): Readonly<Record<string, string>> =>
   bearer === undefined ? {} : { authorization: `Bearer ${Redacted.value(bearer)}` }
 
-/** Replaces a secret in every text of a value. A text that was cut may end in the beginning of one. */
+/** Replaces a secret in every text of a value. */
 export const withoutSecret = <A>(bearer: Bearer, value: A): A => {
   if (bearer === undefined) return value
   const secret = Redacted.value(bearer)
@@ -29,23 +27,23 @@ export const withoutSecret = <A>(bearer: Bearer, value: A): A => {
       Buffer.from(secret).toString("base64url"),
     ]),
   ]
+  const longest = Math.max(...forms.map(({ length }) => length))
   const clean = (text: string): string =>
-    withoutPrefix(
-      secret,
+    withoutEnd(
+      longest - 1,
       forms.reduce((rest, form) => rest.replaceAll(form, SHOWN), text),
     )
   // Only texts change, so the shape stays.
   return mapTexts(value, clean) as A
 }
 
-const withoutPrefix = (secret: string, text: string): string => {
+/**
+ * Shortens a text that was cut, which may end in the beginning of the secret. It does not look for one: where a tool
+ * repeats its input, that would confirm guesses.
+ */
+const withoutEnd = (length: number, text: string): string => {
   const end = text.lastIndexOf(`\n${CUT}`)
-  const last = end === -1 ? text.length : end
-  for (let length = Math.min(secret.length - 1, last); length >= LEAST_PREFIX; length--) {
-    if (text.endsWith(secret.slice(0, length), last))
-      return `${text.slice(0, last - length)}${SHOWN}${text.slice(last)}`
-  }
-  return text
+  return end === -1 ? text : text.slice(0, Math.max(0, end - length)).toWellFormed() + text.slice(end)
 }
 
 const mapTexts = (value: unknown, change: (text: string) => string): unknown => {

@@ -1,6 +1,6 @@
 /** Tools of MCP servers: the official SDK's server, and hostile ones, over sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber, Layer, Redacted } from "effect"
 import { IpNetwork } from "effect/net"
 import { TestClock } from "effect/testing"
 import { type Calculation, startCalculator } from "../../../examples/calculator.ts"
@@ -119,6 +119,40 @@ describe("a session with an MCP server", () => {
         ["p", undefined],
         ["DELETE", undefined],
       ])
+    }),
+  )
+})
+
+describe("a list of tools under a secret", () => {
+  it.effect("keeps names and schemas that end in the beginning of the secret", () =>
+    Effect.gen(function* () {
+      const inputSchema = { type: "object", properties: { user: { type: "string", description: "the user" } } }
+      const { url } = yield* toolServer(
+        speaking({ "tools/list": { tools: [{ name: "get_user", description: "Gets a user", inputSchema }] } }),
+      )
+      const server = { name: "crm", url }
+      const { tools } = yield* withTools(({ list }) => list(server, Redacted.make("user-token-0123456789")))
+      assert.deepInclude(tools[0], { name: "crm__get_user", remote: "get_user", description: "Gets a user" })
+      assert.deepStrictEqual(tools[0]?.input_schema, inputSchema)
+    }),
+  )
+
+  it.effect("has no part of the secret where a description or the name of a refused tool was cut", () =>
+    Effect.gen(function* () {
+      const secret = "user-token-0123456789"
+      const inputSchema = { type: "object" }
+      const { url } = yield* toolServer(
+        speaking({
+          "tools/list": {
+            tools: [
+              { name: "a", description: `${".".repeat(1990)}${secret}`, inputSchema },
+              { name: `${"a".repeat(85)}${secret}`, inputSchema },
+            ],
+          },
+        }),
+      )
+      const listing = yield* withTools(({ list }) => list({ name: "crm", url }, Redacted.make(secret)))
+      assert.notInclude(JSON.stringify(listing), "user-")
     }),
   )
 })

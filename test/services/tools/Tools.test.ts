@@ -1,12 +1,13 @@
 /** Calls of tools, honest and hostile, over sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { IpNetwork } from "effect/net"
 import type { HttpTool } from "../../../src/domain/jobs/tool.ts"
 import { type Lookup } from "../../../src/services/tools/guardedConnect.ts"
 import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
 import { layerTools, Tools } from "../../../src/services/tools/Tools.ts"
+import type { Bearer } from "../../../src/services/tools/withoutSecret.ts"
 import { type Behaviour, toolServer } from "../../support/toolServer.ts"
 
 const toolAt = (url: string, members: Partial<HttpTool> = {}): HttpTool => ({
@@ -23,11 +24,12 @@ const call = (
   tool: HttpTool,
   {
     allowed = [LOOPBACK],
+    bearer,
     input = {},
     lookup,
-  }: { allowed?: ReadonlyArray<string>; input?: Record<string, unknown>; lookup?: Lookup } = {},
+  }: { allowed?: ReadonlyArray<string>; bearer?: Bearer; input?: Record<string, unknown>; lookup?: Lookup } = {},
 ) =>
-  Effect.flatMap(Tools, (tools) => tools.call(tool, input, "job/tool-1-1")).pipe(
+  Effect.flatMap(Tools, (tools) => tools.call(tool, input, "job/tool-1-1", bearer)).pipe(
     Effect.provide(
       Layer.provide(
         layerTools,
@@ -107,6 +109,36 @@ const untilSettled = <A, E>(fiber: Fiber.Fiber<A, E>) =>
       yield* TestClock.adjust("100 millis")
     }
   })
+
+describe("the output of a tool with a secret", () => {
+  const secret = "user-token/0123456789"
+  const outputOf = (text: string) =>
+    Effect.flatMap(toolServer(answer(200, text)), ({ url }) => call(toolAt(url), { bearer: Redacted.make(secret) }))
+
+  it.effect("says nothing about a guess of its beginning", () =>
+    Effect.gen(function* () {
+      for (const guess of ["user", "user-toke", secret.slice(0, -1)]) {
+        assert.strictEqual((yield* outputOf(guess)).text, guess)
+      }
+      assert.strictEqual((yield* outputOf(`${secret}!`)).text, "[secret]!")
+    }),
+  )
+
+  it.effect("has no part of the secret where it was cut, and the same text for a wrong guess", () =>
+    Effect.gen(function* () {
+      const wrong = "x".repeat(secret.length)
+      const escaped = encodeURIComponent(secret)
+      for (const form of [secret, escaped, Buffer.from(secret).toString("base64")]) {
+        for (let length = 1; length < form.length; length += 5) {
+          const cutAfter = (text: string) => outputOf(`${"x".repeat(65_536 - length)}${text}`)
+          const { text } = yield* cutAfter(form)
+          assert.match(text, /^x+\n\(cut: /)
+          assert.deepStrictEqual(text, (yield* cutAfter(wrong.padEnd(form.length, "x"))).text)
+        }
+      }
+    }),
+  )
+})
 
 describe("a hostile tool", () => {
   it.effect("cannot send more than 64 KiB: the rest of 100 MB is not read", () =>
