@@ -16,19 +16,16 @@ export const makePushNotices = (sql: SqlClient.SqlClient) => {
     pg: () => sql`CROSS JOIN LATERAL (SELECT * FROM jobs WHERE jobs.id = push_configs.job_id OFFSET 0) AS jobs`,
     orElse: () => sql`JOIN jobs ON jobs.id = push_configs.job_id`,
   })
-  const write = (now: number) => sql<{ job_id: string }>`INSERT INTO webhook_deliveries
+  const write = (now: number) => sql`INSERT INTO webhook_deliveries
     (id, tenant, job_id, agent_id, url, event, job_status, created_at, due_at, leased_until, attempts, context_id, sealed)
     SELECT ${id}, tenant, jobs.id, agent_id, url,
       CASE WHEN finished_at IS NULL THEN 'job.input_required' ELSE 'job.ended' END, status,
       CAST(${now} AS BIGINT), CAST(${now} AS BIGINT), 0, 0, context_id, sealed
     FROM push_configs ${withJobs}
     WHERE (finished_at IS NOT NULL OR status = 'input_required') AND NOT (${isKnown})
-    ON CONFLICT DO NOTHING RETURNING job_id`
-  const forget = (jobs: ReadonlyArray<string>) => sql`DELETE FROM push_configs
-    WHERE job_id IN ${sql.in(jobs)} AND EXISTS (SELECT 1 FROM jobs
-      WHERE jobs.id = push_configs.job_id AND finished_at IS NOT NULL AND ${isKnown})`
-  return Effect.gen(function* () {
-    const written = yield* write(yield* Clock.currentTimeMillis)
-    if (written.length > 0) yield* forget([...new Set(written.map(({ job_id }) => job_id))])
-  })
+    ON CONFLICT DO NOTHING`
+  // Also those whose notices an earlier round wrote before it failed, or that were set again afterwards.
+  const forget = sql`DELETE FROM push_configs WHERE (SELECT 1 FROM jobs
+    WHERE jobs.id = push_configs.job_id AND finished_at IS NOT NULL AND ${isKnown}) IS NOT NULL`
+  return Effect.andThen(Effect.flatMap(Clock.currentTimeMillis, write), forget)
 }
