@@ -71,6 +71,23 @@ describe("an output of the direct mode", () => {
     }),
   )
 
+  it.effect("is the only object that fits, and asked for once more if several different ones do", () =>
+    Effect.gen(function* () {
+      const [oslo, other] = ['{"city":"Oslo","maximum":7}', '{"city":"Bodø","maximum":7}']
+      for (const text of [
+        `{"city":"Trondheim"} is too long: ${oslo}`,
+        `${oslo}\n\nAgain: {"maximum":7,"city":"Oslo"}`,
+      ]) {
+        const { result } = yield* answering({}, { options, script: replies({ text }) })
+        assert.deepInclude(result, { output: { city: "Oslo", maximum: 7 }, turns: 1 })
+      }
+      const script = replies({ text: `Not ${oslo} but ${other}` }, { text: other })
+      const { result, upstream } = yield* answering({}, { options, script })
+      assert.deepInclude(result, { output: { city: "Bodø", maximum: 7 }, turns: 2 })
+      assert.include(lastSaid(upstream.requests[1]), "output is given several times")
+    }),
+  )
+
   it.effect("fails the job if it does not fit the second time, and the stored steps give the same problem", () =>
     Effect.gen(function* () {
       const steps = new Map()

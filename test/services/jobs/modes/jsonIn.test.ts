@@ -20,28 +20,47 @@ describe("JSON in a model's answer", () => {
     `Sure! Here it is:\n${JSON_TEXT}\nI hope that helps {really}.`,
     `In the set {1, 2} it holds, "so":\n\`\`\`\n${JSON_TEXT}\n\`\`\``,
     `A { that nobody closes. ${JSON_TEXT}`,
-  ])("is found in %j", (text) => assert.deepStrictEqual(jsonIn(text), VALUE))
+    `A {"that nobody closes. ${JSON_TEXT}`,
+    `${"{a} ".repeat(100)}${JSON_TEXT}${" {b}".repeat(100)}`,
+  ])("is found in %j", (text) => assert.deepStrictEqual(jsonIn(text), [VALUE]))
+
+  it("is every object of the text, but none within another", () => {
+    assert.deepStrictEqual(jsonIn(`{"b": {}} is not\n${JSON_TEXT} or {}`), [{ b: {} }, VALUE, {}])
+  })
 
   it.each(["", "```", "```json```", "no JSON", "{", "}", "{]}", '{"a": "', "[1, 2]", "{a: 1}"])(
     "is not found where there is none: %j",
-    (text) => assert.isUndefined(jsonIn(text)),
+    (text) => assert.deepStrictEqual(jsonIn(text), []),
   )
 
   it("is not read if it is longer than any requested answer", () => {
-    assert.isUndefined(jsonIn(`${" ".repeat(MAX_JSON_CHARS)}{}`))
-    assert.isUndefined(jsonIn(`{"a":${"[".repeat(1000)}`))
-    assert.isUndefined(jsonIn(`{"resolved": [${"1,".repeat(100_000)}1]}`))
+    assert.deepStrictEqual(jsonIn(`${" ".repeat(MAX_JSON_CHARS)}{}`), [])
+    assert.deepStrictEqual(jsonIn(`{"a":${"[".repeat(1000)}`), [])
+    assert.deepStrictEqual(jsonIn(`{"resolved": [${"1,".repeat(100_000)}1]}`), [])
   })
 
   it("is searched in linear time, even in long white space", () => {
     for (const text of [" ".repeat(1_000_000), `\`\`\`${" ".repeat(1_000_000)}`]) {
-      assert.isUndefined(unlessItHangs(() => jsonIn(text)))
+      assert.deepStrictEqual(
+        unlessItHangs(() => jsonIn(text)),
+        [],
+      )
       assert.isTrue(unlessItHangs(() => saysNothing(text)))
     }
   })
 
+  it("is searched in linear time between braces", () => {
+    for (const piece of ["{", `{${" ".repeat(99_999)}`, '{"', "{}", '{"a":', "{ "]) {
+      const text = piece.repeat(1_000_000 / piece.length)
+      assert.deepStrictEqual(
+        unlessItHangs(() => jsonIn(text)),
+        [],
+      )
+    }
+  })
+
   it("is searched at a bounded number of places", () => {
-    assert.deepStrictEqual(jsonIn(`${"{ ".repeat(10)}${JSON_TEXT}`), VALUE)
-    assert.isUndefined(jsonIn(`${"{ ".repeat(100)}${JSON_TEXT}`))
+    assert.deepStrictEqual(jsonIn(`${'{" '.repeat(10)}${JSON_TEXT}`), [VALUE])
+    assert.deepStrictEqual(jsonIn(`${JSON_TEXT}${'{" '.repeat(100)}`), [])
   })
 })

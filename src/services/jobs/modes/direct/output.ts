@@ -5,7 +5,7 @@ import { type JsonSchema, misfits } from "../../../../domain/json/jsonSchema.ts"
 import { makeProblem, type ProblemIssue } from "../../../../domain/problems/problem.ts"
 import { JobFailure } from "../../JobProgram.ts"
 import { isEcho, type ModelAnswer } from "../engine/ModelAnswer.ts"
-import { jsonIn, MAX_JSON_CHARS } from "../engine/jsonIn.ts"
+import { jsonIn, MAX_JSON_CHARS, onlyOf } from "../engine/jsonIn.ts"
 import { REPAIR, shape } from "../engine/prompts.ts"
 
 /** Keywords that all providers with schemas accept. The others are checked here, and the prompt has them. */
@@ -45,10 +45,17 @@ type Read = { readonly output: Readonly<Record<string, unknown>> } | { readonly 
 
 /** The output in an answer, or why there is none. */
 export const outputIn = (schema: JsonSchema, answer: ModelAnswer): Read => {
-  const value = isEcho(answer) ? undefined : jsonIn(answer.text)
-  if (!isObject(value)) return { mistakes: [{ path: "output", message: "is not a JSON object" }] }
-  const mistakes = misfits(schema, value, "output")
-  return mistakes.length === 0 ? { output: value } : { mistakes }
+  const found = isEcho(answer)
+    ? []
+    : jsonIn(answer.text).map((value) => ({ value, mistakes: misfits(schema, value, "output") }))
+  const [first] = found
+  if (first === undefined) return { mistakes: [{ path: "output", message: "is not a JSON object" }] }
+  const fitting = found.filter(({ mistakes }) => mistakes.length === 0)
+  if (fitting.length === 0) return { mistakes: first.mistakes }
+  const output = onlyOf(fitting.map(({ value }) => value))
+  return output === undefined
+    ? { mistakes: [{ path: "output", message: "is given several times, with different values" }] }
+    : { output }
 }
 
 /** Whether asking again can help. An overlong answer is not sent again. */

@@ -16,7 +16,7 @@ import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { LiveStep, LiveSteps } from "../../LiveSteps.ts"
 import { type Ask, type ConversationAnswer, makeConverse, type Manner, type ModelCall } from "./conversation.ts"
 import { emptyAnswer, noToolsOffered, refusal, turnsUsedUp, withToolOutput } from "./jobFailures.ts"
-import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
+import { jsonIn, MAX_JSON_CHARS, onlyOf } from "./jsonIn.ts"
 import { EXECUTE, persona, REPAIR, shape } from "./prompts.ts"
 import { isEcho, ModelAnswer } from "./ModelAnswer.ts"
 import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
@@ -216,10 +216,12 @@ const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""):
 
 const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 
-/** The value in an answer, or `undefined`. */
+/** The value in an answer; `undefined` if it has none, or different ones. */
 const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | undefined => {
-  const value = said.refused || isEcho(said) ? undefined : jsonIn(said.text)
-  return value === undefined ? undefined : Option.getOrUndefined(Schema.decodeUnknownOption(schema)(value))
+  const decode = Schema.decodeUnknownOption(schema)
+  return said.refused || isEcho(said)
+    ? undefined
+    : onlyOf(jsonIn(said.text).flatMap((value) => Option.toArray(decode(value))))
 }
 
 /** Bounds that some providers reject. They are checked when the answer is decoded. */

@@ -1,36 +1,52 @@
 /**
- * Finds the JSON in a model's answer, in linear time: the answer is stored before it is read, so one that took forever
+ * Finds JSON in a model's answer, in linear time: the answer is stored before it is read, so one that took forever
  * to read would block one process after another.
  */
+import { Equal } from "effect"
 import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
+
+type JsonObject = Readonly<Record<string, unknown>>
 
 /** Larger than any critique and any answer that a revision repeats. */
 export const MAX_JSON_CHARS = 1024 * 1024
-/** How many braces of prose may precede the object. */
+/** How many objects, whole or broken, a text may have. */
 const MAX_BEGINNINGS = 16
 
 /**
- * Returns the first JSON object in a text, wherever it stands: models fence and introduce JSON despite instructions.
- * Returns `undefined` if there is none, or too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS}
- * times.
+ * Returns the JSON objects in a text, wherever they stand: models fence and introduce JSON despite instructions. Returns
+ * none if there is too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
  */
-export const jsonIn = (text: string): unknown => {
-  if (text.length > MAX_JSON_CHARS) return undefined
-  let begin = text.indexOf("{")
-  for (let tried = 0; begin >= 0 && tried < MAX_BEGINNINGS; tried++) {
-    const end = endOfObject(text, begin)
-    const value = end === undefined ? undefined : valueOf(text.slice(begin, end))
-    if (value !== undefined) return value
-    begin = text.indexOf("{", begin + 1)
+export const jsonIn = (text: string): ReadonlyArray<JsonObject> => {
+  if (text.length > MAX_JSON_CHARS) return []
+  const found: Array<JsonObject> = []
+  let tried = 0
+  let from = 0
+  // Other braces are those of prose.
+  for (const { index } of text.matchAll(/\{\s*["}]/g)) {
+    if (index < from) continue
+    if (tried++ === MAX_BEGINNINGS) return []
+    const end = endOfObject(text, index)
+    const value = end === undefined ? undefined : valueOf(text.slice(index, end))
+    if (end === undefined || value === undefined) continue
+    found.push(value)
+    from = end
   }
-  return undefined
+  return found
 }
 
+/**
+ * Returns the value if all are equal. A model that examines a text may quote what the text asks for, so the first of
+ * several may not be its own.
+ */
+export const onlyOf = <A>(values: ReadonlyArray<A>): A | undefined =>
+  values.every((value) => Equal.equals(value, values[0])) ? values[0] : undefined
+
 /** Parses a JSON object; `undefined` if it is invalid or too long. */
-const valueOf = (text: string): unknown => {
+const valueOf = (text: string): JsonObject | undefined => {
   if (jsonFault(text, JSON_LIMITS) !== undefined) return undefined
   try {
-    return JSON.parse(text)
+    // The text begins with a brace.
+    return JSON.parse(text) as JsonObject
   } catch {
     return undefined
   }
