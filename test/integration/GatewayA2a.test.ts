@@ -223,6 +223,54 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
+  it.live("takes a repeated answer once: the next question stays open", () =>
+    Effect.gen(function* () {
+      const { client, fake, gateway, token } = yield* withFake
+      fake.script(ASKS, ASKS, { text: "Oslo is north." })
+      const first = yield* send(client, message("m-1", "Where is it?"))
+      const taskId = first.id
+      const answer = message("m-2", "Oslo", { taskId })
+      const second = yield* send(client, answer)
+      assert.strictEqual(second.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
+      assert.notStrictEqual(second.status?.message?.messageId, first.status?.message?.messageId)
+      assert.deepStrictEqual(yield* send(client, answer), second)
+      const other = yield* failure(() => client.sendMessage(request(message("m-2", "Bergen", { taskId }))))
+      assert.include(String(other), "used with another body")
+      assert.deepStrictEqual(yield* Effect.promise(() => client.getTask(id(taskId))), second)
+
+      const last = message("m-3", "Bergen", { taskId })
+      const sent = [last, last, last].map((each) => client.sendMessage(request(each)))
+      for (const task of yield* Effect.promise(() => Promise.all(sent))) assert.deepInclude(task, { id: taskId })
+      const done = yield* send(client, answer)
+      assert.strictEqual(done.status?.state, TaskState.TASK_STATE_COMPLETED)
+      const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}`, { token })
+      assert.strictEqual(JSON.stringify(job["steps"]).split(String.raw`{\"city\":\"`).length - 1, 2)
+      const admin = yield* tokenFor("alice", { roles: ["admin"] })
+      const audit = yield* call(gateway, "GET", "/api/v1/audit", { token: admin })
+      assert.strictEqual(audit.text.split('"job.input"').length - 1, 2)
+    }),
+  )
+
+  it.live("takes an answer that names its question for no other", () =>
+    Effect.gen(function* () {
+      const { client, fake } = yield* withFake
+      fake.script(ASKS, ASKS, { text: "Oslo is north." })
+      const first = yield* send(client, message("m-1", "Where is it?"))
+      const taskId = first.id
+      const replyTo = (messageId: string, { status }: Task) => {
+        const metadata = { "sealgate/in-reply-to": status?.message?.messageId }
+        return message(messageId, "Oslo", { taskId, metadata })
+      }
+      const second = yield* send(client, replyTo("m-2", first))
+      assert.strictEqual(second.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
+      const late = yield* failure(() => client.sendMessage(request(replyTo("m-3", first))))
+      assert.instanceOf(late, UnsupportedOperationError)
+      assert.include(String(late), "does not wait for this answer")
+      const done = yield* send(client, replyTo("m-3", second))
+      assert.strictEqual(done.status?.state, TaskState.TASK_STATE_COMPLETED)
+    }),
+  )
+
   it.live("continues a conversation by its contextId, one task at a time", () =>
     Effect.gen(function* () {
       const { client, fake, gateway, token } = yield* withFake

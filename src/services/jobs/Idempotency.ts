@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: repeats of a request under the same key share one job. The record is written in the transaction
- * that creates the job, so neither exists without the other.
+ * `Idempotency-Key`: repeats of a request under the same key share one job, and those of an answer answer one question.
+ * The record is written in the transaction of the change, so neither exists without the other.
  */
 import { isObject } from "../../domain/json/json.ts"
 import { createHash } from "node:crypto"
@@ -31,18 +31,54 @@ export const executionKey = (agentId: string, key: IdempotencyKey | ScheduledTim
     ? { route: `agents/${agentId}/execute`, key }
     : { route: `schedules/${key.scheduleId}`, key: String(key.at) }
 
-/** The job that an earlier request with the key created. */
+/** The job that an earlier request with the key created or answered. */
 interface Replayed {
   readonly replayed: JobId
 }
 
 /** The request that a key stands for: one body, sent by one tenant to one route. `body` is JSON. */
-interface KeyedRequest {
+export interface KeyedRequest {
   readonly tenant: TenantId
   readonly route: string
   readonly key: string
   readonly body: unknown
 }
+
+/** An answer to a question of a job, under the key that its client gave it. `body` is JSON. */
+export interface NamedAnswer {
+  readonly key: string
+  readonly body: unknown
+}
+
+export const answerRequest = (tenant: TenantId, job: JobId, { body, key }: NamedAnswer): KeyedRequest => ({
+  tenant,
+  route: `jobs/${job}/input`,
+  key,
+  body,
+})
+
+/** Returns functions that find and add the records of keys. */
+export const makeKeyRecords = (sql: SqlClient.SqlClient) => ({
+  /** The job of an earlier request with this key, if any. */
+  earlier: Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest) {
+    const now = yield* Clock.currentTimeMillis
+    const rows = yield* sql<{ fingerprint: string; job_id: JobId }>`SELECT fingerprint, job_id FROM idempotency_keys
+      WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at > ${now}`
+    if (rows[0] !== undefined && rows[0].fingerprint !== fingerprintOf(body)) return yield* new IdempotencyMismatch()
+    return rows[0] === undefined ? undefined : ({ replayed: rows[0].job_id } satisfies Replayed)
+  }),
+
+  /** Call it in the transaction of the request. `false` if its key has a record that has not expired. */
+  add: Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest, job: JobId) {
+    const now = yield* Clock.currentTimeMillis
+    const row = { tenant, route, key, fingerprint: fingerprintOf(body), job_id: job, expires_at: now + KEPT_MS }
+    const added = yield* sql`INSERT INTO idempotency_keys ${sql.insert(row)}
+      ON CONFLICT (tenant, route, key) DO UPDATE
+        SET fingerprint = excluded.fingerprint, job_id = excluded.job_id, expires_at = excluded.expires_at
+        WHERE idempotency_keys.expires_at <= ${now} RETURNING key`
+    return added.length > 0
+  }),
+})
 
 /**
  * Returns a function that creates a job once per key. It runs `prepare`, then `create` in a transaction, and remembers
@@ -50,6 +86,7 @@ interface KeyedRequest {
  * if the body differs, or if a request with the key is running, here or in another process.
  */
 export const makeIdempotency = (sql: SqlClient.SqlClient) => {
+  const { add, earlier } = makeKeyRecords(sql)
   const underWay = new Set<string>()
   /** A lock across processes that ends with the transaction. */
   const lock = sql.onDialectOrElse({
@@ -59,15 +96,6 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
         if (rows[0]?.free !== true) return yield* new IdempotencyInFlight()
       }),
     orElse: () => (_id: string) => Effect.void,
-  })
-
-  /** The job that was created under this key, if any. */
-  const earlier = Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest) {
-    const now = yield* Clock.currentTimeMillis
-    const rows = yield* sql<{ fingerprint: string; job_id: JobId }>`SELECT fingerprint, job_id FROM idempotency_keys
-      WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at > ${now}`
-    if (rows[0] !== undefined && rows[0].fingerprint !== fingerprintOf(body)) return yield* new IdempotencyMismatch()
-    return rows[0] === undefined ? undefined : { replayed: rows[0].job_id }
   })
 
   return <A, E, R, E2 = never>(
@@ -85,14 +113,8 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
       yield* lock(id)
       const known = yield* earlier(request)
       if (known !== undefined) return known
-      const now = yield* Clock.currentTimeMillis
-      yield* sql`DELETE FROM idempotency_keys
-        WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at <= ${now}`
       const job = yield* create(prepared)
-      const fingerprint = fingerprintOf(request.body)
-      const record = { tenant, route, key, fingerprint, job_id: job.id, expires_at: now + KEPT_MS }
-      yield* sql`INSERT INTO idempotency_keys ${sql.insert(record)}`
-      return job
+      return (yield* add(request, job.id)) ? job : yield* new IdempotencyInFlight()
     }, sql.withTransaction)
     const once = Effect.gen(function* () {
       return (yield* earlier(request)) ?? (yield* write(yield* prepare))

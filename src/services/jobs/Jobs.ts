@@ -32,12 +32,12 @@ import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
 import { LINE_COLUMNS, type Lines, newLines } from "./concurrency.ts"
 import { makeEnqueue } from "./enqueue.ts"
-import type { ScheduledTime } from "./Idempotency.ts"
+import { answerRequest, makeKeyRecords, type NamedAnswer, type ScheduledTime } from "./Idempotency.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { makePersonAnswers } from "./personAnswers.ts"
-import { type JobFilter, makeJobReads } from "./JobReads.ts"
+import { type JobFilter, type JobReads, makeJobReads } from "./JobReads.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { makeNextRank, STEP } from "./ranks.ts"
 import { ended, JobSignals, stopped } from "./JobSignals.ts"
@@ -110,12 +110,19 @@ export class Jobs extends Context.Service<
     ) => Effect.Effect<Job, JobNotFound | JobNotResumable | ThreadBusy | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
-    /** Answers the question that the job waits for; the job then continues. */
+    /** Answers the question that the job waits for; the job then continues. One under a key is taken once in 24 hours. */
     readonly input: (
       tenant: TenantId,
       id: string,
       input: JobInput,
+      named?: NamedAnswer,
     ) => Effect.Effect<Job, JobNotFound | InputInvalid | InputNotRequired | StorageUnavailable>
+    /** Whether the job took this answer within 24 hours. Fails if it took another under the same key. */
+    readonly took: (
+      tenant: TenantId,
+      id: JobId,
+      named: NamedAnswer,
+    ) => Effect.Effect<boolean, IdempotencyMismatch | StorageUnavailable>
     /** All tenants' open jobs, for readiness and metrics. */
     readonly queueState: Effect.Effect<QueueState, StorageUnavailable>
   }
@@ -131,7 +138,6 @@ export class Jobs extends Context.Service<
       const reads = yield* makeJobReads(sql, ledger)
       const { list, read, receipts, state } = reads
       const note = yield* makeNote
-      const { input } = yield* makePersonAnswers
       const endCancelled = yield* makeEndCancelled
 
       return Jobs.of({
@@ -145,6 +151,8 @@ export class Jobs extends Context.Service<
         receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
 
         ...(yield* makeFollowing(reads)),
+
+        ...(yield* makeAnswering(reads)),
 
         cancel: Effect.fn("Jobs.cancel")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)
@@ -178,12 +186,6 @@ export class Jobs extends Context.Service<
           return yield* read(tenant, id)
         }, unavailable),
 
-        input: Effect.fnUntraced(function* (tenant, id, given) {
-          const { id: job } = yield* unavailable(state(tenant, id))
-          yield* input(tenant, job, given)
-          return yield* unavailable(read(tenant, id))
-        }),
-
         remove: Effect.fn("Jobs.remove")(function* (tenant, id) {
           const { created_at, id: job, mode } = yield* state(tenant, id)
           const rows = yield* sql<Lines & { finished_at: number | null }>`
@@ -213,6 +215,22 @@ const makeNote = Effect.zipWith(
     (tenant: TenantId) =>
       sql.afterCommit(note(tenant)),
 )
+
+/** Returns `Jobs.input` and `Jobs.took`. */
+const makeAnswering = Effect.fnUntraced(function* ({ read, state }: JobReads) {
+  const { earlier } = makeKeyRecords(yield* SqlClient.SqlClient)
+  const { input } = yield* makePersonAnswers
+  return {
+    input: Effect.fnUntraced(function* (tenant: TenantId, id: string, given: JobInput, named?: NamedAnswer) {
+      const { id: job } = yield* unavailable(state(tenant, id))
+      yield* input(tenant, job, given, named && answerRequest(tenant, job, named))
+      return yield* unavailable(read(tenant, id))
+    }),
+
+    took: (tenant: TenantId, id: JobId, named: NamedAnswer) =>
+      unavailable(Effect.map(earlier(answerRequest(tenant, id, named)), (job) => job !== undefined)),
+  }
+})
 
 /** Returns a function that ends an open job; `false` if it had ended. */
 const makeEndCancelled = Effect.gen(function* () {

@@ -10,6 +10,7 @@ import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
 import { failedOutput, type ToolOutput } from "../tools/ToolOutput.ts"
+import { type KeyedRequest, makeKeyRecords } from "./Idempotency.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { changed, JobSignals } from "./JobSignals.ts"
 import { StoredQuestion } from "./storedQuestion.ts"
@@ -19,12 +20,13 @@ const decode = decodeRows("jobs", Schema.Struct({ question: StoredQuestion }))
 /** Expired questions per round. */
 const BATCH = 100
 
-/** Returns `Jobs.input`, and a function that answers the questions whose deadline is over. */
+/** Returns a function that answers a question, and one that answers the questions whose deadline is over. */
 export const makePersonAnswers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const queue = yield* JobQueue
   const signals = yield* JobSignals
   const { note } = yield* TenantChanges
+  const { add } = makeKeyRecords(sql)
 
   /** Stores the answer and queues the job. `false` if it no longer waits for this answer. `stored` is the column's text. */
   const answer = Effect.fnUntraced(function* (id: JobId, stored: string, given: ToolOutput) {
@@ -60,7 +62,19 @@ export const makePersonAnswers = Effect.gen(function* () {
     return true
   }, sql.withTransaction)
 
-  const input = Effect.fn("Jobs.input")(function* (tenant: TenantId, id: JobId, { answer: value, step }: JobInput) {
+  /** Fails if the job no longer waits for this answer, or took the one of this request before. */
+  const take = Effect.fnUntraced(function* (id: JobId, stored: string, text: string, request?: KeyedRequest) {
+    const isTaken = yield* answer(id, stored, { text, is_error: false })
+    const isNew = request === undefined || (yield* add(request, id))
+    if (!isTaken || !isNew) return yield* new InputNotRequired()
+  }, sql.withTransaction)
+
+  const input = Effect.fn("Jobs.input")(function* (
+    tenant: TenantId,
+    id: JobId,
+    { answer: value, step }: JobInput,
+    request?: KeyedRequest,
+  ) {
     const rows = yield* sql<{ question: string | null }>`
       SELECT question FROM jobs WHERE tenant = ${tenant} AND id = ${id}`
     const [job] = rows
@@ -70,8 +84,7 @@ export const makePersonAnswers = Effect.gen(function* () {
     if (step !== undefined && step !== row.question.step) return yield* new InputNotRequired()
     const errors = misfits(row.question.answer_schema, value, "payload.answer")
     if (errors.length > 0) return yield* new InputInvalid({ errors })
-    const isTaken = yield* answer(id, job.question, { text: JSON.stringify(value), is_error: false })
-    if (!isTaken) return yield* new InputNotRequired()
+    yield* take(id, job.question, JSON.stringify(value), request)
   }, unavailable)
 
   const expire = Effect.gen(function* () {

@@ -20,12 +20,16 @@ type Part = typeof Part.Type
 
 export const TaskId = Schema.String.check(Schema.isMaxLength(MAX_TASK_ID))
 
+/** Names the message that this one answers. A2A has no member for it. */
+const IN_REPLY_TO = "sealgate/in-reply-to"
+
 const A2aMessage = Schema.Struct({
   messageId: IdempotencyKey,
   role: Schema.Literal("ROLE_USER"),
   parts: Schema.Array(Part).check(Schema.isMinLength(1), Schema.isMaxLength(MAX_PARTS)),
   taskId: Schema.optionalKey(TaskId),
   contextId: Schema.optionalKey(TaskId),
+  metadata: Schema.optionalKey(Schema.NullOr(Schema.Struct({ [IN_REPLY_TO]: Schema.optionalKey(Schema.String) }))),
 })
 export type A2aMessage = typeof A2aMessage.Type
 
@@ -68,6 +72,10 @@ export const executionOf = Effect.fnUntraced(function* (message: A2aMessage) {
   const request: ExecuteRequest = contextId === "" ? { task } : { task, thread_id: contextId }
   return request
 })
+
+/** Whether a message may answer the message with this id: it names that one, or none. */
+export const mayAnswer = ({ metadata }: A2aMessage, messageId: string): boolean =>
+  (metadata?.[IN_REPLY_TO] ?? messageId) === messageId
 
 /** The only member of an answer, if the question wants one text. */
 const onlyText = ({ answer_schema: { properties } }: JobQuestion): string | undefined => {

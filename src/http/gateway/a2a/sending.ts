@@ -7,11 +7,11 @@ import { Audit } from "../../../services/access/Audit.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
 import { Threads } from "../../../services/jobs/Threads.ts"
 import { PushConfigs } from "../../../services/webhooks/PushConfigs.ts"
-import { type A2aMessage, answerIn, executionOf, type SendMessage } from "./messages.ts"
+import { type A2aMessage, answerIn, executionOf, mayAnswer, type SendMessage } from "./messages.ts"
 import { type AgentCaller, makeJobOf, needsRun } from "./caller.ts"
 import { setPush } from "./push.ts"
 import { RpcError } from "./rpcErrors.ts"
-import { contextOf } from "./tasks.ts"
+import { contextOf, messageIdOf } from "./tasks.ts"
 
 /** Returns a function that begins or continues the job of a message. */
 export const makeSend = Effect.gen(function* () {
@@ -28,14 +28,28 @@ export const makeSend = Effect.gen(function* () {
       const mistake = "The task has another contextId; leave contextId out."
       return yield* new RpcError({ reason: "INVALID_PARAMS", message: mistake })
     }
+    const { user } = caller
+    const named = { key: message.messageId, body: message }
+    // Looked up after the job was read: if the message is taken in between, the job still has the question that it answered.
+    const repeated = jobs.took(user.tenant, job.id, named)
+    if (yield* repeated) return job
     if (isEnded(job.status)) {
       const ended = "The task has ended. Send the message without taskId: its contextId continues the conversation."
       return yield* new RpcError({ reason: "UNSUPPORTED_OPERATION", message: ended })
     }
-    if (job.question === undefined) return yield* new InputNotRequired()
-    const input = { answer: yield* answerIn(message, job.question), step: job.question.step }
-    const { user } = caller
-    return yield* audit.noted(user, "job.input", jobs.input(user.tenant, job.id, input), ({ id }) => id)
+    const { question } = job
+    if (question === undefined || !mayAnswer(message, messageIdOf(job, question.step))) {
+      return yield* new InputNotRequired()
+    }
+    const input = { answer: yield* answerIn(message, question), step: question.step }
+    const answered = audit.noted(user, "job.input", jobs.input(user.tenant, job.id, input, named), ({ id }) => id)
+    return yield* Effect.catchTag(
+      answered,
+      "InputNotRequired",
+      Effect.fnUntraced(function* (refusal) {
+        return (yield* repeated) ? yield* jobs.get(user.tenant, job.id) : yield* refusal
+      }),
+    )
   })
 
   const begin = Effect.fnUntraced(

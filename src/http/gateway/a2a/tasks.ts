@@ -15,8 +15,11 @@ export const contextOf = ({ id, thread_id }: Pick<Job, "id" | "thread_id">): str
 
 const idsOf = (job: Job) => ({ taskId: job.id, contextId: contextOf(job) })
 
+/** The id of the agent's message about something, such as the step that asks. */
+export const messageIdOf = ({ id }: Job, what: string): string => `${id}-${what}`
+
 const said = (job: Job, what: string, parts: ReadonlyArray<ArtifactPart>) => ({
-  messageId: `${job.id}-${what}`,
+  messageId: messageIdOf(job, what),
   ...idsOf(job),
   role: "ROLE_AGENT",
   parts,
