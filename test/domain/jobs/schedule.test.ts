@@ -7,6 +7,33 @@ const next = (cron: string, after: string, time_zone?: string) => {
   return time === undefined ? undefined : new Date(time).toISOString()
 }
 
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** Lord Howe repeats half an hour, Havana and the Azores change around midnight, and Casablanca around Ramadan. */
+const ZONES = [
+  "Europe/Oslo",
+  "America/New_York",
+  "America/Havana",
+  "Atlantic/Azores",
+  "Australia/Lord_Howe",
+  "Africa/Casablanca",
+  "America/St_Johns",
+] as const
+
+/** The hours in which the offset of a zone changes in 2026. */
+const changesOf = (zone: string): ReadonlyArray<number> => {
+  const format = new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "longOffset" })
+  const offsetAt = (time: number) => format.format(time).replace(/.*GMT/, "")
+  const changing = (from: number, step: number, count: number) =>
+    Array.from({ length: count }, (_, i) => from + i * step).filter((at) => offsetAt(at) !== offsetAt(at + step))
+  return changing(Date.UTC(2026), DAY, 365).flatMap((day) => changing(day, HOUR, 24))
+}
+const CHANGES = ZONES.flatMap((time_zone) => changesOf(time_zone).map((at) => ({ time_zone, at })))
+
+const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
 describe("the next time of a schedule", () => {
   it("is the first match after the given time, in UTC by default", () => {
     assert.strictEqual(next("0 7 * * 1-5", "2026-11-27T07:00:00Z"), "2026-11-30T07:00:00.000Z")
@@ -17,6 +44,48 @@ describe("the next time of a schedule", () => {
     assert.strictEqual(next("0 7 * * *", "2026-03-28T12:00:00Z", "Europe/Oslo"), "2026-03-29T05:00:00.000Z")
     assert.strictEqual(next("0 7 * * *", "2026-10-24T12:00:00Z", "Europe/Oslo"), "2026-10-25T06:00:00.000Z")
   })
+
+  it("is in both of the hours that the end of summer time repeats if the hour is an asterisk", () => {
+    assert.strictEqual(next("*/30 * * * *", "2026-10-25T00:30:00Z", "Europe/Oslo"), "2026-10-25T01:00:00.000Z")
+    assert.strictEqual(next("*/5 * * * *", "2026-11-01T05:55:00Z", "America/New_York"), "2026-11-01T06:00:00.000Z")
+    assert.strictEqual(next("0 */2 * * *", "2026-10-25T00:00:00Z", "Europe/Oslo"), "2026-10-25T01:00:00.000Z")
+    assert.strictEqual(next("0 2 * * *", "2026-10-25T00:00:00Z", "Europe/Oslo"), "2026-10-26T01:00:00.000Z")
+  })
+
+  it.prop(
+    "is never further away than the minutes of a schedule for every hour",
+    { change: between(0, CHANGES.length - 1), minutes: Schema.Literals([5, 10, 15, 30]), start: between(-3 * HOUR, 0) },
+    ({ change, minutes, start }) => {
+      const { at = 0, time_zone = "" } = CHANGES[change] ?? {}
+      for (let time = at + start; time < at + 3 * HOUR;) {
+        const upcoming = nextTime({ cron: `*/${minutes} * * * *`, time_zone }, time) ?? Infinity
+        assert.isAtMost(upcoming - time, minutes * MINUTE, `${time_zone} ${new Date(time).toISOString()}`)
+        time = upcoming
+      }
+    },
+    { arbitrary: { runs: 50 } },
+  )
+
+  it.prop(
+    "is on each day once for a schedule with an hour",
+    { change: between(0, CHANGES.length - 1), hour: between(0, 23), minute: between(0, 59) },
+    ({ change, hour, minute }) => {
+      const { at = 0, time_zone = "" } = CHANGES[change] ?? {}
+      const dayIn = new Intl.DateTimeFormat("sv", { timeZone: time_zone })
+      let time = at - 3 * DAY
+      const days = Array.from({ length: 6 }, () => {
+        time = nextTime({ cron: `${minute} ${hour} * * *`, time_zone }, time) ?? Infinity
+        return dayIn.format(time)
+      })
+      const first = Date.parse(days[0] ?? "")
+      assert.deepStrictEqual(
+        days,
+        days.map((_, i) => new Date(first + i * DAY).toISOString().slice(0, 10)),
+        time_zone,
+      )
+    },
+    { arbitrary: { runs: 100 } },
+  )
 
   it("is on either kind of day if both are limited, and undefined for steps of both", () => {
     assert.strictEqual(next("0 0 31 2 1", "2026-11-27T00:00:00Z"), "2027-02-01T00:00:00.000Z")
