@@ -70,17 +70,15 @@ describe("docs/reference/problems.md", () => {
       ])
       .map(([, code = ""]) => code)
     const ofRouting = NoTarget.fields.reason.literals.map((reason) => new NoTarget({ reason }).code)
-    const { code: ofBudgets } = new BudgetExhausted({
-      owner: { kind: "key", id: "key" },
-      per: "total",
-      leftCost: null,
-      leftTokens: 0,
+    const ofBudgets = [true, false].map((isReserved) => {
+      const owner = { kind: "key", id: "key" } as const
+      return new BudgetExhausted({ owner, per: "total", leftCost: null, leftTokens: 0, isReserved }).code
     })
     const { code: ofStorage } = new StorageUnavailable()
     assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
     const ofProxy = documented("## The proxy, under", "## The gateway")
     const shared = new Set(["internal", "rate-limited", ofStorage, ...ofProxy])
-    const real = new Set([...ofJobs, ...ofRouting, ofBudgets].filter((code) => !shared.has(code)))
+    const real = new Set([...ofJobs, ...ofRouting, ...ofBudgets].filter((code) => !shared.has(code)))
     assert.sameMembers([...documented(JOBS, "## Clients")], [...real])
   })
 })

@@ -60,6 +60,30 @@ it.live("a budget that never renews is refused with 402, and one that does with 
   }),
 )
 
+it.live("a call that other calls' reservations leave no room for may be repeated soon, and is not out of quota", () =>
+  Effect.gen(function* () {
+    const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)
+    const key = yield* makeKey({ budgets: [{ per: "month", max_tokens: 100 }] })
+    const small = { ...ask("Hi"), max_tokens: 50 }
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    yield* Effect.addFinalizer(() => Effect.sync(release))
+    fake.script(() => held.then(() => ({ text: "ok", usage: { input: 10, output: 10 } })))
+    const first = openai(key).chat.completions.create(small)
+    yield* until(Effect.sync(() => fake.requests.length === 1))
+    const refused = yield* failing(openai(key).chat.completions.create(small))
+    assert.instanceOf(refused, RateLimitError)
+    assert.deepInclude(refused, { status: 429, code: "rate_limit_exceeded" })
+    assert.deepInclude(Object.fromEntries(refused.headers ?? []), { "retry-after": "2" })
+    const claude = yield* failing(anthropic(key).messages.create({ ...small, model: "claude-x" }))
+    assert.strictEqual(Object(Object(Object(claude).error).error).type, "rate_limit_error")
+    release()
+    yield* Effect.promise(() => first)
+    fake.script({ text: "ok", usage: { input: 10, output: 10 } })
+    yield* Effect.promise(() => openai(key).chat.completions.create(small))
+  }),
+)
+
 it.live("a call without a limit gets the one that was reserved, and a longer one the part that is left", () =>
   Effect.gen(function* () {
     const { anthropic, fake, makeKey, openai } = yield* startCalls(sqlite)

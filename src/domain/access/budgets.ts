@@ -84,20 +84,37 @@ export const renewalOf = (per: Budget["per"], now: number): number | undefined =
     ? undefined
     : DateTime.add(DateTime.makeUnsafe(startOf(per, now)), { [`${per}s`]: 1 }).epochMilliseconds
 
-/** The call does not fit a budget. 429 if the budget renews, else 402. */
+/** The code of a refusal because of other calls' reservations. */
+export const BUDGET_RESERVED = "budget-reserved"
+
+/** The delay before a repetition if other calls' reservations are in the way. */
+const RESERVED_FOR_MS = 2000
+
+/** The call does not fit a budget. 402 if waiting cannot help, else 429. */
 export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("BudgetExhausted", {
   owner: BudgetOwner,
   per: Schema.Literals(PERIODS),
   /** The unused part, in micro-USD and tokens; `null` without that limit. */
   leftCost: Schema.NullOr(Schema.Int),
   leftTokens: Schema.NullOr(Schema.Int),
-  /** Milliseconds since the epoch; absent if a renewal cannot help. */
+  /** Whether the call fits what is not spent: only reservations of other calls are in the way. */
+  isReserved: Schema.Boolean,
+  /** Milliseconds since the epoch; absent if a renewal is not needed or cannot help. */
   renewsAt: Schema.optionalKey(Schema.Int),
 }) {
-  readonly code = "budget-exhausted"
-  readonly retryable = false
+  get code(): "budget-reserved" | "budget-exhausted" {
+    return this.isReserved ? BUDGET_RESERVED : "budget-exhausted"
+  }
+  get retryable(): boolean {
+    return this.isReserved
+  }
   get status(): 402 | 429 {
-    return this.renewsAt === undefined ? 402 : 429
+    return this.isReserved || this.renewsAt !== undefined ? 429 : 402
+  }
+  /** The delay before a repetition; `undefined` if it would not help. */
+  retryAfterMs(now: number): number | undefined {
+    if (this.isReserved) return RESERVED_FOR_MS
+    return this.renewsAt === undefined ? undefined : this.renewsAt - now
   }
   override get message(): string {
     const left = [
@@ -105,13 +122,12 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
       ...(this.leftTokens === null ? [] : [`${this.leftTokens} tokens`]),
     ]
     const budget = this.per === "total" ? "total budget" : `budget per ${this.per}`
-    const renewal =
-      this.renewsAt === undefined
-        ? this.per === "total"
-          ? "It never renews"
-          : "The call takes more than all of it"
-        : `It renews at ${DateTime.formatIso(DateTime.makeUnsafe(this.renewsAt))}`
-    return `The ${this.owner.kind}'s ${budget} has too little left for the call: ${left.join(", ")}. ${renewal}.`
+    return `The ${this.owner.kind}'s ${budget} has too little left for the call: ${left.join(", ")}. ${this.prospect}.`
+  }
+  private get prospect(): string {
+    if (this.isReserved) return "Calls under way reserve more of it than they may use: try again soon"
+    if (this.renewsAt !== undefined) return `It renews at ${DateTime.formatIso(DateTime.makeUnsafe(this.renewsAt))}`
+    return this.per === "total" ? "It never renews" : "The call takes more than all of it"
   }
 }
 

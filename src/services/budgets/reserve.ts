@@ -144,17 +144,21 @@ const refusalsOf = (
   usedIn: (limit: Limit) => Used,
 ): ReadonlyArray<ReserveResult> => {
   const taken = new Map<string, Amount>()
+  const unspentOf = (limit: Limit): Amount => {
+    const { spent } = usedIn(limit)
+    return { cost: costLimit(limit) - spent.cost, tokens: tokensLimit(limit) - spent.tokens }
+  }
   const leftOf = (limit: Limit): Amount => {
-    const { reserved, spent } = usedIn(limit)
+    const unspent = unspentOf(limit)
+    const { reserved } = usedIn(limit)
     const { cost, tokens } = taken.get(useKey(limit)) ?? { cost: 0, tokens: 0 }
-    return {
-      cost: costLimit(limit) - spent.cost - reserved.cost - cost,
-      tokens: tokensLimit(limit) - spent.tokens - reserved.tokens - tokens,
-    }
+    return { cost: unspent.cost - reserved.cost - cost, tokens: unspent.tokens - reserved.tokens - tokens }
   }
   return reservations.map(({ at, limits, worst }) => {
-    const full = limits.find((limit) => leftOf(limit).cost < worst.cost || leftOf(limit).tokens < worst.tokens)
-    if (full !== undefined) return exhausted(full, { left: leftOf(full), worst, now: at })
+    const exceeds = (left: Amount) => worst.cost > left.cost || worst.tokens > left.tokens
+    const spentUp = limits.find((limit) => exceeds(unspentOf(limit)))
+    const full = spentUp ?? limits.find((limit) => exceeds(leftOf(limit)))
+    if (full !== undefined) return exhausted(full, spentUp === undefined, { left: leftOf(full), worst, now: at })
     for (const limit of limits) {
       const { cost, tokens } = taken.get(useKey(limit)) ?? { cost: 0, tokens: 0 }
       taken.set(useKey(limit), { cost: cost + worst.cost, tokens: tokens + worst.tokens })
@@ -165,16 +169,18 @@ const refusalsOf = (
 
 const exhausted = (
   limit: Limit,
+  isReserved: boolean,
   { left, now, worst }: { readonly left: Amount; readonly worst: Amount; readonly now: number },
 ): BudgetExhausted => {
   const { budget, whose } = limit
   const everFits = worst.cost <= costLimit(limit) && worst.tokens <= tokensLimit(limit)
-  const renewsAt = everFits ? renewalOf(budget.per, now) : undefined
+  const renewsAt = everFits && !isReserved ? renewalOf(budget.per, now) : undefined
   return new BudgetExhausted({
     owner: whose,
     per: budget.per,
     leftCost: budget.max_cost_micro_usd === undefined ? null : Math.max(0, left.cost),
     leftTokens: budget.max_tokens === undefined ? null : Math.max(0, left.tokens),
+    isReserved,
     ...(renewsAt === undefined ? {} : { renewsAt }),
   })
 }

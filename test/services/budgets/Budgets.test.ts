@@ -111,6 +111,32 @@ describeDatabases("budgets", (database) => {
   )
 
   test(
+    "say whether a call has to wait for other calls or for a renewal",
+    Effect.gen(function* () {
+      const budgets = yield* Budgets
+      const whose = [
+        of("key", { per: "total", max_cost_micro_usd: 100 }),
+        of("tenant", { per: "hour", max_cost_micro_usd: 120 }),
+      ]
+      const plan = (cost: number) => planned(amount(cost), ...whose)
+      const underWay = yield* Deferred.make<void>()
+      const other = budgets.within(plan(60), Deferred.await(underWay), () => amount(10))
+      const fiber = yield* Effect.forkChild(other)
+      yield* Effect.repeat(reservations, { until: (rows) => rows.length > 0 })
+      const refusalOf = (cost: number) => Effect.flip(budgets.within(plan(cost), Effect.void, () => amount(0)))
+      const reserved = yield* refusalOf(60)
+      assert.deepInclude(reserved, { code: "budget-reserved", status: 429, retryable: true, leftCost: 40 })
+      assert.notProperty(reserved, "renewsAt")
+      assert.include(reserved.message, "The key's total budget")
+      assert.deepInclude(yield* refusalOf(101), { code: "budget-exhausted", status: 402, retryable: false })
+      yield* Deferred.succeed(underWay, undefined)
+      yield* Fiber.join(fiber)
+      yield* budgets.within(plan(60), Effect.void, () => amount(60))
+      assert.deepInclude(yield* refusalOf(60), { code: "budget-exhausted", per: "total", leftCost: 30 })
+    }),
+  )
+
+  test(
     "settle failed and interrupted calls at what they used, and a lying provider's at what it reports",
     Effect.gen(function* () {
       const budgets = yield* Budgets

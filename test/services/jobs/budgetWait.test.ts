@@ -1,10 +1,12 @@
 /** Jobs that find too little left of a budget. */
 import { assert, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { BudgetExhausted } from "../../../src/domain/access/budgets.ts"
 import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import { databaseTime } from "../../../src/services/databaseTime.ts"
 import { JobFailure } from "../../../src/services/jobs/JobProgram.ts"
+import { routingFailure } from "../../../src/services/jobs/modes/engine/jobFailures.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { answer, gateway, makeAgent, type Program } from "../../support/jobs.ts"
@@ -20,6 +22,21 @@ const poorAtFirst = (): Program => {
       const problem = makeProblem({ code: "budget-exhausted", status: 429, title: "", retryable: false })
       return yield* new JobFailure({ problem, renewsAt: (yield* Clock.currentTimeMillis) + HOUR })
     })
+}
+
+/** Finds the budget reserved by other calls, except at the third time. */
+const crowdedAtFirst = (): Program => {
+  let runs = 0
+  const refused = routingFailure(
+    new BudgetExhausted({
+      owner: { kind: "key", id: "key" },
+      per: "month",
+      leftCost: 1,
+      leftTokens: null,
+      isReserved: true,
+    }),
+  )
+  return () => Effect.suspend(() => (++runs < 3 ? refused : Effect.succeed(answer("done"))))
 }
 
 describeDatabases("a job without budget", (database) => {
@@ -50,5 +67,30 @@ describeDatabases("a job without budget", (database) => {
       assert.deepInclude(ended, { status: "failed" })
       assert.strictEqual(ended.problem?.code, "budget-exhausted")
     }).pipe(Effect.provide(gateway(database.layer, poorAtFirst()))),
+  )
+
+  for (const on_budget of ["fail", "wait"] as const) {
+    it.live(`tries again soon if only other calls under way are in the way (${on_budget})`, () =>
+      Effect.gen(function* () {
+        const jobs = yield* Jobs
+        const { agent, tenant } = yield* makeAgent()
+        const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget } })
+        assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 3 })
+      }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst()))),
+    )
+  }
+
+  it.live("gives up on other calls' reservations when retries end, unless it waits for budgets", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const ending = Effect.fnUntraced(function* (on_budget: "fail" | "wait") {
+        const { agent, tenant } = yield* makeAgent()
+        const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget } })
+        return yield* jobs.wait(tenant, id, "10 seconds")
+      })
+      const failed = yield* ending("fail")
+      assert.strictEqual(failed.problem?.code, "budget-reserved")
+      assert.deepInclude(yield* ending("wait"), { status: "completed" })
+    }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst(), { retryFor: Duration.zero }))),
   )
 })

@@ -9,6 +9,7 @@ const CODES: Readonly<Record<string, string>> = {
   "content-filtered": "content_filter",
   "rate-limited": "rate_limit_exceeded",
   "budget-exhausted": "insufficient_quota",
+  "budget-reserved": "rate_limit_exceeded",
   "unknown-model": "model_not_found",
   overloaded: "server_is_overloaded",
 }

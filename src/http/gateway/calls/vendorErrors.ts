@@ -45,8 +45,8 @@ const problemIn = (error: ServingFailure, now: number): Problem => {
       return makeProblem({ code, status, retryable, title: message })
     }
     case "BudgetExhausted": {
-      const { code, message, renewsAt, retryable, status } = error
-      const retry_after_ms = renewsAt === undefined ? undefined : renewsAt - now
+      const { code, message, retryable, status } = error
+      const retry_after_ms = error.retryAfterMs(now)
       return makeProblem({ code, status, retryable, title: message, ...withoutUndefined({ retry_after_ms }) })
     }
     case "CallFailed":
