@@ -4,7 +4,8 @@ import { Context, Duration, Effect, Layer } from "effect"
 import { HttpClient } from "effect/http"
 import type { IpNetwork } from "effect/net"
 import { mayConnect } from "../../domain/access/publicAddress.ts"
-import { guardedConnect, type Lookup, lookupOfSystem } from "./guardedConnect.ts"
+import { guardedConnect } from "./guardedConnect.ts"
+import { type Lookup, lookupOfSystem } from "./lookups.ts"
 
 const CONNECT_TIMEOUT = Duration.seconds(10)
 /** A larger header section fails the call. */

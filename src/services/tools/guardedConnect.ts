@@ -2,9 +2,9 @@
  * Opens connections to permitted addresses only. Every address that a name resolves to is checked where the connection is
  * made, so a name cannot resolve to another address between check and use.
  */
-import { lookup as systemLookup } from "node:dns"
 import { isIP, type LookupFunction } from "node:net"
 import type { buildConnector } from "undici"
+import { type Lookup, oneAtATime } from "./lookups.ts"
 
 /** The name resolves to an address that requests may not reach. */
 class AddressRefused extends Error {
@@ -22,14 +22,6 @@ export const isRefused = (cause: unknown): boolean =>
   (cause instanceof Error && "reason" in cause && isRefused(cause.reason)) ||
   (cause instanceof Error && cause.cause !== undefined && isRefused(cause.cause))
 
-/** Resolves a name to all of its addresses. */
-export type Lookup = (
-  name: string,
-  done: (error: NodeJS.ErrnoException | null, addresses: ReadonlyArray<{ address: string; family: number }>) => void,
-) => void
-
-export const lookupOfSystem: Lookup = (name, done) => systemLookup(name, { all: true }, done)
-
 /** `mayConnect` decides by scheme and address. One refused address refuses the name. */
 export const guardedConnect = (
   build: typeof buildConnector,
@@ -40,7 +32,8 @@ export const guardedConnect = (
     readonly timeout: number
   },
 ): buildConnector.connector => {
-  const { lookup, mayConnect, timeout } = options
+  const { mayConnect, timeout } = options
+  const lookup = oneAtATime(options.lookup, timeout)
   const guarded =
     (protocol: string): LookupFunction =>
     (name, { all }, done) =>

@@ -4,7 +4,7 @@ import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { IpNetwork } from "effect/net"
 import type { HttpTool } from "../../../src/domain/jobs/tool.ts"
-import { type Lookup } from "../../../src/services/tools/guardedConnect.ts"
+import { type Lookup, oneAtATime } from "../../../src/services/tools/lookups.ts"
 import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
 import { layerTools, Tools } from "../../../src/services/tools/Tools.ts"
 import type { Bearer } from "../../../src/services/tools/withoutSecret.ts"
@@ -243,4 +243,44 @@ describe("an address that the operator has not allowed", () => {
       assert.match((yield* call(toolAt("http://open.example/"), { lookup: open })).text, /^The tool was not called/)
     }),
   )
+})
+
+describe("the lookups of names that tenants choose", () => {
+  it.effect("are made one at a time, so that silent name servers leave calls of models the other", () =>
+    Effect.gen(function* () {
+      const server = yield* toolServer(answer(200, "ok"))
+      let [underWay, most] = [0, 0]
+      const lookup: Lookup = (_, done) => {
+        most = Math.max(most, ++underWay)
+        setTimeout(() => {
+          underWay--
+          done(null, [{ address: "127.0.0.1", family: 4 }])
+        }, 20)
+      }
+      const network = ToolNetwork.layer({ allowed: [IpNetwork.fromStringUnsafe(LOOPBACK)], lookup })
+      const callOf = (name: string) =>
+        Tools.use((tools) => tools.call(toolAt(`http://${name}.example:${server.port}/`), {}, name))
+      const outputs = yield* Effect.forEach(["a", "b", "c"], callOf, { concurrency: "unbounded" }).pipe(
+        Effect.provide(Layer.provide(layerTools, network)),
+      )
+      assert.deepStrictEqual(
+        outputs.map(({ text }) => text),
+        ["ok", "ok", "ok"],
+      )
+      assert.strictEqual(most, 1)
+    }),
+  )
+
+  it("are dropped if their connections time out before their turn", () => {
+    const begun: Array<string> = []
+    const ends: Array<() => void> = []
+    const lookup = oneAtATime((name, done) => {
+      begun.push(name)
+      ends.push(() => done(null, []))
+    }, 0)
+    for (const name of ["silent", "late", "later"]) lookup(name, () => undefined)
+    ends[0]?.()
+    lookup("next", () => undefined)
+    assert.deepStrictEqual(begun, ["silent", "next"])
+  })
 })
