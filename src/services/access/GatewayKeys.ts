@@ -1,5 +1,5 @@
 /** Keys of the gateway's tenants. A call sees only the keys of its tenant. */
-import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { type Identity, TokenRefused } from "../../domain/access/identity.ts"
@@ -24,6 +24,7 @@ import {
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
 import { merged } from "../../domain/json/merged.ts"
+import { regularly, survive } from "../background.ts"
 import { makeRecent } from "../recent.ts"
 import { decodeRows, encodeRow, givenRows, unavailable } from "../storedRows.ts"
 import { hasChecksum, hashOfKey, makeKeySecret } from "./keySecret.ts"
@@ -223,9 +224,9 @@ const makeNoteUse = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
           sql`UPDATE gateway_keys SET used_at = given.at FROM ${uses(rows)} WHERE gateway_keys.id = given.key_id`,
         )
     // A failure is logged; a last use is only information.
-  }).pipe(unavailable, Effect.ignore)
-  yield* Effect.addFinalizer(() => write)
-  yield* Effect.forkScoped(Effect.repeat(write, Schedule.spaced(WRITE_USES_EVERY)))
+  }).pipe(unavailable)
+  yield* Effect.addFinalizer(() => survive(write))
+  yield* Effect.forkScoped(regularly(write, WRITE_USES_EVERY))
   return (id: KeyId, now: number): void => {
     pending.set(id, now)
   }

@@ -3,13 +3,13 @@
  * is spent, and the rest is free again. A reservation has a lease, which its process renews while the call runs: after a
  * crash it ends with the lease, and counts as spent. So no crash, timeout or silent provider lets a call exceed a budget.
  */
-import { Cause, Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { BudgetUse, Budgeted, BudgetExhausted } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { regularly, survive } from "../background.ts"
 import { databaseTime } from "../databaseTime.ts"
-import { logFault } from "../logFault.ts"
 import { givenRows, skipLocked, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { Pending } from "../routing/Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
@@ -65,9 +65,7 @@ const make = Effect.gen(function* () {
   })
   const renew = makeRenew(sql, { holder, lease, open })
   const endLost = yield* makeEndLost(holder, lease, settle)
-  // Each survives a failure of the other, so that the leases of running calls are always renewed.
-  const upkeep = Effect.andThen(survive(renew), survive(endLost))
-  yield* Effect.forkScoped(Effect.repeat(upkeep, Schedule.spaced(RENEW_EVERY)))
+  yield* Effect.forkScoped(regularly(Effect.andThen(survive(renew), endLost), RENEW_EVERY))
 
   /** If the write fails, which is logged, the reservation ends with its lease. */
   const end = ({ id, limits, worst }: Reservation, used: Amount) =>
@@ -98,12 +96,6 @@ const make = Effect.gen(function* () {
       ),
   })
 })
-
-/** Logs a defect; a failing database was logged already. */
-const survive = (effect: Effect.Effect<unknown, StorageUnavailable>) =>
-  Effect.catchCauseIf(Effect.ignore(effect), Cause.hasDies, (cause) =>
-    logFault("The reservations of budgets could not be kept up", cause),
-  )
 
 /** Returns an effect that renews the leases of these reservations. */
 const makeRenew = (

@@ -4,6 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { rowByRow } from "../background.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, skipLocked, unavailable } from "../storedRows.ts"
 import { lostRecord, Pending } from "../routing/Accounting.ts"
@@ -46,11 +47,11 @@ export const makeEndLost = Effect.fnUntraced(function* (
   /** Takes lost reservations over, so that a holder that is alive after all settles them no more. */
   const takeOver = Effect.flatMap(
     Effect.suspend(
-      () => sql`UPDATE budget_reservations SET holder = ${holder}, until = ${now} + ${lease}
+      () => sql<{ id: string }>`UPDATE budget_reservations SET holder = ${holder}, until = ${now} + ${lease}
         WHERE id IN (SELECT id FROM budget_reservations WHERE until <= ${now} LIMIT ${BATCH} ${skipLocked(sql, "UPDATE")})
         RETURNING id, at, cost, tokens, uses, asked`,
     ),
-    decodeLost,
+    (rows) => rowByRow(rows, (row) => decodeLost([row])),
   )
 
   const chargesOf = Effect.fnUntraced(function* (lost: ReadonlyArray<Lost>) {

@@ -10,6 +10,7 @@ import type { TenantId } from "../../domain/jobs/agent.ts"
 import type { JobId } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { decodeAgent } from "../agents/storedAgents.ts"
+import { rowByRow } from "../background.ts"
 import { thisMoment } from "../moments.ts"
 import { unavailable } from "../storedRows.ts"
 import { type Lines, makeConcurrency } from "./concurrency.ts"
@@ -19,6 +20,11 @@ import { JobSettings } from "./JobSettings.ts"
 import type { Lease } from "./Lease.ts"
 import { makeFairClaim } from "./fairClaim.ts"
 import { makeRequeueAbandoned } from "./requeueAbandoned.ts"
+
+const readWork = (row: unknown) =>
+  Effect.flatMap(decodeWork([row]), (jobs) =>
+    Effect.forEach(jobs, (job) => Effect.map(decodeAgent(job.agent), (agent) => ({ ...job, agent }))),
+  )
 
 export class JobQueue extends Context.Service<
   JobQueue,
@@ -88,24 +94,18 @@ export class JobQueue extends Context.Service<
         const taken = sql`SET status = 'running', lease = ${token}, due_at = ${until},
           started_at = COALESCE(started_at, ${startedAt})`
         const next = fairClaim({ count, running, lastServed })
-        const rows = yield* sql.onDialectOrElse({
+        const claimed = yield* sql.onDialectOrElse({
           // An array: Postgres expects it to be short, and so uses the index.
-          pg: () => sql`WITH RECURSIVE ${next}
+          pg: () => sql<{ id: string }>`WITH RECURSIVE ${next}
             UPDATE jobs ${taken} WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING ${columns}`,
-          orElse: () => sql`WITH RECURSIVE ${next}
+          orElse: () => sql<{ id: string }>`WITH RECURSIVE ${next}
             UPDATE jobs ${taken} WHERE id IN (SELECT id FROM due) RETURNING ${columns}`,
         })
-        const jobs = (yield* decodeWork(rows)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+        // A job that cannot be read waits until its lease runs out, like that of a worker that died.
+        const jobs = (yield* rowByRow(claimed, readWork)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
         lastServed = jobs.at(-1)?.tenant ?? lastServed
         const steps = yield* finishedSteps(jobs.flatMap(({ id, last_event }) => (last_event > 0 ? id : [])))
-        return yield* Effect.forEach(jobs, (job) =>
-          Effect.map(decodeAgent(job.agent), (agent): Lease => ({
-            job: { ...job, agent },
-            token,
-            since,
-            finished: new Map(steps.get(job.id)),
-          })),
-        )
+        return jobs.map((job): Lease => ({ job, token, since, finished: new Map(steps.get(job.id)) }))
       })
 
       return JobQueue.of({

@@ -1,6 +1,7 @@
 /** Removes expired rows: ended jobs with their steps, idempotency keys, and threads without jobs. */
-import { Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Duration, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { regularly } from "../background.ts"
 import { inBatches } from "../inBatches.ts"
 import { unavailableUnlimited } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -37,6 +38,6 @@ export const prune = Effect.gen(function* () {
 export const layerJobRetention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { pruneEvery } = yield* JobSettings
-    yield* Effect.ignore(prune).pipe(Effect.repeat(Schedule.spaced(pruneEvery)), Effect.forkScoped)
+    yield* Effect.forkScoped(regularly(prune, pruneEvery))
   }),
 )

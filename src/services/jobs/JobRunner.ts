@@ -6,7 +6,7 @@
  * step goes back to the queue; steps that outlast the grace period are interrupted.
  */
 import { Cause, Duration, Effect, Exit, Layer, Schedule, Scope, Semaphore } from "effect"
-import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { regularly } from "../background.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { makePersonAnswers } from "./personAnswers.ts"
 import { makeAttempt } from "./attempt.ts"
@@ -42,7 +42,7 @@ export const layerJobRunner = Layer.effectDiscard(
       Effect.forever,
     )
     const requeueAbandoned = oneAtATime(Effect.suspend(() => queue.requeueAbandoned(running.ids())))
-    const poll = Effect.andThen(Effect.ignore(requeueAbandoned), queue.wake)
+    const poll = Effect.ensuring(requeueAbandoned, queue.wake)
     const { expire } = yield* makePersonAnswers
     // Retries soon: a database that is back must hear of a living worker before its lease runs out.
     const renew = Effect.repeat(running.checkAll, {
@@ -51,9 +51,9 @@ export const layerJobRunner = Layer.effectDiscard(
     })
 
     yield* Effect.forkScoped(Effect.raceFirst(claimForever, drain.begun))
-    yield* regularly(poll, settings.poll)
-    yield* regularly(expire, settings.poll)
-    yield* regularly(renew, settings.leaseRefresh)
+    yield* Effect.forkScoped(regularly(poll, settings.poll))
+    yield* Effect.forkScoped(regularly(expire, settings.poll))
+    yield* Effect.forkScoped(regularly(renew, settings.leaseRefresh))
     yield* drain.aborted.pipe(
       Effect.catch(() => Scope.close(workers, Exit.void)),
       Effect.forkScoped,
@@ -63,9 +63,6 @@ export const layerJobRunner = Layer.effectDiscard(
 
 /** The delay between renewals while the database is away. */
 const RENEW_AGAIN = Duration.seconds(1)
-
-const regularly = (task: Effect.Effect<unknown, StorageUnavailable>, every: Duration.Duration) =>
-  Effect.forkScoped(Effect.repeat(Effect.ignore(task), Schedule.spaced(every)))
 
 /** Claims as many jobs as there are free workers, and forks an attempt at each. */
 const makeClaim = Effect.fnUntraced(function* (running: Effect.Success<typeof makeRunningJobs>, workers: Scope.Scope) {

@@ -1,13 +1,13 @@
 /** Enqueues the jobs of schedules when their time comes. */
-import { Cause, Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Refusal } from "../../domain/problems/refusal.ts"
 import { GatewayKeys } from "../access/GatewayKeys.ts"
 import { whoMayExecute } from "../access/mayExecute.ts"
+import { regularly, rowByRow } from "../background.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { unavailable } from "../storedRows.ts"
-import { logWorkerFault } from "./attemptFailures.ts"
 import type { ScheduledTime } from "./Idempotency.ts"
 import { Jobs } from "./Jobs.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -29,8 +29,7 @@ export const layerScheduler = Layer.effectDiscard(
     const drain = yield* Drain
     const { poll, workers } = yield* JobSettings
     if (workers === 0) return
-    const regularly = Effect.repeat(Effect.ignore(yield* makeEnqueueDue), Schedule.spaced(poll))
-    yield* Effect.forkScoped(Effect.raceFirst(regularly, drain.begun))
+    yield* Effect.forkScoped(Effect.raceFirst(regularly(yield* makeEnqueueDue, poll), drain.begun))
   }),
 )
 
@@ -41,22 +40,20 @@ const makeEnqueueDue = Effect.gen(function* () {
   const columns = sql.literal(SCHEDULE_COLUMNS)
   const due = unavailable(sql<{ id: string }>`SELECT ${columns} FROM schedules
     WHERE next_at <= (SELECT ${databaseTime(sql)}) ORDER BY next_at LIMIT ${BATCH}`)
-  const postpone = (id: string) =>
-    unavailable(
-      sql`UPDATE schedules SET next_at = ${databaseTime(sql)} + ${Duration.toMillis(POSTPONED)} WHERE id = ${id}`,
+  const postpone = ({ id }: { readonly id: string }) =>
+    Effect.as(
+      unavailable(
+        sql`UPDATE schedules SET next_at = ${databaseTime(sql)} + ${Duration.toMillis(POSTPONED)} WHERE id = ${id}`,
+      ),
+      [true],
     )
 
   return Effect.gen(function* () {
     const rows = yield* due
-    const done = yield* Effect.forEach(rows, (row) =>
-      Effect.flatMap(decodeSchedules([row]), (decoded) => Effect.forEach(decoded, enqueue)).pipe(
-        // A schedule that cannot be read, or whose job cannot be made, must not keep the others from theirs.
-        Effect.catchCauseIf(Cause.hasDies, (cause) =>
-          Effect.as(Effect.andThen(logWorkerFault(cause), postpone(row.id)), [true]),
-        ),
-      ),
-    )
-    return rows.length === BATCH && done.flat().some((isDone) => isDone)
+    const enqueueOf = (row: unknown) =>
+      Effect.flatMap(decodeSchedules([row]), (decoded) => Effect.forEach(decoded, enqueue))
+    const done = yield* rowByRow(rows, enqueueOf, postpone)
+    return rows.length === BATCH && done.some((isDone) => isDone)
   }).pipe(Effect.repeat({ while: (hasMore) => hasMore }))
 })
 

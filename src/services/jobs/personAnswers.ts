@@ -1,11 +1,12 @@
 /** Answers to questions of jobs, from people or at the deadline. An answer is the outcome of the step that asked. */
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Duration, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { type JobId, JobNotFound } from "../../domain/jobs/job.ts"
 import { ASK_PERSON, InputInvalid, InputNotRequired, type JobInput } from "../../domain/jobs/question.ts"
 import { shownText } from "../../domain/jobs/tool.ts"
 import { misfits } from "../../domain/json/jsonSchema.ts"
+import { rowByRow } from "../background.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 import { TenantChanges } from "../TenantChanges.ts"
@@ -19,6 +20,8 @@ const decode = decodeRows("jobs", Schema.Struct({ question: StoredQuestion }))
 
 /** Expired questions per round. */
 const BATCH = 100
+/** After this, a question that cannot be read is looked at again. */
+const POSTPONED = Duration.hours(1)
 
 /** Returns a function that answers a question, and one that answers the questions whose deadline is over. */
 export const makePersonAnswers = Effect.gen(function* () {
@@ -91,7 +94,11 @@ export const makePersonAnswers = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const rows = yield* sql<{ id: JobId; question: string }>`
       SELECT id, question FROM jobs WHERE input_due_at <= ${now} ORDER BY input_due_at LIMIT ${BATCH}`
-    for (const { id, question } of rows) yield* answer(id, question, NOBODY_ANSWERED)
+    const expireOne = ({ id, question }: (typeof rows)[number]) =>
+      Effect.as(unavailable(answer(id, question, NOBODY_ANSWERED)), [])
+    const postpone = ({ id }: { readonly id: JobId }) =>
+      Effect.as(sql`UPDATE jobs SET input_due_at = ${now + Duration.toMillis(POSTPONED)} WHERE id = ${id}`, [])
+    yield* rowByRow(rows, expireOne, postpone)
   }).pipe(unavailable)
 
   return { input, expire }

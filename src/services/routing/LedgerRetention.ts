@@ -2,8 +2,9 @@
  * Removes old calls from the ledger. Their hourly sums stay, so statistics stay right, and so do the calls of jobs that
  * still exist, whose usage they are.
  */
-import { Clock, DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, DateTime, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { regularly } from "../background.ts"
 import { inBatches } from "../inBatches.ts"
 import { unavailableUnlimited } from "../storedRows.ts"
 import { HOUR_MS } from "./HourlySums.ts"
@@ -58,5 +59,5 @@ export const layerLedgerRetention = (retention: Retention) =>
     Effect.gen(function* () {
       const now = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
       yield* pruneLedger(DateTime.toEpochMillis(DateTime.subtract(now, retention)))
-    }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced(EVERY)), Effect.forkScoped),
+    }).pipe((task) => regularly(task, EVERY), Effect.forkScoped),
   )

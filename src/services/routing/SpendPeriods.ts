@@ -2,8 +2,9 @@
  * Moves the sums of past hours from `ledger_spend_new` to `ledger_spend`, in the background: reports are right at all
  * times, and calls do not wait for sums of longer periods.
  */
-import { Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { regularly } from "../background.ts"
 import { inBatches } from "../inBatches.ts"
 import { givenRows, skipLocked, unavailableUnlimited } from "../storedRows.ts"
 import { cappedSums, HOUR_MS } from "./HourlySums.ts"
@@ -51,9 +52,5 @@ export const moveSpend = Effect.fn("SpendPeriods.move")(function* (now: number) 
 
 /** Moves at start and then every few minutes, until its scope closes. */
 export const layerSpendPeriods = Layer.effectDiscard(
-  Effect.flatMap(Clock.currentTimeMillis, moveSpend).pipe(
-    Effect.ignore,
-    Effect.repeat(Schedule.spaced(EVERY)),
-    Effect.forkScoped,
-  ),
+  Effect.forkScoped(regularly(Effect.flatMap(Clock.currentTimeMillis, moveSpend), EVERY)),
 )

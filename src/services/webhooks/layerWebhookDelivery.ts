@@ -2,13 +2,14 @@
  * Delivers webhooks: at least once, by one gateway at a time, with growing delays for a day. A tenant's receivers get few
  * at once, so a slow one delays only its tenant's own.
  */
-import { Clock, Duration, Effect, Layer, Random, Schedule, Schema } from "effect"
+import { Clock, Duration, Effect, Layer, Random, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { SqlClient, type Statement } from "effect/sql"
 import { TenantId } from "../../domain/jobs/agent.ts"
 import { JobStatus } from "../../domain/jobs/job.ts"
 import { TASK_STATES } from "../../domain/jobs/taskState.ts"
 import { OperatorBox, type SecretBox } from "../access/secretBox.ts"
+import { regularly, rowByRow, survive } from "../background.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { JobSettings } from "../jobs/JobSettings.ts"
 import { Drain } from "../lifecycle/Drain.ts"
@@ -69,7 +70,7 @@ export const layerWebhookDelivery = Layer.effectDiscard(
         Effect.flatMap((result) => settle(sql, row, result)),
         // A delivery whose outcome could not be stored is repeated after its lease.
         unavailable,
-        Effect.ignore,
+        survive,
         Effect.ensuring(Effect.sync(() => underWay.delete(row))),
       )
     const round = Effect.gen(function* () {
@@ -79,8 +80,8 @@ export const layerWebhookDelivery = Layer.effectDiscard(
         underWay.add(row)
         yield* Effect.forkScoped(deliver(row))
       }
-    }).pipe(unavailable, Effect.ignore)
-    yield* Effect.forkScoped(Effect.raceFirst(Effect.repeat(round, Schedule.spaced(poll)), drain.begun))
+    }).pipe(unavailable)
+    yield* Effect.forkScoped(Effect.raceFirst(regularly(round, poll), drain.begun))
   }),
 )
 
@@ -104,11 +105,14 @@ const makeClaim = (sql: SqlClient.SqlClient) => {
     const taken = sql`SET attempts = attempts + 1, leased_until = ${now} + ${Duration.toMillis(LEASE)}`
     const columns = sql.literal(COLUMNS)
     const rows = yield* sql.onDialectOrElse({
-      pg: () => sql`UPDATE webhook_deliveries ${taken} WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
+      pg: () => sql<{
+        id: string
+      }>`UPDATE webhook_deliveries ${taken} WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
         WHERE id = ANY (ARRAY(${chosen})) AND ${isDue} FOR UPDATE SKIP LOCKED)) RETURNING ${columns}`,
-      orElse: () => sql`UPDATE webhook_deliveries ${taken} WHERE id IN (${chosen}) RETURNING ${columns}`,
+      orElse: () =>
+        sql<{ id: string }>`UPDATE webhook_deliveries ${taken} WHERE id IN (${chosen}) RETURNING ${columns}`,
     })
-    return yield* decode(rows)
+    return yield* rowByRow(rows, (row) => decode([row]))
   })
 }
 

@@ -105,6 +105,28 @@ describeDatabases("a webhook", (database) => {
     ),
   )
 
+  it.live("is delivered although another's delivery cannot be read", () =>
+    Effect.gen(function* () {
+      const created = yield* database.create
+      const receiver = yield* toolServer((_, response) => void response.writeHead(204).end())
+      const before = yield* start(Layer.provideMerge(Webhooks.layer, services(created)))
+      const [odd, good] = [
+        yield* use(before.context, endOne(receiver.url)),
+        yield* use(before.context, endOne(receiver.url)),
+      ]
+      const corrupt = SqlClient.SqlClient.use(
+        (sql) => sql`UPDATE webhook_deliveries SET job_status = 'odd' WHERE job_id = ${odd.id}`,
+      )
+      yield* use(before.context, corrupt)
+      yield* before.stop
+      const { context } = yield* start(delivering(created))
+      const delivery = yield* use(context, deliveryOf(good.tenant, good.id)).pipe(
+        Effect.repeat({ until: ({ status }) => status === "delivered", schedule: Schedule.spaced("5 millis") }),
+      )
+      assert.strictEqual(delivery.attempts, 1)
+    }),
+  )
+
   it.live("of one tenant does not wait for another's long queue", () =>
     Effect.gen(function* () {
       let failures = 0
