@@ -1,9 +1,9 @@
 /** Callers of an agent over A2A, and the tasks that they may see. */
 import { Effect } from "effect"
-import { AccessDenied, type Identity } from "../../../domain/access/identity.ts"
-import { hasRole } from "../../../domain/access/roles.ts"
+import type { Identity } from "../../../domain/access/identity.ts"
 import type { Agent } from "../../../domain/jobs/agent.ts"
 import { JobNotFound } from "../../../domain/jobs/job.ts"
+import { mayExecute } from "../../../services/access/mayExecute.ts"
 import type { Jobs } from "../../../services/jobs/Jobs.ts"
 
 /** A caller of an agent. */
@@ -12,7 +12,7 @@ export interface AgentCaller {
   readonly agent: Agent
 }
 
-export const needsRun = ({ user }: AgentCaller) => (hasRole(user, "run") ? Effect.void : AccessDenied.lacking("run"))
+export const needsRun = ({ agent, user }: AgentCaller) => mayExecute(user, agent.id, {})
 
 /** Returns a function that finds a task of the agent. */
 export const makeJobOf = (jobs: Jobs["Service"]) =>

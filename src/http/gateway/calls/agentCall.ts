@@ -4,20 +4,14 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
 import { JobCancelled } from "../../../api/gateway/CallsApi.ts"
 import type { Identity } from "../../../domain/access/identity.ts"
-import type { ChatRequest } from "../../../domain/chat/chat.ts"
 import { IdempotencyKey, isEnded, type Job } from "../../../domain/jobs/job.ts"
 import { jsonFault } from "../../../domain/json/iJson.ts"
-import type { Labels } from "../../../domain/routing/labels.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
 import { CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
-import { Agents } from "../../../services/agents/Agents.ts"
-import { Jobs } from "../../../services/jobs/Jobs.ts"
-import { Drain } from "../../../services/lifecycle/Drain.ts"
 import type { ApiQuestion } from "../../../services/sealing/apiRequest.ts"
 import { Draining } from "../../../api/problems.ts"
 import { GATEWAY_JSON_LIMITS } from "../GatewayLimits.ts"
-import { makeWaitingPlace } from "../waitingPlace.ts"
-import { makeWhileAllowed } from "../whileAllowed.ts"
+import { makeAgentTasks } from "../agentTasks.ts"
 import { labelsIn } from "./callLabels.ts"
 import { streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
 import { JobFailed } from "./vendorErrors.ts"
@@ -98,46 +92,30 @@ const chunkOf = (job: Job, model: string, delta: object, finish_reason: "stop" |
 
 /** Returns a function that gives a chat to an agent as a job, and answers with the job's answer. */
 export const makeAgentCall = Effect.gen(function* () {
-  const agents = yield* Agents
-  const jobs = yield* Jobs
-  const drain = yield* Drain
-  const place = yield* makeWaitingPlace
-  const whileAllowed = yield* makeWhileAllowed
-
-  const enqueue = Effect.fnUntraced(function* (
-    user: Identity,
-    name: string,
-    { messages }: ChatRequest,
-    metadata: Labels,
-    request: HttpServerRequest.HttpServerRequest,
-  ) {
-    const agent = yield* agents.named(user.tenant, name, user.key?.agents)
-    const key = yield* idempotencyKeyOf(request)
-    yield* place(user.tenant)
-    return yield* jobs.enqueue(
-      user.tenant,
-      agent.id,
-      { messages, ...(Record.isEmptyRecord(metadata) ? {} : { metadata }) },
-      key,
-      user.key,
-    )
-  })
+  const tasks = yield* makeAgentTasks
 
   /** The job once it has ended. A shutdown does not wait for it: another process, or this one later, goes on with it. */
-  const ended = Effect.fnUntraced(function* (user: Identity, { id }: Job) {
-    const job = yield* whileAllowed.answer(user)(jobs.wait(user.tenant, id, PATIENCE, drain.begun))
+  const ended = Effect.fnUntraced(function* (user: Identity, given: Job) {
+    const job = yield* tasks.waited(user, given, PATIENCE)
     return isEnded(job.status) ? job : yield* new Draining()
   })
 
   return Effect.fnUntraced(function* (
     user: Identity,
-    name: string,
+    agent: string,
     question: ApiQuestion,
     isStream: boolean,
     request: HttpServerRequest.HttpServerRequest,
   ) {
     const { body, model = "" } = question
-    const job = yield* enqueue(user, name, yield* chatOf(question), labelsIn(body), request)
+    const { messages } = yield* chatOf(question)
+    const metadata = labelsIn(body)
+    const job = yield* tasks.give(user, {
+      agent,
+      request: { messages, ...(Record.isEmptyRecord(metadata) ? {} : { metadata }) },
+      key: yield* idempotencyKeyOf(request),
+      waits: true,
+    })
     const finished = Effect.flatMap(ended(user, job), (job) =>
       Effect.map(answerOf(job), (text) => [job, text] as const),
     )

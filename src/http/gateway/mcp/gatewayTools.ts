@@ -1,17 +1,15 @@
 /** The tools that the gateway offers over MCP, each under the limits of its caller. */
 import { Duration, Effect, Schema, type Scope } from "effect"
-import { AccessDenied, type Identity, permitsAgent } from "../../../domain/access/identity.ts"
-import { hasRole } from "../../../domain/access/roles.ts"
+import { type Identity, permitsAgent } from "../../../domain/access/identity.ts"
 import { MAX_NAME, ModeName } from "../../../domain/jobs/agent.ts"
-import { IdempotencyKey, isEnded, type Job, JobNotFound } from "../../../domain/jobs/job.ts"
+import { IdempotencyKey, type Job, JobNotFound } from "../../../domain/jobs/job.ts"
 import { Effort } from "../../../domain/jobs/modes/description.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import type { Refusal } from "../../../domain/problems/refusal.ts"
 import { Agents } from "../../../services/agents/Agents.ts"
 import { Jobs } from "../../../services/jobs/Jobs.ts"
-import { Drain } from "../../../services/lifecycle/Drain.ts"
+import { makeAgentTasks } from "../agentTasks.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
-import { makeWhileAllowed } from "../whileAllowed.ts"
 
 const MAX_WAIT_SECONDS = 60
 /** Below the minute after which many MCP clients give up. */
@@ -69,16 +67,10 @@ const shown = ({ agent_id, id, problem, question, result, status }: Job) => ({
 export const makeGatewayTools = Effect.gen(function* () {
   const agents = yield* Agents
   const jobs = yield* Jobs
-  const drain = yield* Drain
+  const tasks = yield* makeAgentTasks
   const place = yield* makeWaitingPlace
-  const whileAllowed = yield* makeWhileAllowed
-
-  /** The job once it has ended, or as it is after the wait. */
-  const waited = Effect.fnUntraced(function* (user: Identity, job: Job, seconds: number) {
-    if (seconds === 0 || isEnded(job.status)) return shown(job)
-    const wait = jobs.wait(user.tenant, job.id, Duration.seconds(seconds), drain.begun)
-    return shown(yield* whileAllowed.answer(user)(wait))
-  })
+  const waited = (user: Identity, job: Job, seconds: number) =>
+    Effect.map(seconds === 0 ? Effect.succeed(job) : tasks.waited(user, job, Duration.seconds(seconds)), shown)
 
   const listAgents: McpTool<typeof ListAgents.Type> = {
     name: "list_agents",
@@ -109,13 +101,9 @@ export const makeGatewayTools = Effect.gen(function* () {
       user,
       { agent, effort, idempotency_key, mode, task, wait_seconds = DEFAULT_WAIT_SECONDS },
     ) {
-      if (!hasRole(user, "run")) return yield* AccessDenied.lacking("run")
-      const { id } = yield* agents.named(user.tenant, agent, user.key?.agents)
       const options = effort === undefined ? undefined : { effort }
       const request = { task, ...withoutUndefined({ mode, options }) }
-      // Before the job exists: a refused caller would ask again, and pay again.
-      if (wait_seconds > 0) yield* place(user.tenant)
-      const job = yield* jobs.enqueue(user.tenant, id, request, idempotency_key, user.key)
+      const job = yield* tasks.give(user, { agent, request, key: idempotency_key, waits: wait_seconds > 0 })
       return yield* waited(user, job, wait_seconds)
     }),
   }
