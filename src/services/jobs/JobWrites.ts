@@ -4,7 +4,6 @@
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { BUDGET_RESERVED } from "../../domain/access/budgets.ts"
 import type { JobId } from "../../domain/jobs/job.ts"
 import type { Problem } from "../../domain/problems/problem.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -73,16 +72,14 @@ export class JobWrites extends Context.Service<
         end: (lease, ending) => spanned("JobWrites.end")(unavailableUnlimited(end(lease, ending))),
 
         fail: Effect.fn("JobWrites.fail")(function* (lease, { isFault, problem, retryAfter }) {
-          const { faults, mode, options } = lease.job
+          const { faults, mode } = lease.job
           const [row] = yield* sql<{ failing_since: number | null }>`
             SELECT failing_since FROM jobs WHERE ${heldBy(sql, lease)}`
           if (row === undefined) return false
           const at = yield* Clock.currentTimeMillis
           const since = row.failing_since ?? at
           const failingFor = Duration.millis(Math.max(0, at - since))
-          // A job that waits for budgets also waits until other calls return what they reserved.
-          const isEndless = problem.code === BUDGET_RESERVED && options.on_budget === "wait"
-          const left = isEndless ? Duration.infinity : Duration.subtract(settings.retryFor, failingFor)
+          const left = Duration.subtract(settings.retryFor, failingFor)
           const mayHelp = isFault ? faults === 0 : problem.retryable
           if (!mayHelp || !Duration.isPositive(left)) return yield* end(lease, { status: "failed", problem })
           // The last attempt is made when `retryFor` is over, not before.

@@ -1,8 +1,8 @@
 /** One attempt at a job: runs the program, and writes how it ended. */
-import { Cause, Clock, Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule, Schema } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
-import type { Budgeted } from "../../domain/access/budgets.ts"
+import { type Budgeted, BUDGET_RESERVED } from "../../domain/access/budgets.ts"
 import { labelsOf } from "../../domain/routing/labels.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
 import { SqlClient } from "effect/sql"
@@ -22,6 +22,16 @@ import type { RunningJob } from "./RunningJobs.ts"
 import type { FinishedStep } from "./stepWrites.ts"
 import type { AskedQuestion } from "./storedQuestion.ts"
 import { makeWithHistory } from "./threadHistory.ts"
+
+/** Seconds until a job looks again whether other calls have returned what they reserved. Random, lest all look at once. */
+const RESERVED_WAIT = [5, 30] as const
+
+/** How long a failed job that waits for budgets does; `undefined` if it failed for another reason. */
+const budgetWait = Effect.fnUntraced(function* (failure: JobFailure | undefined) {
+  if (failure?.problem.code === BUDGET_RESERVED) return Duration.seconds(yield* Random.nextBetween(...RESERVED_WAIT))
+  if (failure?.renewsAt === undefined) return undefined
+  return Duration.millis(Math.max(0, failure.renewsAt - (yield* Clock.currentTimeMillis)))
+})
 
 type AttemptEnd = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
@@ -85,10 +95,8 @@ export const makeAttempt = Effect.gen(function* () {
     if (failure === undefined) yield* logDefect(outcome.cause)
     const problem = failure?.problem ?? INTERNAL
     yield* logFailure(faults, lease.job.id, problem)
-    if (failure?.renewsAt !== undefined && lease.job.options.on_budget === "wait") {
-      const wait = Duration.millis(Math.max(0, failure.renewsAt - clock.currentTimeMillisUnsafe()))
-      return yield* persistently(writes.release(lease, wait))
-    }
+    const wait = lease.job.options.on_budget === "wait" ? yield* budgetWait(failure) : undefined
+    if (wait !== undefined) return yield* persistently(writes.release(lease, wait))
     const retryAfter = Duration.millis(failure?.retryAfterMs ?? 0)
     return yield* persistently(writes.fail(lease, { problem, retryAfter, isFault: failure === undefined }))
   })

@@ -69,28 +69,40 @@ describeDatabases("a job without budget", (database) => {
     }).pipe(Effect.provide(gateway(database.layer, poorAtFirst()))),
   )
 
-  for (const on_budget of ["fail", "wait"] as const) {
-    it.live(`tries again soon if only other calls under way are in the way (${on_budget})`, () =>
-      Effect.gen(function* () {
-        const jobs = yield* Jobs
-        const { agent, tenant } = yield* makeAgent()
-        const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget } })
-        assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 3 })
-      }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst()))),
-    )
-  }
-
-  it.live("gives up on other calls' reservations when retries end, unless it waits for budgets", () =>
+  it.live("tries again soon if only other calls under way are in the way", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
-      const ending = Effect.fnUntraced(function* (on_budget: "fail" | "wait") {
-        const { agent, tenant } = yield* makeAgent()
-        const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget } })
-        return yield* jobs.wait(tenant, id, "10 seconds")
-      })
-      const failed = yield* ending("fail")
-      assert.strictEqual(failed.problem?.code, "budget-reserved")
-      assert.deepInclude(yield* ending("wait"), { status: "completed" })
+      const { agent, tenant } = yield* makeAgent()
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x" })
+      assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 3 })
+    }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst()))),
+  )
+
+  it.live("fails if other calls are in the way until retries end", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent()
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x" })
+      assert.strictEqual((yield* jobs.wait(tenant, id, "10 seconds")).problem?.code, "budget-reserved")
+    }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst(), { retryFor: Duration.zero }))),
+  )
+
+  it.live("waits for other calls if it waits for budgets, which takes no time from the retries of other failures", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget: "wait" } })
+      const waiting = sql<{ ms: number; failing_since: number | null }>`
+        SELECT due_at - ${databaseTime(sql)} AS ms, failing_since FROM jobs
+        WHERE status = 'queued' AND lease IS NULL AND started_at IS NOT NULL AND due_at > 0`
+      for (const _ of [1, 2]) {
+        const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
+        assert.isAtLeast(row?.ms ?? 0, 3000)
+        assert.isNull(row?.failing_since)
+        yield* sql`UPDATE jobs SET due_at = 0`
+      }
+      assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 1 })
     }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst(), { retryFor: Duration.zero }))),
   )
 })
