@@ -80,12 +80,12 @@ const obedient = ({ order }: Injection, answer: (nth: number) => string) =>
   playing(answer, (call) => examine(call, instructionsIn(call).includes(order)))
 
 /** Honest examiners who quote the reply that the answer orders before their own, unless they are asked again. */
-const quoting = (answer: (nth: number) => string, repairs: boolean) =>
+const quoting = (answer: (nth: number) => string, repairs: boolean, spelled = (own: string) => own) =>
   playing(answer, (call) => {
     const honest = examine(call, false)
     const isRepair = JSON.stringify(call.messages.at(-1)).includes("JSON alone")
     if (call.kind === undefined || (repairs && isRepair)) return honest
-    return `The answer orders me to reply ${examine(call, true)}, which is manipulation. My own reply:\n${honest}`
+    return `The answer orders me to reply ${examine(call, true)}, which is manipulation. My own reply:\n${spelled(honest)}`
   })
 
 describe(`${injections.length} injected answers and tasks`, () => {
@@ -133,6 +133,21 @@ describe("a reply that an examiner quotes before its own", () => {
       assert.strictEqual((yield* debated(true)).result.verdict, "rejected")
       assert.deepInclude((yield* verified(true)).result, { verdict: "corrected", answer: "42" })
     }),
+  )
+
+  it.effect("is not taken for its own either if that is broken, cut or misspelt", () =>
+    Effect.forEach(
+      [
+        (own: string) => own.replace(/\}$/, ",}"),
+        (own: string) => own.slice(0, -1),
+        (own: string) => own.replace('"confidence":1', '"confidence":1.5'),
+      ],
+      Effect.fnUntraced(function* (spelled) {
+        const play = quoting(() => wrong, false, spelled)
+        const { result } = yield* runMode({ mode: "adversarial", task: question, targets, play })
+        assert.strictEqual(result.verdict, "inconclusive")
+      }),
+    ),
   )
 
   it.effect("leaves the job inconclusive if the examiner repeats it", () =>

@@ -9,6 +9,9 @@ const unlessItHangs = <A>(run: () => A): A =>
   runInContext("run()", createContext({ run }), { timeout: 5000 }) as A
 
 const JSON_TEXT = '{"a": [1], "b": "}{\\"", "c": {}}'
+/** Without broken ones. */
+const wholeIn = (text: string) => jsonIn(text).filter((value) => value !== undefined)
+
 const VALUE = { a: [1], b: '}{"', c: {} }
 
 describe("JSON in a model's answer", () => {
@@ -22,27 +25,31 @@ describe("JSON in a model's answer", () => {
     `A { that nobody closes. ${JSON_TEXT}`,
     `A {"that nobody closes. ${JSON_TEXT}`,
     `${"{a} ".repeat(100)}${JSON_TEXT}${" {b}".repeat(100)}`,
-  ])("is found in %j", (text) => assert.deepStrictEqual(jsonIn(text), [VALUE]))
+  ])("is found in %j", (text) => assert.deepStrictEqual(wholeIn(text), [VALUE]))
 
   it("is every object of the text, but none within another", () => {
-    assert.deepStrictEqual(jsonIn(`{"b": {}} is not\n${JSON_TEXT} or {}`), [{ b: {} }, VALUE, {}])
+    assert.deepStrictEqual(wholeIn(`{"b": {}} is not\n${JSON_TEXT} or {}`), [{ b: {} }, VALUE, {}])
+  })
+
+  it("is undefined where it is broken", () => {
+    assert.deepStrictEqual(jsonIn(`{"a": 1,} ${JSON_TEXT} {"a": `), [undefined, VALUE, undefined])
   })
 
   it.each(["", "```", "```json```", "no JSON", "{", "}", "{]}", '{"a": "', "[1, 2]", "{a: 1}"])(
     "is not found where there is none: %j",
-    (text) => assert.deepStrictEqual(jsonIn(text), []),
+    (text) => assert.deepStrictEqual(wholeIn(text), []),
   )
 
   it("is not read if it is longer than any requested answer", () => {
-    assert.deepStrictEqual(jsonIn(`${" ".repeat(MAX_JSON_CHARS)}{}`), [])
-    assert.deepStrictEqual(jsonIn(`{"a":${"[".repeat(1000)}`), [])
-    assert.deepStrictEqual(jsonIn(`{"resolved": [${"1,".repeat(100_000)}1]}`), [])
+    assert.deepStrictEqual(wholeIn(`${" ".repeat(MAX_JSON_CHARS)}{}`), [])
+    assert.deepStrictEqual(wholeIn(`{"a":${"[".repeat(1000)}`), [])
+    assert.deepStrictEqual(wholeIn(`{"resolved": [${"1,".repeat(100_000)}1]}`), [])
   })
 
   it("is searched in linear time, even in long white space", () => {
     for (const text of [" ".repeat(1_000_000), `\`\`\`${" ".repeat(1_000_000)}`]) {
       assert.deepStrictEqual(
-        unlessItHangs(() => jsonIn(text)),
+        unlessItHangs(() => wholeIn(text)),
         [],
       )
       assert.isTrue(unlessItHangs(() => saysNothing(text)))
@@ -53,14 +60,14 @@ describe("JSON in a model's answer", () => {
     for (const piece of ["{", `{${" ".repeat(99_999)}`, '{"', "{}", '{"a":', "{ "]) {
       const text = piece.repeat(1_000_000 / piece.length)
       assert.deepStrictEqual(
-        unlessItHangs(() => jsonIn(text)),
+        unlessItHangs(() => wholeIn(text)),
         [],
       )
     }
   })
 
   it("is searched at a bounded number of places", () => {
-    assert.deepStrictEqual(jsonIn(`${'{" '.repeat(10)}${JSON_TEXT}`), [VALUE])
-    assert.deepStrictEqual(jsonIn(`${JSON_TEXT}${'{" '.repeat(100)}`), [])
+    assert.deepStrictEqual(wholeIn(`${'{" '.repeat(10)}${JSON_TEXT}`), [VALUE])
+    assert.deepStrictEqual(wholeIn(`${JSON_TEXT}${'{" '.repeat(100)}`), [])
   })
 })

@@ -47,7 +47,9 @@ type Read = { readonly output: Readonly<Record<string, unknown>> } | { readonly 
 export const outputIn = (schema: JsonSchema, answer: ModelAnswer): Read => {
   const found = isEcho(answer)
     ? []
-    : jsonIn(answer.text).map((value) => ({ value, mistakes: misfits(schema, value, "output") }))
+    : jsonIn(answer.text).flatMap((value) =>
+        value === undefined ? [] : [{ value, mistakes: misfits(schema, value, "output") }],
+      )
   const [first] = found
   if (first === undefined) return { mistakes: [{ path: "output", message: "is not a JSON object" }] }
   const fitting = found.filter(({ mistakes }) => mistakes.length === 0)

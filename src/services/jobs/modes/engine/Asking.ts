@@ -216,12 +216,14 @@ const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""):
 
 const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 
-/** The value in an answer; `undefined` if it has none, or different ones. */
+/**
+ * The value in an answer; `undefined` if it has none, or different ones. Every object must decode: beside an answer of its
+ * own that does not, an examiner's only other object may be one that it quotes.
+ */
 const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | undefined => {
   const decode = Schema.decodeUnknownOption(schema)
-  return said.refused || isEcho(said)
-    ? undefined
-    : onlyOf(jsonIn(said.text).flatMap((value) => Option.toArray(decode(value))))
+  if (said.refused || isEcho(said)) return undefined
+  return Option.getOrUndefined(Option.map(Option.all(jsonIn(said.text).map((value) => decode(value))), onlyOf))
 }
 
 /** Bounds that some providers reject. They are checked when the answer is decoded. */

@@ -13,12 +13,12 @@ export const MAX_JSON_CHARS = 1024 * 1024
 const MAX_BEGINNINGS = 16
 
 /**
- * Returns the JSON objects in a text, wherever they stand: models fence and introduce JSON despite instructions. Returns
- * none if there is too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
+ * Returns the JSON objects in a text, wherever they stand: models fence and introduce JSON despite instructions. In the
+ * place of a broken one is `undefined`. Returns none if there is too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
  */
-export const jsonIn = (text: string): ReadonlyArray<JsonObject> => {
+export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
   if (text.length > MAX_JSON_CHARS) return []
-  const found: Array<JsonObject> = []
+  const found: Array<JsonObject | undefined> = []
   let tried = 0
   let from = 0
   // Other braces are those of prose.
@@ -27,9 +27,8 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject> => {
     if (tried++ === MAX_BEGINNINGS) return []
     const end = endOfObject(text, index)
     const value = end === undefined ? undefined : valueOf(text.slice(index, end))
-    if (end === undefined || value === undefined) continue
     found.push(value)
-    from = end
+    if (end !== undefined && value !== undefined) from = end
   }
   return found
 }
