@@ -136,6 +136,8 @@ export const failureRules = table<FailureRule>()({
    * be the same.
    */
   garbage: { ...transient, retry: false, billed: true, code: "upstream-protocol" },
+  /** Whole embeddings beyond the limit: the request asked for them, and any target would send as many. */
+  oversized: { ...final, billed: true, verdict: false, code: "invalid-request" },
   /** A redirect, which is never followed: keys and prompts go only where the operator sends them. */
   redirected: { ...transient, retry: false, operator: true, code: "upstream-protocol" },
   "context-too-long": { ...elsewhere, code: "context-too-long" },

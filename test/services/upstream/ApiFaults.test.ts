@@ -273,6 +273,42 @@ describe("embeddings", () => {
       assert.strictEqual(served.provider, "provider2")
     }),
   )
+
+  const batch = (length: number, embedding: string) => json({ data: Array.from({ length }, () => ({ embedding })) })
+  const inputs = (length: number) => RawObject.of({ input: Array.from({ length }, () => "hi") })
+
+  it.effect("arrive if they are the largest batch of a vendor, in base64", () =>
+    Effect.gen(function* () {
+      const vector = Buffer.alloc(3072 * 4).toString("base64")
+      const { upstream } = yield* slots("embeddings", [() => batch(2048, vector)])
+      const { json } = yield* upstream.request(asked("embeddings", { body: inputs(2048) }))
+      assert.isAbove(json.length, 2048 * vector.length)
+    }),
+  )
+
+  it.effect("that are too large are the request's fault: none opens the circuit, and no other target is asked", () =>
+    Effect.gen(function* () {
+      const limits = { embeddingsBytes: 1000 }
+      const { provider } = yield* canned("openai", () => batch(2, "A".repeat(500)), { limits })
+      const { provider: other, sent } = yield* canned("openai", () => batch(2, "A"))
+      const upstream = yield* upstreamOf(
+        [
+          { ...provider, defaultModel: "embed" },
+          { ...other, id: "provider2", defaultModel: "embed" },
+        ],
+        { circuit: { failures: 1 } },
+      )
+      const error = yield* Effect.flip(upstream.request(asked("embeddings", { model: "embed", body: inputs(2) })))
+      assert.deepInclude(error, { code: "invalid-request", status: 400 })
+      assert.strictEqual(
+        error.detail && Redacted.value(error.detail),
+        "an answer of more than 1000 bytes; send fewer inputs, or ask for base64",
+      )
+      assert.deepInclude(error.attempts?.[0], { outcome: "oversized", usage: null })
+      assert.strictEqual((yield* upstream.status)[0]?.circuit, "closed")
+      assert.isEmpty(sent)
+    }),
+  )
 })
 
 describe("an API that a server lacks", () => {

@@ -198,6 +198,7 @@ describe("a failure", () => {
     "content-filtered": ["content-filtered", false],
     "invalid-request": ["invalid-request", false],
     malformed: ["invalid-request", false],
+    oversized: ["invalid-request", false],
   }
 
   it.effect.each(kinds)("%s leads to the next target if that may serve, and has a code for the caller", (kind) =>

@@ -1,6 +1,6 @@
 /** Reads the metadata of answers of any API. */
 import type { Result } from "effect"
-import type { ProviderFailure, Said } from "../Provider.ts"
+import type { NativeCall, ProviderFailure, Said } from "../Provider.ts"
 
 /** Follows the pieces of one streamed answer. */
 export interface AnswerReading<Piece> {
@@ -14,5 +14,8 @@ export interface AnswerReading<Piece> {
   readonly hasOutput: (piece: Piece) => boolean
 }
 
-/** Reads the metadata of a whole answer, which may be any JSON value. `model` is the one that was asked. */
-export type ReadWhole = (answer: unknown, model: string) => Result.Result<Said, ProviderFailure>
+/** Reads the metadata of a whole answer to `asked`, which may be any JSON value. */
+export type ReadWhole = (
+  answer: unknown,
+  asked: Pick<NativeCall, "body" | "model">,
+) => Result.Result<Said, ProviderFailure>

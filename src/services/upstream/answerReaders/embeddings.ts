@@ -8,9 +8,13 @@ import type { ReadWhole } from "./AnswerReading.ts"
 
 const decodeUsage = Schema.decodeUnknownOption(Schema.Struct({ prompt_tokens: TokenCount }))
 
-export const wholeEmbeddings: ReadWhole = (answer, model) => {
+export const wholeEmbeddings: ReadWhole = (answer, { body, model }) => {
   if (!isObject(answer) || !Array.isArray(answer["data"]) || !answer["data"].every(isEmbedding)) {
     return Result.fail(garbage("not a list of embeddings"))
+  }
+  const { length } = answer["data"]
+  if (length !== (textsIn(body.value("input")) ?? Math.max(1, length))) {
+    return Result.fail(garbage("not as many embeddings as inputs"))
   }
   const usage = Option.getOrUndefined(decodeUsage(answer["usage"]))
   return Result.succeed({
@@ -21,6 +25,12 @@ export const wholeEmbeddings: ReadWhole = (answer, model) => {
         ? null
         : { prompt_tokens: usage.prompt_tokens, completion_tokens: 0, total_tokens: usage.prompt_tokens },
   })
+}
+
+/** The number of texts to embed; `undefined` for inputs in other forms. */
+const textsIn = (input: unknown): number | undefined => {
+  if (typeof input === "string") return 1
+  return Array.isArray(input) && input.every((text) => typeof text === "string") ? input.length : undefined
 }
 
 const isEmbedding = (item: unknown): boolean => isObject(item) && item["embedding"] != null

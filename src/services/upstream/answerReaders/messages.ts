@@ -9,7 +9,7 @@ import { textOr } from "../providers/shared/textOr.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
 
 /** A message is complete once it has a stop reason. */
-export const wholeMessage: ReadWhole = (answer, model) => {
+export const wholeMessage: ReadWhole = (answer, { model }) => {
   if (!isObject(answer) || !Array.isArray(answer["content"])) return Result.fail(garbage("not a message"))
   const usage = usageOf(countsOf(answer["usage"])) ?? null
   const reason = textOr("", answer["stop_reason"])
@@ -19,7 +19,7 @@ export const wholeMessage: ReadWhole = (answer, model) => {
 }
 
 /** A count costs nothing. */
-export const wholeCount: ReadWhole = (answer, model) =>
+export const wholeCount: ReadWhole = (answer, { model }) =>
   isObject(answer) && Number.isSafeInteger(answer["input_tokens"])
     ? Result.succeed({ model, finishReasons: [], usage: null })
     : Result.fail(garbage("not a count of tokens"))

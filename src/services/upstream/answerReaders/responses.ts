@@ -58,7 +58,7 @@ const failureIn = (response: JsonObject): ProviderFailure =>
 
 const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"])
 
-export const wholeResponse: ReadWhole = (answer, model) => {
+export const wholeResponse: ReadWhole = (answer, { model }) => {
   if (!isObject(answer) || !Array.isArray(answer["output"])) return Result.fail(garbage("not a response"))
   if (FAILED.has(answer["status"])) return Result.fail(failureIn(answer))
   const said = saidIn(answer, model)

@@ -17,15 +17,15 @@ const VENDOR: Readonly<Record<ApiName, Vendor>> = {
   "messages.count_tokens": "anthropic",
 }
 
-const nativeWith = Effect.fnUntraced(function* (api: ApiName, response: () => Response) {
+const nativeWith = Effect.fnUntraced(function* (api: ApiName, response: () => Response, body = RawObject.of({})) {
   const { provider } = yield* canned(VENDOR[api], response)
   if (provider.native === undefined) return yield* Effect.die("speaks no API")
-  const call: NativeCall = { api, body: RawObject.of({}), headers: {}, model: "asked" }
+  const call: NativeCall = { api, body, headers: {}, model: "asked" }
   return { native: provider.native, call }
 })
 
-const wholeFrom = Effect.fnUntraced(function* (api: ApiName, response: () => Response) {
-  const { call, native } = yield* nativeWith(api, response)
+const wholeFrom = Effect.fnUntraced(function* (api: ApiName, response: () => Response, body?: RawObject) {
+  const { call, native } = yield* nativeWith(api, response, body)
   return yield* native.complete(call)
 })
 
@@ -348,6 +348,7 @@ describe("a whole answer", () => {
     ["a response that was cancelled", "responses", response("cancelled"), "unavailable"],
     ["embeddings without any", "embeddings", { data: [{ index: 0 }] }, "garbage"],
     ["no embeddings", "embeddings", { object: "list" }, "garbage"],
+    ["an empty list of embeddings", "embeddings", { object: "list", data: [] }, "garbage"],
     ["a count that is text", "messages.count_tokens", { input_tokens: "5" }, "garbage"],
     ["an error", "messages", { type: "error", error: { type: "api_error", message: "x" } }, "unavailable"],
     ["a stream", "messages", "data: {}\n\n", "garbage"],
@@ -362,6 +363,24 @@ describe("a whole answer", () => {
     Effect.gen(function* () {
       const failure = yield* Effect.flip(wholeFrom(api, () => json(body)))
       assert.strictEqual(failure.kind, kind, name)
+    }),
+  )
+})
+
+describe("embeddings", () => {
+  it.effect.each<readonly [input: unknown, vectors: number, isWhole: boolean]>([
+    ["a", 1, true],
+    ["a", 2, false],
+    [["a", "b"], 2, true],
+    [["a", "b"], 1, false],
+    [[1, 2, 3], 1, true],
+    [[[1], [2, 3]], 2, true],
+    [[], 0, true],
+  ])("of the input %j in %d vectors count as whole: %s", ([input, length, isWhole]) =>
+    Effect.gen(function* () {
+      const answer = { data: Array.from({ length }, () => ({ embedding: [0.5] })) }
+      const read = yield* Effect.exit(wholeFrom("embeddings", () => json(answer), RawObject.of({ input })))
+      assert.strictEqual(Exit.isSuccess(read), isWhole)
     }),
   )
 })

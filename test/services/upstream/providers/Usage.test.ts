@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { MAX_TOKENS } from "../../../../src/domain/chat/chat.ts"
+import { RawObject } from "../../../../src/domain/json/rawObject.ts"
 import { READINGS } from "../../../../src/services/upstream/answerReaders/readings.ts"
 import { canned, events, json, type Vendor } from "./support/Canned.ts"
 import { REQUEST, sse } from "./support/raw.ts"
@@ -103,10 +104,11 @@ describe("implausible token counts", () => {
     for (const count of ABSURD) {
       const response = { output: [], status: "completed", usage: { input_tokens: count, output_tokens: 1 } }
       const embeddings = { data: [{ embedding: [] }], usage: { prompt_tokens: count } }
+      const asked = { body: RawObject.of({}), model: "m" }
       for (const read of [
-        READINGS.messages.whole(message({ input_tokens: count, output_tokens: 1 }), "m"),
-        READINGS.responses.whole(response, "m"),
-        READINGS.embeddings.whole(embeddings, "m"),
+        READINGS.messages.whole(message({ input_tokens: count, output_tokens: 1 }), asked),
+        READINGS.responses.whole(response, asked),
+        READINGS.embeddings.whole(embeddings, asked),
       ]) {
         assert.isNull(Result.getOrThrow(read).usage)
       }

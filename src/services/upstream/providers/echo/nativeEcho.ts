@@ -121,7 +121,7 @@ export const nativeEcho: NativeApis = {
   complete: Effect.fnUntraced(function* ({ api, ...call }) {
     if (!isSpoken(api)) return yield* Effect.die(new Error(`The echo does not speak ${api}.`))
     const answer = WHOLE[api](yield* listen({ api, ...call }))
-    const said = yield* Effect.fromResult(READINGS[api].whole(answer, call.model))
+    const said = yield* Effect.fromResult(READINGS[api].whole(answer, call))
     return { json: iJsonOf(answer), said }
   }),
   stream: (call) =>

@@ -1,6 +1,6 @@
 /** A provider that is called over HTTP: one call is one request, without retries, time limits or failover. */
 import { Clock, Context, Effect, Predicate, Random, Result, type Scope, Stream } from "effect"
-import { CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
+import { type ApiName, CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import type { ChatCompletion, ChatRequest } from "../../../../domain/chat/chat.ts"
 import { accumulate } from "../../../../domain/chat/chatStream.ts"
 import type { JsonObject } from "../../../../domain/json/json.ts"
@@ -15,12 +15,12 @@ import { ProviderHttp } from "../../ProviderHttp.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventPieces } from "./chunkStream.ts"
 import type { ProviderFormat } from "../shared/Descriptor.ts"
-import { withUsage } from "../shared/providerFailures.ts"
+import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import { failureOfEvent } from "./errorFailures.ts"
 import { refused, unanswered } from "./failedCalls.ts"
 import { LIMITS, type Limits } from "../shared/Limits.ts"
 import { noStream, passedAnswer } from "./passedAnswer.ts"
-import { type JsonBody, openBody } from "./ResponseBody.ts"
+import { type AnswerLimit, type JsonBody, openBody } from "./ResponseBody.ts"
 import { Unsupported } from "../shared/Unsupported.ts"
 import { toChunk } from "../shared/toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
@@ -95,7 +95,7 @@ const providerWith = (
 const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["native"]>): NativeApis => ({
   names,
   complete: (asked) => {
-    const { api, model } = asked
+    const { api } = asked
     const sent = request(asked, false)
     const answer =
       api === CHAT_COMPLETIONS
@@ -103,7 +103,9 @@ const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["
             Effect.flatMap((call) => chat(caller, sent, call)),
             Effect.map((completion) => ({ json: iJsonOf(completion), said: saidIn(completion) })),
           )
-        : Effect.flatMap(execute(caller, sent, false), (found) => Effect.fromResult(passedAnswer(api, model, found)))
+        : Effect.flatMap(execute(caller, api, sent, false), (found) =>
+            Effect.fromResult(passedAnswer(api, asked, found)),
+          )
     return Effect.scoped(Effect.mapError(answer, caller.clean))
   },
   stream: (asked, watch): Stream.Stream<JsonObject, ProviderFailure> => {
@@ -117,7 +119,7 @@ const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["
         { limits, watch, clean },
       )
     }
-    const answer = Effect.map(execute(caller, sent, true, watch), (body) => ({
+    const answer = Effect.map(execute(caller, api, sent, true, watch), (body) => ({
       body,
       reader: new PassingReader(api),
       whole: (body: JsonBody) => Result.fail(noStream(body)),
@@ -126,9 +128,19 @@ const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["
   },
 })
 
+/** The request decides how long embeddings are, so longer ones say nothing about the provider. */
+const limitOf = (api: ApiName, limits: Limits): AnswerLimit =>
+  api === "embeddings"
+    ? {
+        bytes: limits.embeddingsBytes,
+        exceeded: (reason) => failure("oversized", `${reason}; send fewer inputs, or ask for base64`, { reason }),
+      }
+    : { bytes: limits.responseBytes, exceeded: garbage }
+
 /** Sends `request` and opens the body of a successful response. */
 const execute = (
   { headers: own, limits, post }: Caller,
+  api: ApiName,
   request: ProviderRequest,
   stream: boolean,
   watch?: StreamWatch,
@@ -136,7 +148,7 @@ const execute = (
   const { body, url } = request
   const headers = { ...own, ...request.headers, ...(stream ? ASKING_FOR_EVENTS : ASKING_FOR_JSON) }
   return Effect.flatMap(Effect.mapError(post({ url, headers, body }), unanswered), (response) =>
-    response.status > 299 ? refused(request, response, limits) : openBody(response, limits.responseBytes, watch),
+    response.status > 299 ? refused(request, response, limits) : openBody(response, limitOf(api, limits), watch),
   )
 }
 
@@ -146,7 +158,7 @@ const chat = (
   request: ProviderRequest,
   call: AnswerDefaults,
 ): Effect.Effect<ChatCompletion, ProviderFailure, Scope.Scope> =>
-  Effect.flatMap(execute(caller, request, false), (body) => {
+  Effect.flatMap(execute(caller, CHAT_COMPLETIONS, request, false), (body) => {
     const { clean, format, limits } = caller
     if (body._tag === "Json") return Effect.fromResult(completionOf(format, body, call))
     const chunks = Stream.fromPull(Effect.succeed(eventPieces(body.texts, format.reader(call), { limits, clean })))
@@ -155,7 +167,7 @@ const chat = (
 
 /** Sends a chat and opens its streamed answer. */
 const chatAnswer = (caller: Caller, request: ProviderRequest, call: AnswerDefaults, watch: StreamWatch | undefined) =>
-  Effect.map(execute(caller, request, true, watch), (body) => ({
+  Effect.map(execute(caller, CHAT_COMPLETIONS, request, true, watch), (body) => ({
     body,
     reader: caller.format.reader(call),
     whole: (body: JsonBody) => Result.flatMap(completionOf(caller.format, body, call), toChunk),

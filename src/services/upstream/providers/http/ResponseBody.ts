@@ -28,10 +28,16 @@ export interface JsonBody {
 
 export type Texts = NextPiece<string, ProviderFailure>
 
-/** Opens the body of `response`, of which at most `limit` bytes are read. */
+/** The most bytes of an answer, and the failure of a longer one. */
+export interface AnswerLimit {
+  readonly bytes: number
+  readonly exceeded: (reason: string) => ProviderFailure
+}
+
+/** Opens the body of `response`, which is read up to `limit`. */
 export const openBody = Effect.fnUntraced(function* (
   response: ProviderResponse,
-  limit: number,
+  limit: AnswerLimit,
   watch?: StreamWatch,
 ): Effect.fn.Return<Body, ProviderFailure, Scope.Scope> {
   const type = response.headers["content-type"] ?? ""
@@ -79,7 +85,7 @@ const formOf = (head: string, type: string): "open" | "json" | "events" | "neith
 
 const textsOf = (
   response: ProviderResponse,
-  limit: number,
+  { bytes: most, exceeded }: AnswerLimit,
   watch: StreamWatch | undefined,
 ): Effect.Effect<Texts, never, Scope.Scope> =>
   Effect.map(decodedBytes(response), (bytes): Texts => {
@@ -93,7 +99,7 @@ const textsOf = (
         length += piece.length
         text += decoder.decode(piece, { stream: true })
       }
-      return length > limit ? Effect.fail(garbage(`an answer of more than ${limit} bytes`)) : Effect.succeed(text)
+      return length > most ? Effect.fail(exceeded(`an answer of more than ${most} bytes`)) : Effect.succeed(text)
     }
     return Effect.flatMap(bytes, textIn)
   })

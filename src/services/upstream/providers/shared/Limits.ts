@@ -5,6 +5,8 @@
 export const LIMITS = {
   /** Bytes of a whole answer, or of a whole stream. */
   responseBytes: 32 * 1024 * 1024,
+  /** Bytes of an answer with embeddings: 2,048 vectors of 4,096 dimensions take 45 million in base64. */
+  embeddingsBytes: 48 * 1024 * 1024,
   /** Bytes of an error answer. The rest is not read. */
   errorBytes: 64 * 1024,
   /** Characters of one event of a stream. */
