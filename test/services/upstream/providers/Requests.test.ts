@@ -519,6 +519,7 @@ describe("gemini", () => {
             content: [
               { type: "image_url", image_url: { url: "https://x.example/a.JPG?b=1" } },
               { type: "image_url", image_url: { url: "https://x.example/image" } },
+              { type: "image_url", image_url: { url: "https://notyoutube.com/v1.2/?a=b.mp4" } },
               { type: "image_url", image_url: { url: "data:image/webp;charset=x;base64,AAAA" } },
             ],
           },
@@ -527,6 +528,7 @@ describe("gemini", () => {
       assert.deepStrictEqual(Object(body).contents[0].parts, [
         { fileData: { mimeType: "image/jpeg", fileUri: "https://x.example/a.JPG?b=1" } },
         { fileData: { fileUri: "https://x.example/image" } },
+        { fileData: { fileUri: "https://notyoutube.com/v1.2/?a=b.mp4" } },
         { inlineData: { mimeType: "image/webp", data: "AAAA" } },
       ])
     }),

@@ -120,6 +120,42 @@ const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: Cha
   ["gemini", "model", { ...hi, model: "../../v1/secrets" }],
   ["gemini", "model", { ...hi, model: "a/b/c" }],
   ["gemini", "model", { ...hi, model: "m?key=1" }],
+  ...[
+    "http://x.example/a.png",
+    "https://youtu.be/dQw4w9WgXcQ",
+    "https://www.youtube.com/watch?v=dQw4w9WgXcQ",
+    "https://m.YouTube.com./a.png",
+    "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ",
+    "https://generativelanguage.googleapis.com/v1beta/files/abc",
+    "https://x.example/a.mp4?b=a.png",
+    "https://x.example/a.pdf#a.png",
+    "https://x.example/a.m%70eg",
+    "https://[",
+    "data:video/mp4;base64,AAAA",
+  ].map(
+    (url) =>
+      [
+        "gemini",
+        "messages[0].content[0].image_url.url",
+        { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] },
+      ] as const,
+  ),
+  [
+    "gemini",
+    "messages[2].content[0].image_url.url",
+    {
+      tools,
+      messages: [
+        user,
+        call("c", "{}"),
+        {
+          role: "tool",
+          tool_call_id: "c",
+          content: [{ type: "image_url", image_url: { url: "https://youtu.be/dQw4w9WgXcQ" } }],
+        },
+      ],
+    },
+  ],
   [
     "gemini",
     "messages[2].tool_call_id",

@@ -41,7 +41,7 @@ export const toContents = (
         system.push(...toTexts(message.content, `${path}.content`, unsupported))
         break
       case "user":
-        say("user", toPieces(message.content, `${path}.content`, unsupported).map(toPart))
+        say("user", toParts(toPieces(message.content, `${path}.content`, unsupported), unsupported))
         break
       case "assistant":
         calls = message.tool_calls ?? []
@@ -60,13 +60,35 @@ export const toContents = (
   return { system, contents }
 }
 
-const toPart = (piece: Piece): TextPart | MediaPart => (piece._tag === "Text" ? { text: piece.text } : toMedia(piece))
+const toParts = (pieces: ReadonlyArray<Piece>, unsupported: Unsupported): ReadonlyArray<TextPart | MediaPart> =>
+  pieces.flatMap((piece): ReadonlyArray<TextPart | MediaPart> =>
+    piece._tag === "Text" ? [{ text: piece.text }] : toMedia(piece, unsupported),
+  )
 
-const toMedia = ({ image }: Extract<Piece, { readonly _tag: "Image" }>): MediaPart => {
-  if (image._tag === "Data") return { inlineData: { mimeType: image.mediaType, data: image.base64 } }
-  const mimeType = MEDIA_TYPES.get(/\.([a-z]+)(?:[?#]|$)/i.exec(image.url)?.[1]?.toLowerCase() ?? "")
-  return { fileData: { ...withoutUndefined({ mimeType }), fileUri: image.url } }
+type ImagePiece = Extract<Piece, { readonly _tag: "Image" }>
+type ImageOf<Tag> = Extract<ImagePiece["image"], { readonly _tag: Tag }>
+
+const toMedia = ({ image, path }: ImagePiece, unsupported: Unsupported): ReadonlyArray<MediaPart> => {
+  const media = image._tag === "Data" ? toInline(image) : toLink(image)
+  if (media === undefined) unsupported.add(`${path}.image_url.url`, "neither a picture nor an https link to one")
+  return media === undefined ? [] : [media]
 }
+
+/** The API takes videos and documents, too, which have many times the tokens of a picture. */
+const toInline = ({ base64, mediaType }: ImageOf<"Data">): MediaPart | undefined =>
+  mediaType.startsWith("image/") ? { inlineData: { mimeType: mediaType, data: base64 } } : undefined
+
+const toLink = ({ url }: ImageOf<"Url">): MediaPart | undefined => {
+  const parsed = URL.parse(url)
+  if (parsed?.protocol !== "https:" || MEDIA_HOST.test(parsed.hostname)) return undefined
+  const ending = /\.([^./]+)$/.exec(parsed.pathname)?.[1]?.toLowerCase()
+  if (ending === undefined) return { fileData: { fileUri: url } }
+  const mimeType = MEDIA_TYPES.get(ending)
+  return mimeType === undefined ? undefined : { fileData: { mimeType, fileUri: url } }
+}
+
+/** Hosts whose links the API takes as videos, or as files of its own. */
+const MEDIA_HOST = /(^|\.)(youtube\.com|youtube-nocookie\.com|youtu\.be|generativelanguage\.googleapis\.com)\.?$/
 
 /** Image types of the API by URL ending. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
@@ -146,7 +168,7 @@ const toResult = (
   unsupported: Unsupported,
 ): FunctionResponsePart => {
   const pieces = toPieces(message.content, `${path}.content`, unsupported)
-  const media = pieces.flatMap((piece) => (piece._tag === "Image" ? [toMedia(piece)] : []))
+  const media = pieces.flatMap((piece) => (piece._tag === "Image" ? toMedia(piece, unsupported) : []))
   const text = pieces.flatMap((piece) => (piece._tag === "Text" ? [piece.text] : [])).join("")
   return {
     functionResponse: {
