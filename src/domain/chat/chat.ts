@@ -197,11 +197,14 @@ export const ChatCompletion = open({
 })
 export type ChatCompletion = Types.ChatCompletion
 
-/** One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. */
+/**
+ * One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. Calls of types
+ * other than `function` have other members.
+ */
 export const ToolCallDelta = open({
   index: Schema.Natural,
   id: Schema.optionalKey(Schema.String),
-  type: Schema.optionalKey(Schema.Literal("function")),
+  type: Schema.optionalKey(Schema.String),
   function: Schema.optionalKey(
     open({ name: Schema.optionalKey(Schema.String), arguments: Schema.optionalKey(Schema.String) }),
   ),

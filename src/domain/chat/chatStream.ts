@@ -80,10 +80,11 @@ class ChoiceAccumulator {
   private addDelta({ role: _role, content, refusal, tool_calls, ...rest }: Delta): void {
     if (content != null) this.content = (this.content ?? "") + content
     if (refusal != null) this.refusal = (this.refusal ?? "") + refusal
-    for (const { index, id, type: _type, function: piece, ...members } of tool_calls ?? []) {
+    for (const { index, id, type, function: piece, ...members } of tool_calls ?? []) {
       let call = this.calls.get(index)
       if (call === undefined) this.calls.set(index, (call = new CallAccumulator()))
       call.id ||= id ?? ""
+      call.type = type || call.type
       if (piece !== undefined) call.addFunction(piece)
       for (const name of Object.keys(members)) call.rest.join(name, members[name])
     }
@@ -106,6 +107,7 @@ class ChoiceAccumulator {
 
 class CallAccumulator {
   id = ""
+  type = "function"
   readonly rest = new Members()
   private name = ""
   private args = ""
@@ -122,7 +124,10 @@ class CallAccumulator {
   }
 
   toolCall(fallbackId: string): ToolCall {
-    return { ...this.rest.object, id: this.id || fallbackId, type: "function", function: this.function }
+    const call = { ...this.rest.object, id: this.id || fallbackId }
+    if (this.type === "function") return { ...call, type: this.type, function: this.function }
+    // Only requests whose tools are of such a type get it.
+    return { ...call, type: this.type } as object as ToolCall
   }
 }
 

@@ -164,11 +164,14 @@ export interface ChatCompletion extends Open {
   readonly usage?: Usage | null
 }
 
-/** One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. */
+/**
+ * One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. Calls of types
+ * other than `function` have other members.
+ */
 export interface ToolCallDelta extends Open {
   readonly index: number
   readonly id?: string
-  readonly type?: "function"
+  readonly type?: string
   readonly function?: Open & { readonly name?: string; readonly arguments?: string }
 }
 

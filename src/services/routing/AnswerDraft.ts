@@ -58,14 +58,14 @@ export class AnswerDraft {
   finished({ served }: Streamed): Answer {
     const { calls, content, refusal } = this
     const reason = served.finishReasons[0]
+    // Calls without a name are not of functions.
+    const called = [...calls].sort(([a], [b]) => a - b).flatMap(([, call]) => (call.function.name === "" ? [] : [call]))
     const refused = refusal !== "" || reason === "content_filter"
     return {
       text: refusal === "" ? content : refusal,
       refused,
       cut: reason === "length",
-      ...(calls.size === 0 || refused
-        ? {}
-        : { toolCalls: [...calls].sort(([a], [b]) => a - b).map(([, call]) => call) }),
+      ...(called.length === 0 || refused ? {} : { toolCalls: called }),
     }
   }
 

@@ -9,6 +9,7 @@ import { streamReading } from "./answerReaders/readings.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { ChatReading, saidIn } from "./answerReaders/ChatReading.ts"
 import { type NativeApis, type NativeCall, ProviderFailure, type Said, type StreamWatch } from "./Provider.ts"
+import { otherTools } from "./otherTools.ts"
 import { calledOf, type ModelTarget } from "./Targets.ts"
 
 export interface UpstreamQuestion<Answer, Piece> {
@@ -44,7 +45,7 @@ export const apiQuestion = (request: ApiRequest): UpstreamQuestion<string, JsonO
     if (completion === undefined) return Effect.die(new Error(`${api} cannot be translated.`))
     return Effect.mapError(
       Effect.fromResult(completion),
-      (errors) => new ProviderFailure({ kind: "malformed", errors: Redacted.make(errors) }),
+      (errors) => otherTools(body) ?? new ProviderFailure({ kind: "malformed", errors: Redacted.make(errors) }),
     )
   })
   const native = (target: ModelTarget): { readonly apis: NativeApis; readonly call: NativeCall } | undefined => {

@@ -123,12 +123,14 @@ export class OpenAiChunkReader implements ChunkReader {
   }
 
   private piece(choice: number, wire: Wire.ToolCallPiece): ReadonlyArray<ToolCallDelta> {
-    const { index, id, type: _type, function: called, ...rest } = wire
+    const { index, id, type, function: called, ...rest } = wire
     const { name, arguments: args, ...members } = called ?? {}
+    const other = Wire.otherType(type)
     const piece = {
       index: index ?? undefined,
       id: id || undefined,
-      name: name || undefined,
+      // Tools of other types have their names elsewhere.
+      name: name || other,
       arguments: argumentsOf(args),
     }
     const calls = this.calls.get(choice) ?? new ToolCalls(`${this.id}_${choice}`)
@@ -143,7 +145,7 @@ export class OpenAiChunkReader implements ChunkReader {
       {
         ...rest,
         index: call.index,
-        ...(begun === undefined ? { id: call.id, type: "function" as const } : {}),
+        ...(begun === undefined ? { id: call.id, type: other ?? "function" } : {}),
         ...(called == null
           ? {}
           : { function: { ...members, ...named, ...(args == null ? {} : { arguments: piece.arguments }) } }),

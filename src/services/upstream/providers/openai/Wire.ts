@@ -25,11 +25,24 @@ export type Arguments = typeof Arguments.Type
 
 const FunctionPiece = open({ name: optional(Schema.String), arguments: optional(Arguments) })
 
-const ToolCall = open({
+const FunctionCall = open({
   id: optional(Schema.String),
   type: optional(Schema.Literals(["function", ""])),
   function: open({ name: Schema.NonEmptyString, arguments: optional(Arguments) }),
 })
+
+/** The type of a tool other than a function, such as `custom`; `undefined` for functions. */
+export const otherType = (type: string | null | undefined): string | undefined =>
+  !type || type === "function" ? undefined : type
+
+/** A call of such a tool, which is passed on as it is. */
+const OtherCall = open({
+  type: Schema.String.check(Schema.makeFilter((type: string) => otherType(type) !== undefined)),
+})
+
+const ToolCall = Schema.Union([FunctionCall, OtherCall])
+type ToolCall = typeof ToolCall.Type
+export const isFunctionCall = (call: ToolCall): call is typeof FunctionCall.Type => otherType(call.type) === undefined
 
 const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
 
@@ -55,7 +68,7 @@ export type Completion = typeof Completion.Type
 const ToolCallPiece = open({
   index: optional(Schema.Natural),
   id: optional(Schema.String),
-  type: optional(Schema.Literals(["function", ""])),
+  type: optional(Schema.String),
   function: optional(FunctionPiece),
 })
 export type ToolCallPiece = typeof ToolCallPiece.Type

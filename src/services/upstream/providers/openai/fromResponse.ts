@@ -55,7 +55,10 @@ export const withoutError = <A extends object>(wire: A): A => {
 export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMessage => {
   const { content, refusal, tool_calls, ...rest } = message
   const ids = new DistinctIds()
-  const calls = (tool_calls ?? []).map(({ id, type: _type, function: called, ...call }, index): ToolCall => {
+  const calls = (tool_calls ?? []).map((given, index): ToolCall => {
+    // Only a request that was sent as it was written asks for such calls, and its caller gets them as they are.
+    if (!Wire.isFunctionCall(given)) return given as object as ToolCall
+    const { id, type: _type, function: called, ...call } = given
     return {
       ...call,
       id: ids.take(id, `${idPrefix}_${index}`),
