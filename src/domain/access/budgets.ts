@@ -131,9 +131,9 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
   }
 }
 
-/** A request has members whose cost is unknown beforehand, and budgets apply to it. */
+/** A request has members that escape its budgets, or the models of its key. */
 export class RequestUnbounded extends Refusal<RequestUnbounded>()("RequestUnbounded", {
   code: "request-unbounded",
   status: 422,
-  title: "A budget applies, and the request has members whose cost is unknown beforehand.",
+  title: "The request has members that escape the limits of its key or a budget.",
 }) {}

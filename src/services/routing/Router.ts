@@ -18,11 +18,12 @@ import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { accountOf, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
 import { Spending, UNLIMITED, worstCase } from "./Spending.ts"
-import { apiSize, openMembers } from "./apiSize.ts"
+import { apiSize } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
 import { Budgets } from "../budgets/Budgets.ts"
 import { makeAskChat, type Routed, type RouterRequest } from "./askChat.ts"
 import { type Dialect, Dialects, LEARNED_FOR, namedIn } from "./Dialects.ts"
+import { openMembers, otherModels } from "./openMembers.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
 import { RoutingConfig } from "./RoutingConfig.ts"
@@ -66,7 +67,10 @@ export class Router extends Context.Service<
           inTenant(call),
           ({ request, ...call }): Effect.Effect<ApiAnswered, RouterError | RequestUnbounded> => {
             const { api, model } = request
-            const errors = isBudgeted(call.budgeted) ? openMembers(request) : []
+            const errors = [
+              ...(call.keyPolicy === undefined ? [] : otherModels(request)),
+              ...(isBudgeted(call.budgeted) ? openMembers(request) : []),
+            ]
             if (errors.length > 0) return Effect.fail(new RequestUnbounded({ errors }))
             return route(
               { ...call, api, model, size: apiSize(request) },

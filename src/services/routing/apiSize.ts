@@ -1,6 +1,5 @@
 /** The length of a client's request, from its bytes. */
-import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
-import type { ProblemIssue } from "../../domain/problems/problem.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { apiOf } from "../../domain/upstream/apis.ts"
 import type { ApiRequest } from "../../domain/upstream/upstream.ts"
 import { type RequestSize, TOKENS_PER_IMAGE, tokensOfBytes } from "./TokenEstimate.ts"
@@ -9,7 +8,7 @@ import { type RequestSize, TOKENS_PER_IMAGE, tokensOfBytes } from "./TokenEstima
 const ID_TOKENS_PER_TEXT_TOKEN = 3 / 2
 
 /** A whole number of at least 1. Anything else counts as absent: what a provider makes of it is unknown. */
-const countIn = (value: unknown): number | undefined =>
+export const countIn = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? value : undefined
 
 export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
@@ -62,65 +61,4 @@ const inlineBytes = ({ image_url: image, source }: JsonObject): number => {
   return isObject(source) && source["type"] === "base64" && typeof source["data"] === "string"
     ? source["data"].length
     : 0
-}
-
-/** Members that let a provider read or do more than the request shows, or charge other prices. */
-const OPEN_MEMBERS: ReadonlySet<string> = new Set([
-  "previous_response_id",
-  "conversation",
-  "prompt",
-  "container",
-  "mcp_servers",
-  "web_search_options",
-  "audio",
-  "best_of",
-  "speed",
-])
-
-/** Tools that a provider runs, with costs of their own and results that it adds to the input. */
-const HOSTED_TOOL = /^(web_search|web_fetch|code_execution|code_interpreter|file_search|image_generation|mcp)/
-
-/** Members that name a stored or remote file, or a video of any length, at any depth. */
-const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_id", "file_url", "video_url"])
-
-const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard_only"])
-
-/** Whether an object is a document that the provider fetches. */
-const isRemoteDocument = ({ source, type }: JsonObject): boolean =>
-  type === "document" && isObject(source) && source["type"] !== "base64" && source["type"] !== "text"
-
-const filesIn = (value: unknown, path: string): ReadonlyArray<string> => {
-  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => filesIn(item, `${path}.${i}`))
-  if (!isObject(value)) return []
-  if (isRemoteDocument(value)) return [`${path}.source`]
-  return Object.entries(value).flatMap(([name, member]) =>
-    FILE_MEMBERS.has(name) ? [`${path}.${name}`] : filesIn(member, `${path}.${name}`),
-  )
-}
-
-/** The type of a tool that a provider runs; `undefined` for others. */
-const hostedType = (tool: unknown): string | undefined =>
-  isObject(tool) && typeof tool["type"] === "string" ? HOSTED_TOOL.exec(tool["type"])?.[0] : undefined
-
-const unbounded = (path: string, what: string): ProblemIssue => ({
-  path,
-  message: `${what} is unknown beforehand, and a budget applies; leave it out`,
-})
-
-/** The members whose cost cannot be bounded beforehand, so that no budget can be kept. */
-export const openMembers = ({ body }: ApiRequest): ReadonlyArray<ProblemIssue> => {
-  const value = parseJson(body.text)
-  if (!isObject(value)) return []
-  const { n, service_tier: tier, tools } = value
-  const paths = [
-    ...Object.keys(value).filter((name) => OPEN_MEMBERS.has(name) && value[name] != null),
-    ...(n == null || countIn(n) !== undefined ? [] : ["n"]),
-    ...(tier == null || USUAL_TIERS.has(tier) ? [] : ["service_tier"]),
-    ...["messages", "input", "system"].flatMap((name) => filesIn(value[name], name)),
-  ]
-  const hosted = Array.isArray(tools) ? tools.map(hostedType) : []
-  return [
-    ...paths.map((path) => unbounded(path, "its cost")),
-    ...hosted.flatMap((type, i) => (type === undefined ? [] : [unbounded(`tools.${i}`, `the cost of ${type}`)])),
-  ]
 }
