@@ -5,23 +5,24 @@ import type { ApiRequest } from "../../domain/upstream/upstream.ts"
 import { countIn } from "./apiSize.ts"
 import { CLEARING_EDIT, CLIENT_TOOL, INPUT_ITEMS, MEMBERS, USUAL_TIERS } from "./boundedMembers.ts"
 
-/** The most issues that are named, and the longest name in one; a body may have thousands. */
+/** The most issues that are named, and the longest path of one; a body may have thousands. */
 const MAX_ISSUES = 64
-const MAX_NAME = 64
+const MAX_PATH = 128
 
 /** The members whose cost cannot be bounded beforehand, so that no budget can be kept. */
 export const openMembers = ({ api, body }: ApiRequest): ReadonlyArray<ProblemIssue> => {
   const value = parseJson(body.text)
   if (!isObject(value)) return []
   const paths = [
-    ...Object.keys(value).filter((name) => value[name] != null && !MEMBERS[api].has(name)),
-    ...Object.keys(VALUES).filter((name) => value[name] != null && VALUES[name]?.(value[name]) === false),
+    ...Object.keys(value).filter(
+      (name) => value[name] != null && !(MEMBERS[api].has(name) && (VALUES[name]?.(value[name]) ?? true)),
+    ),
     ...toolsIn(value["tools"], "tools"),
     ...itemsIn(value["input"]),
     ...["messages", "input", "system"].flatMap((name) => filesIn(value[name], name)),
   ]
   return paths.slice(0, MAX_ISSUES).map((path) => ({
-    path: path.slice(0, MAX_NAME).toWellFormed(),
+    path: path.slice(0, MAX_PATH).toWellFormed(),
     message: "its cost is unknown beforehand, and a budget applies; leave it out",
   }))
 }
