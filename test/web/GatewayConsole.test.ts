@@ -329,6 +329,29 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
+  it.live("shows the next user nothing that was announced in a session that ended", () =>
+    scene(async ({ client, enter, page, token }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      const handle = await client.agents.execute(id, { task: TASK })
+      await handle.wait()
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      const status = page.getByRole("status")
+      await says(status, ["The job is completed."])
+      await page.route("**/api/v1/agents*", async (route) => {
+        const { authorization: _, ...headers } = await route.request().allHeaders()
+        await route.continue({ headers: { ...headers, authorization: "Bearer stale" } })
+      })
+      await page.getByRole("link", { name: "Agents" }).click()
+      await page.getByRole("alert").filter({ hasText: "You were signed out." }).waitFor()
+      await page.unroute("**/api/v1/agents*")
+      await page.getByLabel("Token").fill(token)
+      await page.keyboard.press("Enter")
+      await page.getByRole("link", { name: "a", exact: true }).waitFor()
+      assert.deepStrictEqual(await status.allTextContents(), [""])
+    }),
+  )
+
   it.live("leads from sign-in to the result by keyboard, and shows steps live", () =>
     scene(async ({ consoleUrl, fake, gate, page, token }) => {
       await page.goto(consoleUrl)

@@ -1,7 +1,8 @@
 /** The pages of keys and of the audit trail in a real browser. */
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayClient, GatewayProblem } from "../../src/client/gateway.ts"
-import { focused, hasBrowser, soon } from "../support/browser.ts"
+import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
+import { focused, hasBrowser, Held, soon } from "../support/browser.ts"
 import { scene } from "./gateway/scene.ts"
 import { TASK } from "./gateway/stage.ts"
 
@@ -79,6 +80,73 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
         const rows = page.getByRole("region", { name: "Table of changes" }).locator("tbody tr")
         await rows.first().getByText("revoked the key").waitFor()
         await rows.nth(1).getByText("created the key").waitFor()
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
+  it.live("shows a new key's secret until it is stored, whatever happens to the page and the session", () =>
+    scene(
+      async ({ enter, page, token }) => {
+        await enter()
+        await page.getByRole("link", { name: "Keys" }).click()
+        await page.getByRole("button", { name: "New key" }).click()
+        const dialog = page.getByRole("dialog")
+        await dialog.getByLabel("Name").fill("ci")
+        await dialog.getByRole("button", { name: "Create key" }).click()
+        const secret = page.getByText(/^sgk_/)
+        await secret.waitFor()
+        const pressEscape = async () => {
+          for (let presses = 0; presses < 3; presses++) await page.keyboard.press("Escape")
+          await page.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+          assert.isTrue(await secret.isVisible())
+          assert.isTrue(await page.evaluate(`document.querySelector("dialog").matches(":modal")`))
+        }
+        await pressEscape()
+        // As in a browser that does not know the attribute.
+        await page.evaluate(`document.querySelector("dialog").removeAttribute("closedby")`)
+        await pressEscape()
+
+        await page.route("**/api/v1/jobs*", async (route) => {
+          const problem = makeProblem({ code: "unauthorized", status: 401, title: "Who are you?" })
+          await route.fulfill({ status: 401, contentType: PROBLEM_CONTENT_TYPE, body: JSON.stringify(problem) })
+        })
+        await page.evaluate(`location.hash = "#/jobs"`)
+        await page.getByText("You were signed out.").waitFor()
+        assert.isTrue(await secret.isVisible())
+        await dialog.getByRole("button", { name: "I stored it" }).click()
+        await dialog.waitFor({ state: "detached" })
+        assert.strictEqual(await secret.count(), 0)
+
+        await page.unroute("**/api/v1/jobs*")
+        await page.getByLabel("Token").fill(token)
+        await page.keyboard.press("Enter")
+        await page.getByText("No jobs yet.").waitFor()
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
+  it.live("shows the secret of a key whose form was closed while it was created", () =>
+    scene(
+      async ({ enter, page }) => {
+        await enter()
+        await page.getByRole("link", { name: "Keys" }).click()
+        await page.getByRole("button", { name: "New key" }).click()
+        const dialog = page.getByRole("dialog")
+        await dialog.getByLabel("Name").fill("ci")
+        const held = new Held()
+        await page.route("**/api/v1/keys", held.hold)
+        await dialog.getByRole("button", { name: "Create key" }).click()
+        await held.one()
+        await page.keyboard.press("Escape")
+        await dialog.waitFor({ state: "detached" })
+        held.releaseBytes()
+        await page.getByText(/^sgk_/).waitFor()
+        await dialog.getByRole("button", { name: "I stored it" }).click()
+        await dialog.waitFor({ state: "detached" })
+        await soon(async () => assert.strictEqual(await focused(page), "New key"))
+        await page.getByRole("group", { name: "List of keys" }).getByRole("heading", { name: "ci" }).waitFor()
       },
       { roles: ["admin"] },
     ),

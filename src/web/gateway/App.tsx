@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState } from "preact/hooks"
+import type { NewKey } from "../../client/gateway/GatewayKeys.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { Bar, baseUrl } from "../shared/render.tsx"
 import { AgentsView } from "./agents/AgentsView.tsx"
@@ -11,6 +12,7 @@ import { Navigation } from "./Navigation.tsx"
 import { NotReady } from "./NotReady.tsx"
 import { AuditView } from "./audit/AuditView.tsx"
 import { KeysView } from "./keys/KeysView.tsx"
+import { NewSecret } from "./keys/NewSecret.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
 import { OverviewView } from "./overview/OverviewView.tsx"
 import { RoutingView } from "./routing/RoutingView.tsx"
@@ -59,11 +61,35 @@ const leave = (reason?: Failure): Access => {
 
 const TITLE = "sealgate: agent gateway"
 
-export const App = () => {
+interface SessionPageProps {
+  readonly session: SignedIn
+  readonly showKey: (created: NewKey) => void
+  readonly onSignOut: () => void
+}
+
+const SessionPage = ({ onSignOut, session, showKey }: SessionPageProps) => {
   const route = useRoute()
-  const [{ reason, session }, setAccess] = useState<Access>({})
   const [said, setSaid] = useState("")
   const announce = useCallback((text: string) => setSaid(text), [])
+  return (
+    <SessionContext.Provider value={{ ...session, announce, showKey }}>
+      <Bar title={TITLE}>
+        <Navigation route={route} owner={session.owner} onSignOut={onSignOut} />
+      </Bar>
+      <main id="main" class="stack" tabIndex={-1}>
+        <NotReady />
+        <ViewOf key={hrefOf(route)} route={route} />
+      </main>
+      <p class="visually-hidden" role="status">
+        {said}
+      </p>
+    </SessionContext.Provider>
+  )
+}
+
+/** The sign-in page, or the page of the session. */
+const Page = ({ showKey }: Pick<SessionPageProps, "showKey">) => {
+  const [{ reason, session }, setAccess] = useState<Access>({})
 
   // A refusal may arrive late, so it ends only the session whose token was refused.
   const end = useCallback((owner: Owner) => {
@@ -82,33 +108,23 @@ export const App = () => {
   }, [])
 
   if (kept !== undefined) return <Bar title={TITLE} />
-  if (session === undefined) {
-    return (
-      <>
-        <Bar title={TITLE} />
-        <SignIn reason={reason} onSignedIn={(session) => setAccess({ session })} onEnd={end} />
-      </>
-    )
+  if (session !== undefined) {
+    return <SessionPage session={session} showKey={showKey} onSignOut={() => setAccess(leave())} />
   }
   return (
-    <SessionContext.Provider value={{ ...session, announce }}>
-      <Bar title={TITLE}>
-        <Navigation
-          route={route}
-          owner={session.owner}
-          onSignOut={() => {
-            setSaid("")
-            setAccess(leave())
-          }}
-        />
-      </Bar>
-      <main id="main" class="stack" tabIndex={-1}>
-        <NotReady />
-        <ViewOf key={hrefOf(route)} route={route} />
-      </main>
-      <p class="visually-hidden" role="status">
-        {said}
-      </p>
-    </SessionContext.Provider>
+    <>
+      <Bar title={TITLE} />
+      <SignIn reason={reason} onSignedIn={(session) => setAccess({ session })} onEnd={end} />
+    </>
+  )
+}
+
+export const App = () => {
+  const [created, setCreated] = useState<NewKey>()
+  return (
+    <>
+      <Page showKey={setCreated} />
+      {created !== undefined && <NewSecret created={created} onDone={() => setCreated(undefined)} />}
+    </>
   )
 }

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact"
-import { useLayoutEffect, useRef } from "preact/hooks"
+import { useId, useLayoutEffect, useRef } from "preact/hooks"
 import { useAction } from "./useAction.ts"
 import { Problem } from "./View.tsx"
 
-/** A modal dialog. It traps the focus and restores it; Escape closes it unless `stays`. */
+/** A modal dialog. It traps the focus and restores it. If it `stays`, only `close` closes it, and Escape does not. */
 export const Dialog = ({
   children,
   onClose,
@@ -16,18 +16,25 @@ export const Dialog = ({
   readonly children: (close: () => void) => ComponentChildren
 }) => {
   const dialog = useRef<HTMLDialogElement>(null)
+  const isDone = useRef(false)
+  const titleId = useId()
   // In a layout effect, or the page behind would receive the next key.
   useLayoutEffect(() => dialog.current?.showModal(), [])
+  const close = () => {
+    isDone.current = true
+    dialog.current?.close()
+  }
   return (
     <dialog
       ref={dialog}
-      aria-labelledby="dialog-title"
-      onCancel={(event) => stays && event.preventDefault()}
-      onClose={onClose}
+      aria-labelledby={titleId}
+      closedby={stays ? "none" : undefined}
+      // Browsers without `closedby` close it on Escape, and let a page prevent that only once in a row.
+      onClose={() => (stays && !isDone.current ? dialog.current?.showModal() : onClose())}
     >
       <div class="stack">
-        <h3 id="dialog-title">{title}</h3>
-        {children(() => dialog.current?.close())}
+        <h3 id={titleId}>{title}</h3>
+        {children(close)}
       </div>
     </dialog>
   )

@@ -58,14 +58,7 @@ export const KeysView = () => {
         </ul>
       </div>
       <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
-      {isCreating && (
-        <NewKey
-          onClose={(created) => {
-            setCreating(false)
-            if (created) reload()
-          }}
-        />
-      )}
+      {isCreating && <NewKey onClose={() => setCreating(false)} onCreated={reload} />}
       {doomed !== undefined && (
         <Confirm
           title={`Revoke ${doomed.name}?`}
