@@ -249,6 +249,25 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
+  it.live("follows a failed job that another client resumes", () =>
+    scene(async ({ client, enter, fake, page }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      fake.when((asked) => asked.text.includes("moody")).script(fault.invalidRequest())
+      const handle = await client.agents.execute(id, { task: "Something moody" })
+      await handle.wait().catch(() => undefined)
+      await page.clock.install()
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      await page.getByRole("button", { name: "Resume" }).waitFor()
+      await client.jobs.resume(handle.id)
+      await soon(async () => {
+        await page.clock.fastForward(10_000)
+        assert.strictEqual(await page.getByRole("region", { name: "Answer" }).count(), 1)
+      })
+      await page.getByText("Status: completed").waitFor()
+    }),
+  )
+
   it.live("says why an attempt failed while the job waits, what such a job costs, and which providers fail", () =>
     scene(
       async ({ client, enter, fake, page }) => {

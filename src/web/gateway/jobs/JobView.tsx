@@ -119,7 +119,7 @@ const Actions = ({ action: { busy, run }, hear, job, retry }: ActionsProps) => {
     run(
       () => gateway.jobs.resume(id),
       (job) => {
-        hear({ type: "resumed", job })
+        hear({ type: "read_after_end", job })
         retry()
       },
     )

@@ -11,9 +11,9 @@ export interface ShownJob {
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** `following`: a new event stream begins, from the first step. `resumed`: an ended job goes on. */
+/** `following`: a new event stream begins, from the first step. `read_after_end`: read since, so it may be resumed. */
 export type JobUpdate =
-  | { readonly type: "read" | "resumed"; readonly job: Job }
+  | { readonly type: "read" | "read_after_end"; readonly job: Job }
   | { readonly type: "following" }
   | JobEvent
 
@@ -43,7 +43,7 @@ export const applyUpdate = (state: ShownJob | undefined, update: JobUpdate): Sho
       texts.delete(update.step.name)
       return { ...state, streamed: [...state.streamed, update.step], texts }
     }
-    case "resumed":
+    case "read_after_end":
       return { job: update.job, streamed: [], begun: [], texts: new Map() }
     case "input_required":
     case "read":

@@ -1,12 +1,14 @@
 /** Follows one job by polling and by its event stream, which the client resumes after a cut. */
 import { useEffect, useReducer, useState } from "preact/hooks"
-import { isEnded } from "../../../domain/jobs/job.ts"
+import { isEnded, TRANSITIONS } from "../../../domain/jobs/job.ts"
 import { explain, type Failure, renewed } from "../failure.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { applyUpdate, type JobUpdate, type ShownJob } from "./jobState.ts"
 
 /** Polling interval, because the stream is silent before the first step and after a failure. */
 const EVERY_MS = 2000
+/** Polling interval of an ended job that another client may resume. */
+const RESUMABLE_EVERY_MS = 10_000
 
 interface FollowedJob {
   readonly state: ShownJob | undefined
@@ -21,12 +23,14 @@ export const useJob = (id: string): FollowedJob => {
   const [state, hear] = useReducer(applyUpdate, undefined)
   const [failure, setFailure] = useState<Failure>()
   const [turn, setTurn] = useState(0)
+  const retry = () => setTurn((turn) => turn + 1)
 
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
     let timer: ReturnType<typeof setTimeout> | undefined
     let following = false
+    let ended = false
     let known: Failure | undefined
 
     const apply = (update: JobUpdate) => {
@@ -41,8 +45,9 @@ export const useJob = (id: string): FollowedJob => {
       setFailure(known)
     }
     const read = async () => {
+      const type = ended ? "read_after_end" : "read"
       const job = await gateway.jobs.get(id, { signal })
-      apply({ type: "read", job })
+      apply({ type, job })
       return job
     }
     const follow = async () => {
@@ -52,14 +57,19 @@ export const useJob = (id: string): FollowedJob => {
         // The event lacks status, attempt and cost.
         if (event.type === "step") read().catch(failed)
       }
-      clearTimeout(timer)
+      ended = true
     }
     const look = async () => {
+      const begunAfterEnd = ended
       try {
         const job = await read()
-        if (isEnded(job.status)) return
-        if (!following) follow().catch(failed)
-        following = true
+        if (TRANSITIONS[job.status].length === 0) return
+        if (isEnded(job.status)) ended = true
+        else if (begunAfterEnd) return retry()
+        else if (!following) {
+          following = true
+          follow().catch(failed)
+        }
       } catch (error) {
         failed(error)
         if (explain(error).final === true) return
@@ -68,7 +78,7 @@ export const useJob = (id: string): FollowedJob => {
     }
     const again = () => {
       if (signal.aborted) return
-      timer = setTimeout(() => (document.hidden ? again() : void look()), EVERY_MS)
+      timer = setTimeout(() => (document.hidden ? again() : void look()), ended ? RESUMABLE_EVERY_MS : EVERY_MS)
     }
     void look()
     return () => {
@@ -77,5 +87,5 @@ export const useJob = (id: string): FollowedJob => {
     }
   }, [gateway, id, turn])
 
-  return { state, failure, hear, retry: () => setTurn((turn) => turn + 1) }
+  return { state, failure, hear, retry }
 }

@@ -18,6 +18,8 @@ describe("a followed job", () => {
     const after = applyUpdate(ended, { type: "read", job: job() })
     assert.strictEqual(after?.job.status, "completed")
     assert.strictEqual(after === undefined ? 0 : stepsOf(after).length, 2)
+    const resumed = applyUpdate(after, { type: "read_after_end", job: job({ attempt: 2 }) })
+    assert.strictEqual(resumed?.job.attempt, 2)
   })
 
   it("shows the steps read until the stream has caught up", () => {
