@@ -645,7 +645,12 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         await page.getByLabel("Output, $ per million").first().fill("2")
         const changes = page.getByRole("region", { name: "What Save changes" })
         await says(changes, ["strategy\tcost\tfallback", "input, $ per million\tempty\t1"])
-        await says(page.getByRole("region", { name: "Prices in force" }), ["provider3/claude-haiku-4-5", "as of"])
+        await says(page.getByRole("region", { name: "Prices in force" }), [
+          "Cached\tCache writes\t",
+          "provider3/claude-haiku-4-5\t1\t5\t0.1\t1.25\t",
+          "provider1/gpt-6-sol\t",
+          "as of",
+        ])
         await page.getByRole("button", { name: "Save" }).click()
         await page.getByText("Version 1 is in force.").first().waitFor()
         await says(changes, ["Nothing yet."])

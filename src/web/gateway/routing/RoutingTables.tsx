@@ -10,7 +10,14 @@ export const PricesInForce = ({ prices }: { readonly prices: RoutingSettings["ef
     <Table
       label="Table of prices"
       class="rows"
-      columns={["Model", ["Input", "number"], ["Output", "number"], ["Cached", "number"], "Known from"]}
+      columns={[
+        "Model",
+        ["Input", "number"],
+        ["Output", "number"],
+        ["Cached", "number"],
+        ["Cache writes", "number"],
+        "Known from",
+      ]}
     >
       {prices.map((entry) => (
         <tr key={nameOf(entry)}>
@@ -18,6 +25,7 @@ export const PricesInForce = ({ prices }: { readonly prices: RoutingSettings["ef
           <td class="number">{dollars(entry.prices?.input) || "unknown"}</td>
           <td class="number">{dollars(entry.prices?.output) || "unknown"}</td>
           <td class="number">{dollars(entry.prices?.cached_input) || "unknown"}</td>
+          <td class="number">{dollars(entry.prices?.cache_write_input ?? entry.prices?.input) || "unknown"}</td>
           <td>
             {entry.source ?? (entry.prices === null ? "nowhere: enter them above" : "the configuration")}
             {entry.as_of !== undefined && <span class="muted"> as of {entry.as_of}</span>}
