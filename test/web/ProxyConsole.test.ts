@@ -169,6 +169,34 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
+  it.live("stops a question that was asked before the one of the last conversation had stopped", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        // Never answers, and stops only when told.
+        await page.addInitScript(`
+          const real = fetch
+          globalThis.stopping = []
+          globalThis.fetch = (url, init) => url.endsWith("/v1/completions")
+            ? new Promise((_, reject) => init.signal.addEventListener("abort", () => stopping.push(() => reject(init.signal.reason))))
+            : real(url, init)`)
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        const sealed = () => page.locator(".crossing", { hasText: "The question, sealed" }).waitFor()
+        await ask(page, "first")
+        await sealed()
+        await page.getByRole("button", { name: "New conversation" }).click()
+        await ask(page, "second")
+        await sealed()
+        await page.evaluate("stopping.pop()()")
+        await page.getByRole("button", { name: "Stop" }).click()
+        await soon(async () => assert.strictEqual(await page.evaluate("stopping.length"), 1))
+        await page.evaluate("stopping.pop()()")
+        await exchangeOf(page, "second").getByText("■ Stopped").waitFor()
+      })
+    }),
+  )
+
   it.live("shows that an answer was changed on the path", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()

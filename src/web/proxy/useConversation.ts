@@ -63,7 +63,8 @@ export const useConversation = (pins: ReadonlyArray<string>) => {
     } catch (error) {
       happen(signal.aborted ? { type: "stopped", id } : { type: "failed", id, failure: failureOf(error) })
     } finally {
-      asking.current = undefined
+      // The next question may have been asked before this one has stopped.
+      if (asking.current === controller) asking.current = undefined
     }
   }
 
