@@ -169,6 +169,51 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
+  it.live("begins a new conversation when the pin changes, so that nothing earlier is sealed to the new one", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      const proxy = yield* startProxy({ settings: behind(upstream) })
+      const { page } = yield* openPage()
+      upstream.always({ text: "an answer" })
+      const askedAt = async (n: number) => {
+        const { asked } = await upstream.received(n)
+        await page
+          .getByText(ANSWER_VERIFIED)
+          .nth(n - 1)
+          .waitFor()
+        return asked?.turns.length
+      }
+      yield* Effect.promise(async () => {
+        const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
+        const boundary = page.getByText("A new conversation begins here")
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await ask(page, "first")
+        assert.strictEqual(await askedAt(1), 1)
+        // The same identity, confirmed and entered again.
+        await press("I checked it")
+        await press("Change")
+        await press("Pin this identity")
+        await ask(page, "second")
+        assert.strictEqual(await askedAt(2), 3)
+        await counts(boundary, 0)
+
+        await press("Change")
+        await page.getByLabel("Key id to pin").fill(`${proxy.kid} ${OTHER_PIN}`)
+        await press("Pin this identity")
+        await boundary.waitFor()
+        await ask(page, "third")
+        assert.strictEqual(await askedAt(3), 1)
+        await ask(page, "fourth")
+        assert.strictEqual(await askedAt(4), 3)
+        const texts = await page.locator(".chat ol > li").allInnerTexts()
+        assert.deepStrictEqual(
+          texts.map((text) => /first|second|third|fourth|new conversation/.exec(text)?.[0]),
+          ["first", "second", "new conversation", "third", "fourth"],
+        )
+      })
+    }),
+  )
+
   it.live("stops a question that was asked before the one of the last conversation had stopped", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()

@@ -131,6 +131,7 @@ export const App = () => {
       <Chat
         section={chat}
         exchanges={exchanges}
+        pins={pinned.pins}
         shown={shown?.id}
         hint={hintFor(state)}
         onPropose={pinned.pins.length === 0 ? undefined : propose}

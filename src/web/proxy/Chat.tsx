@@ -1,4 +1,4 @@
-import type { RefObject } from "preact"
+import { Fragment, type RefObject } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
 import { DEMO_CONVERSATION } from "../../domain/chat/demoConversation.ts"
 import { plural } from "../shared/format.ts"
@@ -64,6 +64,7 @@ const announcement = (exchange: Exchange | undefined): string => {
 interface ChatProps {
   readonly section: RefObject<HTMLElement | null>
   readonly exchanges: ReadonlyArray<Exchange>
+  readonly pins: ReadonlyArray<string>
   readonly shown: number | undefined
   readonly onShow: (id: number) => void
   readonly onClear: () => void
@@ -98,8 +99,9 @@ const useFollowed = (asked: number, inputs: ReadonlyArray<unknown>) => {
   return element
 }
 
-export const Chat = ({ exchanges, hint, onClear, onPropose, onShow, section, shown }: ChatProps) => {
+export const Chat = ({ exchanges, hint, onClear, onPropose, onShow, pins, section, shown }: ChatProps) => {
   const last = exchanges.at(-1)
+  const lastBeforePins = exchanges.findLast((exchange) => exchange.pins !== pins)
   const end = useFollowed(exchanges.length, [last?.answer, last?.status])
   return (
     <section class="card stack chat" aria-label="Chat" ref={section}>
@@ -123,12 +125,14 @@ export const Chat = ({ exchanges, hint, onClear, onPropose, onShow, section, sho
       )}
       <ol class="stack">
         {exchanges.map((exchange) => (
-          <ExchangeView
-            key={exchange.id}
-            exchange={exchange}
-            shown={exchange.id === shown}
-            onShow={() => onShow(exchange.id)}
-          />
+          <Fragment key={exchange.id}>
+            <ExchangeView exchange={exchange} shown={exchange.id === shown} onShow={() => onShow(exchange.id)} />
+            {exchange === lastBeforePins && (
+              <li class="note small">
+                The pinned identity changed. A new conversation begins here: nothing above is sent again.
+              </li>
+            )}
+          </Fragment>
         ))}
       </ol>
       <div ref={end} class="end" />

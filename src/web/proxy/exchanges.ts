@@ -40,7 +40,7 @@ export const isAttack = (failure: ExchangeFailure | undefined): boolean =>
 export interface Exchange {
   readonly id: number
   readonly question: string
-  /** The pins when it was asked. */
+  /** The pins when it was asked; the same array while they stay the same. */
   readonly pins: ReadonlyArray<string>
   /** Verified frame by frame; complete only when `status` is `verified`. */
   readonly answer: string
@@ -175,10 +175,10 @@ export const follow = (exchanges: ReadonlyArray<Exchange>, happening: Happening)
   return exchanges.map((exchange) => (exchange.id === happening.id ? step(exchange, happening) : exchange))
 }
 
-/** Returns the messages of verified exchanges, as history for the next question. */
-export const historyOf = (exchanges: ReadonlyArray<Exchange>) =>
+/** The verified exchanges under `pins`, as history for the next question: new pins begin a new conversation. */
+export const historyOf = (exchanges: ReadonlyArray<Exchange>, pins: ReadonlyArray<string>) =>
   exchanges
-    .filter(({ status }) => status === "verified")
+    .filter((exchange) => exchange.status === "verified" && exchange.pins === pins)
     .flatMap(({ answer, question }) => [
       { role: "user" as const, content: question },
       { role: "assistant" as const, content: answer },

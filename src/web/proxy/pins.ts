@@ -47,7 +47,7 @@ export const rememberPins = (store: Store, pinned: Pinned): void => {
   else store.setItem(STORED_AS, JSON.stringify(pinned))
 }
 
-const areSame = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
+export const areSame = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
   some.length === others.length && some.every((pin) => others.includes(pin))
 
 /**

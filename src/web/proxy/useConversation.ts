@@ -53,7 +53,7 @@ export const useConversation = (pins: ReadonlyArray<string>) => {
     happen({ type: "asked", id, question, pins })
     const used = isAtBeginning(intrusion) ? newClient() : client
     try {
-      const messages = [...historyOf(exchanges), { role: "user" as const, content: question }]
+      const messages = [...historyOf(exchanges, pins), { role: "user" as const, content: question }]
       const stream = await used.stream(
         { messages },
         { signal, onFrame: (frame) => happen({ type: "opened", id, frame }) },

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
 import { storeOf } from "../shared/store.ts"
-import { followLink, type Pinned, pinsInLink, rememberedPins, rememberPins } from "./pins.ts"
+import { areSame, followLink, type Pinned, pinsInLink, rememberedPins, rememberPins } from "./pins.ts"
 
 const store = storeOf(() => localStorage)
 
@@ -20,7 +20,9 @@ export const usePins = () => {
   return {
     pinned,
     offered,
-    pin: (next: Pinned) => setState({ pinned: next }),
+    /** Keeps the array of pins if `next` has the same ones. */
+    pin: (next: Pinned) =>
+      setState({ pinned: areSame(pinned.pins, next.pins) ? { ...next, pins: pinned.pins } : next }),
     /** Keeps the pins, and removes the offer from the address so that a reload does not ask again. */
     decline: () => {
       history.replaceState(history.state, "", location.pathname + location.search)
