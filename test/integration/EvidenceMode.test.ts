@@ -289,8 +289,17 @@ describe("evidence mode refuses to start", () => {
     it.effect(what, () => Effect.map(reasons("tsm", facts), (message) => assert.match(message, expected)))
   }
 
-  it.effect("but with what an image of Node sets, and an extra authority, which evidence shows", () => {
-    const env = { NODE_VERSION: "26.0.0", NODE_ENV: "production", NODE_EXTRA_CA_CERTS: "/ca.pem", NODE_OPTIONS: "" }
+  it.effect("but with what images of Node and Kubernetes set, and an extra authority, which evidence shows", () => {
+    const env = {
+      NODE_VERSION: "26.0.0",
+      NODE_ENV: "production",
+      NODE_EXTRA_CA_CERTS: "/ca.pem",
+      NODE_OPTIONS: "",
+      NODE_NAME: "node-1",
+      NODE_EXPORTER_SERVICE_HOST: "10.0.0.1",
+      NODE_EXPORTER_SERVICE_PORT_METRICS: "9100",
+      NODE_EXPORTER_PORT_9100_TCP: "tcp://10.0.0.1:9100",
+    }
     return mustBeMeasured("tsm", { ...MEASURED, env }).pipe(
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
     )

@@ -47,14 +47,14 @@ export interface VerifiedFrame {
 }
 
 /** All payloads of an answer stay in memory until its receipt is checked. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+const MAX_ANSWER_BYTES = 128 * 1024 * 1024
 /** Memory of a frame besides its payload, in bytes. */
 const FRAME_BYTES = 512
 
 /** Layout of a response's frames. */
 export interface Layout {
   readonly form: Form
-  /** Most memory for payloads in bytes; the default is 64 MiB. */
+  /** Most memory for payloads in bytes; the default is 128 MiB. */
   readonly mostBytes?: number
   /** Smallest block; the default fits everything except unpaced streams. */
   readonly floor?: number

@@ -11,12 +11,12 @@ type Mode = "dstack" | "tsm" | "confidential-space"
 
 /** Variables that the loader, Node and OpenSSL read by themselves, and that may change which code runs or which servers are trusted. */
 const LOADED = /^(?:NODE|LD|SSL|OPENSSL)_/
-/** Set by images of Node, harmless, or part of the attested configuration. */
-const HARMLESS = new Set(["NODE_ENV", "NODE_VERSION", "NODE_EXTRA_CA_CERTS"])
+/** Set by images of Node, part of the attested configuration, or read by nobody, as Kubernetes sets for nodes and services. */
+const HARMLESS = /^NODE_(?:ENV|VERSION|EXTRA_CA_CERTS|NAME|IP)$|_(?:SERVICE_HOST|(?:SERVICE_)?PORT(?:_\w+)?)$/
 
 const environmentMistakes = (env: ProcessFacts["env"]): ReadonlyArray<Mistake> =>
   Object.keys(env)
-    .filter((name) => LOADED.test(name) && !HARMLESS.has(name) && (env[name] ?? "") !== "")
+    .filter((name) => LOADED.test(name) && !HARMLESS.test(name) && (env[name] ?? "") !== "")
     .map((variable) => ({
       variable,
       problem: "is set, and can change code or trust without evidence of it; remove it",

@@ -96,13 +96,14 @@ export class Spending {
 
   /**
    * Charges a call whose answer had `received` tokens so far. A broken call may report the usage of its beginning
-   * only, so the received tokens are the minimum, and an output of 0 is unknown.
+   * only, so the received tokens are the minimum, and an output of 0 is unknown unless the prompt was refused.
    */
   charge(attempt: Attempt, received: number): CallRecord["charged"] {
     const { outcome, servedModel, usage } = attempt
     const reported = tokensOf(usage)
     const most = Math.min(this.expected, Math.max(leastOutput(this.size), this.outputOf(attempt)))
-    const output = Math.max(received, reported?.output || most)
+    const isCounted = reported !== null && (reported.output > 0 || outcome === "content-filtered")
+    const output = Math.max(received, isCounted ? reported.output : most)
     const unknown = { cached: 0, written: this.isReserved ? this.size.input : 0, input: this.size.input }
     const estimate: TokenUse = { ...unknown, ...reported, output }
     const tokens = outcome === "success" ? (reported ?? estimate) : isFree(attempt) ? reported : estimate

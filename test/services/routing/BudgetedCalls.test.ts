@@ -83,16 +83,21 @@ const FAULTS = [
   ["times out", "timeout", WORST, 1],
   ["breaks off its stream", "truncated", WORST, 1],
   ["breaks off before it counts its output", "uncounted", WORST, 1],
+  ["filters the prompt, whose tokens it counts", "filtered", 5 * 10, 0],
   ["sends garbage", "garbage", WORST, 1],
 ] as const
 
-const broken = (how: "timeout" | "truncated" | "garbage" | "uncounted") =>
+const broken = (how: "timeout" | "truncated" | "garbage" | "uncounted" | "filtered") =>
   new UpstreamError({
     code: "upstream-timeout",
     attempts: [
       attempt(
         { provider: "provider1", model: "large" },
-        how === "uncounted" ? { outcome: "truncated", usage: usage(5, 0) } : { outcome: how },
+        how === "uncounted"
+          ? { outcome: "truncated", usage: usage(5, 0) }
+          : how === "filtered"
+            ? { outcome: "content-filtered", usage: usage(5, 0) }
+            : { outcome: how },
       ),
     ],
   })

@@ -10,6 +10,8 @@ import { REQUEST, sse } from "./support/raw.ts"
 
 const ABSURD = [MAX_TOKENS + 1, Number.MAX_SAFE_INTEGER, 2 ** 60, 1e300]
 
+const ASKED = { body: RawObject.of({}), model: "m" }
+
 const chat = (usage: object) => ({
   id: "c",
   choices: [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }],
@@ -104,11 +106,10 @@ describe("implausible token counts", () => {
     for (const count of ABSURD) {
       const response = { output: [], status: "completed", usage: { input_tokens: count, output_tokens: 1 } }
       const embeddings = { data: [{ embedding: [] }], usage: { prompt_tokens: count } }
-      const asked = { body: RawObject.of({}), model: "m" }
       for (const read of [
-        READINGS.messages.whole(message({ input_tokens: count, output_tokens: 1 }), asked),
-        READINGS.responses.whole(response, asked),
-        READINGS.embeddings.whole(embeddings, asked),
+        READINGS.messages.whole(message({ input_tokens: count, output_tokens: 1 }), ASKED),
+        READINGS.responses.whole(response, ASKED),
+        READINGS.embeddings.whole(embeddings, ASKED),
       ]) {
         assert.isNull(Result.getOrThrow(read).usage)
       }
@@ -148,9 +149,9 @@ describe("token counts", () => {
         { type: "message", input_tokens: 23_000, output_tokens: 1000, cache_read_input_tokens: 7 },
       ],
     }
-    const { usage: said } = Result.getOrThrow(READINGS.messages.whole(message(usage), "m"))
+    const { usage: said } = Result.getOrThrow(READINGS.messages.whole(message(usage), ASKED))
     assert.deepStrictEqual([said?.prompt_tokens, said?.completion_tokens], [203_007, 4500])
-    const { usage: alike } = Result.getOrThrow(READINGS.messages.whole(message({ ...usage, iterations: [{}] }), "m"))
+    const { usage: alike } = Result.getOrThrow(READINGS.messages.whole(message({ ...usage, iterations: [{}] }), ASKED))
     assert.deepStrictEqual([alike?.prompt_tokens, alike?.completion_tokens], [23_000, 1000])
   })
 
