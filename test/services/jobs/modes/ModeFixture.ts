@@ -32,6 +32,7 @@ export interface JobOf {
   readonly task?: JobTask
   readonly options?: JobOptions
   readonly limits?: Partial<AgentLimits>
+  readonly budgeted?: JobContext["budgeted"]
   readonly policy?: TargetFilter
   readonly instructions?: string
   readonly tools?: ReadonlyArray<HttpTool>
@@ -66,7 +67,7 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
   metadata: {},
   attempt: 1,
   labels: {},
-  budgeted: [],
+  budgeted: job.budgeted ?? [],
   step: stepOver(steps),
   ask: () => Effect.die(new Error("A program asked a person.")),
   waitUntil: () => Effect.die(new Error("A program waited.")),

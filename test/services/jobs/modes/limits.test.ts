@@ -19,7 +19,7 @@ import {
   text,
   usage,
 } from "../../upstream/ScriptedProvider.ts"
-import { contextOf, verifying } from "./ModeFixture.ts"
+import { contextOf, kindOf, type StoredStep, verifying } from "./ModeFixture.ts"
 
 const retry = { max_retries: 5, base_delay_ms: 1, max_delay_ms: 1 }
 const targets = [target("provider1/large", { prices: prices(10, 40) })]
@@ -135,6 +135,30 @@ describe("the limits of a job", () => {
       const { problem } = yield* Effect.flip(verifying(answers, job))
       assert.strictEqual(problem.code, "call-limit-reached")
       assert.strictEqual(upstream.requests.length, 4)
+    }),
+  )
+
+  it.effect("refuse one concurrent question alone: the next attempt finds the answers to the others", () =>
+    Effect.gen(function* () {
+      const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
+      const answers = {
+        propose: (_: unknown, index: number) => `${index % 2}`,
+        questions: { questions: ["a?", "b?", "c?"] },
+        answer: "1",
+        reconcile: { checks: [], right: 1 },
+      }
+      const owner = { kind: "key" as const, id: "key" }
+      // The worst case of a call is a little more than 8,192 tokens.
+      const budgeted = [{ owner, budgets: [{ per: "total" as const, max_tokens: 20_000 }] }]
+      const steps = new Map<string, StoredStep>()
+      const job = { upstream, steps, budgeted, options: { samples: 1 } }
+      const { problem } = yield* Effect.flip(verifying(answers, job))
+      assert.deepInclude(problem, { code: "budget-reserved", retryable: true })
+      const isStored = (question: number) => steps.get(`answer-${question}`)?.value != null
+      assert.deepStrictEqual([1, 2, 3].map(isStored), [true, true, false])
+      const { result } = yield* verifying(answers, job)
+      assert.strictEqual(result.checks.length, 3)
+      assert.strictEqual(upstream.requests.filter((request) => kindOf(request) === "answer").length, 3)
     }),
   )
 })

@@ -120,15 +120,19 @@ const questioned = Effect.fnUntraced(function* (
     sections: answers,
   })
   const asked = questions.value?.questions ?? []
-  const found = yield* Effect.forEach(
+  const exits = yield* Effect.forEach(
     asked,
     (question, i) =>
-      asking.examine(
-        { kind: "answer", question: i + 1 },
-        { ...manner, instruction: prompts.verifier, sections: [{ title: "question", text: question }], kit },
+      // If one fails, the others go on: interrupted calls are paid for, but their answers are lost to the next attempt.
+      Effect.exit(
+        asking.examine(
+          { kind: "answer", question: i + 1 },
+          { ...manner, instruction: prompts.verifier, sections: [{ title: "question", text: question }], kit },
+        ),
       ),
     { concurrency: "unbounded" },
   )
+  const found = yield* Effect.all(exits)
   return { asked, found, others: [questions.said, ...found] }
 })
 
