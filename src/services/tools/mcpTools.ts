@@ -104,8 +104,7 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
     if (way === undefined) return Effect.fail({ why: UNLISTED, retryable: false })
     return Effect.flatMap(connect(server, way, bearer), (client) => client.listTools()).pipe(
       Effect.scoped,
-      // Before descriptions and names are shortened.
-      Effect.map((tools) => listingOf(server, withoutSecret(bearer, tools))),
+      Effect.map((tools) => listingOf(server, bearer, tools)),
       Effect.mapError((error) => withoutSecret(bearer, listingFailed(error))),
       Effect.timeoutOrElse({
         duration: Duration.seconds(secondsOf(server)),
@@ -141,26 +140,31 @@ const withKey = (message: McpSchema.JsonRpcRequest, key: string): McpSchema.Json
 /** The part of a tool that a call needs. */
 const remoteOf = ({ remote }: ListedTool): McpSchema.Tool => ({ name: remote, inputSchema: { type: "object" } })
 
-/** Leaves out tools that models or this gateway could not handle. */
-const listingOf = (server: McpServer, found: ReadonlyArray<McpSchema.Tool>): Listing => {
+/** Leaves out tools that models or this gateway could not handle, and replaces the secret in the others. */
+const listingOf = (server: McpServer, bearer: Bearer, found: ReadonlyArray<McpSchema.Tool>): Listing => {
   const tools = new Map<string, ListedTool>()
   const leftOut: Array<string> = []
   for (const tool of found) {
-    const name = `${server.name}__${tool.name}`
+    // Before they are shortened.
+    const { description, remote } = withoutSecret(bearer, {
+      remote: tool.name,
+      description: tool.description ?? tool.title ?? tool.name,
+    })
+    const name = `${server.name}__${remote}`
     const { type: _, ...members } = tool.inputSchema
-    const input_schema = { type: "object", ...members }
     const mistake =
       toolNameMistake(name) ??
-      schemaMistake(input_schema) ??
+      schemaMistake({ type: "object", ...members }) ??
       (tools.has(name) ? "give each tool a name of its own" : undefined) ??
       (tools.size === MAX_TOOLS ? `list at most ${MAX_TOOLS} tools` : undefined)
     if (mistake !== undefined) leftOut.push(`${name.slice(0, 100)}: ${mistake}`)
     else {
       tools.set(name, {
         name,
-        remote: tool.name,
-        description: (tool.description ?? tool.title ?? tool.name).slice(0, MAX_DESCRIPTION).toWellFormed(),
-        input_schema,
+        remote,
+        description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
+        // Its depth is bounded by now.
+        input_schema: { type: "object", ...withoutSecret(bearer, members) },
         read_only: tool.annotations?.readOnlyHint === true,
         idempotent: tool.annotations?.idempotentHint === true,
       })

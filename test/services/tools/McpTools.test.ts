@@ -155,6 +155,33 @@ describe("a list of tools under a secret", () => {
       assert.notInclude(JSON.stringify(listing), "user-")
     }),
   )
+
+  it.effect("has no part of the secret in a schema, and leaves out alone a tool whose schema is too deep", () =>
+    Effect.gen(function* () {
+      const secret = "user-token-0123456789"
+      const deep = Array.from({ length: 5000 }).reduce<object>((items) => ({ items }), {})
+      const { url } = yield* toolServer(
+        speaking({
+          "tools/list": {
+            tools: [
+              { name: "deep", inputSchema: { type: "object", ...deep } },
+              { name: "told", inputSchema: { type: "object", properties: { [secret]: { description: secret } } } },
+            ],
+          },
+        }),
+      )
+      const { leftOut, tools } = yield* withTools(({ list }) => list({ name: "crm", url }, Redacted.make(secret)))
+      const properties = { "[secret]": { description: "[secret]" } }
+      assert.deepStrictEqual(
+        tools.map(({ input_schema, name }) => ({ name, input_schema })),
+        [{ name: "crm__told", input_schema: { type: "object", properties } }],
+      )
+      assert.deepStrictEqual(
+        leftOut.map((why) => why.split(":")[0]),
+        ["crm__deep"],
+      )
+    }),
+  )
 })
 
 describe("a hostile MCP server", () => {
