@@ -14,14 +14,14 @@ import { Ledger } from "../routing/Ledger.ts"
 import { Use } from "./limits.ts"
 import type { makeSettle } from "./settle.ts"
 
-const Lost = Schema.Struct({
+const Reserved = Schema.Struct({
   id: Schema.String,
-  at: Schema.Int,
   cost: Schema.Int,
   tokens: Schema.Int,
   uses: Schema.fromJsonString(Schema.Array(Use)),
-  asked: Schema.fromJsonString(Pending),
 })
+const decodeReserved = decodeRows("budget_reservations", Reserved)
+const Lost = Schema.Struct({ ...Reserved.fields, at: Schema.Int, asked: Schema.fromJsonString(Pending) })
 const decodeLost = decodeRows("budget_reservations", Lost)
 type Lost = typeof Lost.Type
 
@@ -44,6 +44,12 @@ export const makeEndLost = Effect.fnUntraced(function* (
   const charged = sql.literal(`${total("charged_cost")} AS cost, ${total("charged_tokens")} AS tokens,
     ${total("CASE WHEN outcome = 'success' THEN 1 ELSE 0 END")} AS answered`)
 
+  /** Charges a reservation whose request cannot be read in full, and enters nothing in the ledger. */
+  const endUnread = Effect.fnUntraced(function* (row: unknown) {
+    for (const { id, uses, ...worst } of yield* decodeReserved([row])) yield* settle({ id, uses, worst, used: worst })
+    return []
+  })
+
   /** Takes lost reservations over, so that a holder that is alive after all settles them no more. */
   const takeOver = Effect.flatMap(
     Effect.suspend(
@@ -51,7 +57,12 @@ export const makeEndLost = Effect.fnUntraced(function* (
         WHERE id IN (SELECT id FROM budget_reservations WHERE until <= ${now} LIMIT ${BATCH} ${skipLocked(sql, "UPDATE")})
         RETURNING id, at, cost, tokens, uses, asked`,
     ),
-    (rows) => rowByRow(rows, (row) => decodeLost([row])),
+    (rows) =>
+      rowByRow(
+        rows,
+        (row) => decodeLost([row]),
+        (row) => rowByRow([row], endUnread),
+      ),
   )
 
   const chargesOf = Effect.fnUntraced(function* (lost: ReadonlyArray<Lost>) {

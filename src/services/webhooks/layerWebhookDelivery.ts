@@ -4,7 +4,7 @@
  */
 import { Clock, Duration, Effect, Layer, Random, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { TenantId } from "../../domain/jobs/agent.ts"
 import { JobStatus } from "../../domain/jobs/job.ts"
 import { TASK_STATES } from "../../domain/jobs/taskState.ts"
@@ -47,12 +47,17 @@ const Row = Schema.Struct({
   context_id: Schema.NullOr(Schema.String),
   sealed: Schema.NullOr(Schema.String),
 })
-type Claimed = typeof Row.Type
+type Delivery = typeof Row.Type
+/** What is known of a delivery that cannot be read. */
+type Claimed = Pick<Delivery, "id" | "tenant" | "created_at" | "attempts">
 const decode = decodeRows("webhook_deliveries", Row)
 const COLUMNS = Object.keys(Row.fields).join(", ")
 
 /** The result of an attempt. `failure` says why it failed, and `again` whether another may succeed. */
 type Attempted = { readonly failure?: undefined } | { readonly failure: string; readonly again: boolean }
+
+/** The attempt ended in a defect, for example because this version cannot read the delivery. */
+const FAULTY: Attempted = { failure: "The gateway met a fault.", again: true }
 
 /** Delivers webhooks until a shutdown begins; not in a process without workers. */
 export const layerWebhookDelivery = Layer.effectDiscard(
@@ -65,9 +70,10 @@ export const layerWebhookDelivery = Layer.effectDiscard(
     const claim = makeClaim(sql)
     const writePushNotices = makePushNotices(sql)
     const underWay = new Set<Claimed>()
+    const attemptOf = (row: Claimed) => Effect.flatMap(decode([row]), (decoded) => Effect.forEach(decoded, attempt))
     const deliver = (row: Claimed) =>
-      attempt(row).pipe(
-        Effect.flatMap((result) => settle(sql, row, result)),
+      rowByRow([row], attemptOf, () => Effect.succeed([FAULTY])).pipe(
+        Effect.flatMap(Effect.forEach((result) => settle(sql, row, result))),
         // A delivery whose outcome could not be stored is repeated after its lease.
         unavailable,
         survive,
@@ -104,15 +110,11 @@ const makeClaim = (sql: SqlClient.SqlClient) => {
     const chosen = sql`${tenants} SELECT id FROM (${placed}) AS placed ORDER BY place, due_at LIMIT ${most}`
     const taken = sql`SET attempts = attempts + 1, leased_until = ${now} + ${Duration.toMillis(LEASE)}`
     const columns = sql.literal(COLUMNS)
-    const rows = yield* sql.onDialectOrElse({
-      pg: () => sql<{
-        id: string
-      }>`UPDATE webhook_deliveries ${taken} WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
+    return yield* sql.onDialectOrElse({
+      pg: () => sql<Claimed>`UPDATE webhook_deliveries ${taken} WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
         WHERE id = ANY (ARRAY(${chosen})) AND ${isDue} FOR UPDATE SKIP LOCKED)) RETURNING ${columns}`,
-      orElse: () =>
-        sql<{ id: string }>`UPDATE webhook_deliveries ${taken} WHERE id IN (${chosen}) RETURNING ${columns}`,
+      orElse: () => sql<Claimed>`UPDATE webhook_deliveries ${taken} WHERE id IN (${chosen}) RETURNING ${columns}`,
     })
-    return yield* rowByRow(rows, (row) => decode([row]))
   })
 }
 
@@ -124,7 +126,7 @@ interface Sending {
 /** Returns a function that makes one attempt. */
 const makeAttempt = (sql: SqlClient.SqlClient, { box, network }: Sending) => {
   const client = HttpClient.withScope(network)
-  return Effect.fnUntraced(function* (row: Claimed) {
+  return Effect.fnUntraced(function* (row: Delivery): Effect.fn.Return<Attempted, SqlError.SqlError> {
     const secrets = yield* secretsOf(sql, row.tenant)
     const credentials = row.sealed === null ? {} : yield* openCredentials(box, row.sealed, row.job_id, row.url)
     if (credentials === undefined) {
@@ -168,7 +170,7 @@ const makeAttempt = (sql: SqlClient.SqlClient, { box, network }: Sending) => {
 }
 
 /** Ids and states only: the receiver reads the rest with its own key. */
-const bodyOf = ({ agent_id, created_at, event, job_id, job_status }: Claimed): string =>
+const bodyOf = ({ agent_id, created_at, event, job_id, job_status }: Delivery): string =>
   JSON.stringify({
     type: event,
     timestamp: new Date(created_at).toISOString(),
@@ -176,7 +178,7 @@ const bodyOf = ({ agent_id, created_at, event, job_id, job_status }: Claimed): s
   })
 
 /** A push notification of A2A 1.0 (§4.3.3). */
-const updateOf = ({ context_id, created_at, job_id, job_status }: Claimed): string => {
+const updateOf = ({ context_id, created_at, job_id, job_status }: Delivery): string => {
   const status = { state: TASK_STATES[job_status], timestamp: new Date(created_at).toISOString() }
   return JSON.stringify({ statusUpdate: { taskId: job_id, contextId: context_id, status } })
 }

@@ -176,13 +176,15 @@ describeDatabases("budgets", (database) => {
       assert.strictEqual((yield* reservations).length, 3)
       // A process of the embedded database needs no lease: it is the only one.
       if (database.kind === "postgres") yield* sql`UPDATE budget_reservations SET until = 0`
-      // A row of another version cannot be read; it must not keep the rest from being charged.
+      // Rows of another version, which cannot be read in part, or not at all.
+      const uses = JSON.stringify([{ owner: "key:key", per: "total", since: 0 }])
+      yield* sql`UPDATE budget_use SET reserved_cost = reserved_cost + 5, reserved_tokens = reserved_tokens + 50`
       yield* sql`INSERT INTO budget_reservations (id, holder, until, at, cost, tokens, uses, asked)
-        VALUES ('odd', 'dead', 0, 0, 0, 0, '[]', '{}')`
+        VALUES ('odd', 'dead', 0, 0, 5, 50, ${uses}, '{}'), ('odder', 'dead', 0, 0, 0, 0, '{}', '{}')`
       yield* start
       yield* Effect.repeat(reservations, { until: (rows) => rows.length === 1 })
 
-      const charged = [{ owner: "key:key", spent_cost: 87, spent_tokens: 870, reserved_cost: 0 }]
+      const charged = [{ owner: "key:key", spent_cost: 92, spent_tokens: 920, reserved_cost: 0 }]
       assert.deepStrictEqual(yield* stored, charged)
       const estimates = yield* sql`SELECT key_id, labels, job_id, charged_cost, charged_tokens, cost, outcome
         FROM ledger_calls WHERE estimated = 1 ORDER BY job_id IS NULL`

@@ -1,6 +1,6 @@
 /** Webhooks of jobs while their receiver is away, slow, or gone, with a clock that is set forward. */
 import { assert, it } from "@effect/vitest"
-import { Clock, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { IpNetwork } from "effect/net"
 import { SqlClient } from "effect/sql"
 import type { TenantId } from "../../../src/domain/jobs/agent.ts"
@@ -125,6 +125,29 @@ describeDatabases("a webhook", (database) => {
       )
       assert.strictEqual(delivery.attempts, 1)
     }),
+  )
+
+  it.live("that cannot be read is tried again after growing delays, and ends after a day", () =>
+    timed(
+      Effect.fnUntraced(function* (set) {
+        const created = yield* database.create
+        const receiver = yield* toolServer((_, response) => void response.writeHead(204).end())
+        const before = yield* start(Layer.provideMerge(Webhooks.layer, services(created)))
+        yield* use(before.context, endOne(receiver.url))
+        yield* before.stop
+        const { context } = yield* start(Layer.provideMerge(delivering(created), created))
+        const sql = Context.get(context, SqlClient.SqlClient)
+        yield* sql`UPDATE webhook_deliveries SET job_status = 'odd', attempts = 3`
+        const settled = sql<{ attempts: number; due_at: number; outcome: string | null }>`
+          SELECT attempts, due_at, outcome FROM webhook_deliveries WHERE attempts > 3 AND leased_until = 0`
+        const [first] = yield* Effect.repeat(settled, { until: (rows) => rows.length > 0 })
+        assert.deepInclude(first, { attempts: 4, outcome: null })
+        assert.isAbove((first?.due_at ?? 0) - (yield* Clock.currentTimeMillis), 10_000)
+        set.forward += Duration.toMillis(Duration.days(1))
+        yield* Effect.repeat(settled, { until: ([row]) => row?.outcome === "failed" })
+        assert.deepStrictEqual(receiver.requests, [])
+      }),
+    ),
   )
 
   it.live("of one tenant does not wait for another's long queue", () =>
