@@ -30,9 +30,10 @@ export const makeSend = Effect.gen(function* () {
     }
     const { user } = caller
     const named = { key: message.messageId, body: message }
-    // Looked up after the job was read: if the message is taken in between, the job still has the question that it answered.
+    // Looked up after the job was read: if the message is taken in between, it does not answer the next question.
     const repeated = jobs.took(user.tenant, job.id, named)
-    if (yield* repeated) return job
+    const now = jobs.get(user.tenant, job.id)
+    if (yield* repeated) return yield* now
     if (isEnded(job.status)) {
       const ended = "The task has ended. Send the message without taskId: its contextId continues the conversation."
       return yield* new RpcError({ reason: "UNSUPPORTED_OPERATION", message: ended })
@@ -47,7 +48,7 @@ export const makeSend = Effect.gen(function* () {
       answered,
       "InputNotRequired",
       Effect.fnUntraced(function* (refusal) {
-        return (yield* repeated) ? yield* jobs.get(user.tenant, job.id) : yield* refusal
+        return (yield* repeated) ? yield* now : yield* refusal
       }),
     )
   })
