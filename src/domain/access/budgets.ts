@@ -87,7 +87,7 @@ export const renewalOf = (per: Budget["per"], now: number): number | undefined =
 /** The code of a refusal because of other calls' reservations. */
 export const BUDGET_RESERVED = "budget-reserved"
 
-/** The delay before a repetition if other calls' reservations are in the way. */
+/** The mean delay before a repetition if other calls' reservations are in the way. */
 const RESERVED_FOR_MS = 2000
 
 /** The call does not fit a budget. 402 if waiting cannot help, else 429. */
@@ -111,9 +111,12 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
   get status(): 402 | 429 {
     return this.isReserved || this.renewsAt !== undefined ? 429 : 402
   }
-  /** The delay before a repetition; `undefined` if it would not help. */
-  retryAfterMs(now: number): number | undefined {
-    if (this.isReserved) return RESERVED_FOR_MS
+  /**
+   * The delay before a repetition; `undefined` if it would not help. `random` is in [0, 1), and keeps clients that are
+   * refused together from returning together.
+   */
+  retryAfterMs(now: number, random: number): number | undefined {
+    if (this.isReserved) return Math.ceil(RESERVED_FOR_MS * (0.5 + random))
     return this.renewsAt === undefined ? undefined : this.renewsAt - now
   }
   override get message(): string {

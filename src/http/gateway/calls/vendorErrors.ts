@@ -1,5 +1,5 @@
 /** Errors in the form of the vendor whose API was called, so that its SDKs throw their own classes. */
-import { Clock, Data, Effect } from "effect"
+import { Clock, Data, Effect, Random } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Draining } from "../../../api/problems.ts"
 import { type ErrorAnswer, problemAnswer } from "../../../client/sdk/errorAnswer.ts"
@@ -38,7 +38,7 @@ type ServingFailure = RouterError | Aborted | JobFailed
 /** Every failure of a call. */
 export type CallError = ServingFailure | Refusal
 
-const problemIn = (error: ServingFailure, now: number): Problem => {
+const problemIn = (error: ServingFailure, now: number, random: number): Problem => {
   switch (error._tag) {
     case "NoTarget": {
       const { code, message, retryable, status } = error
@@ -46,7 +46,7 @@ const problemIn = (error: ServingFailure, now: number): Problem => {
     }
     case "BudgetExhausted": {
       const { code, message, retryable, status } = error
-      const retry_after_ms = error.retryAfterMs(now)
+      const retry_after_ms = error.retryAfterMs(now, random)
       return makeProblem({ code, status, retryable, title: message, ...withoutUndefined({ retry_after_ms }) })
     }
     case "CallFailed":
@@ -61,7 +61,9 @@ const problemIn = (error: ServingFailure, now: number): Problem => {
 
 /** The problem of a failed call, with its trace. */
 export const callProblem = (error: CallError): Effect.Effect<Problem> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => traced(isRefusal(error) ? error.problem : problemIn(error, now)))
+  Effect.flatMap(Effect.all([Clock.currentTimeMillis, Random.next]), ([now, random]) =>
+    traced(isRefusal(error) ? error.problem : problemIn(error, now, random)),
+  )
 
 /** Answers a failed call. */
 export const refuse = (request: Request, error: CallError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
