@@ -54,7 +54,10 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
         if (!isEnded(status)) {
           const isAsking = status === "input_required" && last_event > (events.at(-1)?.id ?? after)
           if (!isAsking) return { events, isLast: false }
-          const asked: StoredEvent = { _tag: "InputRequired", id: last_event, job: yield* read(tenant, id) }
+          const asking = yield* read(tenant, id)
+          // It may have been answered since.
+          if (asking.question === undefined) return { events, isLast: false }
+          const asked: StoredEvent = { _tag: "InputRequired", id: last_event, job: asking }
           return { events: [...events, asked], isLast: false }
         }
         const end = last_event + 1
