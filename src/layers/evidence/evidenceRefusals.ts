@@ -12,7 +12,7 @@ type Mode = "dstack" | "tsm" | "confidential-space"
 /** Variables that the loader, Node and OpenSSL read by themselves, and that may change which code runs or which servers are trusted. */
 const LOADED = /^(?:NODE|LD|SSL|OPENSSL)_/
 /** Set by images of Node, part of the attested configuration, or read by nobody, as Kubernetes sets for nodes and services. */
-const HARMLESS = /^NODE_(?:ENV|VERSION|EXTRA_CA_CERTS|NAME|IP)$|_(?:SERVICE_HOST|(?:SERVICE_)?PORT(?:_\w+)?)$/
+const HARMLESS = /^NODE_(?:ENV|VERSION|EXTRA_CA_CERTS|NAME|IP)$|_(?:SERVICE_HOST|SERVICE_PORT|PORT)(?:_|$)/
 
 const environmentMistakes = (env: ProcessFacts["env"]): ReadonlyArray<Mistake> =>
   Object.keys(env)
