@@ -219,7 +219,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
       const proxy = yield* startProxy()
       const { page } = yield* openPage()
       yield* Effect.promise(async () => {
-        // Never answers, and stops only when told.
+        // Never answers. An aborted request fails only once the test says so.
         await page.addInitScript(`
           const real = fetch
           globalThis.stopping = []

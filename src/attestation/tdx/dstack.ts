@@ -41,7 +41,7 @@ const digestOf = ({ name, payload, version }: RuntimeEvent): Buffer => {
   return createHash("sha384").update(type).update(`:${name}:`).update(payload).digest()
 }
 
-/** What dstack measured when it started an app, of which it derives the app's keys. */
+/** A measured app. dstack derives its keys from its id and its key provider. */
 export interface DstackApp {
   /** SHA-256 of `app_compose`, in hexadecimal. */
   readonly composeHash: string

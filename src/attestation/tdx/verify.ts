@@ -102,7 +102,7 @@ const knows = (entry: Entry, body: TdReport, app: DstackApp | undefined): boolea
       app !== undefined &&
       entry.compose_hashes.includes(app.composeHash)
 
-/** Whoever may run other code under the app id, or chooses the key provider, can have the proxy's identity. */
+/** Whether the entry accepts app id and key provider: other code with both can derive the same identity. */
 const trustsKeys = (entry: Entry, app: DstackApp | undefined): boolean =>
   entry.format === "tdx" ||
   (app !== undefined && entry.app_ids.includes(app.appId) && entry.key_providers.includes(app.keyProvider))

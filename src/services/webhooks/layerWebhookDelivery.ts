@@ -48,7 +48,7 @@ const Row = Schema.Struct({
   sealed: Schema.NullOr(Schema.String),
 })
 type Delivery = typeof Row.Type
-/** What is known of a delivery that cannot be read. */
+/** The columns that settling needs, even if the others do not decode. */
 type Claimed = Pick<Delivery, "id" | "tenant" | "created_at" | "attempts">
 const decode = decodeRows("webhook_deliveries", Row)
 const COLUMNS = Object.keys(Row.fields).join(", ")

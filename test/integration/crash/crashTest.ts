@@ -173,7 +173,11 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
 
     for (let kill = 1; kill <= options.kills; kill++) {
       const slot = Math.floor(random() * options.processes)
-      if (random() < KILLED_YOUNG) await sleep(random() * MAX_YOUTH)
+      if (kill === 1) {
+        // Hits a call for certain, however slow the machine is.
+        await workers.ready(slot)
+        await counter.callsOf(workers.nameOf(slot), 1)
+      } else if (random() < KILLED_YOUNG) await sleep(random() * MAX_YOUTH)
       else {
         await workers.ready(slot)
         const calls = counter.callsOf(workers.nameOf(slot), 1 + random() * MAX_CALLS)

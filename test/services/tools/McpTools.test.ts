@@ -165,7 +165,7 @@ describe("a list of tools under a secret", () => {
           "tools/list": {
             tools: [
               { name: "deep", inputSchema: { type: "object", ...deep } },
-              { name: "told", inputSchema: { type: "object", properties: { [secret]: { description: secret } } } },
+              { name: "named", inputSchema: { type: "object", properties: { [secret]: { description: secret } } } },
             ],
           },
         }),
@@ -174,7 +174,7 @@ describe("a list of tools under a secret", () => {
       const properties = { "[secret]": { description: "[secret]" } }
       assert.deepStrictEqual(
         tools.map(({ input_schema, name }) => ({ name, input_schema })),
-        [{ name: "crm__told", input_schema: { type: "object", properties } }],
+        [{ name: "crm__named", input_schema: { type: "object", properties } }],
       )
       assert.deepStrictEqual(
         leftOut.map((why) => why.split(":")[0]),

@@ -43,7 +43,7 @@ const instructionsIn = ({ messages }: Call): string =>
 
 const objection = { claim: "6 × 7 is 42", evidence: "6 × 6 + 6", severity: "critical" }
 
-/** What an examiner says: what it was ordered to, or else its honest judgement of what it was shown. */
+/** The reply of an examiner: the ordered one if it obeys, else an honest judgement. */
 const examine = (call: Call, obeys: boolean): string => {
   switch (call.kind) {
     case "critique":
