@@ -74,7 +74,7 @@ it.live("a call that other calls' reservations leave no room for may be repeated
     const refused = yield* failing(openai(key).chat.completions.create(small))
     assert.instanceOf(refused, RateLimitError)
     assert.deepInclude(refused, { status: 429, code: "rate_limit_exceeded" })
-    assert.deepInclude(Object.fromEntries(refused.headers ?? []), { "retry-after": "2" })
+    assert.match(refused.headers.get("retry-after") ?? "", /^[1-3]$/)
     const claude = yield* failing(anthropic(key).messages.create({ ...small, model: "claude-x" }))
     assert.strictEqual(Object(Object(Object(claude).error).error).type, "rate_limit_error")
     release()
