@@ -17,7 +17,7 @@ export default defineConfig({
           name: "tests",
           include: ["test/**/*.test.ts"],
           exclude: [...BROWSER, ...KITS, ...SNIPPETS],
-          globalSetup: ["test/support/builds.ts"],
+          globalSetup: ["test/support/builds.ts", "test/support/schemas.ts"],
           // Only ends tests that hang: a busy machine may take a minute to start a few programs.
           testTimeout: 120_000,
           // Most tests wait for sockets and databases more than they compute.

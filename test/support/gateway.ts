@@ -9,14 +9,14 @@ import { layerUpstream } from "../../src/layers/Providers.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import type { OwnMode } from "../../src/services/jobs/modes/own/defineMode.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
-import { postgresSchema, sqliteFile, type TestDatabase } from "./databases.ts"
+import { emptyPostgres, sqliteFile, type TestDatabase } from "./databases.ts"
 import type { Fake } from "./FakeUpstream.ts"
 
 export const SECRET = "the secret of every gateway under test"
 
 /** Returns a `DATABASE_URL` of a new, empty database. */
 export const databaseUrl = ({ kind }: Pick<TestDatabase, "kind">): Effect.Effect<string, never, Scope.Scope> =>
-  kind === "sqlite" ? sqliteFile : postgresSchema
+  kind === "sqlite" ? sqliteFile : emptyPostgres
 
 type Environment = Readonly<Record<string, string>>
 
