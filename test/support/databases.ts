@@ -7,6 +7,7 @@ import { Effect, Exit, Layer, RcRef, Redacted, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type DatabaseLayer, layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
+import { ledgerCalls } from "../../src/layers/database/migrations/ledger_calls.ts"
 import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
 
 const POSTGRES_URL =
@@ -80,6 +81,8 @@ export const postgresDatabase = (
     (name) => Object.assign(new URL(POSTGRES_URL), { pathname: name }).toString(),
   )
 
+const MIGRATIONS = "sealgate_migrations"
+
 /** Names of schemas begin with this in a run of tests that removes them at its end. */
 const RUN = process.env["TEST_SCHEMAS"]
 
@@ -122,29 +125,60 @@ const endSessions = (schema: string | null) =>
     (sql) => sql`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = ${schema}`,
   )
 
-/** Ends the sessions of a schema's tests, waits for their end, and removes all rows. */
+/** What a schema has but for its rows, and the rows of its migrations. */
+const structureOf = (schema: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const columns =
+      yield* sql`SELECT relname, attname, atttypid FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+      WHERE relnamespace = ${schema}::regnamespace AND attnum > 0 ORDER BY relname, attnum`
+    const isMigrated = columns.some(({ relname }) => relname === MIGRATIONS)
+    const steps = isMigrated
+      ? yield* sql`SELECT migration_id, name FROM ${sql(schema)}.${sql(MIGRATIONS)} ORDER BY 1`
+      : []
+    return JSON.stringify([columns, steps])
+  }).pipe(admin, Effect.orDie)
+
+/** Removes all rows but those that migrations insert. */
 const emptySchema = (schema: string) =>
   SqlClient.SqlClient.use((sql) =>
-    Effect.andThen(
-      endSessions(schema),
-      sql.unsafe(`DO $$ DECLARE used RECORD; BEGIN
-        FOR used IN SELECT oid::regclass AS name, pg_relation_size(oid) AS bytes FROM pg_class
-          WHERE relnamespace = '${schema}'::regnamespace AND relkind = 'r' AND relname <> 'sealgate_migrations'
-        LOOP
-          IF used.bytes > 100000 THEN EXECUTE format('TRUNCATE %s CASCADE', used.name);
-          ELSIF used.bytes > 0 THEN EXECUTE format('DELETE FROM %s', used.name);
-          END IF;
-        END LOOP;
-      END $$`),
-    ),
+    sql.unsafe(`DO $$ DECLARE used RECORD; BEGIN
+      PERFORM set_config('search_path', '${schema}', true);
+      FOR used IN SELECT oid::regclass AS name, pg_relation_size(oid) AS bytes FROM pg_class
+        WHERE relnamespace = '${schema}'::regnamespace AND relkind = 'r' AND relname <> '${MIGRATIONS}'
+      LOOP
+        IF used.bytes > 100000 THEN EXECUTE format('TRUNCATE %s CASCADE', used.name);
+        ELSIF used.bytes > 0 THEN EXECUTE format('DELETE FROM %s', used.name);
+        END IF;
+      END LOOP;
+      ${ledgerCalls.filter((text) => text.startsWith("INSERT")).join(";")};
+    END $$`),
   ).pipe(admin, Effect.orDie)
+
+/** The structure of a schema that is up to date. */
+const upToDate = Effect.gen(function* () {
+  const schema = yield* Effect.acquireRelease(createSchema, dropSchema)
+  yield* Layer.build(layerPostgres({ url: Redacted.make(urlOf(schema)) }))
+  return yield* structureOf(schema)
+}).pipe(Effect.scoped, Effect.orDie, Effect.cached, Effect.runSync)
 
 /** Schemas that are up to date and empty. */
 const emptied: Array<string> = []
 
+/** Leaves a schema to the next test if this one has succeeded and not changed its structure. */
+const handOn = Effect.fnUntraced(function* (schema: string, exit: Exit.Exit<unknown, unknown>) {
+  yield* Effect.orDie(admin(endSessions(schema)))
+  const isUsable = RUN !== undefined && Exit.isSuccess(exit) && (yield* structureOf(schema)) === (yield* upToDate)
+  if (isUsable) {
+    yield* emptySchema(schema)
+    emptied.push(schema)
+  } else {
+    yield* dropSchema(schema)
+  }
+})
+
 /**
- * The URL of a schema that is new, or up to date and empty: Postgres takes a quarter of the time of all tests to create
- * one for each. A test that fails leaves its schema to nobody.
+ * The URL of a schema that is new, or up to date and empty: a new one for each test takes three times as long.
  */
 export const emptyPostgres: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
@@ -152,13 +186,7 @@ export const emptyPostgres: Effect.Effect<string, never, Scope.Scope> = Effect.m
       const schema = emptied.pop()
       return schema === undefined ? createSchema : Effect.succeed(schema)
     }),
-    (schema, exit) =>
-      RUN !== undefined && Exit.isSuccess(exit)
-        ? Effect.andThen(
-            emptySchema(schema),
-            Effect.sync(() => emptied.push(schema)),
-          )
-        : dropSchema(schema),
+    handOn,
   ),
   urlOf,
 )
