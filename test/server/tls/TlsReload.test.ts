@@ -56,7 +56,8 @@ const passSecond = Effect.gen(function* () {
   yield* Effect.promise(async () => {
     for (let quiet = 0; quiet < 10; quiet++) {
       await setTimeout(1)
-      if (process.getActiveResourcesInfo().includes("FSReqPromise")) quiet = 0
+      // Files are read, and then closed.
+      if (process.getActiveResourcesInfo().some((name) => name === "FSReqPromise" || name === "CloseReq")) quiet = 0
     }
   })
 })
