@@ -236,9 +236,17 @@ export const UrlText = parsed(
   "an http or https URL",
 )
 
+/** Whether the driver can read the URL: it throws for others, which would look like a Redis that never answers. */
+const isRedisUrl = (text: string): boolean => {
+  if (!/^rediss?:\/\//i.test(text) || !URL.canParse(text)) return false
+  const { password, pathname, username } = new URL(text)
+  const decoded = Result.try(() => [username, password].map(decodeURIComponent))
+  return Result.isSuccess(decoded) && /^\/?\d*$/.test(pathname)
+}
+
 /** A secret, because the URL may hold a password. */
 export const RedisUrlText = parsed(
   Schema.Redacted(Schema.String),
-  (text) => (URL.canParse(text) && /^rediss?:$/.test(new URL(text).protocol) ? Redacted.make(text) : undefined),
-  "a redis or rediss URL",
+  (text) => (isRedisUrl(text) ? Redacted.make(text) : undefined),
+  "a redis or rediss URL, such as redis://:password@host:6379/0, with a percent-encoded password",
 )

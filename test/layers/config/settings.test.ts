@@ -110,6 +110,12 @@ describe("settings", () => {
         ["SESSION_MAX_LIVE", ["1", "1000000"], ["0", "1000001"]],
         ["PORT", ["0", "65535"], ["65536"]],
         ["WRITE_TIMEOUT", ["1ms", "24d"], ["0", "0ms", "2073600001ms"]],
+        // The driver throws for the others, and nothing would be shared.
+        [
+          "REDIS_URL",
+          ["redis://localhost", "redis://localhost/", "REDISS://user:p%23s@[::1]:6380/15"],
+          ["redis:6379", "redis://localhost/cache", "redis://localhost/0/1", "redis://:100%@localhost", "redis://%zz@a"],
+        ],
         // What no header can carry would fail each call, and look like a provider that cannot be reached.
         ["PROVIDER1_API_KEY", ["sk-1", " sk-1\n"], ["sk\n1", "sk 1", "clé", "sk\u0000"]],
       ]
