@@ -236,12 +236,15 @@ export const UrlText = parsed(
   "an http or https URL",
 )
 
+/** Whether user and password can be percent-decoded. Libraries throw if not, long after the start. */
+export const hasReadableUser = ({ password, username }: URL): boolean =>
+  Result.isSuccess(Result.try(() => [username, password].map(decodeURIComponent)))
+
 /** Whether the driver can read the URL: it throws for others, which would look like a Redis that never answers. */
 const isRedisUrl = (text: string): boolean => {
   if (!/^rediss?:\/\//i.test(text) || !URL.canParse(text)) return false
-  const { password, pathname, username } = new URL(text)
-  const decoded = Result.try(() => [username, password].map(decodeURIComponent))
-  return Result.isSuccess(decoded) && /^\/?\d*$/.test(pathname)
+  const url = new URL(text)
+  return hasReadableUser(url) && /^\/?\d*$/.test(url.pathname)
 }
 
 /** A secret, because the URL may hold a password. */

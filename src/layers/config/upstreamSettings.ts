@@ -1,5 +1,5 @@
 /** Settings of the model providers and of the fault policy. */
-import { durationText, FlagText, intText, listText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
+import { durationText, FlagText, hasReadableUser, intText, listText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
 import { type Decoded, optionalSetting, providerFromEnv, type Setting, setting } from "./Setting.ts"
 import { Duration, Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
@@ -33,14 +33,21 @@ export const PinsText = listText(
   "pins of 43 characters, as `sealgate pin` prints them, with commas between them",
 )
 
+/** Whether it is an origin, perhaps with user and password: the HTTP client throws for others, at every call. */
+const isProxyUrl = (text: string): boolean => {
+  if (!/^https?:/i.test(text) || !URL.canParse(text)) return false
+  const url = new URL(text)
+  return hasReadableUser(url) && `${url.pathname}${url.search}${url.hash}` === "/"
+}
+
 /** A secret, because the URL may hold a password. The scheme may be missing. */
 const ProxyText = parsed(
   Schema.Redacted(Schema.String),
   (text) => {
     const url = text.includes("://") ? text : `http://${text}`
-    return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? Redacted.make(url) : undefined
+    return isProxyUrl(url) ? Redacted.make(url) : undefined
   },
-  "an HTTP proxy, such as http://proxy.example.com:3128",
+  "an HTTP proxy, such as http://user:password@proxy.example.com:3128, with a percent-encoded password",
 )
 
 const COUNT = intText(1, 1_000_000)

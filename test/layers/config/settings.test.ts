@@ -110,11 +110,16 @@ describe("settings", () => {
         ["SESSION_MAX_LIVE", ["1", "1000000"], ["0", "1000001"]],
         ["PORT", ["0", "65535"], ["65536"]],
         ["WRITE_TIMEOUT", ["1ms", "24d"], ["0", "0ms", "2073600001ms"]],
-        // The driver throws for the others, and nothing would be shared.
+        // The libraries throw for the others: nothing would be shared, and no provider called.
         [
           "REDIS_URL",
           ["redis://localhost", "redis://localhost/", "REDISS://user:p%23s@[::1]:6380/15"],
           ["redis:6379", "redis://localhost/cache", "redis://localhost/0/1", "redis://:100%@localhost", "redis://%zz@a"],
+        ],
+        [
+          "HTTPS_PROXY",
+          ["proxy:3128", "http://proxy:3128/", "https://user:p%23s@proxy"],
+          ["http://user:100%@proxy", "http://%zz@proxy", "http://proxy/path", "http://proxy?a", "http://proxy#a"],
         ],
         // What no header can carry would fail each call, and look like a provider that cannot be reached.
         ["PROVIDER1_API_KEY", ["sk-1", " sk-1\n"], ["sk\n1", "sk 1", "clé", "sk\u0000"]],
