@@ -5,7 +5,7 @@ import { ROUTING_TAG } from "../../domain/protocol/routingTag.ts"
 import { intText, literalText, parsed, PlainText, RateText, SessionText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
-import { tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
+import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
 import { keylessRules, sealedRules, tenantlessRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 const RoutingTagText = parsed(
@@ -85,9 +85,36 @@ const bornInside: Rule<Pick<ProxySettings, "attest" | "attestationKeyFile">> = {
   }),
 }
 
+/**
+ * Rejects settings of tokens without a way to check them, such as an empty `JWT_JWKS_URL`: the proxy would serve everybody.
+ */
+const closedRule: Rule<
+  Pick<
+    ProxySettings,
+    "callerKeysFile" | "jwtAudience" | "jwtIssuer" | "jwtJwksFile" | "jwtJwksUrl" | "jwtPreviousSecret" | "jwtSecret"
+  >
+> = {
+  of: ["callerKeysFile", "jwtAudience", "jwtIssuer", "jwtJwksFile", "jwtJwksUrl", "jwtPreviousSecret", "jwtSecret"],
+  problems: (settings) => {
+    const { callerKeysFile, jwtAudience, jwtIssuer, jwtPreviousSecret } = settings
+    const expectsTokens =
+      jwtPreviousSecret !== undefined ||
+      jwtIssuer !== proxySettings.jwtIssuer.fallback ||
+      jwtAudience !== proxySettings.jwtAudience.fallback
+    return {
+      JWT_SECRET:
+        expectsTokens &&
+        callerKeysFile === undefined &&
+        !checksTokens(settings) &&
+        "is missing, so tokens cannot be checked; set it, JWT_JWKS_URL or JWT_JWKS_FILE, or remove the other JWT_… to serve everybody",
+    }
+  },
+}
+
 export const proxyRules = [
   ...serverRules,
   tokenSourceRule,
+  closedRule,
   bornInside,
   ...sealedRules,
   ...keylessRules,

@@ -1,5 +1,15 @@
 /** Settings of the model providers and of the fault policy. */
-import { durationText, FlagText, hasReadableUser, intText, listText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
+import {
+  durationText,
+  FlagText,
+  hasReadableUser,
+  intText,
+  listText,
+  PlainText,
+  parsed,
+  SecretText,
+  UrlText,
+} from "./codecs.ts"
 import { type Decoded, optionalSetting, providerFromEnv, type Setting, setting } from "./Setting.ts"
 import { Duration, Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"

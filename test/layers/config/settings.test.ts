@@ -114,7 +114,13 @@ describe("settings", () => {
         [
           "REDIS_URL",
           ["redis://localhost", "redis://localhost/", "REDISS://user:p%23s@[::1]:6380/15"],
-          ["redis:6379", "redis://localhost/cache", "redis://localhost/0/1", "redis://:100%@localhost", "redis://%zz@a"],
+          [
+            "redis:6379",
+            "redis://localhost/cache",
+            "redis://localhost/0/1",
+            "redis://:100%@localhost",
+            "redis://%zz@a",
+          ],
         ],
         [
           "HTTPS_PROXY",
@@ -322,6 +328,16 @@ describe("settings", () => {
       assert.strictEqual((yield* inEnvironment(sizes("1000"))(SealedProxy.settings())).maxBodyMemory, 1000)
       const proxy = yield* blamed(SealedProxy.settings(), { SESSION_TTL: "soon", TLS_KEY_FILE: "/x" })
       assert.deepStrictEqual(proxy, ["SESSION_TTL", "TLS_CERT_FILE"])
+
+      // Who says which tokens are valid, but not how they are checked, does not want a proxy for everybody.
+      for (const half of [
+        { JWT_PREVIOUS_SECRET: TOKEN_SECRET },
+        { JWT_ISSUER: "https://id.example.com", JWT_JWKS_URL: "" },
+        { JWT_AUDIENCE: "proxy" },
+      ]) {
+        assert.deepStrictEqual(yield* blamed(SealedProxy.settings(), half), ["JWT_SECRET"])
+        yield* inEnvironment({ ...half, JWT_JWKS_URL: "https://id.example.com/keys" })(SealedProxy.settings())
+      }
 
       // What is given counts as if the environment said it, and in its place.
       const given = { dev: true, port: 1234 }
