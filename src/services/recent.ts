@@ -3,10 +3,11 @@ import { Cache, Duration, Effect, Exit } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../domain/operations/storage.ts"
 import { makeBatched } from "./batched.ts"
+import { thisMoment } from "./moments.ts"
 import { unavailableUnlimited } from "./storedRows.ts"
 
 /** How long calls may use what was changed. */
-const KNOWN_FOR = Duration.seconds(1)
+const KNOWN_FOR_MS = 1000
 const MAX_KNOWN = 1000
 
 /**
@@ -20,14 +21,21 @@ export const makeRecent = <A>(
     const sql = yield* SqlClient.SqlClient
     const batched = yield* makeBatched<string, A>({ run: find })
     const now = (key: string) => unavailableUnlimited(batched(key))
-    const cache = yield* Cache.makeWith(now, {
-      capacity: MAX_KNOWN,
-      timeToLive: (exit) => (Exit.isSuccess(exit) ? KNOWN_FOR : Duration.zero),
+    // The cache itself measures by the time of day: setting the clock back would keep a revoked key valid for as long.
+    const cache = yield* Cache.makeWith(
+      (key: string) => Effect.flatMap(now(key), (value) => Effect.map(thisMoment, (at) => ({ value, at }))),
+      { capacity: MAX_KNOWN, timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero) },
+    )
+    const recent = Effect.fnUntraced(function* (key: string) {
+      const known = yield* Cache.get(cache, key)
+      if ((yield* thisMoment) - known.at < KNOWN_FOR_MS) return known.value
+      yield* Cache.invalidate(cache, key)
+      return (yield* Cache.get(cache, key)).value
     })
     return {
       now,
       /** Up to a second old. Not in a transaction: concurrent reads share one, which may wait for the transaction. */
-      recent: (key: string) => Cache.get(cache, key),
+      recent,
       /** Makes this process read the value again, once the transaction commits. */
       forget: (key: string) => sql.afterCommit(Cache.invalidate(cache, key)),
     }
