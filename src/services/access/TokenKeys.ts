@@ -2,13 +2,14 @@
  * Keys for verifying tokens. Each source has fixed algorithms, so that a token cannot have a public key used as a shared
  * secret (RFC 8725 §2.1, §3.1).
  */
-import { Clock, Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
+import { Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
 import { JWKSInvalid, JWKSNoMatchingKey } from "jose/errors"
 import { createLocalJWKSet } from "jose/jwks/local"
 import { connectionReason, fileReason } from "../../domain/problems/systemErrors.ts"
 import { readKeys } from "../fileAccess.ts"
+import { thisMoment } from "../moments.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
 
 /** Location of an issuer's public keys: a JWKS (RFC 7517 §5) at a URL, or in a file. */
@@ -116,16 +117,16 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
   let nextLoad = -Infinity
 
   const load = Effect.gen(function* () {
-    const at = yield* Clock.currentTimeMillis
+    const at = yield* thisMoment
     const keys = yield* loadSet(location)
     loaded = { keys, at }
-    nextLoad = (yield* Clock.currentTimeMillis) + COOLDOWN
+    nextLoad = (yield* thisMoment) + COOLDOWN
   }).pipe(Effect.provideService(HttpClient.HttpClient, client))
 
   const reload = Effect.catch(
     load,
     Effect.fnUntraced(function* (error) {
-      nextLoad = (yield* Clock.currentTimeMillis) + COOLDOWN_AFTER_FAILURE
+      nextLoad = (yield* thisMoment) + COOLDOWN_AFTER_FAILURE
       yield* Effect.logWarning(`Token keys were not loaded. ${error.message}`)
     }),
   )
@@ -134,12 +135,12 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
   const loading = yield* FiberHandle.make<void, never>()
   const run = yield* FiberHandle.runtime(loading)<never>()
   /** Starts loading the keys, unless that is under way or was tried just now. */
-  const refresh = Effect.map(Clock.currentTimeMillis, (now) => {
+  const refresh = Effect.map(thisMoment, (now) => {
     if (now >= nextLoad) run(reload, { onlyIfMissing: true })
   })
   const refreshed = Effect.andThen(refresh, FiberHandle.awaitEmpty(loading))
 
-  const age = Effect.map(Clock.currentTimeMillis, (now) => now - (loaded?.at ?? -Infinity))
+  const age = Effect.map(thisMoment, (now) => now - (loaded?.at ?? -Infinity))
   const known = Effect.map(age, (age) => (age < MAX_AGE ? loaded?.keys : undefined))
 
   const keyIn = (keys: ReturnType<typeof createLocalJWKSet>, header: JWSHeaderParameters) =>

@@ -417,6 +417,17 @@ describe("Tokens with rotating keys", () => {
     }),
   )
 
+  it.effect("finds a new key also when the clock was set back", () =>
+    Effect.gen(function* () {
+      const { keys, verify } = yield* setUp()
+      yield* TestClock.setTime(REAL_TIME - 3_600_000)
+      yield* TestClock.adjust("30 seconds")
+      const fresh = yield* Effect.promise(() => keyPair("ES256", "fresh"))
+      yield* Ref.set(keys, [fresh.jwk])
+      yield* verify(yield* signedBy(fresh))
+    }),
+  )
+
   it.effect("does not wait for a hanging issuer when it closes", () =>
     Effect.gen(function* () {
       const keys = yield* Ref.make<Published>(PUBLISHED)
