@@ -1,11 +1,12 @@
 /** Readiness and gauges of a gateway, for operators. */
 import { statfs } from "node:fs/promises"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Option, Semaphore } from "effect"
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { measure } from "../services/lifecycle/MeasuredGauges.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
+import { thisMoment } from "../services/moments.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
 
@@ -13,7 +14,7 @@ import type { GatewaySettings } from "./config/gatewaySettings.ts"
 const DATABASE_PATIENCE = Duration.seconds(2)
 
 /** How long a result is reused. The endpoint is public, and each query counts the open jobs. */
-const FRESH = Duration.seconds(1)
+const FRESH_MS = 1000
 
 /** Least free disk space in bytes. A job with its task and steps may not fit in less. */
 const ROOM = 8 * 1024 * 1024
@@ -45,6 +46,23 @@ const makeFullness = (database: GatewaySettings["databaseUrl"]): Effect.Effect<s
   )
 }
 
+/**
+ * Shares one result among all who ask while it is fresh. `Effect.cachedWithTTL` measures by the time of day: after the
+ * clock was set back, it would hide for as long that the database went away or came back.
+ */
+const makeFresh = <A>(effect: Effect.Effect<A>): Effect.Effect<Effect.Effect<A>> =>
+  Effect.map(Semaphore.make(1), (turn) => {
+    let known: { readonly value: A; readonly at: number } | undefined
+    return turn.withPermit(
+      Effect.gen(function* () {
+        if (known !== undefined && (yield* thisMoment) - known.at < FRESH_MS) return known.value
+        const value = yield* effect
+        known = { value, at: yield* thisMoment }
+        return value
+      }),
+    )
+  })
+
 /** Readiness, which depends on the database, and the gauges of process and queue. */
 export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =>
   Layer.effect(
@@ -57,7 +75,7 @@ export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =
       const queueState = yield* Effect.option(jobs.queueState).pipe(
         Effect.timeoutOption(DATABASE_PATIENCE),
         Effect.map(Option.flatten),
-        Effect.cachedWithTTL(FRESH),
+        makeFresh,
       )
       yield* measure(Effect.flatMap(queueState, Option.match({ onNone: () => Effect.void, onSome: queueObserved })))
       return yield* ReadinessProbe.make(

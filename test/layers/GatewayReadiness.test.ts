@@ -40,6 +40,8 @@ it.effect("readiness and metrics share one query of the jobs, cached for a secon
     yield* TestClock.adjust("999 millis")
     assert.deepInclude(yield* report, { queue: { depth: 1 } })
 
+    // Setting the clock back must not make it last.
+    yield* TestClock.setTime(0)
     yield* TestClock.adjust("1 millis")
     database.away = true
     for (const said of yield* askAtOnce) {

@@ -3,9 +3,10 @@
  * Meanwhile every command fails at once, so that requests do not wait for Redis.
  */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
 import { Redis } from "effect/persistence"
 import { systemCode } from "../../domain/problems/systemErrors.ts"
+import { thisMoment } from "../../services/moments.ts"
 import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus.ts"
 
 /** Half of the time limit of a command. Only commands under way when Redis hangs wait that long. */
@@ -100,7 +101,7 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const attempted = yield* Deferred.make<void>()
 
   const logLoss = Effect.fnUntraced(function* (error: Redis.RedisError) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* thisMoment
     if (isLossLogged || now - loggedAt < Duration.toMillis(LOG_EVERY)) return
     loggedAt = now
     isLossLogged = true

@@ -3,12 +3,13 @@
  * and limits of its key, while the same routing is in force.
  */
 import { createHash } from "node:crypto"
-import { Clock, Context, Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import type { RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { RoutingSettings, Strategy } from "../../domain/routing/routing.ts"
 import { inTurns } from "../inTurns.ts"
+import { thisMoment } from "../moments.ts"
 import { accountOf } from "./callAndRecord.ts"
 import { cachedRecord } from "./Accounting.ts"
 import { AnswerStore } from "./AnswerStore.ts"
@@ -75,7 +76,7 @@ export class CachedAnswers extends Context.Service<
         const store = new AnswerStore<Stored>({ ...settings, ttl })
         const enter = yield* makeEnter
         if (ttl > 0) {
-          yield* Clock.currentTimeMillis.pipe(
+          yield* thisMoment.pipe(
             Effect.map((now) => store.removeExpired(now)),
             Effect.repeat(Schedule.spaced(SWEEP_EVERY)),
             Effect.forkScoped,
@@ -88,12 +89,12 @@ export class CachedAnswers extends Context.Service<
           const { tenant } = call
           const routing = yield* config.ofCall
           const key = keyOf(call, routing)
-          const kept = use === "all" ? store.find(tenant, key, yield* Clock.currentTimeMillis) : undefined
+          const kept = use === "all" ? store.find(tenant, key, yield* thisMoment) : undefined
           // An operator who removes a provider does not want its answers either.
           const found = kept !== undefined && (yield* configured).has(kept.target.provider) ? kept : undefined
           if (found !== undefined) yield* enter(call, routing.strategy, found)
           const keep = ({ cost, served, target }: ApiAnswered, json: string) =>
-            Effect.map(Clock.currentTimeMillis, (now) => {
+            Effect.map(thisMoment, (now) => {
               const text = Buffer.from(json)
               if (text.length > MAX_ANSWER_BYTES || !served.finishReasons.every((reason) => WHOLE.has(reason))) return
               store.keep(tenant, key, { answer: { cost, target, text }, bytes: text.length + OVERHEAD }, now)
@@ -196,7 +197,7 @@ const makeEnter = Effect.gen(function* () {
   const ledger = yield* Ledger
   return Effect.fnUntraced(function* ({ key, labels, tenant }: ApiCall, strategy: Strategy, { cost, target }: Stored) {
     const account = accountOf({ key, labels, tenant })
-    const record = cachedRecord(yield* Clock.currentTimeMillis, { account, strategy, target }, cost)
+    const record = cachedRecord(yield* thisMoment, { account, strategy, target }, cost)
     yield* ledger.record([record])
     countRecords([record], yield* Effect.context<never>())
   })
