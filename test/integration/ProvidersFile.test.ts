@@ -167,7 +167,8 @@ describe("PROVIDERS_FILE", () => {
         assert.strictEqual(yield* ask("groq"), "provider-not-configured")
 
         write(file, { providers: [] })
-        yield* passUntil(Effect.map(ask("other"), (said) => said === "provider-not-configured"))
+        yield* passUntil(Effect.map(problem, (text) => text?.includes("name at least one provider") === true))
+        assert.strictEqual(yield* ask("other"), "other")
       }).pipe(Effect.provide(layerUpstream(settings)))
     }),
   )
@@ -181,6 +182,7 @@ describe("PROVIDERS_FILE", () => {
       chmodSync(secret, 0o644)
       const cases: ReadonlyArray<readonly [content: unknown, says: string]> = [
         ["{", "JSON"],
+        [{ providers: [] }, "name at least one provider"],
         [{ providers: [entry(url, { name: "provider1" })] }, "are reserved"],
         [{ providers: [entry(url, { name: "Groq" })] }, "letters a-z"],
         [{ providers: [entry(url), entry(url)] }, "the same name"],

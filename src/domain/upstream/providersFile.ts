@@ -90,6 +90,10 @@ export type FileProvider = typeof FileProvider.Type
 
 export const ProvidersFile = Schema.Struct({
   providers: Schema.Array(FileProvider).check(
+    // Without slots, the echo would answer instead.
+    Schema.makeFilter((providers: ReadonlyArray<FileProvider>) => providers.length > 0, {
+      message: "name at least one provider, or remove PROVIDERS_FILE",
+    }),
     Schema.isMaxLength(MAX_PROVIDERS),
     uniqueNames,
     Schema.makeFilter(
