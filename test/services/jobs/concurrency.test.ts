@@ -1,6 +1,6 @@
 /** Concurrency keys: how many jobs with one key have begun and not ended. */
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Latch } from "effect"
 import { SqlClient } from "effect/sql"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
@@ -191,13 +191,15 @@ it.live.skipIf(!postgresIsThere)("a gateway gives places only after it sees thos
     const key = `deploy ${tenant}`
     yield* sql`UPDATE jobs SET status = 'completed', finished_at = 1 WHERE id = ${first.id}`
     // Another gateway is about to give the place to the second job; the third then comes before it.
+    const locked = yield* Latch.make()
     const inOtherGateway = Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`concurrency:${key}`}, 0))`
       yield* sql`UPDATE jobs SET held_back = 0 WHERE id = ${second.id}`
+      yield* locked.open
       yield* Effect.sleep("300 millis")
     }).pipe(sql.withTransaction)
     const here = Effect.gen(function* () {
-      yield* Effect.sleep("100 millis")
+      yield* locked.await
       yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${third.id}`
       yield* queue.admit({ concurrency_key: key, key_id: null, key_limit: null })
     })

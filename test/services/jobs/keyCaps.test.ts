@@ -168,12 +168,14 @@ it.live.skipIf(!postgresIsThere)("a change of the cap waits for the places that 
     yield* enqueue({ key, cap: 2 })
     yield* claim
     const [second, third] = [yield* enqueue({ key, cap: 2 }), yield* enqueue({ key, cap: 2 })]
+    const locked = yield* Latch.make()
     const inOtherGateway = Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`concurrency:${key}`}, 0))`
+      yield* locked.open
       yield* Effect.sleep("300 millis")
       yield* sql`UPDATE jobs SET held_back = 0 WHERE id = ${third.id}`
     }).pipe(sql.withTransaction)
-    yield* Effect.all([inOtherGateway, Effect.delay(cap(key, 1), "100 millis")], { concurrency: 2 })
+    yield* Effect.all([inOtherGateway, Effect.andThen(locked.await, cap(key, 1))], { concurrency: 2 })
     assert.deepStrictEqual(yield* waits([second, third]), ["key-limit", "key-limit"])
   }).pipe(Effect.provide(services(postgres.layer))),
 )
