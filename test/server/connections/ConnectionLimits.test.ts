@@ -20,7 +20,8 @@ const serve = Effect.fnUntraced(function* (
   listener: RequestListener,
   options: ServerOptions = {},
 ) {
-  const server = createServer(options, listener)
+  // Nothing but the limits under test closes a connection.
+  const server = createServer({ keepAliveTimeout: 120_000, ...options }, listener)
   limitConnections(server, { ...NO_LIMITS, ...limits })
   const sockets: Array<Socket> = []
   server.on("connection", (socket) => sockets.push(socket))
