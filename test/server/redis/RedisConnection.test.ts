@@ -6,6 +6,7 @@ import { layerCircuitStore, layerRateLimits } from "../../../src/server/redis/Sh
 import { RateLimits } from "../../../src/services/access/RateLimits.ts"
 import { RedisStatus } from "../../../src/services/lifecycle/RedisStatus.ts"
 import { privateRedis, type PrivateRedis, redisCanStart } from "../../support/privateRedis.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 /** Far more than a request may wait for Redis. */
 const HUNG = Duration.seconds(5)
@@ -30,11 +31,11 @@ const process = Effect.fnUntraced(function* (redis: Pick<PrivateRedis, "url">) {
     warnings,
     take: (key: string) =>
       limits.take(key, 3).pipe(
-        Effect.timeout(HUNG),
+        withinTurns(HUNG),
         Effect.map(({ remaining }) => remaining),
       ),
     call: <E>(key: string, outcome: Effect.Effect<string, E>) =>
-      breaker.execute(outcome, { key }).pipe(Effect.timeout(HUNG)),
+      withinTurns(HUNG)(breaker.execute(outcome, { key })),
     status: Effect.flatten(Effect.provideContext(RedisStatus, context)),
   }
 })

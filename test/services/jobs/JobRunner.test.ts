@@ -28,6 +28,7 @@ import {
   text,
   use,
 } from "../../support/jobs.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 /** Gives a running job to another worker, as if its own had been taken for dead. */
 const heldByAnother = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
@@ -233,7 +234,7 @@ describeDatabases("job runner", (database) => {
       const cancelled = yield* jobs.cancel(tenant, job.id)
       assert.strictEqual(cancelled.status, "cancelled")
       // Well below the time after which a worker looks without having been woken.
-      yield* Effect.timeout(interrupted.await, "4 seconds")
+      yield* withinTurns("4 seconds")(interrupted.await)
       const after = yield* jobs.cancel(tenant, job.id)
       assert.deepStrictEqual(after, cancelled)
       assert.deepStrictEqual(after.steps, [])
@@ -249,7 +250,7 @@ describeDatabases("job runner", (database) => {
       yield* running.await
       yield* jobs.remove(tenant, job.id)
       // Well below the time after which a worker looks without having been woken.
-      yield* Effect.timeout(interrupted.await, "4 seconds")
+      yield* withinTurns("4 seconds")(interrupted.await)
       assert.deepStrictEqual((yield* jobs.list(tenant)).items, [])
     }).pipe(Effect.provide(gateway(database.layer, endless(running, interrupted))))
   })

@@ -12,6 +12,7 @@ import { prune } from "../../../src/services/jobs/JobRetention.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { answer, ended, enqueueOne, gateway, makeAgent, services, start, use } from "../../support/jobs.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 const key = IdempotencyKey.make("key-1")
 /** Nothing that repeats: adjusting the clock by days would make it repeat all those days. */
@@ -533,9 +534,8 @@ describeDatabases("jobs", (database) => {
       yield* Effect.sleep("100 millis")
       yield* finish.open
       // Well below the time after which waiters look without having been woken.
-      const [done, followed, after] = yield* Effect.timeout(
+      const [done, followed, after] = yield* withinTurns("4 seconds")(
         Effect.all([Fiber.join(waiting), Fiber.join(following), Fiber.join(resumed)]),
-        "4 seconds",
       )
 
       const all = [
@@ -568,7 +568,7 @@ describeDatabases("jobs", (database) => {
       const following = yield* Effect.forkChild(Stream.runCollect(jobs.events(tenant, job.id)))
       yield* Effect.sleep("50 millis")
       yield* jobs.cancel(tenant, job.id)
-      const events = yield* Effect.timeout(Fiber.join(following), "4 seconds")
+      const events = yield* withinTurns("4 seconds")(Fiber.join(following))
       assert.deepStrictEqual(
         events.map((event) => event._tag),
         ["Ended"],

@@ -27,6 +27,7 @@ import {
   text,
   use,
 } from "../../support/jobs.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 /** Nothing has the process look at its jobs but what happens to them. */
 const undisturbed = { leaseRefresh: Duration.hours(1) }
@@ -157,7 +158,7 @@ describeDatabases("jobs that a worker holds", (database) => {
         context,
         Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
       )
-      yield* Effect.timeout(interrupted.await, "4 seconds")
+      yield* withinTurns("4 seconds")(interrupted.await)
     }),
   )
 
@@ -205,8 +206,8 @@ describeDatabases("jobs that a worker holds", (database) => {
         (task) => jobs.enqueue(tenant, agent.id, { task }),
         { concurrency: "unbounded" },
       )
-      const one = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
-      const two = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
+      const one = yield* withinTurns("4 seconds")(Queue.take(interrupted))
+      const two = yield* withinTurns("4 seconds")(Queue.take(interrupted))
       assert.deepStrictEqual([one, two].sort(), cancelled.toSorted())
       if (kept !== undefined) assert.strictEqual((yield* use(context, ended(tenant, kept))).status, "completed")
     }),

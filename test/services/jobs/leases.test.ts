@@ -12,6 +12,7 @@ import { JobSignals, stopped } from "../../../src/services/jobs/JobSignals.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases, postgres, postgresIsThere } from "../../support/databases.ts"
 import { enqueueOne, makeAgent, services, takeJob } from "../../support/jobs.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 /** Nothing that repeats: adjusting the clock would make it repeat all that time. */
 const still = { leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
@@ -171,7 +172,7 @@ describeDatabases("a job that passes from worker to worker", (database) => {
         const stop = yield* signals.subscribe(stopped((yield* get).id))
         yield* start
         // Well below the time after which it looks without having been woken.
-        yield* TestClock.withLive(Effect.timeout(stop.next, "4 seconds"))
+        yield* TestClock.withLive(withinTurns("4 seconds")(stop.next))
       }),
     ),
   )

@@ -22,6 +22,7 @@ import {
   text,
   use,
 } from "../../support/jobs.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
   it.live("share the work, and do each job once", () =>
@@ -90,7 +91,7 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
         schedule: Schedule.spaced("50 millis"),
       })
       yield* go.open
-      const done = yield* Effect.timeout(Fiber.join(waiting), "3 seconds")
+      const done = yield* withinTurns("3 seconds")(Fiber.join(waiting))
       assert.strictEqual(done.status, "completed")
       assert.deepStrictEqual(stepsOf(done), ["before completed", "after completed"])
     }),
@@ -114,8 +115,8 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
         other.context,
         Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
       )
-      yield* Effect.timeout(interrupted.await, "4 seconds")
-      const seen = yield* Effect.timeout(Fiber.join(waiting), "4 seconds")
+      yield* withinTurns("4 seconds")(interrupted.await)
+      const seen = yield* withinTurns("4 seconds")(Fiber.join(waiting))
       assert.strictEqual(seen.status, "cancelled")
     }),
   )

@@ -17,6 +17,7 @@ import {
   text,
   use,
 } from "../../support/jobs.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 const drain = Effect.flatMap(Drain, (drain) => drain.drain)
 const get = ({ job, tenant }: Effect.Success<ReturnType<typeof enqueueOne>>) =>
@@ -167,7 +168,7 @@ describeDatabases("workers during a shutdown", (database) => {
       shutDown = () => void Effect.runForkWith(context)(Effect.andThen(drain, Deferred.succeed(drained, undefined)))
       const made = yield* use(context, enqueueOne())
       // Well below the grace period.
-      yield* Effect.timeout(Deferred.await(drained), "4 seconds")
+      yield* withinTurns("4 seconds")(Deferred.await(drained))
       assert.deepStrictEqual(seen(yield* use(context, get(made))), { status: "queued", attempt: 1, steps: [] })
       assert.deepStrictEqual(begun, [])
     })
@@ -176,7 +177,7 @@ describeDatabases("workers during a shutdown", (database) => {
   it.live("stop at once if they are idle", () =>
     Effect.gen(function* () {
       const { context } = yield* start(gateway(yield* database.create, () => Effect.succeed(answer("x"))))
-      yield* Effect.timeout(use(context, drain), "2 seconds")
+      yield* withinTurns("2 seconds")(use(context, drain))
     }),
   )
 })
