@@ -14,8 +14,9 @@ const WELL = "from the second"
 const ANSWER: Answer = { text: ["from ", "the ", "first"] }
 const FIRST = "from the first"
 const RETRIES = 2
-const LATE_MS = 400
-const SLOW_MS = 1000
+// Far more than an answer at once takes, also on a busy machine.
+const LATE_MS = 1000
+const SLOW_MS = 2000
 
 const slow = (delivery: Delivery): Answer => ({ ...ANSWER, delivery })
 const broken = (how: "cut" | "end" | "silence" | "garbage" | "reset", after = 1): Answer => ({
@@ -60,7 +61,7 @@ const KINDS: ReadonlyArray<readonly [name: string, kind: Kind]> = [
 ]
 
 const start = Effect.gen(function* () {
-  const calls = yield* startCalls(sqlite, { UPSTREAM_ANSWER_TIMEOUT: "2s" })
+  const calls = yield* startCalls(sqlite, { UPSTREAM_ANSWER_TIMEOUT: "4s" })
   const { boss, gateway } = calls
   const path = "/api/v1/routing/config"
   const { effective_prices: _, version: __, ...config } = (yield* call(gateway, "GET", path, { token: boss })).json

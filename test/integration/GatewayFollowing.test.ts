@@ -4,7 +4,7 @@ import { Effect, Fiber, Layer, Schema } from "effect"
 import { defineMode } from "../../src/index.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { ScriptedUpstream, status } from "../services/routing/ScriptedUpstream.ts"
-import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { type Answer, FakeUpstream } from "../support/FakeUpstream.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
 import { toolServer } from "../support/toolServer.ts"
@@ -65,6 +65,18 @@ const assembled = (events: ReadonlyArray<Event>) => {
 const THOUGHT = Array.from({ length: 30 }, (_, i) => `Thought ${i} 🦭. `)
 const ANSWER = Array.from({ length: 30 }, (_, i) => `${"long ".repeat(100)}word ${i}. `)
 
+/** A reply that begins once `readers` of the job have heard that its step has begun. */
+const onceHeard = (readers: number, reply: Answer) => {
+  const heard = new Set<string>()
+  const { promise: all, resolve } = Promise.withResolvers<void>()
+  return {
+    reply: () => all.then(() => reply),
+    hears: (reader: string, { event }: Event) => {
+      if (event === "begun" && heard.add(reader).size === readers) resolve()
+    },
+  }
+}
+
 /** Writes an answer and another one, and has the first judged. */
 const judged = defineMode({
   name: "judged",
@@ -116,19 +128,26 @@ describeDatabases("following a job", (database) => {
   it.live("brings each text and each tool call once, across gateways and however often the stream is cut", () =>
     Effect.gen(function* () {
       const { other, start, token, upstream, worker } = yield* setup
-      upstream.script(
-        { text: THOUGHT, toolCalls: [{ name: "add", arguments: { a: 1 } }], delivery: { gap: 20 } },
-        { text: ANSWER, delivery: { gap: 20 } },
-      )
+      const thought = { text: THOUGHT, toolCalls: [{ name: "add", arguments: { a: 1 } }], delivery: { gap: 20 } }
+      const { hears, reply } = onceHeard(2, thought)
+      upstream.script(reply, { text: ANSWER, delivery: { gap: 20 } })
       const path = yield* start()
       const inOneGo = yield* Effect.forkChild(
-        Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd)),
+        Effect.promise(() =>
+          read({ gateway: other, path, token }, undefined, (event) => {
+            hears("in one go", event)
+            return isEnd(event)
+          }),
+        ),
       )
       const pieces: Array<Event> = []
       while (!pieces.some(isEnd)) {
         const gateway = pieces.length % 2 === 0 ? other : worker
         let count = 0
-        const enough = (event: Event) => isEnd(event) || ++count === 3
+        const enough = (event: Event) => {
+          hears("in pieces", event)
+          return isEnd(event) || ++count === 3
+        }
         pieces.push(...(yield* Effect.promise(() => read({ gateway, path, token }, pieces.at(-1)?.id, enough))))
       }
       const late = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
@@ -151,12 +170,15 @@ describeDatabases("following a job", (database) => {
   it.live("begins a text again when the model is asked again", () =>
     Effect.gen(function* () {
       const { other, start, token, upstream } = yield* setup
-      upstream.script(
-        { text: THOUGHT, delivery: { gap: 30, breaks: { after: 20, how: "cut" } } },
-        { text: ["The ", "answer."], delivery: { gap: 300 } },
-      )
+      const { hears, reply } = onceHeard(1, { text: THOUGHT, delivery: { gap: 30, breaks: { after: 20, how: "cut" } } })
+      upstream.script(reply, { text: ["The ", "answer."], delivery: { gap: 300 } })
       const path = yield* start()
-      const events = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
+      const events = yield* Effect.promise(() =>
+        read({ gateway: other, path, token }, undefined, (event) => {
+          hears("the reader", event)
+          return isEnd(event)
+        }),
+      )
       const deltas = events.filter(({ event }) => event === "delta").map(({ data }) => data)
       assert.isAbove(deltas.filter(({ at }) => at === 0).length, 1)
       assert.include(String(deltas[0]?.["text"]), "Thought 0")
@@ -167,13 +189,19 @@ describeDatabases("following a job", (database) => {
   it.live("brings the texts that an own mode has the agent's model write, also filtered ones, and no judge's", () =>
     Effect.gen(function* () {
       const { other, start, token, upstream } = yield* setup
+      const { hears, reply } = onceHeard(1, { text: ANSWER, delivery: { gap: 20 } })
       upstream.script(
-        { text: ANSWER, delivery: { gap: 20 } },
+        reply,
         { text: THOUGHT, finish: "content_filter", delivery: { gap: 20 } },
         { text: ['{"good":', " true}"], delivery: { gap: 300 } },
       )
       const path = yield* start("judged")
-      const events = yield* Effect.promise(() => read({ gateway: other, path, token }, undefined, isEnd))
+      const events = yield* Effect.promise(() =>
+        read({ gateway: other, path, token }, undefined, (event) => {
+          hears("the reader", event)
+          return isEnd(event)
+        }),
+      )
       const texts = { draft: ANSWER.join(""), second: THOUGHT.join("") }
       const others = ["draft", "second", "check"].flatMap((name) => [`begun ${name}`, `step ${name}`])
       assert.deepStrictEqual(assembled(events), { texts, others: [...others, "ended"] })

@@ -6,6 +6,7 @@ import { describeDatabases } from "../support/databases.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
 import { settableClock } from "../support/settableClock.ts"
+import { openSocket } from "../support/sockets.ts"
 import { toolServer } from "../support/toolServer.ts"
 
 const decodeJob = Schema.decodeUnknownSync(Job)
@@ -139,11 +140,11 @@ describeDatabases("a model that asks a person", (database) => {
       const id = yield* ask(gateway)
       const token = yield* tokenFor("alice")
       const path = `/api/v1/jobs/${id}/events`
-      const following = yield* Effect.forkChild(call(gateway, "GET", path, { token }), { startImmediately: true })
-      yield* asked(gateway, id)
-      yield* Effect.sleep("100 millis")
+      const head = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\nconnection: close\r\n\r\n`
+      const following = yield* openSocket(Number(new URL(gateway.url).port), head)
+      yield* Effect.promise(() => following.receives(/^event: input_required$/m))
       yield* answer(gateway, id, { answer: { approved: true } })
-      const { text } = yield* Fiber.join(following)
+      const text = yield* Effect.promise(() => following.ended)
       const names = [...text.matchAll(/^event: (step|input_required|ended)$/gm)].map(([, name]) => name)
       assert.deepStrictEqual(names, ["step", "input_required", "step", "step", "ended"])
       const resumed = yield* call(gateway, "GET", path, { token, headers: { "last-event-id": "2" } })

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber, Latch, Metric, Option, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import type { Job } from "../../../src/domain/jobs/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { decodeAgent } from "../../../src/services/agents/storedAgents.ts"
@@ -186,10 +187,13 @@ describeDatabases("job runner", (database) => {
     { workers: 1 },
   )
 
-  it.live("ends a job that takes too long, interrupts its call, and keeps its finished steps", () => {
+  it.effect("ends a job that takes too long, interrupts its call, and keeps its finished steps", () => {
     let interrupted = false
+    const running = Latch.makeUnsafe()
     return Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne({ timeout_seconds: 1 })
+      yield* running.await
+      yield* TestClock.adjust("1 second")
       const done = yield* ended(tenant, job)
       assert.strictEqual(done.status, "timed_out")
       assert.strictEqual(done.problem?.code, "job-timed-out")
@@ -203,7 +207,9 @@ describeDatabases("job runner", (database) => {
             yield* text(
               context,
               "endless",
-              Effect.onInterrupt(Effect.never, () => Effect.sync(() => (interrupted = true))),
+              Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () =>
+                Effect.sync(() => (interrupted = true)),
+              ),
             )
             return answer("never")
           }),
