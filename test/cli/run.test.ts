@@ -6,7 +6,7 @@ import { run, type Running } from "../support/processes.ts"
 
 const SLOW_TO_CLOSE = new URL("./slowToClose.ts", import.meta.url).pathname
 
-/** A program that takes so many milliseconds to close, and may signal itself again meanwhile. */
+/** A program that takes so many milliseconds to close, may signal itself again, and gives up after so many seconds. */
 const started = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const running = yield* run(args, { module: SLOW_TO_CLOSE })
   yield* said(running, "running")
@@ -61,7 +61,7 @@ describe("a program that runs until a signal", () => {
 
   it.live("exits with 1 if closing takes seconds longer than its grace period", () =>
     Effect.gen(function* () {
-      const running = yield* started("never")
+      const running = yield* started("never", "", "3")
       running.kill("SIGTERM")
       assert.strictEqual(yield* exitOf(running), 1)
       assert.match(running.stderr.join(), /did not end in time/)

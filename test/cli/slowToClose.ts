@@ -1,8 +1,11 @@
-/** A server as far as signals go: it closes within so many milliseconds, or never, and may hear SIGINT again meanwhile. */
+/**
+ * A server as far as signals go: it closes within so many milliseconds, or never, and may hear SIGINT again meanwhile. It
+ * gives up after so many seconds.
+ */
 import { Duration, Effect, Layer } from "effect"
 import { layerLastResort, runUntilSignal } from "../../src/cli/runUntilSignal.ts"
 
-const [closing = "0", again = ""] = process.argv.slice(2)
+const [closing = "0", again = "", patience = "60"] = process.argv.slice(2)
 const say = (word: string) => Effect.sync(() => console.log(word))
 const signal = Effect.sync(() => again === "" || process.kill(process.pid, "SIGINT"))
 const close = Effect.andThen(signal, closing === "never" ? Effect.never : Effect.sleep(Number(closing)))
@@ -14,6 +17,6 @@ process.on("exit", () => console.log("exit hook"))
 // As a server would be, it is kept alive by something that listens.
 setInterval(() => undefined, 1000)
 runUntilSignal(
-  Layer.launch(layerLastResort(Duration.zero, Duration.seconds(3)).pipe(Layer.provideMerge(resource))),
+  Layer.launch(layerLastResort(Duration.zero, Duration.seconds(Number(patience))).pipe(Layer.provideMerge(resource))),
   true,
 )
