@@ -18,8 +18,9 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [...BROWSER, ...KITS, ...SNIPPETS],
           globalSetup: ["test/support/builds.ts", "test/support/schemas.ts"],
-          // Only ends tests that hang: a busy machine may take a minute to start a few programs.
+          // Only end tests that hang: a busy machine may take a minute to start a few programs or to prepare a database.
           testTimeout: 120_000,
+          hookTimeout: 120_000,
           // Most tests wait for sockets and databases more than they compute.
           maxWorkers: 6,
           // Modules keep no state that a test could trip over, and loading them for each file would take a third of the time.

@@ -152,7 +152,7 @@ describeDatabases("job state machine", (database) => {
             before = after
           }
         }),
-      { arbitrary: { runs: 100 }, timeout: 60_000 },
+      { arbitrary: { runs: 100 } },
     )
 
     it.effect.prop(
@@ -173,7 +173,7 @@ describeDatabases("job state machine", (database) => {
           assert.isAtMost(endings, 1)
           assert.strictEqual(endings === 1, isEnded(before.status) && before.status !== "cancelled")
         }),
-      { arbitrary: { runs: 100 }, timeout: 60_000 },
+      { arbitrary: { runs: 100 } },
     )
   })
 })
