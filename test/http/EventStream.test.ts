@@ -1,6 +1,6 @@
 /** Event streams under a test clock: keep-alives, and readers that do not read. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Queue, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Metric, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpServerResponse } from "effect/http"
 import { eventStreamResponse, renderEvent } from "../../src/http/shared/EventStream.ts"
@@ -179,7 +179,8 @@ it.live("a complete answer that nobody reads is cut", () =>
     connection.socket.resume()
     const received = yield* Effect.promise(() => connection.ended)
     assert.isBelow(received.length, content.length)
-  }),
+    // Without the counts of other tests in this process.
+  }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
 )
 
 it.live("an answer whose provider takes longer than the write time-out is not cut", () =>

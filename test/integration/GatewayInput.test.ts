@@ -1,6 +1,6 @@
 /** Models that ask people: jobs wait, also over restarts, and go on with the answer or without one. */
 import { assert, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Fiber, Schema, type Scope } from "effect"
+import { Clock, Duration, Effect, Schema, type Scope } from "effect"
 import { Job } from "../../src/domain/jobs/job.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"

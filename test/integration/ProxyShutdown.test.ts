@@ -2,7 +2,7 @@
 import { Agent, request } from "node:http"
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Scope } from "effect"
+import { Duration, Effect, Exit, Metric, Scope } from "effect"
 import { AnswerIncomplete, SealedProblem } from "../../src/client/errors.ts"
 import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
 import { deltaText } from "../../src/client/sealed/deltaText.ts"
@@ -226,5 +226,6 @@ it.live("a caller that hangs up ends the call to the provider", () =>
       // Both places are free again, once the proxy has noticed what its provider and its caller know.
       while ((await inFlight()) > 0) await setTimeout(10)
     })
-  }),
+    // Without the counts of other tests in this process.
+  }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
 )
