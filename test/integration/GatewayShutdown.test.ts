@@ -14,6 +14,7 @@ import {
   type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
+import { withinTurns } from "../support/withinTurns.ts"
 
 /** A request whose body is on its way: the connection, and what came back by the time it closed. */
 const beginSlowCreate = (url: string, token: string) => {
@@ -36,7 +37,7 @@ const beginSlowCreate = (url: string, token: string) => {
 const drains = (gateway: TestGateway) =>
   callOperator(gateway, "/ready").pipe(
     Effect.repeat({ until: ({ status }) => status === 503, schedule: Schedule.spaced("10 millis") }),
-    Effect.timeout("5 seconds"),
+    withinTurns("5 seconds"),
   )
 
 describe("a gateway that stops", () => {

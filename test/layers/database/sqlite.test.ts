@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import { layerSqlite } from "../../../src/layers/database/Database.ts"
 import { layerSqliteOwner } from "../../../src/layers/database/SqliteOwner.ts"
 import { sqliteFile } from "../../support/databases.ts"
+import { withinTurns } from "../../support/withinTurns.ts"
 
 describe("embedded database", () => {
   it.live("survives power loss and keeps its files private", () =>
@@ -104,10 +105,7 @@ describe("embedded database", () => {
         ["other.db", "it is not a database of SQLite"],
       ] as const) {
         // The clock stands still, so that whoever tried again would wait for ever.
-        const error = yield* refusalOf(inside(name)).pipe(
-          Effect.provide(TestClock.layer()),
-          Effect.timeout("4 seconds"),
-        )
+        const error = yield* refusalOf(inside(name)).pipe(Effect.provide(TestClock.layer()), withinTurns("4 seconds"))
         assert.strictEqual(error._tag, "DatabaseFileUnusable")
         assert.include(error.message, inside(name))
         assert.include(error.message, reason)

@@ -34,8 +34,7 @@ const process = Effect.fnUntraced(function* (redis: Pick<PrivateRedis, "url">) {
         withinTurns(HUNG),
         Effect.map(({ remaining }) => remaining),
       ),
-    call: <E>(key: string, outcome: Effect.Effect<string, E>) =>
-      withinTurns(HUNG)(breaker.execute(outcome, { key })),
+    call: <E>(key: string, outcome: Effect.Effect<string, E>) => withinTurns(HUNG)(breaker.execute(outcome, { key })),
     status: Effect.flatten(Effect.provideContext(RedisStatus, context)),
   }
 })
