@@ -10,6 +10,8 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
+    // Dropping the schemas of a run takes a busy Postgres a while.
+    teardownTimeout: 60_000,
     projects: [
       {
         extends: true,
