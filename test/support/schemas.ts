@@ -5,6 +5,9 @@ import { Effect } from "effect"
 export const setup = async (): Promise<() => Promise<void>> => {
   const prefix = `sealgate_${SecureRandom.uuidV7Unsafe().replaceAll("-", "").slice(0, 20)}_`
   process.env["TEST_SCHEMAS"] = prefix
-  const { dropSchemas, postgresIsThere } = await import("./databases.ts")
+  const [{ postgresIsThere }, { dropSchemas }] = await Promise.all([
+    import("./databases.ts"),
+    import("./emptyPostgres.ts"),
+  ])
   return () => (postgresIsThere ? Effect.runPromise(dropSchemas(prefix)) : Promise.resolve())
 }
