@@ -1,4 +1,4 @@
-/** Answers in memory, the least recently used of which make room for new ones. Times in milliseconds. */
+/** Answers in memory, the least recently used of which make room for new ones. Times in milliseconds of any one clock. */
 
 interface StoreLimits {
   readonly ttl: number

@@ -3,7 +3,7 @@
  * and limits of its key, while the same routing is in force.
  */
 import { createHash } from "node:crypto"
-import { Context, Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import type { RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -197,7 +197,7 @@ const makeEnter = Effect.gen(function* () {
   const ledger = yield* Ledger
   return Effect.fnUntraced(function* ({ key, labels, tenant }: ApiCall, strategy: Strategy, { cost, target }: Stored) {
     const account = accountOf({ key, labels, tenant })
-    const record = cachedRecord(yield* thisMoment, { account, strategy, target }, cost)
+    const record = cachedRecord(yield* Clock.currentTimeMillis, { account, strategy, target }, cost)
     yield* ledger.record([record])
     countRecords([record], yield* Effect.context<never>())
   })
