@@ -80,7 +80,7 @@ describe("a batch", () => {
           for (let pauses = 0; pauses < 20; pauses++) {
             const late = Effect.andThen(Effect.repeat(Effect.yieldNow, { times: pauses }), ask(2))
             const answers = yield* Effect.all([ask(1), late], { concurrency: "unbounded" }).pipe(
-              // Who is forgotten waits for ever.
+              // A forgotten question would never be answered.
               withinTurns("1 second"),
             )
             assert.deepStrictEqual(answers, [1, 2], `paused every ${operations} operations`)

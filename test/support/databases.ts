@@ -14,9 +14,9 @@ const CONNECTIONS = 5
 
 export interface TestDatabase {
   readonly kind: "sqlite" | "postgres"
-  /** A layer that opens a new, empty database; it can be opened repeatedly and is removed with the scope. */
+  /** A layer that opens an empty database. It can be opened repeatedly, until the scope closes. */
   readonly create: Effect.Effect<DatabaseLayer, never, Scope.Scope>
-  /** A new, empty database, open. */
+  /** An empty database, open. */
   readonly layer: DatabaseLayer
 }
 

@@ -7,7 +7,7 @@ import { admin, createSchema, dropSchema, endSessions, RUN, urlOf } from "./post
 
 const MIGRATIONS = "sealgate_migrations"
 
-/** What a schema has but for its rows, and the rows of its migrations. */
+/** A schema's tables, indexes and columns, and the migrations applied to it. */
 const structureOf = (schema: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -59,9 +59,7 @@ const handOn = Effect.fnUntraced(function* (schema: string, exit: Exit.Exit<unkn
   }
 })
 
-/**
- * The URL of a schema that is new, or up to date and empty: a new one for each test takes three times as long.
- */
+/** The URL of an empty schema, which may be up to date already: creating a new one takes three times as long. */
 export const emptyPostgres: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.suspend(() => {

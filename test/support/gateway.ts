@@ -15,7 +15,7 @@ import type { Fake } from "./FakeUpstream.ts"
 
 export const SECRET = "the secret of every gateway under test"
 
-/** Returns a `DATABASE_URL` of a new, empty database. */
+/** Returns a `DATABASE_URL` of an empty database. */
 export const databaseUrl = ({ kind }: Pick<TestDatabase, "kind">): Effect.Effect<string, never, Scope.Scope> =>
   kind === "sqlite" ? sqliteFile : emptyPostgres
 

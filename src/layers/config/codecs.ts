@@ -236,15 +236,15 @@ export const UrlText = parsed(
   "an http or https URL",
 )
 
-/** Whether user and password can be percent-decoded. Libraries throw if not, long after the start. */
-export const hasReadableUser = ({ password, username }: URL): boolean =>
-  Result.isSuccess(Result.try(() => [username, password].map(decodeURIComponent)))
+/** Whether a library can percent-decode the URL's user, password and path. If not, it fails only when it connects. */
+export const isDecodable = ({ password, pathname, username }: URL): boolean =>
+  Result.isSuccess(Result.try(() => decodeURIComponent([username, password, pathname].join("/"))))
 
 /** Whether the driver can read the URL: it throws for others, which would look like a Redis that never answers. */
 const isRedisUrl = (text: string): boolean => {
   if (!/^rediss?:\/\//i.test(text) || !URL.canParse(text)) return false
   const url = new URL(text)
-  return hasReadableUser(url) && /^\/?\d*$/.test(url.pathname)
+  return isDecodable(url) && /^\/?\d*$/.test(url.pathname)
 }
 
 /** A secret, because the URL may hold a password. */

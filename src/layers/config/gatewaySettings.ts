@@ -6,6 +6,7 @@ import {
   DurationText,
   FlagText,
   intText,
+  isDecodable,
   listText,
   NetworksText,
   parsed,
@@ -31,7 +32,7 @@ type DatabaseLocation = typeof DatabaseLocation.Type
 const parseDatabase = (text: string): DatabaseLocation | undefined => {
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase()
   if (scheme === undefined) return { kind: "sqlite", filename: text }
-  return (scheme === "postgres" || scheme === "postgresql") && URL.canParse(text)
+  return (scheme === "postgres" || scheme === "postgresql") && URL.canParse(text) && isDecodable(new URL(text))
     ? { kind: "postgres", url: Redacted.make(text) }
     : undefined
 }
@@ -39,7 +40,7 @@ const parseDatabase = (text: string): DatabaseLocation | undefined => {
 const DatabaseText = parsed(
   DatabaseLocation,
   parseDatabase,
-  "the path of a file, or postgres://user:password@host:port/database",
+  "the path of a file, or postgres://user:password@host:port/database with a percent-encoded password",
 )
 
 /** Settings that `sealgate token` needs to mint a token. */

@@ -85,9 +85,7 @@ const bornInside: Rule<Pick<ProxySettings, "attest" | "attestationKeyFile">> = {
   }),
 }
 
-/**
- * Rejects settings of tokens without a way to check them, such as an empty `JWT_JWKS_URL`: the proxy would serve everybody.
- */
+/** Rejects an issuer, audience or previous secret without a way to check tokens: the proxy would serve everybody. */
 const closedRule: Rule<
   Pick<
     ProxySettings,

@@ -2,7 +2,7 @@
 import {
   durationText,
   FlagText,
-  hasReadableUser,
+  isDecodable,
   intText,
   listText,
   PlainText,
@@ -47,7 +47,7 @@ export const PinsText = listText(
 const isProxyUrl = (text: string): boolean => {
   if (!/^https?:/i.test(text) || !URL.canParse(text)) return false
   const url = new URL(text)
-  return hasReadableUser(url) && `${url.pathname}${url.search}${url.hash}` === "/"
+  return isDecodable(url) && `${url.pathname}${url.search}${url.hash}` === "/"
 }
 
 /** A secret, because the URL may hold a password. The scheme may be missing. */

@@ -318,6 +318,10 @@ describe("settings", () => {
         "TLS_KEY_FILE",
         "JWT_SECRET",
       ])
+      // The driver reports these as a database that does not answer.
+      for (const url of ["postgres://u:100%@h/d", "postgres://%zz@h/d", "postgresql://h/100%"]) {
+        assert.deepStrictEqual(yield* gateway({ DATABASE_URL: url, JWT_SECRET: TOKEN_SECRET }), ["DATABASE_URL"], url)
+      }
       // What could not be read is blamed for that alone.
       assert.deepStrictEqual(yield* gateway({ JWT_SECRET: "short" }), ["JWT_SECRET"])
       const two = { JWT_JWKS_FILE: "/x", JWT_JWKS_URL: "http://keys.example.com", TLS_CLIENT_CA_FILE: "/x" }
@@ -329,7 +333,7 @@ describe("settings", () => {
       const proxy = yield* blamed(SealedProxy.settings(), { SESSION_TTL: "soon", TLS_KEY_FILE: "/x" })
       assert.deepStrictEqual(proxy, ["SESSION_TTL", "TLS_CERT_FILE"])
 
-      // Who says which tokens are valid, but not how they are checked, does not want a proxy for everybody.
+      // Without a way to check tokens, these proxies would serve everybody.
       for (const half of [
         { JWT_PREVIOUS_SECRET: TOKEN_SECRET },
         { JWT_ISSUER: "https://id.example.com", JWT_JWKS_URL: "" },

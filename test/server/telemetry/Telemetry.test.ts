@@ -87,7 +87,7 @@ it.live("metric exports do not flush spans, which are sent at shutdown", () =>
       collector.spans.map(({ name }) => name),
       ["kept"],
     )
-    // Other tests of the process compare the metrics that there are with those that are described.
+    // Other tests of this process check that every metric is documented.
   }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
 )
 
