@@ -2,8 +2,14 @@
  * Keys for verifying tokens. Each source has fixed algorithms, so that a token cannot have a public key used as a shared
  * secret (RFC 8725 §2.1, §3.1).
  */
-import { Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
-import { HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
+import { Duration, Effect, FiberHandle, Redacted, Schema, Stream } from "effect"
+import {
+  FetchHttpClient,
+  HttpClient,
+  HttpClientRequest,
+  type HttpClientError,
+  type HttpClientResponse,
+} from "effect/http"
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
 import { JWKSInvalid, JWKSNoMatchingKey } from "jose/errors"
 import { createLocalJWKSet } from "jose/jwks/local"
@@ -32,6 +38,8 @@ const COOLDOWN = Duration.toMillis("30 seconds")
 /** Pause after a failed attempt. */
 const COOLDOWN_AFTER_FAILURE = Duration.toMillis("5 seconds")
 const LOAD_TIMEOUT = Duration.seconds(5)
+/** Largest key set, in bytes. Issuers publish a few kB. */
+const MAX_JWKS_BYTES = 1024 * 1024
 
 /** A shared secret, for HS256 only, as a key that cannot be exported. */
 export const secretKeys = (secret: Redacted.Redacted): Effect.Effect<TokenKeys> =>
@@ -66,8 +74,26 @@ const JwksText = Schema.fromJsonString(
 )
 
 /** The reason of a failed fetch, without the HTTP client's message. */
-const wordsOf = ({ reason }: HttpClientError.HttpClientError): string =>
-  "response" in reason ? `it answered with status ${reason.response.status}` : connectionReason(reason)
+const wordsOf = ({ reason }: HttpClientError.HttpClientError): string => {
+  if (!("response" in reason)) return connectionReason(reason)
+  const { status } = reason.response
+  const isRedirect = status >= 300 && status < 400
+  return `it answered with ${isRedirect ? `a redirect (${status}), which is not followed` : `status ${status}`}`
+}
+
+/** Reads a body of at most `MAX_JWKS_BYTES`; `undefined` if there is more. */
+const readBody = Effect.fnUntraced(function* ({ stream }: HttpClientResponse.HttpClientResponse) {
+  const pieces: Array<Uint8Array> = []
+  let bytes = 0
+  yield* Stream.runForEachWhile(stream, (piece) =>
+    Effect.sync(() => {
+      pieces.push(piece)
+      bytes += piece.length
+      return bytes <= MAX_JWKS_BYTES
+    }),
+  )
+  return bytes > MAX_JWKS_BYTES ? undefined : Buffer.concat(pieces).toString()
+})
 
 const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
   const source = sourceOf(location)
@@ -81,14 +107,20 @@ const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
     return yield* new JwksUnreadable({ source, problem: `it ${read.problem}. ${read.remedy}.` })
   }
   const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
-  return yield* client.execute(HttpClientRequest.acceptJson(HttpClientRequest.get(location.url))).pipe(
-    Effect.flatMap((response) => response.text),
+  const text = yield* client.execute(HttpClientRequest.acceptJson(HttpClientRequest.get(location.url))).pipe(
+    Effect.flatMap(readBody),
+    // A redirect could lead to plain HTTP, where anybody on the way can put keys of their own.
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     Effect.mapError((error) => new JwksUnreadable({ source, problem: wordsOf(error) })),
     Effect.timeoutOrElse({
       duration: LOAD_TIMEOUT,
       orElse: () => Effect.fail(new JwksUnreadable({ source, problem: "it took too long" })),
     }),
   )
+  if (text === undefined) {
+    return yield* new JwksUnreadable({ source, problem: `it is larger than ${MAX_JWKS_BYTES} bytes` })
+  }
+  return text
 })
 
 const loadSet = Effect.fnUntraced(function* (location: JwksLocation) {

@@ -1,4 +1,6 @@
+import { once } from "node:events"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -423,6 +425,32 @@ describe("Tokens with rotating keys", () => {
       const fresh = yield* Effect.promise(() => keyPair("ES256", "fresh"))
       yield* Ref.set(keys, [fresh.jwk])
       yield* verify(yield* signedBy(fresh))
+    }),
+  )
+
+  it.live("follows no redirect of the issuer, and reads at most 1 MiB of its answer", () =>
+    Effect.gen(function* () {
+      const keys = JSON.stringify({ keys: [{ ...rsa.jwk, padding: "x".repeat(1024 * 1024) }] })
+      const paths: Array<string> = []
+      const server = createServer((request, response) => {
+        paths.push(request.url ?? "")
+        if (request.url === "/moved") response.writeHead(302, { location: "/keys" }).end()
+        else response.end(request.url === "/large" ? keys : JSON.stringify({ keys: [rsa.jwk] }))
+      })
+      yield* Effect.promise(async () => once(server.listen(0, "127.0.0.1"), "listening"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      const address = server.address()
+      const port = typeof address === "object" ? address?.port : undefined
+      const now = Math.floor(Date.now() / 1000)
+      const good = yield* signedBy(rsa, { claims: { exp: now + 600 } })
+      const verifyFrom = (path: string) =>
+        Effect.flatMap(Tokens, (tokens) => tokens.verify(Redacted.make(good))).pipe(
+          Effect.provide(Tokens.layer(settings({ jwks: { url: new URL(`http://127.0.0.1:${port}${path}`) } }))),
+        )
+      yield* verifyFrom("/keys")
+      assert.strictEqual((yield* Effect.flip(verifyFrom("/moved")))._tag, "TokenKeysUnavailable")
+      assert.strictEqual((yield* Effect.flip(verifyFrom("/large")))._tag, "TokenKeysUnavailable")
+      assert.notInclude(paths.slice(1), "/keys")
     }),
   )
 
