@@ -2,20 +2,15 @@
  * Keys for verifying tokens. Each source has fixed algorithms, so that a token cannot have a public key used as a shared
  * secret (RFC 8725 §2.1, §3.1).
  */
-import { Duration, Effect, FiberHandle, Redacted, Schema, Stream } from "effect"
-import {
-  FetchHttpClient,
-  HttpClient,
-  HttpClientRequest,
-  type HttpClientError,
-  type HttpClientResponse,
-} from "effect/http"
+import { Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
 import { JWKSInvalid, JWKSNoMatchingKey } from "jose/errors"
 import { createLocalJWKSet } from "jose/jwks/local"
 import { connectionReason, fileReason } from "../../domain/problems/systemErrors.ts"
 import { readKeys } from "../fileAccess.ts"
 import { thisMoment } from "../moments.ts"
+import { readBody } from "../readBody.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
 
 /** Location of an issuer's public keys: a JWKS (RFC 7517 §5) at a URL, or in a file. */
@@ -77,23 +72,10 @@ const JwksText = Schema.fromJsonString(
 const wordsOf = ({ reason }: HttpClientError.HttpClientError): string => {
   if (!("response" in reason)) return connectionReason(reason)
   const { status } = reason.response
-  const isRedirect = status >= 300 && status < 400
-  return `it answered with ${isRedirect ? `a redirect (${status}), which is not followed` : `status ${status}`}`
+  return status >= 300 && status < 400
+    ? `it answered with a redirect (${status}), which is not followed; set the URL that it leads to`
+    : `it answered with status ${status}`
 }
-
-/** Reads a body of at most `MAX_JWKS_BYTES`; `undefined` if there is more. */
-const readBody = Effect.fnUntraced(function* ({ stream }: HttpClientResponse.HttpClientResponse) {
-  const pieces: Array<Uint8Array> = []
-  let bytes = 0
-  yield* Stream.runForEachWhile(stream, (piece) =>
-    Effect.sync(() => {
-      pieces.push(piece)
-      bytes += piece.length
-      return bytes <= MAX_JWKS_BYTES
-    }),
-  )
-  return bytes > MAX_JWKS_BYTES ? undefined : Buffer.concat(pieces).toString()
-})
 
 const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
   const source = sourceOf(location)
@@ -107,8 +89,8 @@ const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
     return yield* new JwksUnreadable({ source, problem: `it ${read.problem}. ${read.remedy}.` })
   }
   const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
-  const text = yield* client.execute(HttpClientRequest.acceptJson(HttpClientRequest.get(location.url))).pipe(
-    Effect.flatMap(readBody),
+  const body = yield* client.execute(HttpClientRequest.acceptJson(HttpClientRequest.get(location.url))).pipe(
+    Effect.flatMap((response) => readBody(response, MAX_JWKS_BYTES)),
     // A redirect could lead to plain HTTP, where anybody on the way can put keys of their own.
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     Effect.mapError((error) => new JwksUnreadable({ source, problem: wordsOf(error) })),
@@ -117,10 +99,8 @@ const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
       orElse: () => Effect.fail(new JwksUnreadable({ source, problem: "it took too long" })),
     }),
   )
-  if (text === undefined) {
-    return yield* new JwksUnreadable({ source, problem: `it is larger than ${MAX_JWKS_BYTES} bytes` })
-  }
-  return text
+  if (body.length <= MAX_JWKS_BYTES) return body.toString()
+  return yield* new JwksUnreadable({ source, problem: `it is larger than ${MAX_JWKS_BYTES} bytes; check the URL` })
 })
 
 const loadSet = Effect.fnUntraced(function* (location: JwksLocation) {

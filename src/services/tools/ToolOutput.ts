@@ -1,6 +1,7 @@
 /** The outcome of a tool call, and its text from an HTTP response. */
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Schema } from "effect"
 import type { HttpClientError, HttpClientResponse } from "effect/http"
+import { readBody } from "../readBody.ts"
 
 /** `text` is for the model; after a failed call it gives the reason. */
 export const ToolOutput = Schema.Struct({ text: Schema.String, is_error: Schema.Boolean })
@@ -26,20 +27,6 @@ export const boundedText = (text: string): string => bounded(Buffer.from(text))
 const TEXTUAL =
   /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml)\b|application\/(javascript|x-www-form-urlencoded)\b)/i
 
-/** Reads a body as UTF-8, up to the longest output. */
-const readText = Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
-  const pieces: Array<Uint8Array> = []
-  let bytes = 0
-  yield* Stream.runForEachWhile(response.stream, (piece) =>
-    Effect.sync(() => {
-      pieces.push(piece)
-      bytes += piece.length
-      return bytes <= MAX_OUTPUT_BYTES
-    }),
-  )
-  return bounded(Buffer.concat(pieces))
-})
-
 /** The output in a response. Redirects, encoded bodies and bodies without text are errors. */
 export const outputOf = Effect.fnUntraced(function* (
   response: HttpClientResponse.HttpClientResponse,
@@ -52,6 +39,6 @@ export const outputOf = Effect.fnUntraced(function* (
   if (coding !== "identity") return failedOutput("The tool answered with an encoded body, which was not asked for.")
   const type = headers["content-type"] ?? "text/plain"
   if (!TEXTUAL.test(type)) return failedOutput("The tool's answer is not text.")
-  const text = yield* readText(response)
+  const text = bounded(yield* readBody(response, MAX_OUTPUT_BYTES))
   return status < 300 ? { text, is_error: false } : failedOutput(`HTTP ${status}\n${text}`)
 })

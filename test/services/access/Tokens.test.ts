@@ -1,10 +1,9 @@
-import { once } from "node:events"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { gzipSync } from "node:zlib"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Clock, Duration, Effect, Exit, Fiber, Layer, Redacted, Ref, Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Redacted, Ref, Scope } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import {
@@ -22,6 +21,7 @@ import { TenantId } from "../../../src/domain/jobs/agent.ts"
 import { TokenRefused } from "../../../src/domain/access/identity.ts"
 import { mintToken } from "../../../src/services/access/mintToken.ts"
 import { Tokens, type TokenSettings } from "../../../src/services/access/Tokens.ts"
+import { answering } from "../../support/answering.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
 const ACME = TenantId.make("acme")
@@ -428,29 +428,51 @@ describe("Tokens with rotating keys", () => {
     }),
   )
 
-  it.live("follows no redirect of the issuer, and reads at most 1 MiB of its answer", () =>
+  /** Verifies a good token with keys fetched from a real server, and returns what was logged. */
+  const verifyOver = Effect.fnUntraced(function* (url: string) {
+    const logs: Array<string> = []
+    const logger = Logger.layer([Logger.make((entry) => void logs.push(Logger.formatJson.log(entry)))])
+    const good = yield* signedBy(rsa)
+    const verified = yield* Effect.flatMap(Tokens, (tokens) => tokens.verify(Redacted.make(good))).pipe(
+      Effect.provide(Layer.provideMerge(Tokens.layer(settings({ jwks: { url: new URL(url) } })), logger)),
+      Effect.exit,
+    )
+    return { logs: logs.join(""), verified: Exit.isSuccess(verified) }
+  })
+
+  it.live("follows no redirect of the issuer, and says so", () =>
     Effect.gen(function* () {
-      const keys = JSON.stringify({ keys: [{ ...rsa.jwk, padding: "x".repeat(1024 * 1024) }] })
       const paths: Array<string> = []
-      const server = createServer((request, response) => {
+      const url = yield* answering((response, request) => {
         paths.push(request.url ?? "")
-        if (request.url === "/moved") response.writeHead(302, { location: "/keys" }).end()
-        else response.end(request.url === "/large" ? keys : JSON.stringify({ keys: [rsa.jwk] }))
+        if (request.url === "/keys") response.end(JSON.stringify({ keys: [rsa.jwk] }))
+        else response.writeHead(302, { location: "/keys" }).end()
       })
-      yield* Effect.promise(async () => once(server.listen(0, "127.0.0.1"), "listening"))
-      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-      const address = server.address()
-      const port = typeof address === "object" ? address?.port : undefined
-      const now = Math.floor(Date.now() / 1000)
-      const good = yield* signedBy(rsa, { claims: { exp: now + 600 } })
-      const verifyFrom = (path: string) =>
-        Effect.flatMap(Tokens, (tokens) => tokens.verify(Redacted.make(good))).pipe(
-          Effect.provide(Tokens.layer(settings({ jwks: { url: new URL(`http://127.0.0.1:${port}${path}`) } }))),
-        )
-      yield* verifyFrom("/keys")
-      assert.strictEqual((yield* Effect.flip(verifyFrom("/moved")))._tag, "TokenKeysUnavailable")
-      assert.strictEqual((yield* Effect.flip(verifyFrom("/large")))._tag, "TokenKeysUnavailable")
-      assert.notInclude(paths.slice(1), "/keys")
+      const { logs, verified } = yield* verifyOver(`${url}/moved`)
+      assert.isFalse(verified)
+      assert.include(logs, "a redirect (302), which is not followed; set the URL that it leads to")
+      assert.notInclude(paths, "/keys")
+      assert.isTrue((yield* verifyOver(`${url}/keys`)).verified)
+    }),
+  )
+
+  it.live("reads keys of at most 1 MiB, also compressed ones", () =>
+    Effect.gen(function* () {
+      const ofLength = (length: number) => {
+        const text = JSON.stringify({ keys: [{ ...rsa.jwk, x5u: "" }] })
+        return text.replace('"x5u":""', `"x5u":"${"x".repeat(length - text.length)}"`)
+      }
+      const url = yield* answering((response, { url }) => {
+        const text = ofLength(1024 * 1024 + (url === "/full" ? 0 : 1))
+        if (url === "/gzip") response.setHeader("content-encoding", "gzip").end(gzipSync(text))
+        else response.end(text)
+      })
+      assert.isTrue((yield* verifyOver(`${url}/full`)).verified)
+      for (const path of ["/more", "/gzip"]) {
+        const { logs, verified } = yield* verifyOver(`${url}${path}`)
+        assert.isFalse(verified, path)
+        assert.include(logs, "it is larger than 1048576 bytes", path)
+      }
     }),
   )
 
