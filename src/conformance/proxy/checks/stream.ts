@@ -18,6 +18,8 @@ const LONG = streamedOf(`Repeat the following text, and say nothing else: ${LONG
 const SLOW_MS = 1000
 /** Two ticks at the slowest pace, in milliseconds. */
 const LATE_MS = 2000
+/** Streams that must all be late: a slow pace delays each of them, and a busy machine some. */
+const LATE_TRIES = 5
 /** Tolerance for the difference between two clocks. */
 const CLOCK_MS = 2
 /** The longest time from the final frame to the proof, in ticks. */
@@ -147,15 +149,18 @@ export const streamChecks: ReadonlyArray<Check> = [
   ),
   check("P26", "pace-default", "a pace that is missing, or none, is 100", (probe) =>
     each([undefined, null, "20", 19, 1001, -1, 50.5, true, 5], async (pace) => {
-      const answer = await failingStream(probe, pace)
-      must(
-        answer.frames.every(({ block }) => block.length >= FLOOR),
-        "a frame is smaller than that of a paced stream",
-      )
-      const [first = 0, ...more] = timesOf(answer)
-      must(first >= 100 - CLOCK_MS, `with the pace ${String(pace)} the first frame comes after ${first} ms`)
-      must((more.at(-1) ?? 0) < LATE_MS, `with the pace ${String(pace)} the last frame comes after ${more.at(-1)} ms`)
-      return "about 100 ms"
+      for (let tries = 1; ; tries++) {
+        const answer = await failingStream(probe, pace)
+        must(
+          answer.frames.every(({ block }) => block.length >= FLOOR),
+          "a frame is smaller than that of a paced stream",
+        )
+        const [first = 0, ...more] = timesOf(answer)
+        must(first >= 100 - CLOCK_MS, `with the pace ${String(pace)} the first frame comes after ${first} ms`)
+        const last = more.at(-1) ?? 0
+        if (last < LATE_MS) return "about 100 ms"
+        must(tries < LATE_TRIES, `with the pace ${String(pace)} the last frame comes after ${last} ms`)
+      }
     }),
   ),
   check(
