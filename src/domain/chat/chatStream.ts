@@ -74,7 +74,7 @@ class ChoiceAccumulator {
   add({ index: _index, delta, finish_reason, ...rest }: ChatChunk["choices"][number]): void {
     this.addDelta(delta)
     if (finish_reason != null) this.finishReason = finish_reason
-    for (const name of Object.keys(rest)) this.rest.join(name, rest[name])
+    this.rest.joinAll(rest)
   }
 
   private addDelta({ role: _role, content, refusal, tool_calls, ...rest }: Delta): void {
@@ -86,9 +86,9 @@ class ChoiceAccumulator {
       call.id ||= id ?? ""
       call.type = type || call.type
       if (piece !== undefined) call.addFunction(piece)
-      for (const name of Object.keys(members)) call.rest.join(name, members[name])
+      call.rest.joinAll(members)
     }
-    for (const name of Object.keys(rest)) this.messageRest.join(name, rest[name])
+    this.messageRest.joinAll(rest)
   }
 
   choice(index: number): ChatCompletion["choices"][number] {
@@ -116,7 +116,7 @@ class CallAccumulator {
   addFunction({ name, arguments: args, ...rest }: NonNullable<ToolCallDelta["function"]>): void {
     this.name ||= name ?? ""
     this.args += args ?? ""
-    for (const member of Object.keys(rest)) this.functionRest.join(member, rest[member])
+    this.functionRest.joinAll(rest)
   }
 
   get function(): FunctionCall {
@@ -131,9 +131,16 @@ class CallAccumulator {
   }
 }
 
-/** Unknown members. A map, because a provider may send any name, even `__proto__`. */
+/**
+ * Unknown members, which grow in place: copying them for each chunk would take time in the square of their number. A map,
+ * because a provider may send any name, even `__proto__`.
+ */
 class Members {
-  private readonly values = new Map<string, unknown>()
+  private readonly values: Map<string, unknown>
+
+  constructor(members: object = {}) {
+    this.values = new Map(Object.entries(members))
+  }
 
   replace(name: string, value: unknown): void {
     if (value != null || !this.values.has(name)) this.values.set(name, value)
@@ -143,10 +150,33 @@ class Members {
     this.values.set(name, joined(name, this.values.get(name), value))
   }
 
+  joinAll(members: object): this {
+    for (const [name, value] of Object.entries(members)) this.join(name, value)
+    return this
+  }
+
   get object(): Record<string, unknown> {
-    return Object.fromEntries(this.values)
+    return Object.fromEntries(Array.from(this.values, ([name, value]) => [name, plain(value)]))
   }
 }
+
+/** An unknown list, which grows in place too. */
+class Items {
+  private readonly items: Array<unknown> = []
+
+  append(items: ReadonlyArray<unknown>): this {
+    for (const item of items) this.items.push(item)
+    return this
+  }
+
+  get array(): ReadonlyArray<unknown> {
+    return [...this.items]
+  }
+}
+
+/** The JSON of a value that may have grown. */
+const plain = (value: unknown): unknown =>
+  value instanceof Members ? value.object : value instanceof Items ? value.array : value
 
 /** Strings that are names or whole values, so a second one replaces the first. */
 export const WHOLE: ReadonlySet<string> = new Set([
@@ -164,11 +194,12 @@ export const WHOLE: ReadonlySet<string> = new Set([
 const joined = (name: string, current: unknown, next: unknown): unknown => {
   if (current == null || next == null) return next ?? current ?? null
   if (typeof current === "string" && typeof next === "string") return WHOLE.has(name) ? next : current + next
-  if (Array.isArray(current) && Array.isArray(next)) return [...current, ...next]
-  if (!isObject(current) || !isObject(next)) return next
-  const members = new Map(Object.entries(current))
-  for (const [member, value] of Object.entries(next)) members.set(member, joined(member, members.get(member), value))
-  return Object.fromEntries(members)
+  if (Array.isArray(next)) {
+    if (current instanceof Items) return current.append(next)
+    return Array.isArray(current) ? new Items().append(current).append(next) : next
+  }
+  if (!isObject(next) || !isObject(current) || current instanceof Items) return next
+  return (current instanceof Members ? current : new Members(current)).joinAll(next)
 }
 
 const byIndex = <A>(items: ReadonlyMap<number, A>): ReadonlyArray<readonly [number, A]> =>

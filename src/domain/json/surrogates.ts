@@ -37,13 +37,13 @@ const wellFormed = (value: unknown): unknown => {
 /** The object with U+FFFD for each unpaired surrogate. */
 export const wellFormedObject = (value: JsonObject): JsonObject => mapMembers(value, wellFormed)
 
-/** Path of a growing text: its choice, then the members of the delta, with tool calls by index. */
-type MemberPath = readonly [choice: number, ...members: ReadonlyArray<string | number>]
+/** Path of a growing text in a delta, with tool calls by index. */
+type MemberPath = ReadonlyArray<string | number>
 
 /** Joins the pairs that are cut between the chunks of one stream. */
 export class PairJoiner {
-  /** High surrogates, by the JSON of their paths. */
-  private readonly held = new Map<string, string>()
+  /** High surrogates by choice, then by the JSON of their paths. */
+  private readonly held = new Map<number, Map<string, string>>()
   /** The last chunk from which something is held. */
   private last: ChatChunk | undefined
 
@@ -55,18 +55,18 @@ export class PairJoiner {
     if (this.held.size === 0 && !MAYBE_HALF.test(json)) return [chunk]
     const choices = chunk.choices.map((choice) => ({
       ...mapMembers(choice, wellFormed),
-      delta: this.join([choice.index], choice.delta, choice.finish_reason != null),
+      delta: this.join(choice.index, [], choice.delta, choice.finish_reason != null),
     }))
-    const ended = new Set(chunk.choices.flatMap(({ finish_reason, index }) => (finish_reason == null ? [] : [index])))
+    const ended = chunk.choices.flatMap(({ finish_reason, index }) => (finish_reason == null ? [] : [index]))
     // Only texts change, so the shape stays.
     const joined = { ...mapMembers(chunk, wellFormed), choices } as unknown as ChatChunk
     this.last = joined
-    return [...this.release((choice) => ended.has(choice)), joined]
+    return [...ended.flatMap((choice) => this.release(choice)), joined]
   }
 
   /** Chunks for surrogates still held at the end of the stream. */
   end(): ReadonlyArray<ChatChunk> {
-    return this.release(() => true)
+    return [...this.held.keys()].flatMap((choice) => this.release(choice))
   }
 
   /** Discards held surrogates, because the stream restarts. */
@@ -74,41 +74,45 @@ export class PairJoiner {
     this.held.clear()
   }
 
-  private join(place: MemberPath, value: unknown, isLast: boolean): unknown {
-    if (typeof value === "string") return this.grow(JSON.stringify(place), value, isLast)
+  private join(choice: number, place: MemberPath, value: unknown, isLast: boolean): unknown {
+    if (typeof value === "string") return this.grow(choice, JSON.stringify(place), value, isLast)
     if (!isObject(value)) return wellFormed(value)
     return mapMembers(value, (member, name) => {
       if (WHOLE.has(name)) return wellFormed(member)
-      if (name !== "tool_calls" || !Array.isArray(member)) return this.join([...place, name], member, isLast)
-      return member.map((call) => this.join([...place, name, isObject(call) ? Number(call["index"]) : 0], call, isLast))
+      const inner = [...place, name]
+      if (name !== "tool_calls" || !Array.isArray(member)) return this.join(choice, inner, member, isLast)
+      return member.map((call) =>
+        this.join(choice, [...inner, isObject(call) ? Number(call["index"]) : 0], call, isLast),
+      )
     })
   }
 
-  private grow(place: string, text: string, isLast: boolean): string {
-    const whole = (this.held.get(place) ?? "") + text
-    this.held.delete(place)
-    if (isLast || !ENDS_IN_HALF.test(whole)) return whole.toWellFormed()
-    this.held.set(place, whole.slice(-1))
-    return whole.slice(0, -1).toWellFormed()
+  private grow(choice: number, place: string, text: string, isLast: boolean): string {
+    const halves = this.held.get(choice) ?? new Map<string, string>()
+    const whole = (halves.get(place) ?? "") + text
+    const isCut = !isLast && ENDS_IN_HALF.test(whole)
+    if (isCut) this.held.set(choice, halves.set(place, whole.slice(-1)))
+    else if (halves.delete(place) && halves.size === 0) this.held.delete(choice)
+    return (isCut ? whole.slice(0, -1) : whole).toWellFormed()
   }
 
-  /** Chunks like the last one for held surrogates of some choices that can no longer be joined. */
-  private release(isOver: (choice: number) => boolean): ReadonlyArray<ChatChunk> {
+  /** Chunks like the last one for held surrogates of a choice, which can no longer be joined. */
+  private release(index: number): ReadonlyArray<ChatChunk> {
     const { last } = this
-    if (last === undefined) return []
+    const halves = this.held.get(index)
+    if (last === undefined || halves === undefined) return []
+    this.held.delete(index)
     const { created, id, model, object } = last
-    return [...this.held.keys()].flatMap((key) => {
-      // This class wrote the paths.
-      const [index, ...members] = JSON.parse(key) as MemberPath
-      if (!isOver(index)) return []
-      this.held.delete(key)
-      return [{ id, object, created, model, choices: [{ index, delta: deltaWith(members), finish_reason: null }] }]
+    return [...halves.keys()].map((place) => {
+      // This class wrote the path.
+      const delta = deltaWith(JSON.parse(place) as MemberPath)
+      return { id, object, created, model, choices: [{ index, delta, finish_reason: null }] }
     })
   }
 }
 
 /** A delta that adds U+FFFD to the text in its `members`. */
-const deltaWith = (members: ReadonlyArray<string | number>): Delta =>
+const deltaWith = (members: MemberPath): Delta =>
   members.reduceRight<unknown>(
     (inner, member) => (typeof member === "number" ? [{ index: member, ...Object(inner) }] : { [member]: inner }),
     REPLACEMENT,

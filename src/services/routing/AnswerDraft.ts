@@ -1,5 +1,6 @@
 /** Assembles a streamed answer. Calls are streamed because only a stream shows when its first token came. */
-import type { ToolCall, ToolCallDelta } from "../../domain/chat/chat.ts"
+import type { ToolCall } from "../../domain/chat/chat.ts"
+import { ChatAccumulator } from "../../domain/chat/chatStream.ts"
 import type { Streamed, StreamEvent } from "../../domain/upstream/upstream.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
@@ -22,10 +23,8 @@ export interface TextListener {
 
 export class AnswerDraft {
   private readonly heard: TextListener | undefined
-  private content = ""
-  private refusal = ""
+  private answer = new ChatAccumulator()
   private bytes = 0
-  private readonly calls = new Map<number, ToolCall>()
 
   constructor(heard?: TextListener) {
     this.heard = heard
@@ -34,18 +33,16 @@ export class AnswerDraft {
 
   readonly add = (event: StreamEvent): void => {
     if (event._tag === "Restarted") {
-      this.content = this.refusal = ""
-      this.calls.clear()
+      this.answer = new ChatAccumulator()
       this.heard?.restart()
       return
     }
+    this.answer.add(event.chunk)
     for (const { delta, index } of event.chunk.choices) {
       if (index !== 0) continue
-      this.content += delta.content ?? ""
       if (delta.content != null) this.heard?.add(delta.content)
-      this.refusal += delta.refusal ?? ""
       this.bytes += Buffer.byteLength(delta.content ?? "") + Buffer.byteLength(delta.refusal ?? "")
-      for (const piece of delta.tool_calls ?? []) this.addCall(piece)
+      for (const call of delta.tool_calls ?? []) this.bytes += Buffer.byteLength(call.function?.arguments ?? "")
     }
   }
 
@@ -56,10 +53,12 @@ export class AnswerDraft {
 
   /** Returns the answer at the end of the stream. */
   finished({ served }: Streamed): Answer {
-    const { calls, content, refusal } = this
+    const message = this.answer.completion.choices.find(({ index }) => index === 0)?.message
+    const content = typeof message?.content === "string" ? message.content : ""
+    const refusal = message?.refusal ?? ""
     const reason = served.finishReasons[0]
-    // Calls without a name are not of functions.
-    const called = [...calls].sort(([a], [b]) => a - b).flatMap(([, call]) => (call.function.name === "" ? [] : [call]))
+    // A lying provider may call tools of types that nobody offered.
+    const called = (message?.tool_calls ?? []).filter(({ type }) => String(type) === "function")
     const refused = refusal !== "" || reason === "content_filter"
     return {
       text: refusal === "" ? content : refusal,
@@ -67,24 +66,5 @@ export class AnswerDraft {
       cut: reason === "length",
       ...(called.length === 0 || refused ? {} : { toolCalls: called }),
     }
-  }
-
-  /** Adds a piece of a tool call; other members, such as a vendor's signature, are kept. */
-  private addCall({ function: piece = {}, index, ...rest }: ToolCallDelta): void {
-    const known = this.calls.get(index)
-    const text = piece.arguments ?? ""
-    this.bytes += Buffer.byteLength(text)
-    this.calls.set(index, {
-      ...known,
-      ...rest,
-      id: rest.id ?? known?.id ?? `call_${index}`,
-      type: "function",
-      function: {
-        ...known?.function,
-        ...piece,
-        name: `${known?.function.name ?? ""}${piece.name ?? ""}`,
-        arguments: `${known?.function.arguments ?? ""}${text}`,
-      },
-    })
   }
 }

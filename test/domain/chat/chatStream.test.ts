@@ -124,3 +124,26 @@ it("treats __proto__ like any other member", () => {
     assert.isTrue(Object.hasOwn(Object(holder), "__proto__"), "it is kept, as a member")
   }
 })
+
+/** So many that copying for each chunk what came before would take many minutes. */
+const MANY = 100_000
+
+it("joins a list and an object of many chunks without copying them each time", () => {
+  const pieces = Array.from({ length: MANY }, (_, at) =>
+    delta(0, { list: [at], object: { inner: { [`m${at}`]: at } } }),
+  )
+  const [choice] = accumulate(pieces).choices
+  const numbers = Array.from({ length: MANY }, (_, at) => at)
+  assert.deepStrictEqual(choice?.message["list"], numbers)
+  assert.deepStrictEqual(Object.values(Object(choice?.message["object"]).inner), numbers)
+})
+
+it("replaces a joined list or object by a value of another type", () => {
+  const states = [[1], [2], { a: [3] }, { a: [4] }, [5], "text"]
+  const answer = new ChatAccumulator()
+  const seen = states.map((state) => {
+    answer.add(delta(0, { state }))
+    return answer.completion.choices[0]?.message["state"]
+  })
+  assert.deepStrictEqual(seen, [[1], [1, 2], { a: [3] }, { a: [3, 4] }, [5], "text"])
+})

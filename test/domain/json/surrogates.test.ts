@@ -94,6 +94,19 @@ describe("surrogate pairs cut between chunks", () => {
     ])
   })
 
+  it("are not looked through for each chunk", () => {
+    const joiner = new PairJoiner()
+    const choices = Array.from({ length: 8000 }, (_, index) => chunk({ content: "\ud83d" }, null, index).choices).flat()
+    joiner.add({ ...chunk({}), choices })
+    // Looking through all would take minutes.
+    for (let count = 0; count < 60_000; count++) joiner.add(chunk({ content: "a" }, null, 8000))
+    assert.deepStrictEqual(joiner.add(chunk({}, "stop", 7)), [
+      chunk({ content: "\uFFFD" }, null, 7),
+      chunk({}, "stop", 7),
+    ])
+    assert.strictEqual(joiner.end().length, 7999)
+  })
+
   it("are discarded when the stream restarts", () => {
     const joiner = new PairJoiner()
     joiner.add(chunk({ content: "\ud83d" }))

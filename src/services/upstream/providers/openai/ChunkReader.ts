@@ -140,7 +140,7 @@ export class OpenAiChunkReader implements ChunkReader {
     const call = begun ?? calls.begin(piece)
     // The name is passed on once, because some clients concatenate names as they do arguments.
     const named = call.name === undefined && piece.name !== undefined ? { name: piece.name } : {}
-    call.grow(piece)
+    calls.grow(call, piece)
     return [
       {
         ...rest,

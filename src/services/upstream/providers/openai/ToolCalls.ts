@@ -19,6 +19,7 @@ export class ToolCalls {
   private readonly calls: Array<OpenCall> = []
   private readonly byIndex = new Map<number, OpenCall>()
   private readonly byId = new Map<string, OpenCall>()
+  private readonly unnamed = new Set<OpenCall>()
   private readonly ids = new DistinctIds()
 
   /** `prefix` begins the ids of calls that come without one. */
@@ -28,7 +29,7 @@ export class ToolCalls {
 
   /** Whether every call that began has a name, without which it cannot be used. */
   get named(): boolean {
-    return this.calls.every(({ name }) => name !== undefined)
+    return this.unnamed.size === 0
   }
 
   /** Returns the call that `piece` continues, or `undefined` if it begins one. */
@@ -45,9 +46,15 @@ export class ToolCalls {
     const at = this.calls.length
     const call = new OpenCall(at, this.ids.take(id, `${this.prefix}_${at}`), id)
     this.calls.push(call)
+    this.unnamed.add(call)
     if (id !== undefined) this.byId.set(id, call)
     if (index !== undefined) this.byIndex.set(index, call)
     return call
+  }
+
+  grow(call: OpenCall, piece: PieceOfCall): void {
+    call.grow(piece)
+    if (call.name !== undefined) this.unnamed.delete(call)
   }
 }
 
