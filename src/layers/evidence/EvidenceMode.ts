@@ -31,11 +31,8 @@ type EvidenceModeError = KeyFileError | ConfigurationMistakes | SourceFailed | C
 
 /** An identity of the guest: derived by dstack's key service, else as old as the process. */
 const layerIdentity = (mode: NonNullable<ProxySettings["attest"]>) =>
-  Layer.unwrap(
-    Effect.gen(function* () {
-      const seed = mode === "dstack" ? yield* dstackSeed : randomFillSync(secretBytes(SEED_BYTES))
-      return Attestation.layerFromSeed(seed)
-    }),
+  Attestation.layerFromSeed<SourceFailed>(
+    mode === "dstack" ? dstackSeed : Effect.sync(() => randomFillSync(secretBytes(SEED_BYTES))),
   )
 
 /**

@@ -45,7 +45,9 @@ export const layerDstack = Layer.effect(
 export const dstackSeed: Effect.Effect<Bytes, SourceFailed> = Effect.gen(function* () {
   const { dstackSocket } = yield* EvidencePlaces
   const { key } = yield* socketCall(dstackSocket, "/GetKey", { path: IDENTITY_PATH, purpose: "attestation" }, Key)
-  const seed = Uint8Array.from(Buffer.from(key, "hex"))
+  const decoded = Buffer.from(key, "hex")
+  const seed = Uint8Array.from(decoded)
+  decoded.fill(0)
   if (seed.length === SEED_BYTES) return seed
   return yield* new SourceFailed({ problem: `${dstackSocket}: the derived key has ${seed.length} bytes instead of 32` })
 })

@@ -36,11 +36,11 @@ export class Attestation extends Context.Service<
       Effect.flatMap(loadKeyFile(settings.keyFile), ({ created, seed }) => make(seed, created)),
     )
 
-  /** Uses the key of a 32-byte seed. */
-  static readonly layerFromSeed = (seed: Bytes): Layer.Layer<Attestation, never, KeyVault> =>
+  /** Uses the key of a 32-byte seed, which is overwritten when the scope closes at the latest. */
+  static readonly layerFromSeed = <E>(seed: Effect.Effect<Bytes, E>): Layer.Layer<Attestation, E, KeyVault> =>
     Layer.effect(
       Attestation,
-      Effect.suspend(() => make(seed.slice(), false)),
+      Effect.flatMap(seed, (bytes) => make(bytes, false)),
     )
 }
 

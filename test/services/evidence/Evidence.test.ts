@@ -19,7 +19,7 @@ const nonceOf = (index: number) => sha256(Buffer.from(String(index)))
 const over = (report: (binding: Bytes) => Effect.Effect<HardwareReport, SourceFailed>) =>
   Evidence.layer(CONFIGURATION).pipe(
     Layer.provide(Layer.succeed(EvidenceSource, { report })),
-    Layer.provideMerge(Attestation.layerFromSeed(new Uint8Array(32).fill(7))),
+    Layer.provideMerge(Attestation.layerFromSeed(Effect.sync(() => new Uint8Array(32).fill(7)))),
     Layer.provide(KeyVault.layerPlain),
   )
 

@@ -23,7 +23,7 @@ const VAULTS = [
 ] as const
 
 describe.each(VAULTS)("attestation with %s key storage", (_, vault) => {
-  const layer = Attestation.layerFromSeed(new Uint8Array(SEED)).pipe(Layer.provide(vault))
+  const layer = Attestation.layerFromSeed(Effect.sync(() => new Uint8Array(SEED))).pipe(Layer.provide(vault))
 
   it.effect("is known by the RFC 7638 thumbprint of its key", () =>
     Effect.gen(function* () {
@@ -47,5 +47,17 @@ describe.each(VAULTS)("attestation with %s key storage", (_, vault) => {
       const signed = Buffer.from(statement.slice(0, statement.lastIndexOf(".")))
       assert.isTrue(verify(null, signed, key, signature ?? Buffer.alloc(0)))
     }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("overwrites the seed that it was given", () =>
+    Effect.gen(function* () {
+      const seed = new Uint8Array(SEED)
+      const { kid } = yield* Effect.provide(
+        Attestation,
+        Layer.provide(Attestation.layerFromSeed(Effect.succeed(seed)), vault),
+      )
+      assert.strictEqual(kid, IDENTITY.kid)
+      assert.deepStrictEqual(seed, new Uint8Array(32))
+    }),
   )
 })

@@ -45,7 +45,7 @@ const countingVault = () => {
 
 const layerSessions = (settings: Partial<SessionSettings> = {}, vault = countingVault().layer) =>
   Sessions.layer({ ...SETTINGS, ...settings }).pipe(
-    Layer.provideMerge(Attestation.layerFromSeed(new Uint8Array(32).fill(1))),
+    Layer.provideMerge(Attestation.layerFromSeed(Effect.sync(() => new Uint8Array(32).fill(1)))),
     Layer.provideMerge(vault),
   )
 

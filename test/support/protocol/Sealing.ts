@@ -47,7 +47,7 @@ export const layerSealing = (options: SealingOptions = {}) => {
         ...options.sessions,
       }),
     ),
-    Layer.provideMerge(Attestation.layerFromSeed(new Uint8Array(options.seed ?? SEED))),
+    Layer.provideMerge(Attestation.layerFromSeed(Effect.sync(() => new Uint8Array(options.seed ?? SEED)))),
     Layer.provideMerge(options.vault ?? KeyVault.layerPlain),
     Layer.provideMerge(Drain.layer({ grace: options.grace ?? Duration.seconds(20) })),
   )
