@@ -2,6 +2,7 @@
 import { Clock, Effect, Exit, LogLevel, References } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { counter, histogram } from "../../services/metrics.ts"
+import { momentOf } from "../../services/moments.ts"
 import { UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 const requests = counter("sealgate_http_requests_total")
@@ -16,9 +17,9 @@ export const observed = <E, R>(
   Effect.withFiber((fiber) => {
     const { context } = fiber
     const clock = fiber.getRef(Clock.Clock)
-    const started = clock.currentTimeMillisUnsafe()
+    const started = momentOf(clock)
     return Effect.onExitPrimitive(app, (exit) => {
-      const milliseconds = clock.currentTimeMillisUnsafe() - started
+      const milliseconds = Math.round(momentOf(clock) - started)
       const method = route === UNKNOWN_ROUTE ? "any" : request.method
       const status = Exit.isSuccess(exit) ? String(exit.value.status) : "aborted"
       requests({ method, route, status }).updateUnsafe(1, context)

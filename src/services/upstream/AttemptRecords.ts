@@ -22,7 +22,7 @@ export interface Recorded {
 export const record = (
   { model, own, provider }: ModelTarget,
   label: string,
-  { firstOutputAt, served }: ProviderCall<unknown>,
+  { served, timeToFirstTokenMs }: ProviderCall<unknown>,
   exit: Exit.Exit<unknown, ProviderFailure | OutOfTime>,
   times: Pick<Attempt, "cause" | "startedAt" | "finishedAt">,
 ): Recorded => {
@@ -34,7 +34,7 @@ export const record = (
     servedModel: served !== undefined && isName(served.model) ? served.model : null,
     outcome: Exit.isSuccess(exit) ? "success" : outcomeOf(error),
     ...times,
-    timeToFirstTokenMs: firstOutputAt === undefined ? null : firstOutputAt - times.startedAt,
+    timeToFirstTokenMs,
     usage: failure?.usage ?? served?.usage ?? null,
     ...withoutUndefined({ ownKey: own === undefined ? undefined : true, receipt: served?.receipt }),
   }

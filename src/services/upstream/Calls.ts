@@ -22,8 +22,8 @@ export type CallLimits = Readonly<Record<"answer" | "firstToken" | "thinking" | 
 
 export interface ProviderCall<A> {
   readonly run: Effect.Effect<A, ProviderFailure | OutOfTime>
-  /** When the first output of a stream came, in milliseconds since the epoch. */
-  readonly firstOutputAt: number | undefined
+  /** Milliseconds until the first output of a stream; null without any, and for whole answers. */
+  readonly timeToFirstTokenMs: number | null
   /** The provider, model and usage of the answer so far. */
   readonly served: Served | undefined
 }
@@ -74,7 +74,7 @@ export const wholeAnswer = <Answer>(
     let served: Served | undefined
     const asked = Effect.suspend(() => question.complete(target))
     return {
-      firstOutputAt: undefined,
+      timeToFirstTokenMs: null,
       get served() {
         return served
       },
@@ -127,7 +127,7 @@ interface StreamCallOptions<Piece> {
 
 class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   readonly run: ProviderCall<Served>["run"]
-  firstOutputAt: number | undefined
+  timeToFirstTokenMs: number | null = null
   private readonly provider: ProviderId
   private readonly reading: AnswerReading<Piece>
   private readonly options: StreamCallOptions<Piece>
@@ -197,7 +197,7 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
   }
 
   private get hasOutput(): boolean {
-    return this.firstOutputAt !== undefined
+    return this.timeToFirstTokenMs !== null
   }
 
   private works(): void {
@@ -213,7 +213,7 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
         held.push(...pieces)
         return Effect.void
       }
-      this.firstOutputAt = this.options.timer.clock.currentTimeMillisUnsafe()
+      this.timeToFirstTokenMs = Math.round(this.options.timer.now() - this.startedAt)
       this.works()
     }
     this.waitingSince = undefined

@@ -149,7 +149,8 @@ export class RequestFailover<A> {
     const { timer, registry, faults } = this.parts
     const { firstToken, onAttempt } = this.handled
     return Effect.contextWith((context: Context.Context<never>): Effect.Effect<A, ProviderFailure | OutOfTime> => {
-      if (timer.now() >= this.deadline) return new OutOfTime()
+      const began = timer.now()
+      if (began >= this.deadline) return new OutOfTime()
       const startedAt = timer.clock.currentTimeMillisUnsafe()
       const again = this.failures.length > 0 ? "failover" : "first"
       const cause: Attempt["cause"] = this.lastTarget === target ? "retry" : again
@@ -160,7 +161,7 @@ export class RequestFailover<A> {
         const call = this.form.attempt(target, limitsOf(target, this.handled, this.deadline, isLast), timer, working)
         this.lastCall = call
         return whileInFlight(id, context, call.run, (exit) => {
-          const finishedAt = timer.clock.currentTimeMillisUnsafe()
+          const finishedAt = startedAt + Math.round(timer.now() - began)
           const recorded = record(target, model, call, exit, { cause, startedAt, finishedAt })
           const { attempt, failure } = recorded
           this.attempts.push(attempt)

@@ -16,6 +16,7 @@ import {
   role,
   says,
   type Script,
+  type Step,
   scripted,
   text,
   thinks,
@@ -26,6 +27,7 @@ import {
   usage,
   wait,
 } from "./ScriptedProvider.ts"
+import { settableClock } from "../../support/settableClock.ts"
 import { type StreamedEvent, streamOf } from "../../support/streamed.ts"
 
 /** An event as a reader sees it. */
@@ -62,6 +64,19 @@ const two = (first: Script, second: Script = says("from", "second")) =>
   })
 
 describe("a stream", () => {
+  it.effect("is measured by the monotonic clock: setting the time of day changes no duration", () =>
+    Effect.gen(function* () {
+      const { clock, set } = yield* settableClock
+      const { provider, upstream } = yield* Effect.provideService(oneProvider(), Clock.Clock, clock)
+      const setBack: Step = () => Stream.drain(Stream.sync(() => (set.forward = -Duration.toMillis("1 hour"))))
+      provider.always([wait(2000), setBack, text("a"), wait(3000), finish()])
+      const events = yield* passingTime(Stream.runCollect(streamOf(upstream, ask())))
+      const [attempt] = events.flatMap((event) => (event._tag === "Finished" ? event.attempts : []))
+      assert.strictEqual(attempt?.timeToFirstTokenMs, 2000)
+      assert.strictEqual((attempt?.finishedAt ?? 0) - (attempt?.startedAt ?? 0), 5000)
+    }),
+  )
+
   it.effect("ends with who served it and all attempts", () =>
     Effect.gen(function* () {
       const { provider, upstream } = yield* oneProvider()
