@@ -1,10 +1,14 @@
 /** A client with a policy at a proxy whose key has evidence of another configuration or another key. */
 import { createHash } from "node:crypto"
-import { assert, describe, it } from "@effect/vitest"
+import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
+import { CodeProver } from "../../src/client/attestation/CodeProver.ts"
 import { EvidenceRefused } from "../../src/client/errors.ts"
 import type { Policy, ProvenCode } from "../../src/client/attestation/Policy.ts"
+import { X25519 } from "../../src/domain/protocol/suites.ts"
 import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
+import type { ClientSession } from "../../src/client/sealed/session.ts"
+import { Transport } from "../../src/client/transport/transport.ts"
 import { readPolicy } from "../../src/client/policy.ts"
 import { startEvidenceProxy } from "../support/evidence/evidenceProxy.ts"
 import { configfs } from "../support/evidence/standIns.ts"
@@ -20,6 +24,23 @@ const PROVEN: ProvenCode = {
   hardware: "",
   validUntil: Number.MAX_SAFE_INTEGER,
   kept: { nonce: HASH, answer: {}, collateral: {}, verified_at: 0 },
+}
+
+const HOUR = 3_600_000
+const SESSION: ClientSession = {
+  id: HASH,
+  idBytes: new Uint8Array(),
+  suite: X25519,
+  publicKey: new Uint8Array(),
+  attestationHash: new Uint8Array(),
+  kid: HASH,
+  begunAt: 0,
+  expiresAt: Number.MAX_SAFE_INTEGER,
+  usableUntil: Number.MAX_SAFE_INTEGER,
+  maxRequestBytes: 0,
+  clockOffset: 0,
+  configuration: HASH,
+  requestsLeft: 1,
 }
 
 /** The hash of the configuration in an answer. */
@@ -50,6 +71,37 @@ describe("a client with a policy", () => {
       }),
     )
   }
+})
+
+describe("proven code", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance"] }))
+  afterEach(() => void vi.useRealTimers())
+
+  it("counts for an hour, also if the clock was set back or the machine slept", async () => {
+    let asked = 0
+    const fetch = () => {
+      asked++
+      return Promise.resolve(Response.json({}))
+    }
+    const prover = new CodeProver({ judge: () => Promise.resolve(PROVEN) }, new Transport("http://x.test", fetch))
+    const prove = () => prover.prove(SESSION)
+
+    const { usableUntil } = await prove()
+    assert.strictEqual(usableUntil, Date.now() + HOUR)
+    vi.advanceTimersByTime(HOUR - 1)
+    await prove()
+    assert.strictEqual(asked, 1)
+
+    vi.advanceTimersByTime(1)
+    vi.setSystemTime(Date.now() - 10 * HOUR)
+    await prove()
+    assert.strictEqual(asked, 2)
+
+    // In sleep, only the time of day goes on.
+    vi.setSystemTime(Date.now() + HOUR)
+    await prove()
+    assert.strictEqual(asked, 3)
+  })
 })
 
 describe("readPolicy", () => {

@@ -3,6 +3,7 @@ import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { EVIDENCE_NONCE_BYTES } from "../../domain/protocol/evidence.ts"
 import { randomBytes } from "../crypto/primitives.ts"
 import { EvidenceRefused, SealedProblem } from "../errors.ts"
+import { longestSince, type Moment, thisMoment } from "../sealed/moment.ts"
 import type { ClientSession } from "../sealed/session.ts"
 import type { Transport } from "../transport/transport.ts"
 import type { Policy, ProvenCode } from "./Policy.ts"
@@ -13,9 +14,13 @@ const NOT_FOUND = 404
 
 interface Proof {
   readonly code: ProvenCode
-  /** Milliseconds since the epoch, on this machine's clock. */
-  readonly until: number
+  /** When its evidence was asked for. */
+  readonly asked: Moment
 }
+
+/** For how many more milliseconds a proof counts. */
+const remaining = ({ asked, code }: Proof): number =>
+  Math.min(MAX_AGE_MS - longestSince(asked), code.validUntil * 1000 - Date.now())
 
 export class CodeProver {
   private readonly policy: Policy
@@ -36,16 +41,16 @@ export class CodeProver {
     if (configuration === undefined) {
       throw new EvidenceRefused("no-evidence", "The session's statement names no configuration.")
     }
-    const isCurrent = ({ code, until }: Proof) =>
-      code.kid === kid && code.configuration === configuration && Date.now() < until
+    const isCurrent = (proof: Proof) =>
+      proof.code.kid === kid && proof.code.configuration === configuration && remaining(proof) > 0
     if (this.last === undefined || !isCurrent(this.last)) this.last = await this.ask(kid, configuration)
-    const { code, until } = this.last
-    return { ...session, code, usableUntil: Math.min(session.usableUntil, until + session.clockOffset) }
+    const until = Date.now() + remaining(this.last) + session.clockOffset
+    return { ...session, code: this.last.code, usableUntil: Math.min(session.usableUntil, until) }
   }
 
   private async ask(kid: string, configuration: string): Promise<Proof> {
     const nonce = randomBytes(EVIDENCE_NONCE_BYTES)
-    const asked = Date.now()
+    const asked = thisMoment()
     const answer = await this.transport
       .postJson("/v1/evidence", JSON.stringify({ nonce: encodeBase64Url(nonce) }))
       .catch((error: unknown) => {
@@ -56,13 +61,13 @@ export class CodeProver {
       })
     const code = await this.policy.judge(answer, nonce)
     if (code.kid !== kid) {
-      throw new EvidenceRefused("kid-differs", `It is of the key ${code.kid}, but the session is of ${kid}.`)
+      throw new EvidenceRefused("kid-differs", `The evidence is for the key ${code.kid}, the session for ${kid}.`)
     }
     if (code.configuration !== configuration) {
-      throw new EvidenceRefused("configuration-differs", "The session is of another configuration than the evidence.")
+      throw new EvidenceRefused("configuration-differs", "Session and evidence have different configurations.")
     }
-    const until = Math.min(asked + MAX_AGE_MS, code.validUntil * 1000)
-    if (until > Date.now()) return { code, until }
-    throw new EvidenceRefused("evidence-expired", "What it was verified with has expired meanwhile.")
+    const proof = { code, asked }
+    if (remaining(proof) > 0) return proof
+    throw new EvidenceRefused("evidence-expired", "The data that verified it has expired.")
   }
 }

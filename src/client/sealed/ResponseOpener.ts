@@ -19,6 +19,7 @@ import type { ProvenCode } from "../attestation/Policy.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { Tampered } from "../errors.ts"
 import { deriveResponseKeys, hmac, type ResponseKeys, sha256 } from "../crypto/primitives.ts"
+import { longestSince } from "./moment.ts"
 import type { SentRequest } from "./sealRequest.ts"
 import { type TrustedKeys, verifyStatement } from "../verification/trust.ts"
 import { requestCommitment, responseCommitment, type RevealedExchange } from "../verification/verify.ts"
@@ -198,9 +199,9 @@ export class ResponseOpener {
     return proof
   }
 
-  /** Time since the request was sealed, in milliseconds. */
+  /** Milliseconds since the request was sealed. */
   private elapsed(): number {
-    return performance.now() - this.sent.sealedAt
+    return longestSince(this.sent.sealedAt)
   }
 
   private must(holds: boolean, otherwise: string): void {
