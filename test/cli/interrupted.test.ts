@@ -60,9 +60,12 @@ describe("a server that Ctrl-C ends", () => {
   it.live("exits with 0 for every server", () =>
     Effect.gen(function* () {
       const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json" }
+      const empty = join(yield* temporaryFolder, "empty.env")
+      writeFileSync(empty, "")
       for (const args of [
         ["proxy"],
         ["gateway", "--dev"],
+        ["--log-level", "info", "--config", empty, "proxy"],
         ["connect", "--proxy", "http://127.0.0.1:9", "--pin", PIN, "--port", "0", "--json"],
       ]) {
         const running = yield* run(args, { env })
