@@ -69,16 +69,15 @@ export const makeSpendSums = () => {
 
 /** Admits the first labels of each tenant in each day, up to the limit. */
 const makeLabelLimit = () => {
-  let latest = -Infinity
-  const known = new Map<string, Set<string>>()
+  const known = new Map<number, Map<string, Set<string>>>()
   return ({ at, tenant }: CallRecord, label: string): boolean => {
     const day = Math.floor(at / (24 * HOUR_MS))
-    if (day > latest) {
-      latest = day
-      known.clear()
-    }
-    const labels = known.get(tenant) ?? new Set()
-    known.set(tenant, labels)
+    const ofDay = known.get(day) ?? new Map<string, Set<string>>()
+    known.set(day, ofDay)
+    // Calls of two days come side by side around midnight.
+    if (known.size > 2) for (const first of known.keys().take(1)) known.delete(first)
+    const labels = ofDay.get(tenant) ?? new Set()
+    ofDay.set(tenant, labels)
     if (labels.size < MAX_LABEL_VALUES) labels.add(label)
     return labels.has(label)
   }

@@ -174,6 +174,8 @@ describeDatabases("Spend", (database) => {
       const calls = Array.from({ length: MAX_LABEL_VALUES + 5 }, (_, i) =>
         callRecord({ at: BASE, labels: { run: `run-${i}` } }),
       )
+      // The clock of this process was set forward for a moment.
+      yield* ledger.record([callRecord({ at: BASE + 400 * DAY_MS, labels: { run: "ahead" } })])
       yield* ledger.record(calls)
       // A known label is still added to, and another tenant and the next day have labels of their own.
       yield* ledger.record([callRecord({ at: BASE + 1, labels: { run: "run-0" }, cost: 10 })])
