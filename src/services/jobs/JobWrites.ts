@@ -100,7 +100,7 @@ export class JobWrites extends Context.Service<
           // After a wait, earlier failures and crashes say nothing.
           const afresh = Duration.isPositive(wait) ? sql`failing_since = NULL, crashes = 0,` : sql``
           const rows = yield* sql`
-            UPDATE jobs SET status = 'queued', lease = NULL, ${afresh} due_at = ${now} + ${Duration.toMillis(wait)},
+            UPDATE jobs SET status = 'queued', lease = NULL, ${afresh} due_at = ${now} + ${Math.ceil(Duration.toMillis(wait))},
               ran_ms = ${yield* ranMs(lease)}, waits_for = ${waitsFor}
             WHERE ${heldBy(sql, lease)} RETURNING id`
           if (rows.length > 0) yield* queue.wake

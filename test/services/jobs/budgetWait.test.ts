@@ -100,6 +100,7 @@ describeDatabases("a job without budget", (database) => {
         const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
         assert.isAtLeast(row?.ms ?? 0, 3000)
         assert.isNull(row?.failing_since)
+        assert.deepInclude(yield* jobs.get(tenant, id), { status: "queued" })
         yield* sql`UPDATE jobs SET due_at = 0`
       }
       assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 1 })
