@@ -1,6 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobKeyRefused, JobNotFound, JobNotResumable, JobReceipt, JobStatus, JobStep } from "../../domain/jobs/job.ts"
+import {
+  JobKeyRefused,
+  JobNotFound,
+  JobNotResumable,
+  JobReceipt,
+  JobStatus,
+  JobStep,
+  TooManyJobs,
+} from "../../domain/jobs/job.ts"
 import { JobDelta, JobEventId, JobStepBegun, JobToolCall, JobToolResult } from "../../domain/jobs/jobEvents.ts"
 import { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import { ThreadBusy, ThreadId } from "../../domain/jobs/thread.ts"
@@ -134,7 +142,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.post("resume", "/:id/resume", {
       params,
       success: Job.pipe(HttpApiSchema.status(202)),
-      error: [JobNotFound, JobNotResumable, JobKeyRefused, ThreadBusy, StorageUnavailable],
+      error: [JobNotFound, JobNotResumable, JobKeyRefused, ThreadBusy, TooManyJobs, StorageUnavailable],
     })
       .annotate(RateClass, "execute")
       .annotateMerge(

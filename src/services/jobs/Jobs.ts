@@ -24,6 +24,7 @@ import type { JobEvent, JobPosition } from "../../domain/jobs/jobEvents.ts"
 import type { InputInvalid, InputNotRequired, JobInput } from "../../domain/jobs/question.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { TenantQuotas } from "../access/TenantQuotas.ts"
 import { Ledger } from "../routing/Ledger.ts"
 import { databaseTime } from "../databaseTime.ts"
 import { spanned } from "../spans.ts"
@@ -31,7 +32,7 @@ import { isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts
 import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
 import { LINE_COLUMNS, type Lines, newLines } from "./concurrency.ts"
-import { makeEnqueue } from "./enqueue.ts"
+import { makeEnqueue, OPEN, tooManyJobs } from "./enqueue.ts"
 import { answerRequest, makeKeyRecords, type NamedAnswer, type ScheduledTime } from "./Idempotency.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
@@ -107,7 +108,7 @@ export class Jobs extends Context.Service<
     readonly resume: (
       tenant: TenantId,
       id: string,
-    ) => Effect.Effect<Job, JobNotFound | JobNotResumable | ThreadBusy | StorageUnavailable>
+    ) => Effect.Effect<Job, JobNotFound | JobNotResumable | ThreadBusy | TooManyJobs | StorageUnavailable>
     /** Deletes the job with its steps, receipts and idempotency keys, and interrupts its worker in any process. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, JobNotFound | StorageUnavailable>
     /** Answers the question that the job waits for; the job then continues. One under a key is taken once in 24 hours. */
@@ -133,6 +134,7 @@ export class Jobs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const signals = yield* JobSignals
       const { retention } = yield* JobSettings
+      const { openJobs } = yield* TenantQuotas
       const ledger = yield* Ledger
       const queue = yield* JobQueue
       const reads = yield* makeJobReads(sql, ledger)
@@ -168,6 +170,9 @@ export class Jobs extends Context.Service<
 
         resume: Effect.fn("Jobs.resume")(function* (tenant, id) {
           const { id: job } = yield* state(tenant, id)
+          const [{ open } = { open: 0 }] = yield* sql<{ open: number }>`SELECT COUNT(*) AS open FROM jobs
+            WHERE tenant = ${tenant} AND status IN ${sql.in(OPEN)} AND held_back IN (0, 1, 2) AND finished_at IS NULL`
+          if (open >= openJobs) return yield* tooManyJobs(openJobs)
           const now = yield* Clock.currentTimeMillis
           const lines = newLines("jobs")
           // Followers have seen the end under the next event id, so that id is not given to a step.

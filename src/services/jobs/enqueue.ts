@@ -54,7 +54,7 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   ) {
     if (!(yield* insert(job))) {
       if (job.thread !== null && (yield* isBusy(sql, job.thread))) return yield* new ThreadBusy()
-      return yield* new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
+      return yield* tooManyJobs(openJobs)
     }
     yield* queue.wake
     yield* queue.admit({
@@ -98,6 +98,9 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   }, unavailableUnlimited)
 })
 
+export const tooManyJobs = (openJobs: number) =>
+  new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
+
 /**
  * Returns a function that inserts the jobs that fit their tenants' quotas and whose threads have no other open job, and says
  * which. On Postgres, it does not see those that other gateways insert at the same moment.
@@ -140,7 +143,7 @@ const RANKED_COLUMNS: Columns<RankedJob> = { ...NEW_JOB_COLUMNS, step: ["BIGINT"
 const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
   Effect.map(sql`SELECT 1 FROM jobs WHERE thread = ${thread} AND finished_at IS NULL`, (rows) => rows.length > 0)
 
-const OPEN: ReadonlyArray<JobStatus> = ["queued", "running", "input_required"]
+export const OPEN: ReadonlyArray<JobStatus> = ["queued", "running", "input_required"]
 
 const tenantsOf = (jobs: ReadonlyArray<NewJob>) => [...new Set(jobs.map(({ tenant }) => tenant))]
 

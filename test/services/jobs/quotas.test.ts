@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
 import { TenantId } from "../../../src/domain/jobs/agent.ts"
 import { IdempotencyKey } from "../../../src/domain/jobs/job.ts"
 import { TenantQuotas } from "../../../src/services/access/TenantQuotas.ts"
@@ -47,7 +48,7 @@ describeDatabases("a tenant's quotas", (database) => {
     }),
   )
 
-  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | Agents>) =>
+  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | Agents | SqlClient.SqlClient>) =>
     it.effect(name, () => Effect.provide(body, withQuotas(services(database.layer))))
 
   test(
@@ -79,6 +80,22 @@ describeDatabases("a tenant's quotas", (database) => {
       yield* jobs.cancel(tenant, first?.id ?? "")
       yield* enqueue("e")
       assert.strictEqual((yield* Effect.flip(enqueue("f")))._tag, "TooManyJobs")
+    }),
+  )
+
+  test(
+    "bound the jobs that are resumed",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const enqueue = jobs.enqueue(tenant, agent.id, { task: "T" })
+      const { id } = yield* enqueue
+      yield* sql`UPDATE jobs SET status = 'failed', finished_at = 1 WHERE id = ${id}`
+      const open = yield* Effect.replicateEffect(enqueue, QUOTAS.openJobs)
+      assert.strictEqual((yield* Effect.flip(jobs.resume(tenant, id)))._tag, "TooManyJobs")
+      yield* jobs.cancel(tenant, open[0]?.id ?? "")
+      assert.deepInclude(yield* jobs.resume(tenant, id), { status: "queued" })
     }),
   )
 })
