@@ -10,6 +10,7 @@ import { jsonFlag, optionalFlag, pinsFlag } from "./flags.ts"
 import { codeSentence } from "./attest/describeCode.ts"
 import { policyFlags, rulesFrom } from "./attest/policyFlags.ts"
 import { readInput } from "./inputFile.ts"
+import { attestationKeyFile } from "./settings/ownKey.ts"
 import { folderPin } from "./settings/proxyAddress.ts"
 import { withHelp } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
@@ -108,7 +109,10 @@ export const verifyCommand = Command.make(
     // Keys from a URL may have been replaced, so they count only if they are pinned.
     const fromUrl = Option.exists(input.keys, isUrl)
     const evidence = fromUrl ? { ...found, keys: [...found.keys, ...given] } : found
-    const pins = input.pin.length > 0 || (given.length > 0 && !fromUrl) ? input.pin : yield* folderPin
+    const isPinned = input.pin.length > 0 || (given.length > 0 && !fromUrl)
+    const pins = isPinned ? input.pin : yield* folderPin
+    // A folder that was sent with the file may have been sent with a key, too.
+    const ownKey = isPinned || pins.length === 0 ? undefined : yield* attestationKeyFile
     const trust = yield* trustFor(evidence, pins, fromUrl ? [] : given)
     const verified = yield* check(evidence, trust).pipe(orNotGenuine(input.json))
     const code = Option.isNone(input.evidence) ? undefined : yield* codeIn(input.evidence.value, verified.kid, input)
@@ -119,11 +123,16 @@ export const verifyCommand = Command.make(
           valid: true,
           kind: kindOf(verified),
           ...verified,
+          ...(ownKey === undefined ? {} : { trusted_key: ownKey }),
           ...(code === undefined ? {} : { code: proven }),
         }),
       )
     }
-    yield* Console.log([explain(verified), ...(code === undefined ? [] : [`  ${codeSentence(code)}`])].join("\n"))
+    const more = [
+      ...(code === undefined ? [] : [codeSentence(code)]),
+      ...(ownKey === undefined ? [] : [`This holds if you created the key that it was checked with: ${ownKey}`]),
+    ]
+    yield* Console.log([explain(verified), ...more.map((line) => `  ${line}`)].join("\n"))
   }),
 ).pipe(
   withHelp({

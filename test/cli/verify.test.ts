@@ -65,6 +65,9 @@ describe("sealgate verify", () => {
       const env = { ATTESTATION_KEY_FILE: keyFile }
       const trusted = yield* sealgate(["verify", path, "--keys", `${proxy.url}/v1/keys`], "", env)
       assert.strictEqual(trusted.code, 0, trusted.stderr)
+      assert.include(trusted.stdout, `This holds if you created the key that it was checked with: ${keyFile}`)
+      const json = yield* sealgate(["verify", path, "--keys", `${proxy.url}/v1/keys`, "--json"], "", env)
+      assert.strictEqual(JSON.parse(json.stdout).trusted_key, keyFile)
       const elsewhere = yield* sealgate(["verify", path, "--keys", `${proxy.url}/v1/keys`])
       assert.strictEqual(elsewhere.code, 2)
       assert.include(elsewhere.stderr, "give it with --pin")
