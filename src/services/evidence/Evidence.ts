@@ -9,15 +9,13 @@ import { EvidenceUnavailable, NoEvidence } from "../../domain/problems/evidenceP
 import { momentOf } from "../moments.ts"
 import { Attestation } from "../sealing/Attestation.ts"
 import { sha256 } from "../sealing/sha256.ts"
-import { EvidenceSource, type HardwareReport, SourceFailed } from "./EvidenceSource.ts"
+import { EvidenceSource, type HardwareReport, inTime, SourceFailed } from "./EvidenceSource.ts"
 import { NonceTree } from "./NonceTree.ts"
 
 /** Shortest time between two reports. */
 const BETWEEN = Duration.seconds(1)
 /** How long the first nonce of a report waits for others. */
 const GATHERING = Duration.millis(50)
-/** How long a report may take. */
-const PATIENCE = Duration.seconds(10)
 /** Nonces that may wait at once. */
 const MAX_WAITING = 10_000
 
@@ -67,10 +65,7 @@ const make = Effect.fnUntraced(function* (configuration: string) {
 
   const reportFor = (tree: NonceTree) =>
     source.report(sha256(bindingInput(kidBytes, configurationHash, tree.root))).pipe(
-      Effect.timeoutOrElse({
-        duration: PATIENCE,
-        orElse: () => Effect.fail(new SourceFailed({ problem: `no report came within ${Duration.format(PATIENCE)}` })),
-      }),
+      inTime("report"),
       // A defect must not leave clients waiting.
       Effect.catchDefect((defect) =>
         Effect.fail(new SourceFailed({ problem: `the source is broken: ${String(defect)}` })),

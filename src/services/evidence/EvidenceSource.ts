@@ -1,6 +1,6 @@
 /** The machine's way to hand out evidence: one interface for all kinds of machines. */
 import * as fs from "node:fs/promises"
-import { Context, type Effect, Schema } from "effect"
+import { Context, Duration, Effect, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { type EvidenceFormat, type ReportDataFormat, reportData, reportDataAt } from "../../domain/protocol/evidence.ts"
 
@@ -18,6 +18,18 @@ export class SourceFailed extends Schema.TaggedError<SourceFailed>()("SourceFail
     return this.problem
   }
 }
+
+/** How long a machine may take to answer. */
+const PATIENCE = Duration.seconds(10)
+
+/** Fails if the machine does not hand out `what` in time. */
+export const inTime =
+  (what: string) =>
+  <A, R>(asked: Effect.Effect<A, SourceFailed, R>): Effect.Effect<A, SourceFailed, R> =>
+    Effect.timeoutOrElse(asked, {
+      duration: PATIENCE,
+      orElse: () => Effect.fail(new SourceFailed({ problem: `no ${what} came within ${Duration.format(PATIENCE)}` })),
+    })
 
 /** The operations on configfs. */
 type Files = Pick<typeof fs, "mkdir" | "rmdir"> & {

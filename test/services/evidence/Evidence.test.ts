@@ -1,4 +1,7 @@
 /** Sharing and bounds of evidence, over a source that counts its reports. */
+import { once } from "node:events"
+import { createServer } from "node:http"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -6,10 +9,17 @@ import { bindingOf, rootOf } from "../../../src/attestation/binding.ts"
 import { decodeEvidence } from "../../../src/attestation/evidence.ts"
 import { type Bytes, utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { Evidence } from "../../../src/services/evidence/Evidence.ts"
-import { EvidenceSource, type HardwareReport, SourceFailed } from "../../../src/services/evidence/EvidenceSource.ts"
+import { dstackSeed } from "../../../src/services/evidence/Dstack.ts"
+import {
+  EvidencePlaces,
+  EvidenceSource,
+  type HardwareReport,
+  SourceFailed,
+} from "../../../src/services/evidence/EvidenceSource.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { sha256 } from "../../../src/services/sealing/sha256.ts"
+import { temporaryFolder } from "../../support/proxy.ts"
 
 const CONFIGURATION = '{"software":"test"}'
 
@@ -132,3 +142,23 @@ describe("evidence", () => {
     }).pipe(Effect.provide(counting().layer)),
   )
 })
+
+it.effect("the identity is not waited for forever if dstack's guest agent is silent", () =>
+  Effect.gen(function* () {
+    const dstackSocket = join(yield* temporaryFolder, "dstack.sock")
+    const asked = Promise.withResolvers<void>()
+    yield* Effect.acquireRelease(
+      Effect.promise(async () => {
+        const server = createServer(() => asked.resolve()).listen(dstackSocket)
+        await once(server, "listening")
+        return server
+      }),
+      (server) => Effect.sync(() => server.close().closeAllConnections()),
+    )
+    const places = { ...(yield* EvidencePlaces), dstackSocket }
+    const seed = yield* Effect.forkChild(Effect.flip(Effect.provideService(dstackSeed, EvidencePlaces, places)))
+    yield* Effect.promise(() => asked.promise)
+    yield* TestClock.adjust("10 seconds")
+    assert.match((yield* Fiber.join(seed)).problem, /^no key of sealgate\/attestation\/1 came within 10s$/)
+  }),
+)
