@@ -9,11 +9,11 @@ const page = readFileSync("docs/reference/problems.md", "utf8")
 /** The documented statuses of each code. */
 const documented = new Map<string, ReadonlyArray<string>>()
 for (const [, codes = "", status = "", cause = "", cure = ""] of page.matchAll(
-  /^- (`[^:(]+`)(?: \((\d{3})\))?: (.*?)\. \*(.*?)\.\*$/gm,
+  /^- (`[^:(]+`)(?: \(([\d, ]+)\))?: (.*?)\. \*(.*?)\.\*$/gm,
 )) {
   for (const [, code = ""] of codes.matchAll(/`([\w-]+)`/g)) {
     assert.isAbove(Math.min(cause.length, cure.length), 3, code)
-    documented.set(code, [...(documented.get(code) ?? []), status])
+    documented.set(code, [...(documented.get(code) ?? []), ...status.split(", ")])
   }
 }
 

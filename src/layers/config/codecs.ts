@@ -137,7 +137,7 @@ export const SecretKeysText = parsed(
     if (first === undefined || ![first, ...older].every((key) => SECRET_KEY.test(key))) return undefined
     return Redacted.make<readonly [string, ...Array<string>]>([first, ...older])
   },
-  "32 random bytes in base64 (openssl rand -base64 32), older keys after it, separated by commas",
+  "32 random bytes in base64 (openssl rand -base64 32); older keys follow, separated by commas",
 )
 
 export const literalText = <const Value extends string>(...values: ReadonlyArray<Value>) =>

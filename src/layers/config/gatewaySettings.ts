@@ -50,7 +50,7 @@ export const mintSettings = {
     "JWT_USERS_ARE_TENANTS",
     FlagText,
     "0",
-    "1: the user of a token without a tenant is its tenant; 0: it is refused",
+    "1: a token without a tenant opens its user's own; 0: it is refused",
   ),
 }
 
@@ -70,12 +70,7 @@ const WeightsText = listText(
 )
 
 const ownGatewaySettings = {
-  databaseUrl: setting(
-    "DATABASE_URL",
-    DatabaseText,
-    "./.sealgate/gateway.db",
-    "File of the embedded SQLite, or a postgres:// URL",
-  ),
+  databaseUrl: setting("DATABASE_URL", DatabaseText, "./.sealgate/gateway.db", "SQLite file, or a postgres:// URL"),
   databaseConnections: setting(
     "DATABASE_CONNECTIONS",
     intText(2, 1000),
@@ -86,7 +81,7 @@ const ownGatewaySettings = {
   ...tokenSourceSettings,
   dev: setting("SEALGATE_DEV", FlagText, "0", "1: listen on 127.0.0.1 only, print an admin token"),
   rateLimitWrite: setting("RATE_LIMIT_WRITE", RateText, "120", "Writing requests per minute and client"),
-  rateLimitExecute: setting("RATE_LIMIT_EXECUTE", RateText, "60", "New jobs and calls of models, counted likewise"),
+  rateLimitExecute: setting("RATE_LIMIT_EXECUTE", RateText, "60", "New jobs and model calls per minute and client"),
   rateLimitTenantRead: optionalSetting("RATE_LIMIT_TENANT_READ", RateText, tenantLimit("RATE_LIMIT_READ")),
   rateLimitTenantWrite: optionalSetting("RATE_LIMIT_TENANT_WRITE", RateText, tenantLimit("RATE_LIMIT_WRITE")),
   rateLimitTenantExecute: optionalSetting("RATE_LIMIT_TENANT_EXECUTE", RateText, tenantLimit("RATE_LIMIT_EXECUTE")),
@@ -100,7 +95,7 @@ const ownGatewaySettings = {
     "MAX_CALLS_PER_TENANT",
     intText(0, 1_000_000),
     "128",
-    "Calls of models by one tenant in flight in this process",
+    "Model calls of one tenant in flight in this process",
   ),
   maxAgentsPerTenant: setting("MAX_AGENTS_PER_TENANT", intText(0, 1_000_000), "1000", "Agents of one tenant"),
   maxJobsPerTenant: setting("MAX_JOBS_PER_TENANT", intText(0, 1_000_000), "10000", "Open jobs of one tenant"),
@@ -111,7 +106,7 @@ const ownGatewaySettings = {
     "How long answers are kept in memory for exact repetitions; 0: not at all",
   ),
   cacheMaxBytes: setting("CACHE_MAX_BYTES", BytesText, "64MiB", "Memory for kept answers"),
-  cacheMaxTenantBytes: setting("CACHE_MAX_TENANT_BYTES", BytesText, "16MiB", "Memory for those of one tenant"),
+  cacheMaxTenantBytes: setting("CACHE_MAX_TENANT_BYTES", BytesText, "16MiB", "Memory for one tenant's kept answers"),
   jobWorkers: setting("JOB_WORKERS", intText(0, 10_000), "16", "Jobs that this process runs at once; 0: none"),
   jobTenantPercent: setting(
     "JOB_TENANT_PERCENT",
@@ -123,7 +118,7 @@ const ownGatewaySettings = {
     "TENANT_WEIGHTS",
     WeightsText,
     ",",
-    "Tenants with larger shares of the workers while others wait; acme=3 has three times the usual",
+    "Tenants with larger shares of the workers while others wait; acme=3 gets three times the usual",
   ),
   jobRetryFor: setting(
     "JOB_RETRY_FOR",

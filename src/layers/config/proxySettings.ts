@@ -47,7 +47,7 @@ export const proxySettings = {
   callerKeysFile: optionalSetting(
     "CALLER_KEYS_FILE",
     PlainText,
-    "Keys that `sealgate key new` printed; with it or JWT_…, only known callers are served",
+    "Lines that `sealgate key new` printed; with it or JWT_…, only known callers are served",
   ),
   ...tokenSettings,
   ...tokenSourceSettings,
@@ -74,7 +74,7 @@ export const proxySettings = {
 
 export type ProxySettings = Decoded<typeof proxySettings>
 
-/** Rejects an identity from outside: who wrote the file could use it without the code that evidence is about. */
+/** Rejects a key from outside: its author could use it in other code. */
 const bornInside: Rule<Pick<ProxySettings, "attest" | "attestationKeyFile">> = {
   of: ["attest", "attestationKeyFile"],
   problems: ({ attest, attestationKeyFile }) => ({

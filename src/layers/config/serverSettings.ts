@@ -72,7 +72,7 @@ const memorySettings = {
     "MAX_BODY_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for bodies being received; the client that holds most is refused first. Requests that wait for a provider may use as much again",
+    "Memory for bodies being received; the client that holds most is refused first. Requests that wait for a provider may use as much again; one client or tenant, half",
   ),
   maxAnswerMemory: setting(
     "MAX_ANSWER_MEMORY",

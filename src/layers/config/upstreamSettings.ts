@@ -100,7 +100,7 @@ const settingsOf = (slot: Slot) => {
       `${variable}_TENANT_KEYS`,
       FlagText,
       "off",
-      "Whether you have no key, and each tenant of a gateway brings its own",
+      "on: each tenant of a gateway brings its own key",
     ),
     [`${slot}BaseUrl`]: setting(
       `${variable}_BASE_URL`,
@@ -289,7 +289,7 @@ export const sealedRules = SLOTS.map(
   }),
 )
 
-/** Rejects an endpoint without a key, which would leave its provider out, and the echo to answer if there is no other. */
+/** Rejects an endpoint without a key: its provider would be missing, and perhaps the echo would answer. */
 export const keylessRules = SLOTS.map(
   (
     slot,

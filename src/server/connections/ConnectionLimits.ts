@@ -97,21 +97,24 @@ const slowReaders = (limits: ConnectionLimits) => {
   }
 }
 
+const MALFORMED = { code: "malformed", status: 400, title: "Bad Request" }
+
+/** Problems for error codes of Node's parser. Their titles are also the reason phrases. */
+const CLIENT_ERRORS = new Map<string | undefined, typeof MALFORMED>([
+  ["HPE_HEADER_OVERFLOW", { code: "headers-too-large", status: 431, title: "Request Header Fields Too Large" }],
+  ["ERR_HTTP_REQUEST_TIMEOUT", { code: "timeout", status: 408, title: "Request Timeout" }],
+])
+
 /** Answers input that Node's parser rejects with a problem document. */
 const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serving>): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     // Another answer cannot follow one that has begun.
     const begun = serving.get(socket)?.answer?.headersSent === true
     if (error.code === "ECONNRESET" || !socket.writable || begun) return void socket.destroy()
-    const [status, phrase, code] =
-      error.code === "HPE_HEADER_OVERFLOW"
-        ? [431, "Request Header Fields Too Large", "headers-too-large"]
-        : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-          ? [408, "Request Timeout", "timeout"]
-          : [400, "Bad Request", "malformed"]
-    const body = JSON.stringify(makeProblem({ code: String(code), status: Number(status), title: String(phrase) }))
+    const problem = makeProblem(CLIENT_ERRORS.get(error.code) ?? MALFORMED)
+    const body = JSON.stringify(problem)
     socket.end(
-      `HTTP/1.1 ${status} ${phrase}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${problem.status} ${problem.title}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
     )
     // The client may still use its half of the connection, which Node no longer watches.
     const timer = setTimeout(() => socket.destroy(), REFUSAL_LINGER_MS)
