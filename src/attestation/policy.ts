@@ -48,9 +48,9 @@ export interface AcceptedDstack extends AcceptedIntel {
   readonly measurements: ReadonlyArray<TdxMeasurement>
   /** SHA-256 of the app-compose bytes, lower-case hexadecimal. */
   readonly compose_hashes: ReadonlyArray<string>
-  /** Lower-case hexadecimal. Its owner can let other code have the same keys, of which one is the proxy's identity. */
+  /** Lower-case hexadecimal. The app's owner can give other code the proxy's identity. */
   readonly app_ids: ReadonlyArray<string>
-  /** Kind and id of what derives keys, such as `kms:3059…`: whoever holds its root has the proxy's identity. */
+  /** Kind and id of the key provider, such as `kms:3059…`: its root's holder has the proxy's identity. */
   readonly key_providers: ReadonlyArray<string>
 }
 

@@ -25,7 +25,7 @@ const includes = (held: Role | undefined, needed: Role): boolean => held !== und
 export const hasRole = (holder: Holder, needed: Role): boolean =>
   includes(holder.roles === undefined ? UNCLAIMED : highest(holder), needed)
 
-/** Whether the caller has the role by name: keys outlive tokens, so a token without roles manages none. */
+/** Whether the caller's roles name it. Keys outlive tokens, so tokens without roles manage no keys. */
 export const isNamed = (holder: Holder, needed: Role): boolean => includes(highest(holder), needed)
 
 /** Whether a token has a claim of roles that names none of them, such as a misspelt one. */

@@ -35,12 +35,12 @@ const Key = KeyId.annotate({
 
 type Plan = Pick<Schema.Struct.Type<typeof plan>, "cron" | "time_zone">
 
-/** The number of days that each month has every few years. */
+/** The most days that each month can have. */
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /**
- * Whether days match that a search finds soon: in a time zone, one for 31 February takes a second. If both fields limit the
- * days, either may match; but with a step (an asterisk and a slash) both would have to.
+ * Whether any day matches: searching for 31 February in a time zone takes a second. If both fields limit the days, either
+ * may match; but with a step (an asterisk and a slash) both would have to.
  */
 const hasDays = ({ days, months, weekdays }: Cron.Cron, [, , day, , weekday]: ReadonlyArray<string>): boolean =>
   days.size > 0 && weekdays.size > 0
@@ -80,7 +80,7 @@ const wrongField = (cron: string) => {
   return FIELDS.find((_, i) => Result.isFailure(Cron.parse(FIELDS.map((_, j) => (i === j ? given[j] : "*")).join(" "))))
 }
 
-/** What is wrong with a plan. Any time decides whether there is a next one: the days of the calendar repeat. */
+/** What is wrong with a plan. Any start time will do, because the calendar repeats. */
 const mistakeIn = (given: Plan) => {
   if (nextTime(given, Date.UTC(2026)) !== undefined) return undefined
   const { cron, time_zone } = given

@@ -2,7 +2,7 @@
 
 /** Refusals of one client per second that are answered at once. */
 const PER_SECOND = 200
-/** A burst may hold the refusals of this many milliseconds. */
+/** Burst size, in milliseconds of refusals. */
 const BURST_MS = 1000
 /** Longest delay, in milliseconds. */
 const MAX_WAIT_MS = 1000

@@ -67,7 +67,7 @@ export class Follower {
     return at
   }
 
-  /** Brings a finished step, after what is missing of its text or its call. */
+  /** Emits a finished step, preceded by missing parts of its text or call. */
   step(id: number, step: JobStep, text: StoredText | undefined): ReadonlyArray<JobEvent> {
     const missing = [...this.missingText(step, text), ...this.missingCall(step)]
     this.open.delete(step.name)

@@ -72,7 +72,7 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
         return [events, Option.some(events.at(-1)?.id ?? after)] as const
       })
       const follower = new Follower(after)
-      /** A step begins after those that finished before it, which may not have been read yet. */
+      /** Emits steps that finished earlier, perhaps unread, before a begun one. */
       const inOrder = (heard: StoredEvent | LiveEvent) => {
         if (heard._tag !== "Begun" || !follower.isNew(heard.step)) return Stream.succeed(heard)
         const before = Effect.map(readNew(follower.event), ({ events }) =>

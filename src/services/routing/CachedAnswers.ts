@@ -39,7 +39,7 @@ interface MaybeCached<A> {
 /** The longest answer that is kept: streams are gathered beside their delivery, many at once. */
 export const MAX_ANSWER_BYTES = 1024 * 1024
 
-/** Finish reasons of answers that were not cut, as a budget that is nearly spent may do. */
+/** Finish reasons of whole answers; a nearly spent budget can cut one. */
 const WHOLE: ReadonlySet<string> = new Set(["stop", "tool_calls", "end_turn", "stop_sequence", "tool_use", "completed"])
 
 /** Approximate memory of an answer beside its text. */

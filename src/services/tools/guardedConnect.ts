@@ -11,7 +11,7 @@ class AddressRefused extends Error {
   override readonly name = "AddressRefused"
 }
 
-/** Why a connection was refused, after what was not done. */
+/** Reason of a refusal. Callers prefix what failed. */
 export const REFUSED =
   "its address is in a private network, or its URL is not https. The operator can allow a network (TOOL_PRIVATE_NETWORKS)."
 

@@ -18,7 +18,7 @@ const LONG = streamedOf(`Repeat the following text, and say nothing else: ${LONG
 const SLOW_MS = 1000
 /** Two ticks at the slowest pace, in milliseconds. */
 const LATE_MS = 2000
-/** Streams that must all be late: a slow pace delays each of them, and a busy machine some. */
+/** Tries that must all be late: a busy machine delays only some. */
 const LATE_TRIES = 5
 /** Tolerance for the difference between two clocks. */
 const CLOCK_MS = 2

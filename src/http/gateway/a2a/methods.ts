@@ -27,7 +27,7 @@ const isLast =
   (event: JobEvent): boolean =>
     event._tag === "Ended" || (event._tag === "InputRequired" && event.job.question?.step !== known)
 
-/** Returns the functions that bring a job's course: `settled` waits for its end or its question. */
+/** Returns functions that follow a job: `settled` waits for its end or its question. */
 const makeFollowing = Effect.gen(function* () {
   const jobs = yield* Jobs
   const drain = yield* Drain

@@ -42,7 +42,7 @@ const statusOf = (job: Job) => ({
   ...withoutUndefined({ message: messageOf(job) }),
 })
 
-/** How far the answer was checked is beside it. */
+/** `metadata` says how it was checked. */
 const artifactOf = (result: NonNullable<Job["result"]>, text: string) => {
   const { confidence, mode, verdict } = result
   const data = "output" in result ? [{ data: result.output }] : []
