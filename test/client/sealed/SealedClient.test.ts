@@ -481,7 +481,7 @@ describe("requests", () => {
     for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   })
 
-  it("of the largest allowed size are sent", async () => {
+  it("may have the largest allowed size", async () => {
     await connect().complete(HELLO)
     const { length } = fromB64u(String(proxy.callsTo(COMPLETIONS)[0]?.body["ciphertext"]))
     proxy.maxRequestBytes = length
@@ -490,14 +490,14 @@ describe("requests", () => {
     assert.strictEqual((await problemOf(connect().complete(HELLO))).problem.code, "too-large")
   })
 
-  it("that are too large are not sent", async () => {
+  it("are not sent if they are too large", async () => {
     const error = await problemOf(connect().complete({ prompt: "x".repeat(70_000) }))
     assert.strictEqual(error.problem.code, "too-large")
     assert.strictEqual(error.problem.status, 413)
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
   })
 
-  it("with a credential that no proxy would take are not sent", async () => {
+  it("are not sent with a credential of more than 8192 bytes", async () => {
     // Two bytes each: it is bytes that count.
     await connect({ credential: "é".repeat(4096) }).complete(HELLO)
     for (const credential of ["é".repeat(4097), () => "x".repeat(8193)]) {

@@ -110,7 +110,7 @@ describeDatabases("keys of a tenant", (database) => {
   )
 
   test(
-    "wait behind the others' next jobs with jobs that they resume",
+    "resume jobs in turn with the others' waiting jobs",
     Effect.gen(function* () {
       const [jobs, queue, sql] = [yield* Jobs, yield* JobQueue, yield* SqlClient.SqlClient]
       const tenant = yield* makeAgent()

@@ -88,7 +88,7 @@ describe("sizes", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("of a defect in the proxy are those of an answer", () =>
+  it.effect("do not reveal a defect in the proxy", () =>
     Effect.gen(function* () {
       const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x" })
       assert.deepStrictEqual(sizes, [SHORT, END])

@@ -88,7 +88,7 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
     }),
   )
 
-  it.effect("of a request whose bytes were changed, in its last block or its tag", () =>
+  it.effect("of a request altered in its first byte, last block or tag", () =>
     Effect.gen(function* () {
       const { assertOnlyKeys, close, offer, open, watched } = yield* begun
       const { envelope } = yield* sealChat(offer, { prompt: "one two" })
