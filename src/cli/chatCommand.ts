@@ -44,7 +44,7 @@ export const chatCommand = Command.make(
   {
     prompt: Argument.String("prompt").pipe(
       Argument.withDescription(
-        "Ask this and exit. Without it: standard input is asked, or a chat begins at the terminal",
+        "Ask this and exit. Without it, standard input is the prompt, or a chat begins at the terminal",
       ),
       Argument.optional,
     ),
@@ -112,7 +112,7 @@ input from elsewhere, it asks once. It needs a pin, a policy or --trust-on-first
       ],
     ],
     environment: ENVIRONMENT,
-    exits: { 0: "the answer was verified, or the chat was left", 1: "no verified answer" },
+    exits: { 0: "the answer was verified, or you left the chat", 1: "no verified answer" },
     next:
       "`sealgate verify answer.json --pin <pin>` shows what an answer kept with --json proves. `sealgate connect` seals for " +
       "other programs. If nothing answers: `sealgate doctor --proxy <url>`.",

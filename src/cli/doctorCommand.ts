@@ -23,9 +23,9 @@ const describe = ({ fix, level, says }: Finding): string => {
 const verdict = (findings: ReadonlyArray<Finding>, called: boolean): string => {
   const count = (level: Finding["level"]) => findings.filter((finding) => finding.level === level).length
   const [errors, warnings] = [count("error"), count("warning")]
-  if (errors > 0) return bold(red(`${errors} to fix${warnings > 0 ? `, ${warnings} to consider` : ""}.`))
-  if (warnings > 0) return bold(`It works; ${warnings} to consider.`)
-  return bold(called ? "All is well." : "The proxy is well. Its providers were not called; --call does that.")
+  if (errors > 0) return bold(red(`Errors: ${errors}${warnings > 0 ? `, warnings: ${warnings}` : ""}.`))
+  if (warnings > 0) return bold(`It works; warnings: ${warnings}.`)
+  return bold(called ? "Everything works." : "The proxy works. Its providers were not called; --call tests them.")
 }
 
 export const doctorCommand = Command.make(

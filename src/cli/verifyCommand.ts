@@ -97,7 +97,7 @@ export const verifyCommand = Command.make(
     evidence: optionalFlag(
       "evidence",
       "file",
-      "Kept evidence of the code (code-….json of `connect --receipts`): say also which code held the key that signed",
+      "Kept evidence of the code (code-….json of `connect --receipts`): also shows which code held the signing key",
       Schema.String,
     ),
     ...policyFlags,
@@ -155,7 +155,7 @@ given with --keys is trusted, or else the key of the proxy in this folder.`,
     exits: {
       0: "every statement, recording and revealed exchange in the file is genuine",
       1: "something in the file is not genuine",
-      2: "the file cannot be checked, or the command was called wrongly",
+      2: "wrong usage, or the file cannot be checked",
     },
     next: "No pin? Ask the proxy's operator over another channel than the one that the file came from.",
   }),

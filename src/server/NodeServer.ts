@@ -47,12 +47,12 @@ const cannotListen = Effect.fnUntraced(function* (
       )
     }
     case "EACCES":
-      return yield* fail(`${named.port}: this user may not listen on ${port}. Set ${named.port} to one from 1024 on.`)
+      return yield* fail(`${named.port}: this user may not listen on ${port}. Set ${named.port} to 1024 or higher.`)
     case "ENOTFOUND":
     case "EAI_AGAIN":
       return yield* fail(`${named.host}: there is no host ${host}. Set ${named.host} to an address of this machine.`)
     case "EADDRNOTAVAIL":
-      return yield* fail(`${named.host}: ${host} is no address of this machine. 0.0.0.0 stands for all that it has.`)
+      return yield* fail(`${named.host}: ${host} is not an address of this machine. 0.0.0.0 means all its addresses.`)
     default:
       return yield* fail(
         `${named.host}, ${named.port}: nothing can listen on ${host}, port ${port} (${code ?? "unknown"}).`,

@@ -138,7 +138,7 @@ describe("sealgate attest", () => {
       assert.strictEqual(judgedFile.code, 0, judgedFile.stderr)
       assert.match(
         judgedFile.stdout,
-        new RegExp(`Key ${proxy.kid} was in code ${MEASUREMENT} .* AMD Genoa .* at the latest`),
+        new RegExp(`Key ${proxy.kid} was in code ${MEASUREMENT} .* AMD Genoa .* no later than `),
       )
       const both = yield* judged(run(verifyCommand, [receipt, "--pin", proxy.kid, "--evidence", kept]))
       assert.strictEqual(both.code, 0, both.stderr)

@@ -60,7 +60,7 @@ describe("sealgate doctor", () => {
       assert.strictEqual(code, 0)
       assert.include(stdout, kid)
       assert.include(stdout, "built-in echo")
-      assert.include(stdout, "It works;")
+      assert.include(stdout, "It works; warnings: ")
       assert.notInclude(stdout, "\u001b[")
     }),
   )
@@ -233,7 +233,7 @@ describe("sealgate doctor", () => {
       const { code, errors, says, told } = yield* examine(`http://0.0.0.0:${port}`, "--pin", kid)
       assert.deepStrictEqual([code, errors], [1, ["reachable"]])
       assert.include(says("reachable"), "does not answer under that name")
-      assert.include(JSON.stringify(told.findings), "adds it to ALLOWED_HOSTS")
+      assert.include(JSON.stringify(told.findings), "ask its operator to add it to ALLOWED_HOSTS")
     }),
   )
 })
@@ -259,7 +259,7 @@ describe("sealgate doctor --call", () => {
       "The provider could not be reached or failed",
       "Check at the proxy: the provider's address, HTTPS_PROXY if its network has one",
     ],
-    [401, "The provider refused this proxy's key", "Check the provider's key and account at the proxy."],
+    [401, "The provider refused the operator's key", "Check the provider's key and account at the proxy."],
   ] as const)("reports why a provider fails with %d, with the trace for the operator", ([status, says, fix]) =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()

@@ -143,7 +143,7 @@ describe("commands for a gateway", () => {
       assert.include(missing.stderr, "The file of --output-schema cannot be read")
       assert.deepStrictEqual((yield* Effect.promise(() => client.agents.list())).items, [])
       writeFileSync(file, "[]")
-      assert.include((yield* running("direct")).stderr, "no JSON object")
+      assert.include((yield* running("direct")).stderr, "not a JSON object")
       const schema = { type: "object", properties: { city: { type: "string" } } }
       writeFileSync(file, JSON.stringify(schema))
       assert.include((yield* running("verified")).stderr, "Only the direct mode")

@@ -47,7 +47,7 @@ describe("sealgate jobs input", () => {
       assert.strictEqual(result?.answer, "Paid.")
       const late = yield* input("--answer", '{"approved":true}')
       assert.strictEqual(late.code, 1)
-      assert.include(late.stderr, "The job waits for no answer: it is completed.")
+      assert.include(late.stderr, "The job is not waiting for an answer: it is completed.")
     }),
   )
 

@@ -47,7 +47,7 @@ describe("commands for keys", () => {
       assert.strictEqual((yield* holder(jobsCommand)).code, 0)
       const mayNotCreate = yield* holder(runCommand, "Hello")
       assert.strictEqual(mayNotCreate.code, 1)
-      assert.include(mayNotCreate.stderr, "ask a manager for: sealgate agents create command-line")
+      assert.include(mayNotCreate.stderr, "ask a manager to run: sealgate agents create command-line")
 
       const listed = yield* boss(keysCommand)
       assert.include(listed.stdout, "$5.00 and 100 tokens per day")

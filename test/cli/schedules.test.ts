@@ -40,7 +40,7 @@ describe("commands for schedules", () => {
       ]
       const made = yield* boss(schedulesCommand, "create", ...flags, "Summarize the issues.")
       const [id = ""] = made.stdout.split("\n")
-      assert.include(made.stdout, "Its first job comes at 2")
+      assert.include(made.stdout, "Its first job starts at 2")
       const listed = yield* boss(schedulesCommand)
       for (const text of [id, "0 7 * * 1-5 (Europe/Oslo)", "none yet", "Summarize the issues."]) {
         assert.include(listed.stdout, text)

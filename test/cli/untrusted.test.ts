@@ -107,7 +107,7 @@ describe("text of a gateway", () => {
       assert.isNotEmpty(steps)
       for (const step of steps) {
         assertTame(step)
-        assert.match(step, /^[\w: ]+ by | at work · \d+s$/)
+        assert.match(step, /^[\w: ]+ by | is working · \d+s$/)
       }
       // An answer may have lines, but nothing else.
       assertNoControls(job.stdout.join("\n"))

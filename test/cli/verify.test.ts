@@ -258,7 +258,7 @@ describe("sealgate verify", () => {
           yield* expects(
             1,
             [write({ ...file, ...forged }), "--pin", proxy.kid],
-            `The file shows another ${Object.keys(forged)[0]} than was signed`,
+            `The ${Object.keys(forged)[0]} in the file is not the signed one.`,
           )
         }
       }

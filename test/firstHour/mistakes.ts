@@ -101,7 +101,7 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   setting("proxy", { PORT: "0", OPERATOR_PORT: "{taken}" }, "OPERATOR_PORT: {taken} is taken by"),
   setting(`connect --port {taken} --pin ${PIN}`, {}, "--port: {taken} is taken by"),
   setting("proxy", { PORT: "0", HOST: "nowhere.invalid" }, "HOST: there is no host nowhere.invalid"),
-  setting("proxy", { PORT: "0", HOST: "192.0.2.7" }, "HOST: 192.0.2.7 is no address of this machine"),
+  setting("proxy", { PORT: "0", HOST: "192.0.2.7" }, "HOST: 192.0.2.7 is not an address of this machine"),
   setting("proxy", { PORT: "65000" }, "OPERATOR_PORT: is missing"),
   setting(
     "proxy",
@@ -183,7 +183,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   client(["run", "x", "--agent", "nobody"], 1, "agent"),
   client(["run", "x", "--gateway", "{closed}"], 1, "nothing listens there", "sealgate gateway --dev"),
   client(["run", "x", "--gateway", "{otherTls}"], 1, "it does not speak TLS; use http://"),
-  client(["jobs", "--gateway", "http://nowhere.invalid"], 1, "there is no host of that name", "SEALGATE_GATEWAY"),
+  client(["jobs", "--gateway", "http://nowhere.invalid"], 1, "there is no host with that name", "SEALGATE_GATEWAY"),
   client(["jobs", "--gateway", "{other}"], 1, "Is it a sealgate gateway?"),
   client(["jobs", "--gateway", "{proxy}"], 1, "{proxy}"),
   client(["jobs", "show", "1"], 1, "no such job"),
@@ -212,7 +212,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(["chat", "hi", "--provider", "provider9"], 1, "not configured", "`sealgate models` lists"),
   sealed(["chat", "hi", "--proxy", "{closed}"], 1, "nothing listens there", "SEALGATE_PROXY", "sealgate doctor"),
   sealed(["chat", "hi", "--proxy", "{otherTls}"], 1, "it does not speak TLS; use http://"),
-  sealed(["chat", "hi", "--proxy", "http://nowhere.invalid"], 1, "there is no host of that name"),
+  sealed(["chat", "hi", "--proxy", "http://nowhere.invalid"], 1, "there is no host with that name"),
   sealed(["chat", "hi", "--proxy", "{other}"], 1, "{other} does not answer as a sealed proxy", "sealgate doctor"),
   sealed(["chat", "hi", "--proxy", "{gateway}"], 1, "Is this a sealed proxy?"),
   sealed(["chat", "hi", "--proxy", "{proxy}/v1"], 0, "verified"),
@@ -221,7 +221,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(
     ["doctor", "--proxy", "{unreachable}", "--pin", "{unreachablePin}"],
     0,
-    "Its providers were not called; --call does that.",
+    "Its providers were not called; --call tests them.",
   ),
   within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "short" })(["chat", "hi"], 2, "SEALGATE_PIN: expected pins"),
   within({ SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}", SEALGATE_CREDENTIAL: `${SECRET}\nx` })(
@@ -363,7 +363,7 @@ const TWO_AM: ReadonlyArray<Mistake> = [
   usage("stats --by user", "label: and the name of a label"),
   usage("conformance client -- ./nowhere", "cannot be started: there is no such file"),
   client(["secrets", "set", "github", SECRET, "--origin", "https://a.example"], 2, "Pipe the secret"),
-  client(["secrets", "set", "github", "--origin", "https://a.example"], 2, "Standard input holds no secret"),
+  client(["secrets", "set", "github", "--origin", "https://a.example"], 2, "Standard input is empty. Pipe the secret"),
   { ...client(["secrets", "set", "a", "--origin", "a.example"], 1, "give an origin, such as"), stdin: SECRET },
   client(["secrets", "remove", "none"], 1, "There is no such secret.", "`sealgate secrets` lists them"),
   client(["keys", "revoke", "ci"], 1, "There is no such key.", "`sealgate keys` lists them"),
@@ -390,7 +390,7 @@ const TWO_AM: ReadonlyArray<Mistake> = [
   setting("gateway --dev", { TENANT_WEIGHTS: "acme=2,acme=3" }, "TENANT_WEIGHTS: expected tenants, each once"),
   { ...setting("gateway", { JWT_JWKS_FILE: "k.json" }, "it has no keys"), files: { "k.json": '{"keys":[]}' } },
   setting("gateway --dev", { DATABASE_URL: "sqlite:///tmp/x.db" }, "expected the path of a file"),
-  { ...setting("gateway --dev", { DATABASE_URL: "x" }, "not a database of SQLite"), files: { x: "no database" } },
+  { ...setting("gateway --dev", { DATABASE_URL: "x" }, "not a SQLite database"), files: { x: "no database" } },
 ]
 
 export const MISTAKES: ReadonlyArray<Mistake> = [...TYPED, ...SETTINGS, ...ASKED, ...UNREAD, ...LATER, ...TWO_AM]

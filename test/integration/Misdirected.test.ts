@@ -40,7 +40,7 @@ describe("a proxy whose provider is itself", () => {
   const saysSo = (error: unknown) => {
     assert.instanceOf(error, SealedProblem)
     if (error instanceof SealedProblem) assert.strictEqual(error.problem.code, "upstream-misconfigured")
-    assert.include(String(error), "another server, maybe this one itself")
+    assert.include(String(error), "Another server, perhaps this one, is at")
   }
 
   it.live("reports that its own address is the provider's", () =>

@@ -140,7 +140,7 @@ describe("a network proxy", () => {
       const dead = yield* Effect.promise(freePort)
       for (const [network, says] of [
         [`127.0.0.1:${dead}`, "nothing listens there"],
-        ["nowhere.invalid:3128", "there is no host of that name"],
+        ["nowhere.invalid:3128", "there is no host with that name"],
         [`127.0.0.1:${port}`, "it refused the tunnel"],
       ] as const) {
         const url = Redacted.make(`http://${network}`)

@@ -53,7 +53,7 @@ export class KeysApi extends HttpApiGroup.make("keys")
     }).annotateMerge(
       described(
         "Revoke a key",
-        "Every gateway refuses it within a second. Its jobs go on, its schedules make no more.",
+        "Every gateway refuses it within a second. Its jobs continue, but its schedules create no more.",
       ),
     ),
   )

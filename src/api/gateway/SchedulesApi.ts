@@ -19,7 +19,7 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
       error: [AgentNotFound, ModeUnknown, TooManySchedules, WebhookSecretMissing, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       described(
-        "Make a schedule",
+        "Create a schedule",
         "Gives the agent `request` as a job whenever `cron` matches. Times missed while no gateway ran give one job. Its jobs have the limits that the caller's key has by then; without a key, none.",
       ),
     ),

@@ -50,7 +50,7 @@ export class SecretsApi extends HttpApiGroup.make("secrets")
     }).annotateMerge(
       described(
         "Delete a secret",
-        "Tools that name it are called no more. Calls of its provider use the operator's key, if there is one.",
+        "Tools that name it can no longer be called. Calls of its provider use the operator's key, if there is one.",
       ),
     ),
   )

@@ -6,11 +6,11 @@ import { printable, printableLine } from "../printable.ts"
 
 export const timeOf = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
 
-/** One sentence: what was where, at the latest when. */
+/** One sentence: which code had the key, where, and no later than when. */
 export const codeSentence = ({ chip, configuration, hardware, kept, kid, measurement }: ProvenCode): string =>
   printableLine(
     `Key ${kid} was in code ${measurement} with configuration ${configuration} on ${hardware}` +
-      `${chip === undefined ? "" : ` ${chip.slice(0, 16)}…`} at ${timeOf(kept.verified_at)} at the latest, by the clock of the file's writer.`,
+      `${chip === undefined ? "" : ` ${chip.slice(0, 16)}…`} no later than ${timeOf(kept.verified_at)}, by the clock of the file's writer.`,
   )
 
 const documentOf = ({ kept }: ProvenCode): string => {
@@ -29,5 +29,5 @@ export const codeLines = (code: ProvenCode): string =>
     ...printable(documentOf(code))
       .split("\n")
       .map((line) => `    ${line}`),
-    `  counts until   ${timeOf(code.validUntil)}`,
+    `  valid until    ${timeOf(code.validUntil)}`,
   ].join("\n")

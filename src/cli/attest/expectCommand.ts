@@ -25,10 +25,10 @@ export const expectCommand = Command.make(
   }),
 ).pipe(
   withHelp({
-    summary: "Print what a policy for this release holds",
+    summary: "Print what a policy for this release contains",
     description: `Prints, as JSON, what evidence of this release shows: software and software_digest of the configuration, image_digest,
 and for dstack the app_compose to deploy, byte for byte, with its compose_hash. app_compose holds deploy/dstack/compose.yaml
-with the image's digest. Other providers or settings in it are another hash.`,
+with the image's digest. Other providers or settings give another hash.`,
     examples: [
       ["sealgate attest expect --image <digest>", "Compare with `attest show`"],
       [

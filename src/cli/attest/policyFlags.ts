@@ -11,7 +11,7 @@ export const policyFlags = {
   policy: optionalFlag(
     "policy",
     "file",
-    "Signed policy; nothing is sealed before evidence proves that the proxy's code is one that it accepts. With pins, both must hold",
+    "Signed policy; nothing is sealed until evidence proves that it accepts the proxy's code. With pins, both must hold",
     Schema.String,
   ),
   policySigner: optionalFlag("policy-signer", "kid", "Id of the key that signed the policy", PinText),

@@ -14,9 +14,7 @@ export const urlArgument = Argument.String("url").pipe(
 
 export const acceptFlag = Flag.String("accept").pipe(
   Flag.withMetavar("name"),
-  Flag.withDescription(
-    "Accept this besides what is up to date: a TCB status or advisory of Intel, or the product Milan; may be repeated",
-  ),
+  Flag.withDescription("Also accept this: a TCB status or advisory of Intel, or the product Milan; may be repeated"),
   Flag.atLeast(0),
 )
 
@@ -36,7 +34,7 @@ export const showCommand = Command.make(
     }
     yield* Console.log(
       [
-        `${green("✓")} ${bold(`This evidence is genuine ${code.format} of now.`)}`,
+        `${green("✓")} ${bold(`This evidence is genuine and current: ${code.format}.`)}`,
         codeLines(code),
         dim("  It proves what runs, not that it should: compare code and configuration with a release that you trust."),
       ].join("\n"),

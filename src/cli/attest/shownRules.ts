@@ -27,7 +27,7 @@ const lowest = (tcbs: ReadonlyArray<SnpTcb>): SnpTcb => {
 
 const snpEntry = (evidence: ProxyEvidence, names: Names): Accepted => {
   const need = collateralNeedOf(evidence)
-  if (need.kind !== "amd") throw new EvidenceFailure("answer-malformed", "The evidence is not of AMD.")
+  if (need.kind !== "amd") throw new EvidenceFailure("answer-malformed", "The evidence is not from AMD.")
   if (need.product === "Milan" && !names.includes("Milan")) {
     throw new EvidenceFailure(
       "snp-product-not-accepted",

@@ -20,7 +20,7 @@ export const verifyKeptCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const rules = yield* rulesFrom(input)
-    if (rules === undefined) return yield* unusable("Give the policy to judge by with --policy and --policy-signer.")
+    if (rules === undefined) return yield* unusable("Give a policy with --policy and --policy-signer.")
     const { proveKept, readKept } = yield* Effect.promise(() => import("./prove.ts"))
     const kept = yield* readKept(String(yield* readInput(input.file)), input.file)
     const code = yield* proveKept(kept, rules)

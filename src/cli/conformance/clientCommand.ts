@@ -20,7 +20,7 @@ export const conformanceClientCommand = Command.make(
     port: portFlag("a free one"),
     atOnce: Flag.String("at-once").pipe(
       Flag.withMetavar("number"),
-      Flag.withDescription("How many of your command run at once (default 2)"),
+      Flag.withDescription("How many runs of your command at once (default 2)"),
       Flag.withDefault("2"),
       Flag.withSchema(intText(1, MAX_AT_ONCE)),
     ),
@@ -59,14 +59,14 @@ export const conformanceClientCommand = Command.make(
       onResult: progress(),
     }).pipe(
       Effect.catchTag("NotStarted", ({ reason }) =>
-        unusable(`The command after -- cannot be started: ${reason}. Check its path, and that it may be executed.`),
+        unusable(`The command after -- cannot be started: ${reason}. Check its path and that it is executable.`),
       ),
     )
     yield* printReport(report, input.json, input.all)
   }, Effect.scoped),
 ).pipe(
   withHelp({
-    summary: "Play honest and hostile proxies to a client",
+    summary: "Test a client against honest and hostile proxies",
     description: `Starts a server on this machine that plays a few honest proxies and several hundred hostile ones, each at a separate path, and
 reports which of them a client believed. The command after -- requests one completion and runs once per case. {url}, {pin} and
 {form} in its arguments are replaced; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM hold the same values. Exit code 0 means

@@ -48,7 +48,7 @@ const followCommand = Command.make(
   withGatewayHelp({
     summary: "Follow a job to its end",
     description:
-      "Shows a job's steps, beginning with those already done, in the direct mode the text as it is written, and at the end answer, verdict and cost.",
+      "Shows a job's steps, finished ones first, then its answer, verdict and cost. In the mode direct, the text appears as it is written.",
     examples: [
       ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694", "After you left `sealgate run`"],
       ["sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the ended job"],
@@ -56,7 +56,7 @@ const followCommand = Command.make(
     exits: {
       0: "the job completed",
       1: "the job did not complete, or the gateway cannot be reached or refused",
-      130: "ended by Ctrl-C; the job goes on",
+      130: "interrupted by a signal; the job continues",
     },
     next: "`sealgate jobs cancel <id>` ends a job.",
   }),
@@ -83,12 +83,12 @@ const resumeCommand = makeItemCommand("resume", {
   text: report,
   help: {
     summary: "Resume a failed job",
-    description: "Queues a job that failed or timed out again. It goes on after its finished steps.",
+    description: "Queues a job that failed or timed out again. It continues after its finished steps.",
     examples: [
       ["sealgate jobs resume 01a1ffb3-0069-7182-bc51-ccb8d938e694", "After you removed the cause of its failure"],
       ["sealgate jobs resume 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json", "For programs: the job"],
     ],
-    exits: { 0: "the job is queued", 1: "the job can not be resumed, or the gateway cannot be reached" },
+    exits: { 0: "the job is queued", 1: "the job cannot be resumed, or the gateway cannot be reached" },
     next: "`sealgate jobs follow <id>` waits until it ends.",
   },
 })
@@ -104,7 +104,10 @@ const inputCommand = Command.make(
     const asked = yield* ask((signal) => gateway.jobs.get(input.id, { signal }))
     const { question } = asked
     if (question === undefined) {
-      return yield* new CommandFailed({ message: `The job waits for no answer: it is ${asked.status}.`, exitCode: 1 })
+      return yield* new CommandFailed({
+        message: `The job is not waiting for an answer: it is ${asked.status}.`,
+        exitCode: 1,
+      })
     }
     const isAtTerminal = Option.isNone(input.answer) && process.stdin.isTTY
     tell(`The agent asks: ${question.question}`)
@@ -118,14 +121,14 @@ const inputCommand = Command.make(
 ).pipe(
   withGatewayHelp({
     summary: "Answer the question of a job",
-    description: "Shows the question that a job waits for, and sends the answer. The job goes on.",
+    description: "Shows the question that a job waits for, and sends the answer. The job then continues.",
     examples: [
       ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694", "Shows the question, at a terminal"],
       ["sealgate jobs input 01a1ffb3-0069-7182-bc51-ccb8d938e694 < answer.json", "Answers with JSON"],
     ],
     exits: {
-      0: "the answer was taken",
-      1: "the job waits for no answer, the answer does not fit, or the gateway cannot be reached",
+      0: "the answer was accepted",
+      1: "the job is not waiting for an answer, the answer does not fit, or the gateway cannot be reached",
     },
     next: "`sealgate jobs follow <id>` waits until it ends.",
   }),

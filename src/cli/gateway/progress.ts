@@ -112,7 +112,7 @@ export const showProgress = async (
   // In other modes several models write at the same time, and most texts are drafts.
   const writes = writesText && mode === "direct"
   const begin = (step: BegunCall, who: string) => {
-    const label = `${stepLabel(mode, step)}: ${who} at work`
+    const label = `${stepLabel(mode, step)}: ${who} is working`
     underWay.set(step.name, label)
     if (!process.stderr.isTTY) tell(`${label} · ${elapsed(start)}`)
     status.show()
@@ -151,4 +151,4 @@ export const showsText = (json: boolean): boolean => !json && process.stdout.isT
 
 /** Printed when the user stops watching. */
 export const goesOn = (id: string): string =>
-  `The job goes on. To follow it: sealgate jobs follow ${id}\nTo cancel it: sealgate jobs cancel ${id}`
+  `The job continues. To follow it: sealgate jobs follow ${id}\nTo cancel it: sealgate jobs cancel ${id}`

@@ -27,7 +27,7 @@ export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(client
 export const EXITS = {
   0: "shown",
   1: "the gateway cannot be reached, or refused",
-  2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
+  2: "wrong usage, or SEALGATE_TOKEN is not set",
 }
 
 export type GatewayHelp = Omit<Help, "environment">

@@ -84,7 +84,7 @@ const setCommand = Command.make(
   }),
 ).pipe(
   withGatewayHelp({
-    summary: "Replace how calls are routed",
+    summary: "Replace the routing configuration",
     description: `Replaces the routing configuration with a file, which the gateway validates as a whole. If the file has a version and
 the configuration has changed since that version, nothing is replaced. For administrators.`,
     examples: [
@@ -93,14 +93,14 @@ the configuration has changed since that version, nothing is replaced. For admin
     ],
     exits: {
       0: "the configuration is in force",
-      2: "the file cannot be used, SEALGATE_TOKEN is not set, or the command was called wrongly",
+      2: "wrong usage, the file cannot be used, or SEALGATE_TOKEN is not set",
     },
   }),
 )
 
 export const routingCommand = Command.make("routing").pipe(
   withHelp({
-    summary: "Show and replace how calls are routed",
+    summary: "Show and replace the routing configuration",
     description: "Shows and replaces how a gateway chooses models: strategy, targets, prices. For administrators.",
     examples: [
       ["sealgate routing show", "The configuration in force"],

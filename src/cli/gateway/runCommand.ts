@@ -32,7 +32,7 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
     ask((signal) => gateway.agents.create({ name: OWN_AGENT }, { signal })),
     ({ exitCode, message }) =>
       new CommandFailed({
-        message: `${message}\nThere is no agent named ${OWN_AGENT}, and creating it failed. Name another with --agent, or ask a manager for: sealgate agents create ${OWN_AGENT}`,
+        message: `${message}\nThere is no agent named ${OWN_AGENT}, and creating it failed. Name another with --agent, or ask a manager to run: sealgate agents create ${OWN_AGENT}`,
         exitCode,
       }),
   )
@@ -72,7 +72,7 @@ const schemaIn = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isNone(file)) return Option.none()
   const bytes = yield* readInput(file.value, "The file of --output-schema")
   return yield* Effect.mapError(Effect.asSome(decodeSchema(String(bytes))), () =>
-    unusable("The file of --output-schema is no JSON object; write a JSON Schema."),
+    unusable("The file of --output-schema is not a JSON object; write a JSON Schema."),
   )
 })
 
@@ -80,7 +80,7 @@ export const runCommand = Command.make(
   "run",
   {
     task: Argument.String("task").pipe(
-      Argument.withDescription("The task, in quotes; - or nothing reads standard input"),
+      Argument.withDescription("The task, in quotes; without it, or with -, standard input is read"),
       Argument.optional,
     ),
     gateway: gatewayFlag,
@@ -102,7 +102,7 @@ export const runCommand = Command.make(
     concurrencyKey: optionalFlag(
       "concurrency-key",
       "key",
-      "Begins when no other job of your tenant with this key has begun and not ended, such as deploy-prod",
+      "Starts only while no other job of your tenant with this key, such as deploy-prod, is under way",
       Schema.String,
     ),
     agent: optionalFlag(
@@ -114,7 +114,7 @@ export const runCommand = Command.make(
     outputSchema: optionalFlag(
       "output-schema",
       "file",
-      "File with a JSON Schema of an object, which the answer has to fit (mode direct)",
+      "File with a JSON Schema of an object, which the answer must fit (mode direct)",
       Schema.String,
     ),
     thread: optionalFlag(
@@ -167,8 +167,8 @@ elapsed time, then answer, verdict and cost. In the direct mode, a terminal show
     exits: {
       0: "the job completed, whatever its verdict",
       1: "the job did not complete, or the gateway cannot be reached or refused",
-      2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
-      130: "ended by Ctrl-C or another signal; the job goes on",
+      2: "wrong usage, or SEALGATE_TOKEN is not set",
+      130: "interrupted by a signal; the job continues",
     },
     next: "`sealgate jobs show <id>` shows the job again, `sealgate jobs` lists all jobs.",
   }),

@@ -55,7 +55,7 @@ const createCommand = Command.make(
     concurrencyKey: optionalFlag(
       "concurrency-key",
       "key",
-      "Its jobs begin when no other job of your tenant with this key has begun and not ended",
+      "Its jobs start only while no other job of your tenant with this key is under way",
       Schema.String,
     ),
     gateway: gatewayFlag,
@@ -71,18 +71,18 @@ const createCommand = Command.make(
     }
     const gateway = yield* connect(input.gateway)
     const made = yield* ask((signal) => gateway.schedules.create(plan, { signal }))
-    yield* Console.log(input.json ? printableJson(made) : `${made.id}\nIts first job comes at ${made.next_at}.`)
+    yield* Console.log(input.json ? printableJson(made) : `${made.id}\nIts first job starts at ${made.next_at}.`)
   }),
 ).pipe(
   withGatewayHelp({
-    summary: "Make a schedule",
+    summary: "Create a schedule",
     description:
-      "Gives an agent a task whenever the times match, and prints the schedule's id. Times that were missed while no gateway ran give one job together.",
+      "Gives an agent a task whenever the times match, and prints the schedule's id. Times missed while no gateway ran give one job in all.",
     examples: [
       [`sealgate schedules create --agent ID --cron "0 7 * * 1-5" "Report."`, "On weekdays at seven"],
       [`sealgate schedules create --agent ID --cron "0 7 * * *" --json "Hi."`, "For programs"],
     ],
-    exits: { 0: "the schedule is made" },
+    exits: { 0: "the schedule was created" },
     next: "`sealgate schedules` lists all of them.",
   }),
 )
@@ -93,7 +93,7 @@ const showCommand = makeItemCommand("show", {
   text: textOf,
   help: {
     summary: "Show a schedule",
-    description: "Shows a schedule's task, its next time, and what the last one gave: a job, or why none.",
+    description: "Shows a schedule's task, its next time, and its last job, or why there was none.",
     examples: [
       [`sealgate schedules show ${EXAMPLE}`, "Times, task and last job"],
       [`sealgate schedules show ${EXAMPLE} --json`, "For programs"],
@@ -107,7 +107,7 @@ const deleteCommand = makeDeleteCommand("delete", {
   done: "Deleted",
   summary: "Delete a schedule",
   description: "Deletes a schedule. Its jobs stay.",
-  example: [EXAMPLE, "No further job comes"],
+  example: [EXAMPLE, "It creates no further jobs"],
   remove: (gateway, id, options) => gateway.schedules.remove(id, options),
 })
 
@@ -126,8 +126,8 @@ export const schedulesCommand = Command.make(
   }),
 ).pipe(
   withGatewayHelp({
-    summary: "List, make and delete schedules",
-    description: "Lists the schedules of your tenant, newest first: tasks that agents get at times of the calendar.",
+    summary: "List, create and delete schedules",
+    description: "Lists the schedules of your tenant, newest first: tasks that agents get at set times.",
     examples: [
       ["sealgate schedules", "Next times, and what the last ones gave"],
       [`sealgate schedules create --agent ID --cron "0 7 * * *" "Report."`, "A task for every morning"],

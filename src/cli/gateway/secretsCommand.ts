@@ -11,7 +11,7 @@ import { printList } from "./listCommand.ts"
 import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 
 const name = Argument.String("name").pipe(
-  Argument.withDescription("Name of the secret, as tools name it"),
+  Argument.withDescription("Name of the secret, as in tools"),
   Argument.withSchema(SecretName),
 )
 
@@ -47,7 +47,7 @@ const setCommand = Command.make(
       return yield* unusable(
         process.stdin.isTTY
           ? "Pipe the secret to standard input: an argument would show it to every user of the machine."
-          : "Standard input holds no secret. Pipe it, such as with < token.txt.",
+          : "Standard input is empty. Pipe the secret, for example with < token.txt.",
       )
     }
     const destination = destinationOf(input)
@@ -88,7 +88,7 @@ const removeCommand = Command.make(
 ).pipe(
   withGatewayHelp({
     summary: "Remove a secret",
-    description: "Removes a secret. Tools that name it are called no more.",
+    description: "Removes a secret. Tools that name it can no longer be called.",
     examples: [
       ["sealgate secrets remove github", "Within a second"],
       ["sealgate secrets remove github --json", "For programs: the name"],

@@ -54,7 +54,7 @@ export const statsCommand = Command.make(
   },
   Effect.fn(function* (input) {
     if (input.all && Option.isSome(input.by)) {
-      return yield* unusable("--by is of one tenant: leave out --all, or --by.")
+      return yield* unusable("--by covers one tenant: leave out --all or --by.")
     }
     const gateway = yield* connect(input.gateway)
     const to = new Date(yield* Clock.currentTimeMillis)

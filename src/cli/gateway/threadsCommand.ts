@@ -33,7 +33,7 @@ const createCommand = Command.make(
       ["sealgate threads create --agent ID", "Prints the id and how to continue it"],
       ["sealgate threads create --agent ID --json", "For programs"],
     ],
-    exits: { 0: "the thread is begun" },
+    exits: { 0: "the thread was created" },
     next: "`sealgate run --thread <id>` continues it.",
   }),
 )
@@ -42,7 +42,7 @@ const deleteCommand = makeDeleteCommand("delete", {
   kind: "thread",
   done: "Deleted",
   summary: "Delete a thread with its jobs",
-  description: "Deletes a thread with all of its jobs, also those that run. This cannot be undone.",
+  description: "Deletes a thread with all its jobs, running ones included. This cannot be undone.",
   example: ["01a20189-9c1e-7e54-a3f0-0d6a1b1f6a11", "The conversation and its jobs"],
   remove: (gateway, id, options) => gateway.threads.remove(id, options),
 })

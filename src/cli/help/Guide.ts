@@ -29,8 +29,8 @@ export interface Help extends GuideShape {
 const EXITS = {
   0: "done",
   1: "it failed; the reason is on standard error",
-  2: "called wrongly, or not given what it needs",
-  130: "ended by Ctrl-C or another signal before it was done",
+  2: "wrong usage, or missing input",
+  130: "interrupted by a signal before it was done",
 }
 
 /** Adds help to a command. Of the exit codes, only those with a special meaning are given. */

@@ -82,13 +82,13 @@ const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>)
     (commit_key ?? credential_commitment ?? request ?? responses ?? copies.completion) !== undefined
   ) {
     return yield* unusable(
-      "It reveals an exchange in part: `receipt`, `commit_key`, `credential_commitment`, `request` and `responses` go together.",
+      "It has only part of a revealed exchange: `receipt`, `commit_key`, `credential_commitment`, `request` and `responses` go together.",
     )
   }
   const recorded = { proof, response_nonce, frames }
   const recording = isWhole(recorded) ? recorded : undefined
   if (recording === undefined && (response_nonce ?? frames) !== undefined) {
-    return yield* unusable("It records a stream in part: `proof`, `response_nonce` and `frames` go together.")
+    return yield* unusable("It has only part of a recorded stream: `proof`, `response_nonce` and `frames` go together.")
   }
   if ((copies.receipt !== undefined && receipt === undefined) || (copies.proof !== undefined && proof === undefined)) {
     return yield* unusable("It shows claims without a signature: the signed statement is missing.")

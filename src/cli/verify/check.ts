@@ -49,7 +49,7 @@ export const trustFor = Effect.fnUntraced(function* (
 const compare = (name: string, shown: JsonObject | undefined, signed: unknown): void => {
   // The JSON round trip removes `undefined` members.
   if (shown !== undefined && !isDeepStrictEqual(shown, JSON.parse(JSON.stringify(signed)))) {
-    throw new Tampered(`The file shows another ${name} than was signed.`)
+    throw new Tampered(`The ${name} in the file is not the signed one.`)
   }
 }
 

@@ -50,7 +50,7 @@ interface Taken {
 
 const objectIn = (json: string | Uint8Array, what: string): JsonObject => {
   const value = parse(json, what)
-  must(isObject(value), `${what} is no JSON object`)
+  must(isObject(value), `${what} is not a JSON object`)
   return value
 }
 

@@ -92,7 +92,7 @@ export class TokenKeysUnavailable extends Refusal<TokenKeysUnavailable>()("Token
 export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
   code: "forbidden",
   status: 403,
-  title: "The key or token lacks the role that this needs.",
+  title: "The key or token may not do this.",
   headers: challenge("insufficient_scope"),
 }) {
   static readonly lacking = (role: Role) => new AccessDenied({ detail: `This needs the role "${role}".` })

@@ -11,7 +11,7 @@ export const systemCode = (error: unknown): string | undefined => {
 
 const NO_TLS = "it does not speak TLS; use http:// there"
 const CLOSED = "it closed the connection at once; if it speaks TLS, use https://"
-const NO_NAME = "there is no host of that name; check it for typing errors"
+const NO_NAME = "there is no host with that name; check the spelling"
 
 const CONNECTIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
@@ -23,16 +23,16 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
   ETIMEDOUT: "there is no answer; check the network, and firewalls on the way",
   UND_ERR_CONNECT_TIMEOUT: "there is no answer; check the network, and firewalls on the way",
   UND_ERR_ABORTED: "it refused the tunnel; check user, password and allowed hosts",
-  UND_ERR_HEADERS_TIMEOUT: "there is no answer in time",
-  UND_ERR_BODY_TIMEOUT: "its answer stopped on the way",
-  EHOSTUNREACH: "there is no way to that host",
-  ENETUNREACH: "there is no way to that network",
+  UND_ERR_HEADERS_TIMEOUT: "there was no answer in time",
+  UND_ERR_BODY_TIMEOUT: "its answer stopped midway",
+  EHOSTUNREACH: "there is no route to that host",
+  ENETUNREACH: "there is no route to that network",
   EPROTO: NO_TLS,
   ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another name",
   CERT_HAS_EXPIRED: "its certificate has expired",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is signed by itself; NODE_EXTRA_CA_CERTS names one to believe",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed; NODE_EXTRA_CA_CERTS can add it as trusted",
   SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not signed by a trusted authority; NODE_EXTRA_CA_CERTS adds one",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not signed by a trusted authority; NODE_EXTRA_CA_CERTS adds one",
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a client certificate",
@@ -62,12 +62,12 @@ const FILES: Readonly<Record<string, string>> = {
   EACCES: "this user may not use it",
   EPERM: "this user may not use it",
   EISDIR: "it is a folder",
-  ENOTDIR: "something on its path is no folder",
+  ENOTDIR: "part of its path is not a folder",
   EROFS: "the file system is read-only",
-  ENOTSUP: "nothing can be made in that file system",
+  ENOTSUP: "that file system does not support this",
   ENOSPC: "the disk is full",
   EEXIST: "it exists already",
-  ELOOP: "its links lead in a circle",
+  ELOOP: "its links form a loop",
   ENAMETOOLONG: "its name is too long",
   EMFILE: "this process has too many files open",
 }
@@ -75,7 +75,7 @@ const FILES: Readonly<Record<string, string>> = {
 /** Why a file cannot be read or written. */
 export const fileReason = (error: unknown): string => {
   const code = systemCode(error)
-  return code === undefined ? "it is not what it should be" : (FILES[code] ?? `the system says ${code}`)
+  return code === undefined ? "the cause is unknown" : (FILES[code] ?? `the system says ${code}`)
 }
 
 /** By SQLite's primary result code, the lowest byte of extended codes. */
@@ -86,7 +86,7 @@ const SQLITE: Readonly<Record<number, string>> = {
   11: "it is damaged",
   13: "the disk is full",
   14: "it cannot be opened",
-  26: "it is not a database of SQLite",
+  26: "it is not a SQLite database",
 }
 
 /** Meaning of a SQLite result code, if it concerns the file and not a statement. */

@@ -38,7 +38,7 @@ export const failureCodes = table<CodeRule>()({
   unsupported: { status: 422, title: "The provider cannot express this request.", aboutRequest: true },
   "unknown-model": {
     status: 422,
-    title: "The provider does not have this model; ask for another, or tell its operator if you named none.",
+    title: "The provider does not have this model; ask for another, or tell the operator if you named none.",
   },
   "tenant-key-refused": {
     status: 422,
@@ -46,12 +46,12 @@ export const failureCodes = table<CodeRule>()({
   },
   "upstream-unauthorized": {
     status: 502,
-    title: "The provider refused this proxy's key or account; tell its operator.",
+    title: "The provider refused the operator's key or account; tell the operator.",
     lasting: true,
   },
   "upstream-misconfigured": {
     status: 502,
-    title: "There is no provider at its address, but another server, maybe this one itself; tell its operator.",
+    title: "Another server, perhaps this one, is at the provider's address; tell the operator.",
     lasting: true,
   },
   "content-filtered": {

@@ -67,7 +67,7 @@ export type OfferedModel = typeof OfferedModel.Type
 export const FileProvider = Schema.Struct({
   name: ProviderId.check(
     Schema.makeFilter((name: string) => !RESERVED.test(name), {
-      message: "provider1 to provider9 and echo are reserved; choose another name",
+      message: "provider0 to provider9 and echo are reserved; choose another name",
     }),
   ),
   format: Schema.Literals(["openai", "anthropic", "gemini"]),

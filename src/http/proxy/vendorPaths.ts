@@ -8,7 +8,7 @@ import { apiAt } from "../../domain/upstream/apis.ts"
 class NotSealed extends Refusal<NotSealed>()("NotSealed", {
   code: NOT_SEALED,
   status: 404,
-  title: "This is a sealed proxy: it takes nothing that is not sealed to it.",
+  title: "This is a sealed proxy: it takes only requests sealed to it.",
   detail:
     "Run `sealgate connect --proxy <this address> --pin <its pin>` beside your program and point its base URL there, or give your " +
     "SDK the sealed fetch: createSealedFetch of sealgate-client.",

@@ -62,7 +62,7 @@ const lacksLength = ({ headers }: HttpServerRequest.HttpServerRequest, route: Ma
 const TOO_MUCH = HttpServerResponse.empty({ status: 413 })
 
 /** Remedy for a page of another origin. */
-const MAY_BE_ALLOWED = "If it may use this server, its operator adds the page's origin to ALLOWED_ORIGINS."
+const MAY_BE_ALLOWED = "To allow it, the operator adds the page's origin to ALLOWED_ORIGINS."
 
 /** `undefined` without trusted proxies, as on most servers. */
 const addressesOf = (trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>) =>

@@ -89,6 +89,6 @@ export const hostRefusal = (
     return undefined
   }
   return new Misdirected({
-    detail: `The request is for ${name}. If this server is meant by that, its operator adds it to ${setting}.`,
+    detail: `The request is for ${name}. If that is this server, ask its operator to add it to ${setting}.`,
   })
 }

@@ -20,7 +20,7 @@ export const timedOut = (seconds: number): Problem =>
     code: "job-timed-out",
     status: 504,
     title: "The job took longer than its agent allows.",
-    detail: `The agent's limits.timeout_seconds is ${seconds}. What finished until then is among the steps.`,
+    detail: `The agent's limits.timeout_seconds is ${seconds}. Finished steps are kept.`,
     retryable: false,
   })
 

@@ -199,7 +199,7 @@ const makeNoteDialect =
       if (dialect === undefined) return Effect.void
       dialects.learn(target, dialect, momentOf(clock))
       const { form, limit, longest } = dialect
-      return Effect.logWarning("A model refused members of a request and is asked otherwise for a while").pipe(
+      return Effect.logWarning("A model refused members of a request; it is asked differently for a while").pipe(
         Effect.annotateLogs({
           provider: target.provider,
           model: target.model,

@@ -9,7 +9,7 @@ const NO_TARGET = {
   model: "There is no such model for this key; GET /v1/models lists those that there are.",
   api: "No target of this name serves this API; name another, or correct `apis` of the routing's targets.",
   configured: "None of the configured targets has a provider here; correct the routing configuration.",
-  key: "The provider needs a key of your tenant, which has none that can be read; its manager sets one: PUT /api/v1/secrets/{name}.",
+  key: "The provider needs your tenant's own key, but none can be read; a manager can set one: PUT /api/v1/secrets/{name}.",
   policy: "The agent's model policy, the key's models and the role's filter leave no target; widen one of them.",
   context: "The request is longer than the context of every target that may be used.",
   tokens: "The job has fewer tokens left than another call takes.",

@@ -99,10 +99,10 @@ describe("embedded database", () => {
       writeFileSync(inside("other.db.lock"), "x".repeat(1000))
       const refusalOf = (filename: string) => Effect.flip(Layer.build(layerSqlite({ filename })))
       for (const [name, reason] of [
-        ["a-file/deeper/gateway.db", "something on its path is no folder"],
+        ["a-file/deeper/gateway.db", "part of its path is not a folder"],
         ["a-folder", "it is a folder"],
         ["locked.db", "it is a folder"],
-        ["other.db", "it is not a database of SQLite"],
+        ["other.db", "it is not a SQLite database"],
       ] as const) {
         // The clock stands still, so that whoever tried again would wait for ever.
         const error = yield* refusalOf(inside(name)).pipe(Effect.provide(TestClock.layer()), withinTurns("4 seconds"))

@@ -231,7 +231,7 @@ describe("the attestation key file", () => {
     Effect.gen(function* () {
       for (const path of ["/proc/sealgate/key.pem", "/proc/sealgate/keys/key.pem"]) {
         const error = yield* Effect.flip(createKeyFile(path))
-        assert.match(error.message, /cannot be written \(nothing can be made in that file system\)/)
+        assert.match(error.message, /cannot be written \(that file system does not support this\)/)
       }
     }),
   )

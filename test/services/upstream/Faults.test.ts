@@ -18,7 +18,7 @@ import {
 import { streamOf } from "../../support/streamed.ts"
 
 const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.make("quoted key") })
-const gone = fails("unreachable", { reason: "there is no host of that name", lasting: true })
+const gone = fails("unreachable", { reason: "there is no host with that name", lasting: true })
 
 /** A provider that fails before one that does not, and the lines of the log about it from `info` on. */
 const setUp = Effect.fnUntraced(function* (script: Script) {
@@ -94,7 +94,7 @@ describe("a fault hidden by failover", () => {
         model: "provider1-model",
         outcome: "unreachable",
         host: "api.example.com:443",
-        reason: "there is no host of that name",
+        reason: "there is no host with that name",
         lasting: true,
         fix,
       }

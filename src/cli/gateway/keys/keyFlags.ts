@@ -38,19 +38,19 @@ export const limitFlags = {
   weight: optionalFlag(
     "weight",
     "number",
-    "How many of its jobs begin for one of another key, while both wait (default: 1)",
+    "How many of its jobs start for each job of another key while both wait (default: 1)",
     intText(1, MAX_KEY_WEIGHT),
   ),
   runningJobs: optionalFlag(
     "max-running-jobs",
     "number",
-    "How many of its jobs may have begun and not ended; the others wait (default: any number)",
+    "How many of its jobs may be under way; the others wait (default: any number)",
     intText(1, MAX_AT_ONCE),
   ),
   callsInFlight: optionalFlag(
     "max-calls-in-flight",
     "number",
-    "How many calls of models it may have in flight at one gateway (default: those of the tenant)",
+    "How many model calls it may have in flight at one gateway (default: those of the tenant)",
     intText(1, MAX_AT_ONCE),
   ),
   ttl: optionalFlag("ttl", "time", "How long it is valid, such as 12h or 90d (default: until revoked)", DurationText),

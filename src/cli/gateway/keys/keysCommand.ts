@@ -36,7 +36,7 @@ const revokeCommand = makeDeleteCommand("revoke", {
   done: "Revoked",
   summary: "Revoke a key",
   description:
-    "Revokes a key for good: every gateway refuses it within a second. Its jobs go on, its schedules make no more.",
+    "Revokes a key for good: every gateway refuses it within a second. Its jobs continue, but its schedules create no more.",
   example: ["01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a", "Within a second, on every gateway of the database"],
   remove: (gateway, id, options) => gateway.keys.revoke(id, options),
 })

@@ -44,7 +44,7 @@ export const evidenceChecks: ReadonlyArray<Check> = [
     const answer = parseIJson(received.body)
     must(isObject(answer), "the answer is no object")
     must((await probe.trusted()).has(String(answer["kid"])), "its kid is not pinned")
-    must(isObject(parseIJson(bytesOf(answer, "configuration"))), "its configuration is no JSON object")
+    must(isObject(parseIJson(bytesOf(answer, "configuration"))), "its configuration is not a JSON object")
     return `evidence of the format ${String(answer["format"])}`
   }),
   check("P54", "evidence-binding", "the report contains key, configuration and nonce", async (probe) => {

@@ -31,7 +31,7 @@ const parts = (text: string): ReadonlyArray<Bytes> =>
 
 const objectIn = (bytes: Bytes | undefined): JsonObject => {
   const value = parseIJson(bytes ?? new Uint8Array())
-  must(isObject(value), "a part of a statement is no JSON object")
+  must(isObject(value), "a part of a statement is not a JSON object")
   return value
 }
 

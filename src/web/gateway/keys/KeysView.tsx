@@ -74,7 +74,8 @@ export const KeysView = () => {
             reload()
           }}
         >
-          Every gateway refuses it within a second. Its jobs go on, its schedules make no more. This cannot be undone.
+          Every gateway refuses it within a second. Its jobs continue, but its schedules create no more. This cannot be
+          undone.
         </Confirm>
       )}
     </View>

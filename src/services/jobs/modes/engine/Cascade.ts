@@ -45,7 +45,7 @@ export const notesOf = (facts: {
       ? "One model examined its own work, so nothing independent stands behind the answer; allow the agent a second model."
       : "",
     facts.withholds === true
-      ? "Tools of the agent that are not read_only were not offered; only the mode direct does."
+      ? "Tools of the agent that are not read_only were not offered; the mode direct offers them."
       : "",
     facts.more ?? "",
   ].filter((note) => note !== "")

@@ -149,7 +149,7 @@ export const limitFailure = (
   const isEstimated =
     spent.charged_tokens !== spent.input_tokens + spent.output_tokens || spent.charged_cost !== spent.cost
   const used = `${spent.charged_tokens} tokens in ${spent.calls} calls, ${spent.charged_cost} micro-USD`
-  const estimated = isEstimated ? ", in part estimated because a provider did not say" : ""
+  const estimated = isEstimated ? ", partly estimated: a provider reported no usage" : ""
   const detail = `limits.${member} is ${limits[member]}. Spent so far: ${used}${estimated}.`
   return new JobFailure({
     problem: makeProblem({ code, status: 422, title, detail, retryable: false }),

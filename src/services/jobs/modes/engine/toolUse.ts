@@ -148,9 +148,7 @@ const listedStep = (
   const leftOut = [
     ...listing.leftOut,
     ...taken.map(({ name }) => `${name}: an HTTP tool has this name`),
-    ...usable
-      .filter((tool) => !mayOffer(tool))
-      .map(({ name }) => `${name}: only the mode direct calls tools that are not read-only`),
+    ...usable.filter((tool) => !mayOffer(tool)).map(({ name }) => `${name}: this mode offers only read-only tools`),
   ].map((why) => `Left out ${why}`)
   const free = usable.filter(mayOffer)
   const output = shownText([...free.map(({ name }) => name), ...leftOut].join("\n"))
