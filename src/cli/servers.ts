@@ -1,12 +1,12 @@
 /** Commands that run until they are stopped. Listed by name, because a signal may arrive before a command is loaded. */
 const SERVERS: ReadonlySet<string | undefined> = new Set(["proxy", "gateway", "connect"])
 
-/** Options with a value that may precede the command. */
-const GLOBAL: ReadonlySet<string | undefined> = new Set(["--config", "--log-level"])
+/** The only option with a value that may precede the command. */
+const CONFIG = "--config"
 
 /** Whether this command line runs a server. */
 export const serves = (args: ReadonlyArray<string>): boolean =>
-  SERVERS.has(args.find((arg, i) => !arg.startsWith("-") && !GLOBAL.has(args[i - 1])))
+  SERVERS.has(args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== CONFIG))
 
 /** Exit code after any signal, as in shells after Ctrl-C. */
 export const CUT_SHORT = 130

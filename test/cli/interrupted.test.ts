@@ -65,7 +65,7 @@ describe("a server that Ctrl-C ends", () => {
       for (const args of [
         ["proxy"],
         ["gateway", "--dev"],
-        ["--log-level", "info", "--config", empty, "proxy"],
+        ["--config", empty, "proxy"],
         ["connect", "--proxy", "http://127.0.0.1:9", "--pin", PIN, "--port", "0", "--json"],
       ]) {
         const running = yield* run(args, { env })
