@@ -146,9 +146,9 @@ describe("GatewayClient", () => {
         assert.deepInclude(schedule, plan)
         assert.match(schedule.next_at, RFC_3339)
         assert.deepStrictEqual(await client.schedules.get(schedule.id), schedule)
-        assert.deepStrictEqual(await client.schedules.list(), [schedule])
+        assert.deepStrictEqual(await client.schedules.list(), { items: [schedule] })
         await client.schedules.remove(schedule.id)
-        assert.deepStrictEqual(await client.schedules.list(), [])
+        assert.deepStrictEqual(await client.schedules.list(), { items: [] })
       })
     }),
   )

@@ -6,7 +6,7 @@ import { SqlClient } from "effect/sql"
 import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
 import { until } from "../support/calls.ts"
 import { describeDatabases } from "../support/databases.ts"
-import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+import { type Answer, call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 
 /** Tries until the gateway, which is in this process, holds no lock: waiting for it would stop it from letting go. */
 const onSqlite = (file: string, statement: string) =>
@@ -162,6 +162,25 @@ describeDatabases("a schedule", (database) => {
       // It is looked at again an hour later, not every second.
       yield* change(`UPDATE schedules SET request = '{"task":"x"}' WHERE id = '${odd}'`)
       assert.isAbove(Date.parse(String((yield* read(odd))["next_at"])), Date.now() + 1_800_000)
+    }),
+  )
+
+  it.live("is listed in pages that one answer can hold, the newest first, each exactly once", () =>
+    Effect.gen(function* () {
+      const { api, plan } = yield* setup
+      const made: Array<unknown> = []
+      for (const size of [10, 600_000, 600_000]) {
+        made.unshift((yield* api("POST", "/schedules", { ...plan, request: { task: "x".repeat(size) } })).json["id"])
+      }
+      const pages: Array<ReadonlyArray<unknown>> = []
+      for (let query: string | undefined = "?limit=100"; query !== undefined;) {
+        const { json }: Answer = yield* api("GET", `/schedules${query}`)
+        pages.push((json["items"] as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id))
+        query = json["next_cursor"] === undefined ? undefined : `?limit=100&cursor=${String(json["next_cursor"])}`
+      }
+      assert.deepStrictEqual(pages, [made.slice(0, 1), made.slice(1)])
+      assert.lengthOf((yield* api("GET", "/schedules?limit=1")).json["items"] as ReadonlyArray<unknown>, 1)
+      assert.strictEqual(problemIn(yield* api("GET", "/schedules?cursor=AAAA")).code, "cursor-invalid")
     }),
   )
 

@@ -368,7 +368,7 @@ describe.runIf(hasBrowser)("every state of the gateway's console", { timeout: LO
           await page.getByRole("button", { name: "Make schedule" }).click()
           await page.getByText("0 7 * * 1-5").waitFor()
           await look("52-schedules")
-          const [made] = await client.schedules.list()
+          const [made] = (await client.schedules.list()).items
           assert.deepInclude(made, { agent_id: id, cron: "0 7 * * 1-5" })
           await enter(reader)
           await goTo(page, "#/schedules", "0 7 * * 1-5")
@@ -381,7 +381,7 @@ describe.runIf(hasBrowser)("every state of the gateway's console", { timeout: LO
           await look("54-delete-schedule")
           await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
           await page.getByText("No schedules yet.").waitFor()
-          assert.deepStrictEqual(await client.schedules.list(), [])
+          assert.deepStrictEqual((await client.schedules.list()).items, [])
           await goTo(page, `#/jobs/${first.id}`, "Thread")
           await page.getByRole("link", { name: "its jobs" }).click()
           await page.getByText("Jobs of the thread").waitFor()

@@ -4,10 +4,11 @@ import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { ModeUnknown } from "../../domain/jobs/modes/own.ts"
 import { NewSchedule, Schedule, ScheduleNotFound, TooManySchedules } from "../../domain/jobs/schedule.ts"
 import { WebhookSecretMissing } from "../../domain/jobs/webhook.ts"
-import { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { CursorInvalid, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { described } from "../described.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization } from "./Authorization.ts"
+import { LIST, pageOf, pageQuery } from "./lists.ts"
 
 const params = { id: Schema.String.annotate({ description: "The schedule's id." }) }
 
@@ -24,9 +25,10 @@ export class SchedulesApi extends HttpApiGroup.make("schedules")
       ),
     ),
     HttpApiEndpoint.get("list", "/", {
-      success: Schema.Struct({ items: Schema.Array(Schedule) }),
-      error: StorageUnavailable,
-    }).annotateMerge(described("List schedules", "All, the newest first.")),
+      query: pageQuery,
+      success: pageOf(Schedule),
+      error: [CursorInvalid, StorageUnavailable],
+    }).annotateMerge(described("List schedules", LIST)),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: Schedule,

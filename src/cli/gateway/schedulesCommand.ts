@@ -6,7 +6,7 @@ import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { makeDeleteCommand, makeItemCommand } from "./itemCommands.ts"
 import { json } from "./listFlags.ts"
-import { printList } from "./listCommand.ts"
+import { makeListCommand } from "./listCommand.ts"
 import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
 import { taskText } from "./report.ts"
 
@@ -83,7 +83,7 @@ const createCommand = Command.make(
       [`sealgate schedules create --agent ID --cron "0 7 * * *" --json "Hi."`, "For programs"],
     ],
     exits: { 0: "the schedule was created" },
-    next: "`sealgate schedules` lists all of them.",
+    next: "`sealgate schedules` lists them.",
   }),
 )
 
@@ -111,29 +111,19 @@ const deleteCommand = makeDeleteCommand("delete", {
   remove: (gateway, id, options) => gateway.schedules.remove(id, options),
 })
 
-export const schedulesCommand = Command.make(
-  "schedules",
-  { gateway: gatewayFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const items = yield* ask((signal) => gateway.schedules.list({ signal }))
-    yield* printList(items, {
-      json: input.json,
-      none: "No schedules yet: `sealgate schedules create --help` shows how.",
-      columns: ["ID", "TIMES", "NEXT", "LAST", "KEY", "TASK"],
-      row: (item) => [item.id, timesOf(item), item.next_at, lastOf(item), keyOf(item), taskOf(item)],
-    })
-  }),
-).pipe(
-  withGatewayHelp({
+export const schedulesCommand = makeListCommand("schedules", {
+  list: (gateway, at) => gateway.schedules.list(at),
+  none: "No schedules yet: `sealgate schedules create --help` shows how.",
+  columns: ["ID", "TIMES", "NEXT", "LAST", "KEY", "TASK"],
+  row: (item) => [item.id, timesOf(item), item.next_at, lastOf(item), keyOf(item), taskOf(item)],
+  help: {
     summary: "List, create and delete schedules",
     description: "Lists the schedules of your tenant, newest first: tasks that agents get at set times.",
     examples: [
-      ["sealgate schedules", "Next times, and what the last ones gave"],
+      ["sealgate schedules", "The newest 20: next times, and what the last ones gave"],
       [`sealgate schedules create --agent ID --cron "0 7 * * *" "Report."`, "A task for every morning"],
-      ["sealgate schedules --json", "For programs"],
+      ["sealgate schedules --limit 100 --json", "For programs"],
     ],
     next: "`sealgate schedules delete <id>` deletes one.",
-  }),
-  Command.withSubcommands([createCommand, showCommand, deleteCommand]),
-)
+  },
+}).pipe(Command.withSubcommands([createCommand, showCommand, deleteCommand]))

@@ -1,7 +1,8 @@
 /** Schedules, as the gateway's client sees them. */
 import { Schema } from "effect"
 import { type NewSchedule, Schedule as ScheduleSchema } from "../../domain/jobs/schedule.ts"
-import { ApiPart, type CallOptions, run } from "./gatewayCalls.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { ApiPart, type CallOptions, type Page, type PageOptions, readPage, run } from "./gatewayCalls.ts"
 
 /** A task that an agent gets at times of the calendar. */
 export type Schedule = typeof ScheduleSchema.Encoded
@@ -17,9 +18,9 @@ export class SchedulesClient extends ApiPart {
     return encode(await run(this.connection.repeatable.schedules.get({ params: { id } }), options))
   }
 
-  /** All, the newest first. */
-  async list(options?: CallOptions): Promise<ReadonlyArray<Schedule>> {
-    return (await run(this.connection.repeatable.schedules.list({}), options)).items.map((item) => encode(item))
+  /** Newest first. */
+  async list({ signal, ...query }: PageOptions = {}): Promise<Page<Schedule>> {
+    return readPage(this.connection.repeatable.schedules.list({ query: withoutUndefined(query) }), signal, encode)
   }
 
   /** Deletes the schedule. Its jobs stay. */

@@ -28,10 +28,7 @@ export const SchedulesHandlers = layerHandlers(
         const created = schedules.create(user.tenant, payload, user.key?.id)
         return yield* audit.noted(user, "schedule.create", created, ({ id }) => id)
       }),
-      list: () =>
-        Effect.flatMap(CurrentUser, ({ key, tenant }) =>
-          Effect.map(schedules.list(tenant, key?.agents), (items) => ({ items })),
-        ),
+      list: ({ query }) => Effect.flatMap(CurrentUser, ({ key, tenant }) => schedules.list(tenant, query, key?.agents)),
       get: Effect.fnUntraced(function* ({ params }) {
         const user = yield* CurrentUser
         const schedule = yield* schedules.get(user.tenant, params.id)

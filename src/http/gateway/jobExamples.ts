@@ -171,7 +171,7 @@ export const JOB_EXAMPLES: Readonly<Record<string, Examples>> = {
     body: { agent_id: AGENT_ID, cron: schedule.cron, request: schedule.request } satisfies typeof NewSchedule.Encoded,
     answer: schedule,
   },
-  "schedules.list": { answer: { items: [schedule] } },
+  "schedules.list": { parameters: { limit: 20 }, answer: { items: [schedule], next_cursor: CURSOR } },
   "schedules.get": { parameters: { id: schedule.id }, answer: schedule },
   "schedules.remove": { parameters: { id: schedule.id } },
 }

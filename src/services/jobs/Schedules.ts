@@ -14,7 +14,15 @@ import {
   ScheduleNotFound,
   TooManySchedules,
 } from "../../domain/jobs/schedule.ts"
-import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import {
+  type CursorInvalid,
+  type Page,
+  type PageRequest,
+  pageBounds,
+  pageOf,
+  type PageRow,
+  type StorageUnavailable,
+} from "../../domain/operations/storage.ts"
 import { Agents } from "../agents/Agents.ts"
 import { permitted, unavailable } from "../storedRows.ts"
 import { decodeSchedules, nextAt, planOf, SCHEDULE_COLUMNS, type ScheduleRow } from "./scheduleRows.ts"
@@ -34,8 +42,9 @@ export class Schedules extends Context.Service<
     /** Newest first; of these agents, by default of all. */
     readonly list: (
       tenant: TenantId,
+      page?: PageRequest,
       agents?: KeyLimits["agents"],
-    ) => Effect.Effect<ReadonlyArray<Schedule>, StorageUnavailable>
+    ) => Effect.Effect<Page<Schedule>, CursorInvalid | StorageUnavailable>
     /** Its jobs stay. */
     readonly remove: (tenant: TenantId, id: string) => Effect.Effect<void, ScheduleNotFound | StorageUnavailable>
   }
@@ -75,10 +84,15 @@ export class Schedules extends Context.Service<
           return row === undefined ? yield* new ScheduleNotFound() : toSchedule(row)
         }, unavailable),
 
-        list: Effect.fn("Schedules.list")(function* (tenant, agents) {
+        list: Effect.fn("Schedules.list")(function* (tenant, page, agents) {
+          const { before, limit } = yield* pageBounds(page)
+          const found = yield* sql<PageRow>`SELECT id, octet_length(request) AS bytes FROM schedules
+            WHERE tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+          const { items, ...next } = pageOf(found, limit)
+          if (items.length === 0) return { items: [] }
           const rows = yield* sql`SELECT ${columns} FROM schedules
-            WHERE tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)} ORDER BY id DESC`
-          return (yield* decodeSchedules(rows)).map(toSchedule)
+            WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
+          return { ...next, items: (yield* decodeSchedules(rows)).map(toSchedule) }
         }, unavailable),
 
         remove: Effect.fn("Schedules.remove")(function* (tenant, id) {

@@ -2,6 +2,8 @@ import { useRef, useState } from "preact/hooks"
 import type { Schedule } from "../../../client/gateway/GatewaySchedules.ts"
 import { CopyableId } from "../../shared/Copy.tsx"
 import { excerpt, moment, shortId } from "../../shared/format.ts"
+import { Pager, useCursors } from "../../shared/Pager.tsx"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
 import { Confirm } from "../Dialog.tsx"
 import { taskText } from "../jobs/jobState.ts"
@@ -11,6 +13,7 @@ import { useLoad } from "../useLoad.ts"
 import { Empty, Loading, Problem, View } from "../View.tsx"
 import { NewSchedule } from "./NewSchedule.tsx"
 
+const PAGE = 20
 const EVERY_MS = 10_000
 
 const textOf = ({ request }: Schedule): string => taskText("task" in request ? request.task : request.messages)
@@ -58,16 +61,20 @@ const ScheduleItem = ({
   )
 }
 
-/** The tenant's schedules, with what the last time of each gave. */
+/** A page of the tenant's schedules, with what the last time of each gave. */
 export const SchedulesView = () => {
   const { announce, gateway, owner } = useSession()
   const [isMaking, setMaking] = useState(false)
   const [doomed, setDoomed] = useState<Schedule>()
   const list = useRef<HTMLDivElement>(null)
-  const { busy, failure, reload, value } = useLoad((signal) => gateway.schedules.list({ signal }), [gateway], {
-    every: EVERY_MS,
-  })
-  const names = useAgentNames((value ?? []).map(({ agent_id }) => agent_id))
+  const pages = useCursors()
+  const { cursor } = pages
+  const { busy, failure, reload, value } = useLoad(
+    (signal) => gateway.schedules.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
+    [gateway, cursor],
+    { every: EVERY_MS },
+  )
+  const names = useAgentNames((value?.items ?? []).map(({ agent_id }) => agent_id))
 
   return (
     <View
@@ -82,12 +89,14 @@ export const SchedulesView = () => {
     >
       {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
       {value === undefined && failure === undefined && <Loading what="schedules" />}
-      {value?.length === 0 && (
-        <Empty title="No schedules yet.">A schedule gives an agent a task at times of the calendar.</Empty>
+      {value?.items.length === 0 && (
+        <Empty title={pages.page === 1 ? "No schedules yet." : "Nothing on this page."}>
+          A schedule gives an agent a task at times of the calendar.
+        </Empty>
       )}
       <div ref={list} tabIndex={-1} aria-label="List of schedules" role="group" aria-busy={busy}>
         <ul class="stack">
-          {value?.map((schedule) => (
+          {value?.items.map((schedule) => (
             <ScheduleItem
               key={schedule.id}
               schedule={schedule}
@@ -97,6 +106,7 @@ export const SchedulesView = () => {
           ))}
         </ul>
       </div>
+      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
       {isMaking && (
         <NewSchedule
           onClose={(made) => {
