@@ -94,7 +94,10 @@ export class Agents extends Context.Service<
             updated_at: now,
           }
           const document = yield* encodeAgent(agent)
-          if (yield* insert({ id: agent.id, tenant, version: agent.version, document })) return agent
+          if (
+            yield* insert({ id: agent.id, tenant, version: agent.version, name: JSON.stringify(agent.name), document })
+          )
+            return agent
           return yield* new TooManyAgents({ detail: `At most ${most} agents of one tenant may exist.` })
         }, unavailable),
 
@@ -102,11 +105,10 @@ export class Agents extends Context.Service<
 
         named: Effect.fn("Agents.named")(function* (tenant, name, agents) {
           if (isAgentId(name)) return yield* agents?.includes(name) === false ? new AgentNotFound() : find(tenant, name)
-          const rows = yield* sql<Stored>`SELECT document FROM agents
-            WHERE tenant = ${tenant} AND ${permitted(sql, "id", agents)} AND ${mayHaveName(sql, name)}
-            ORDER BY id DESC LIMIT ${MOST_ALIKE}`
-          const alike = yield* Effect.forEach(rows, ({ document }) => decodeAgent(document))
-          return alike.find((agent) => agent.name === name) ?? (yield* new AgentNotFound())
+          const [row] = yield* sql<Stored>`SELECT document FROM agents
+            WHERE tenant = ${tenant} AND name = ${JSON.stringify(name)} AND ${permitted(sql, "id", agents)}
+            ORDER BY id DESC LIMIT 1`
+          return row === undefined ? yield* new AgentNotFound() : yield* decodeAgent(row.document)
         }, unavailable),
 
         list: Effect.fn("Agents.list")(function* (tenant, page, agents) {
@@ -156,21 +158,9 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
     Effect.die,
   )
 
-/** Maximum number of agents that a search by name reads: those with the name, as `name` or in their metadata. */
-const MOST_ALIKE = 100
-
-/** Whether a document has this name somewhere. It is compared as text: Postgres reads no JSON with an escaped NUL. */
-const mayHaveName = (sql: SqlClient.SqlClient, name: string) => {
-  const member = `"name":${JSON.stringify(name)}`
-  return sql.onDialectOrElse({
-    pg: () => sql`strpos(document, ${member}) > 0`,
-    orElse: () => sql`instr(document, ${member}) > 0`,
-  })
-}
-
 /** Returns what adds an agent, and says whether its tenant had fewer than `most`. */
 const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
-  const given = givenRows(sql, { id: "TEXT", tenant: "TEXT", version: "BIGINT", document: "TEXT" })
+  const given = givenRows(sql, { id: "TEXT", tenant: "TEXT", version: "BIGINT", name: "TEXT", document: "TEXT" })
   // Postgres would count without the agents that others are adding.
   const inTurn = sql.onDialectOrElse({
     pg: () => (tenant: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${`agents of ${tenant}`}, 0))`,
@@ -178,8 +168,8 @@ const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
   })
   return Effect.fnUntraced(function* (row: Parameters<typeof given>[0][number] & { readonly tenant: string }) {
     yield* inTurn(row.tenant)
-    const inserted = yield* sql`INSERT INTO agents (id, tenant, version, document)
-      SELECT id, tenant, version, document FROM ${given([row])}
+    const inserted = yield* sql`INSERT INTO agents (id, tenant, version, name, document)
+      SELECT id, tenant, version, name, document FROM ${given([row])}
       WHERE (SELECT COUNT(*) FROM agents WHERE tenant = ${row.tenant}) < ${most} RETURNING id`
     return inserted.length > 0
   }, sql.withTransaction)
@@ -229,7 +219,7 @@ const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {
     const after = changed(before, change, DateTime.makeUnsafe(yield* Clock.currentTimeMillis))
     const document = yield* encodeAgent(after)
     const written = yield* sql`
-      UPDATE agents SET document = ${document}, version = ${after.version}
+      UPDATE agents SET document = ${document}, version = ${after.version}, name = ${JSON.stringify(after.name)}
       WHERE tenant = ${tenant} AND id = ${id} AND version = ${before.version} RETURNING version`
     return written.length === 0 ? yield* new Overtaken() : after
   })

@@ -1,6 +1,7 @@
 import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
 import { Agent, agentETag, CreateAgent, TenantId, UpdateAgent } from "../../../src/domain/jobs/agent.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -8,7 +9,7 @@ import { describeDatabases } from "../../support/databases.ts"
 const newTenant = Effect.sync(() => TenantId.make(SecureRandom.uuidV7Unsafe()))
 
 describeDatabases("agents", (database) => {
-  layer(Agents.layer.pipe(Layer.provide(database.layer)))((it) => {
+  layer(Agents.layer.pipe(Layer.provideMerge(database.layer)))((it) => {
     it.effect("are created with defaults, and read back as they were returned", () =>
       Effect.gen(function* () {
         const agents = yield* Agents
@@ -84,6 +85,25 @@ describeDatabases("agents", (database) => {
         const rest = yield* agents.list(tenant, { cursor: first.next_cursor })
         assert.strictEqual(rest.items.length, 2)
         assert.isUndefined(rest.next_cursor)
+      }),
+    )
+
+    it.effect("are found by name without reading any other", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const sql = yield* SqlClient.SqlClient
+        const tenant = yield* newTenant
+        const name = 'a "name"\u0000\u{1f9ad}'
+        const older = yield* agents.create(tenant, { name })
+        const newest = yield* agents.create(tenant, { name: "before", metadata: { name } })
+        // An unreadable agent would fail the look-up that reads it.
+        yield* sql`UPDATE agents SET document = '{}' WHERE id = ${older.id}`
+        for (let other = 0; other < 101; other++) yield* agents.create(tenant, { name: "other", metadata: { name } })
+        assert.strictEqual((yield* Effect.flip(agents.named(tenant, name, [newest.id])))._tag, "AgentNotFound")
+        const renamed = yield* agents.update(tenant, newest.id, { name })
+        assert.deepStrictEqual(yield* agents.named(tenant, name), renamed)
+        assert.strictEqual((yield* Effect.flip(agents.named(tenant, "before")))._tag, "AgentNotFound")
+        assert.strictEqual((yield* Effect.flip(agents.named(tenant, name, [])))._tag, "AgentNotFound")
       }),
     )
 

@@ -1,10 +1,15 @@
-/** `document` is the agent as JSON; `version` is repeated beside it for optimistic locking. */
+/**
+ * `document` is the agent as JSON; `version` is repeated beside it for optimistic locking, and `name` for look-ups: as JSON,
+ * because Postgres stores no NUL.
+ */
 export const agents: ReadonlyArray<string> = [
   `CREATE TABLE agents (
     id TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,
     version INTEGER NOT NULL,
+    name TEXT NOT NULL,
     document TEXT NOT NULL
   )`,
   `CREATE INDEX agents_by_tenant ON agents (tenant, id)`,
+  `CREATE INDEX agents_by_name ON agents (tenant, name, id)`,
 ]
