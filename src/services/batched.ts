@@ -8,7 +8,10 @@ import type { StorageUnavailable } from "../domain/operations/storage.ts"
 import { inTime } from "./storedRows.ts"
 
 interface Batching<In, Out> {
-  /** Processes all items in one transaction. The answers are in the order of `items`. */
+  /**
+   * Processes the items in one transaction. The answers are in the order of `items`; items without one, at the end, go into the
+   * next batch.
+   */
   readonly run: (
     items: Array.NonEmptyReadonlyArray<In>,
   ) => Effect.Effect<ReadonlyArray<Out>, SqlError.SqlError | StorageUnavailable>
@@ -58,7 +61,11 @@ export const makeBatched = <In, Out>({ keyOf, run }: Batching<In, Out>) =>
         if (Exit.isFailure(exit) && batch.length > 1 && isAboutItems(exit.cause)) {
           return Effect.forEach(batch, (each) => perform([each]), { discard: true })
         }
-        const answered = Exit.isFailure(exit) && hangs(exit.cause) ? [...batch, ...waiting.splice(0)] : batch
+        // Without any answer, the first item fails.
+        const processed = Exit.isSuccess(exit) ? Math.max(1, exit.value.length) : batch.length
+        waiting.unshift(...batch.slice(processed))
+        const answered =
+          Exit.isFailure(exit) && hangs(exit.cause) ? [...batch, ...waiting.splice(0)] : batch.slice(0, processed)
         answered.forEach(({ outcome }, index) =>
           Deferred.doneUnsafe(outcome, Exit.isSuccess(exit) ? answerOf(exit.value, index) : Exit.failCause(exit.cause)),
         )

@@ -27,6 +27,26 @@ describe("a batch", () => {
     }),
   )
 
+  it.effect("may leave its last items to the next one, but not all", () =>
+    Effect.gen(function* () {
+      const batches: globalThis.Array<ReadonlyArray<string>> = []
+      const ask = yield* makeBatched<string, string>({
+        run: (items) => {
+          batches.push(items)
+          return Effect.succeed(items[0] === "none" ? [] : items.slice(0, 2))
+        },
+      })
+      const exits = yield* Effect.forEach(["a", "b", "none", "c"], (item) => Effect.exit(ask(item)), {
+        concurrency: "unbounded",
+      })
+      assert.deepStrictEqual(
+        exits.map((exit) => (Exit.isSuccess(exit) ? exit.value : Cause.hasDies(exit.cause))),
+        ["a", "b", true, "c"],
+      )
+      assert.deepStrictEqual(batches, [["a", "b", "none", "c"], ["none", "c"], ["c"]])
+    }),
+  )
+
   it.effect("that meets a hanging database fails items that arrived meanwhile, but not later ones", () =>
     Effect.gen(function* () {
       const asked: globalThis.Array<ReadonlyArray<string>> = []

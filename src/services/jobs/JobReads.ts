@@ -175,6 +175,7 @@ const makeLookups = Effect.fnUntraced(function* (
   ) => Effect.Effect<ReadonlyArray<Job>, SqlError.SqlError | StorageUnavailable>,
 ) {
   const stateColumns = sql.literal(STATE_COLUMNS)
+  const shownBytes = sql.literal(SHOWN_BYTES)
   const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
 
   /** SQL: the requested jobs that belong to the tenants who asked. */
@@ -188,11 +189,21 @@ const makeLookups = Effect.fnUntraced(function* (
     }),
   })
 
+  /** The first of these jobs, as many as a page can hold. */
+  const fitting = Effect.fnUntraced(function* (asked: ReadonlyArray<JobRef>) {
+    if (asked.length === 1) return asked
+    const sizes = yield* sql<PageRow>`SELECT jobs.id, ${shownBytes} AS bytes ${owned(asked)}`
+    const bytes = new Map(sizes.map((row) => [row.id, row.bytes]))
+    const rows = asked.map(({ job_id: id }) => ({ id, bytes: bytes.get(id) ?? 0 }))
+    return asked.slice(0, pageOf(rows, asked.length).items.length)
+  })
+
   const readOne = yield* makeBatched<JobRef, Option.Option<Job>>({
     run: Effect.fnUntraced(function* (asked) {
-      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns(sql)} ${owned(asked)}`)
+      const read = yield* fitting(asked)
+      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns(sql)} ${owned(read)}`)
       const jobs = yield* completed(rows)
-      return asked.map((one) => {
+      return read.map((one) => {
         const index = rows.findIndex((row) => row.id === one.job_id && row.tenant === one.tenant)
         return Option.fromUndefinedOr(jobs[index])
       })

@@ -102,8 +102,10 @@ export const shownColumns = (sql: SqlClient.SqlClient): Statement.Fragment =>
     CASE WHEN jobs.status = 'queued' THEN (SELECT COUNT(*) FROM jobs AS other
       WHERE other.tenant = jobs.tenant AND other.status = 'running' AND other.held_back = 0 AND other.finished_at IS NULL) ELSE 0 END
       AS tenant_running`
-/** SQL: approximate size of the row in bytes, counting the columns that can be large. */
+/** SQL: approximate size of a job in bytes, counting its steps and the columns that can be large. */
 export const SHOWN_BYTES = [
+  "step_bytes",
+  "octet_length(options)",
   "octet_length(task)",
   "octet_length(metadata)",
   "COALESCE(octet_length(result), 0)",
@@ -229,6 +231,13 @@ const StepText = Schema.Struct({
   since: Schema.optionalKey(Schema.Int),
 })
 export const decodeTexts = decodeRows("job_steps", Schema.Struct({ outcome: storedJson(StepText) }))
+
+/** Bytes of a step without its texts: names, times and usage, as JSON. */
+const STEP_BYTES = 512
+
+/** Approximate size of a step in bytes, for `step_bytes`; given the texts of its columns that readers get. */
+export const stepBytes = (...shown: ReadonlyArray<string | null>): number =>
+  shown.reduce((bytes, text) => bytes + Buffer.byteLength(text ?? ""), STEP_BYTES)
 
 export const toStep = ({ call, finished_at, name, problem, started_at, status, step, tool }: StepRow): JobStep => ({
   name,

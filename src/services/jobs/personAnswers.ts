@@ -13,6 +13,7 @@ import { TenantChanges } from "../TenantChanges.ts"
 import { failedOutput, type ToolOutput } from "../tools/ToolOutput.ts"
 import { type KeyedRequest, makeKeyRecords } from "./Idempotency.ts"
 import { JobQueue } from "./JobQueue.ts"
+import { stepBytes } from "./JobRows.ts"
 import { changed, JobSignals } from "./JobSignals.ts"
 import { StoredQuestion } from "./storedQuestion.ts"
 
@@ -35,27 +36,28 @@ export const makePersonAnswers = Effect.gen(function* () {
   const answer = Effect.fnUntraced(function* (id: JobId, stored: string, given: ToolOutput) {
     const [row] = yield* decode([{ question: stored }])
     if (row === undefined) return false
-    const { answer_schema, asked_at, asking, question, step } = row.question
-    const jobs = yield* sql<{ last_event: number; tenant: string }>`
-      UPDATE jobs SET status = 'queued', due_at = ${databaseTime(sql)}, question = NULL, input_due_at = NULL,
-        last_event = last_event + 1
-      WHERE id = ${id} AND status = 'input_required' AND question = ${stored} RETURNING last_event, tenant`
-    const [job] = jobs
-    if (job === undefined) return false
-    const tool = {
+    const { answer_schema, asked_at, asking, question, step: name } = row.question
+    const step = JSON.stringify(asking)
+    const tool = JSON.stringify({
       name: ASK_PERSON,
       input: shownText(JSON.stringify({ question, answer_schema })),
       output: shownText(given.text),
       is_error: given.is_error,
-    }
+    })
+    const jobs = yield* sql<{ last_event: number; tenant: string }>`
+      UPDATE jobs SET status = 'queued', due_at = ${databaseTime(sql)}, question = NULL, input_due_at = NULL,
+        last_event = last_event + 1, step_bytes = step_bytes + ${stepBytes(step, tool)}
+      WHERE id = ${id} AND status = 'input_required' AND question = ${stored} RETURNING last_event, tenant`
+    const [job] = jobs
+    if (job === undefined) return false
     yield* sql`INSERT INTO job_steps ${sql.insert({
       job_id: id,
       event: job.last_event,
-      name: step,
-      step: JSON.stringify(asking),
+      name,
+      step,
       status: "completed",
       outcome: JSON.stringify(given),
-      tool: JSON.stringify(tool),
+      tool,
       started_at: asked_at.epochMilliseconds,
       finished_at: yield* Clock.currentTimeMillis,
     })}`

@@ -9,6 +9,7 @@ import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { givenRows, inTime, unavailableUnlimited } from "../storedRows.ts"
+import { stepBytes } from "./JobRows.ts"
 import { changed, JobSignals } from "./JobSignals.ts"
 import { HELD_BY_GIVEN, heldBy, type Lease, ranMs } from "./Lease.ts"
 
@@ -41,10 +42,12 @@ export const makeRecordStep = Effect.gen(function* () {
   })
 
   const recordFailed = Effect.fnUntraced(function* (lease: Lease, step: FinishedStep) {
-    const { lease: _, ...known } = columnsOf(lease, step)
+    const { bytes, lease: _, ...known } = columnsOf(lease, step)
     const columns = { ...known, problem: step.problem === undefined ? null : JSON.stringify(step.problem) }
+    const added = bytes + Buffer.byteLength(columns.problem ?? "")
     const rows = yield* sql<{ last_event: number }>`
-      UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)}
+      UPDATE jobs SET last_event = last_event + 1, step_bytes = step_bytes + ${added}, crashes = 0,
+        ran_ms = ${yield* ranMs(lease)}
       WHERE ${heldBy(sql, lease)} RETURNING last_event`
     const [row] = rows
     if (row === undefined) return false
@@ -71,19 +74,25 @@ export const makeRecordStep = Effect.gen(function* () {
 const columnsOf = (
   { job, token }: Lease,
   { call, finishedAt, outcome, receipt, startedAt, step, tool }: FinishedStep,
-) => ({
-  job_id: job.id,
-  lease: token,
-  name: stepName(step),
-  step: JSON.stringify(step),
-  status: outcome === null ? "failed" : "completed",
-  outcome,
-  call: call === null ? null : JSON.stringify(call),
-  receipt: receipt === undefined ? null : JSON.stringify(receipt),
-  tool: tool === undefined ? null : JSON.stringify(tool),
-  started_at: startedAt,
-  finished_at: finishedAt,
-})
+) => {
+  const shown = {
+    step: JSON.stringify(step),
+    call: call === null ? null : JSON.stringify(call),
+    tool: tool === undefined ? null : JSON.stringify(tool),
+  }
+  return {
+    ...shown,
+    bytes: stepBytes(...Object.values(shown)),
+    job_id: job.id,
+    lease: token,
+    name: stepName(step),
+    status: outcome === null ? "failed" : "completed",
+    outcome,
+    receipt: receipt === undefined ? null : JSON.stringify(receipt),
+    started_at: startedAt,
+    finished_at: finishedAt,
+  }
+}
 
 type StepRow = ReturnType<typeof columnsOf> & { readonly ran_ms: number }
 
@@ -93,6 +102,7 @@ const makeWriteSteps = (sql: SqlClient.SqlClient) => {
     job_id: "TEXT",
     lease: "TEXT",
     ran_ms: "BIGINT",
+    bytes: "BIGINT",
     name: "TEXT",
     step: "TEXT",
     status: "TEXT",
@@ -104,7 +114,9 @@ const makeWriteSteps = (sql: SqlClient.SqlClient) => {
     finished_at: "BIGINT",
   })
   const areHeld = sql.literal(HELD_BY_GIVEN)
-  const counted = sql.literal("last_event = last_event + 1, crashes = 0, failing_since = NULL, ran_ms = given.ran_ms")
+  const counted = sql.literal(
+    "last_event = last_event + 1, step_bytes = step_bytes + given.bytes, crashes = 0, failing_since = NULL, ran_ms = given.ran_ms",
+  )
   const columns = sql.literal(
     "job_id, event, name, step, status, outcome, call, receipt, tool, started_at, finished_at",
   )

@@ -6,12 +6,15 @@ import { TenantId } from "../../../src/domain/jobs/agent.ts"
 import { IdempotencyKey, Job } from "../../../src/domain/jobs/job.ts"
 import { type JobEvent, positionOf } from "../../../src/domain/jobs/jobEvents.ts"
 import type { Page } from "../../../src/domain/operations/storage.ts"
+import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
+import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { Threads } from "../../../src/services/jobs/Threads.ts"
 import { prune } from "../../../src/services/jobs/JobRetention.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
-import { answer, ended, enqueueOne, gateway, makeAgent, services, start, use } from "../../support/jobs.ts"
+import { answer, ended, enqueueOne, gateway, makeAgent, services, start, takeJob, use } from "../../support/jobs.ts"
+import { keepingTracer } from "../../support/spans.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
 const key = IdempotencyKey.make("key-1")
@@ -130,6 +133,67 @@ describeDatabases("jobs", (database) => {
       // The one that is too large for any page has one to itself.
       assert.deepStrictEqual(sizes, [4, 1, 1, 2])
     }),
+  )
+
+  it.effect("are listed and read together in parts that one answer can hold, of which their steps count", () => {
+    const { spans, tracer } = keepingTracer()
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const writes = yield* JobWrites
+      const { agent, tenant } = yield* makeAgent()
+      const made = yield* Effect.forEach(Array.from({ length: 8 }).keys(), (n) =>
+        jobs.enqueue(tenant, agent.id, { task: `task ${n}` }),
+      )
+      const long = "x".repeat(4000)
+      const tool = { name: "search", input: long, output: long, is_error: false }
+      const problem = makeProblem({
+        code: "scripted",
+        status: 502,
+        title: "As scripted.",
+        detail: long + long,
+        retryable: true,
+      })
+      for (const job of made) {
+        const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
+        for (let call = 1; call <= 40; call++) {
+          const step = { step: { kind: "tool", call }, call: null, startedAt: 0, finishedAt: 0 }
+          const ended = call % 2 === 0 ? { outcome: "{}", tool } : { outcome: null, problem }
+          assert.isTrue(yield* writes.recordStep(lease, { ...step, ...ended }))
+        }
+      }
+      const sizes: Array<number> = []
+      let cursor: string | undefined
+      do {
+        const page: Page<Job> = yield* jobs.list(tenant, {}, { limit: 100, cursor })
+        sizes.push(page.items.length)
+        cursor = page.next_cursor
+      } while (cursor !== undefined)
+      assert.deepStrictEqual(sizes, [3, 3, 2])
+
+      spans.length = 0
+      const read = yield* Effect.forEach(made, ({ id }) => jobs.get(tenant, id), { concurrency: "unbounded" })
+      assert.deepStrictEqual(
+        read.map(({ id, steps }) => [id, steps.length]),
+        made.map(({ id }) => [id, 40]),
+      )
+      const reads = spans.filter(({ attributes }) => String(attributes.get("db.query.text")).includes("FROM job_steps"))
+      assert.lengthOf(reads, 3)
+    }).pipe(Effect.provide(services(database.layer, still)), Effect.withTracer(tracer))
+  })
+
+  it.effect("count a person's answer among the bytes of their steps", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
+      const asking = { kind: "ask", call: 1, turn: 1 }
+      const question = { asking, question: "Go on?", answer_schema: {}, timeoutSeconds: 60 }
+      assert.isTrue(yield* (yield* JobWrites).ask(lease, question))
+      const { steps } = yield* jobs.input(tenant, job.id, { answer: "x".repeat(3000) })
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql<{ bytes: number }>`SELECT step_bytes AS bytes FROM jobs WHERE id = ${job.id}`
+      assert.isAtLeast(row?.bytes ?? 0, JSON.stringify(steps).length)
+    }).pipe(Effect.provide(services(database.layer, still))),
   )
 
   test(
