@@ -18,6 +18,7 @@ import {
 } from "../../domain/jobs/job.ts"
 import { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
+import type { Effort } from "../../domain/jobs/modes/description.ts"
 import { Problem } from "../../domain/problems/problem.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
 import { Step } from "../../domain/jobs/step.ts"
@@ -163,6 +164,8 @@ const UNBEGUN = {
 export interface NewJob extends Omit<ShownRow, keyof typeof UNBEGUN | "due_at" | "read_at"> {
   /** The agent as JSON. */
   readonly agent: string
+  /** `null` if other options override it. */
+  readonly effort: Effort | null
   /** The key that the job was enqueued with. */
   readonly key: KeyLimits | undefined
   /** Where its events are announced. */
@@ -178,6 +181,7 @@ export const NEW_JOB_COLUMNS: Columns<NewJob> = {
   agent_version: ["BIGINT", (job) => job.agent_version],
   thread: ["TEXT", (job) => job.thread],
   mode: ["TEXT", (job) => job.mode],
+  effort: ["TEXT", (job) => job.effort],
   priority: ["BIGINT", (job) => placeOf(job.priority)],
   task: ["TEXT", (job) => JSON.stringify(job.task)],
   options: ["TEXT", (job) => JSON.stringify(job.options)],

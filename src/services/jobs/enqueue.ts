@@ -32,6 +32,7 @@ import { JobQueue } from "./JobQueue.ts"
 import type { JobReads } from "./JobReads.ts"
 import { NEW_JOB_COLUMNS, type NewJob, toNewJob } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
+import { effortOf } from "./modes/engine/effortOf.ts"
 import { makeCheckMode } from "./modes/own/OwnModes.ts"
 import { makeNextRank, STEP } from "./ranks.ts"
 import { makeWithHistory } from "./threadHistory.ts"
@@ -188,6 +189,7 @@ const makePrepare = Effect.gen(function* () {
       agent_version: agent.version,
       thread,
       mode,
+      effort: options.rounds === undefined && options.samples === undefined ? effortOf({ agent, options }) : null,
       priority: request.priority ?? "normal",
       task,
       options,

@@ -3,12 +3,12 @@ import { DateTime, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { JobStatus } from "../../domain/jobs/job.ts"
-import { JobOptions, Mode } from "../../domain/jobs/modes.ts"
-import { DEFAULT_EFFORT, Effort } from "../../domain/jobs/modes/description.ts"
+import { Mode } from "../../domain/jobs/modes.ts"
+import { Effort } from "../../domain/jobs/modes/description.ts"
 import type { JobSummary } from "../../domain/jobs/summary.ts"
 import { firstIdAt } from "../../domain/operations/storage.ts"
 import type { Ledger } from "../routing/Ledger.ts"
-import { decodeRows, storedJson } from "../storedRows.ts"
+import { decodeRows } from "../storedRows.ts"
 
 const decodeCounts = decodeRows("jobs", Schema.Struct({ status: JobStatus, jobs: Schema.Int, retrying: Schema.Int }))
 const decodeRecent = decodeRows(
@@ -16,8 +16,7 @@ const decodeRecent = decodeRows(
   Schema.Struct({
     id: Schema.String,
     mode: Mode,
-    options: storedJson(JobOptions),
-    agent: storedJson(Schema.Struct({ default_effort: Schema.optionalKey(Effort) })),
+    effort: Schema.NullOr(Effort),
   }),
 )
 
@@ -28,15 +27,14 @@ const RECENT = 100
 export const makeSummary = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) => {
   const typicalCosts = Effect.fnUntraced(function* (tenant: TenantId) {
     const jobs = yield* decodeRecent(
-      yield* sql`SELECT id, mode, options, agent FROM jobs
+      yield* sql`SELECT id, mode, effort FROM jobs
         WHERE tenant = ${tenant} AND status = 'completed' ORDER BY id DESC LIMIT ${RECENT}`,
     )
     if (jobs.length === 0) return []
     const spent = yield* ledger.spent(jobs.map(({ id }) => id))
-    const known = jobs.flatMap(({ agent, id, mode, options }) => {
+    const known = jobs.flatMap(({ effort, id, mode }) => {
       const { cost, unpriced } = spent(id)
-      if (unpriced > 0 || options.rounds !== undefined || options.samples !== undefined) return []
-      return [{ mode, effort: options.effort ?? agent.default_effort ?? DEFAULT_EFFORT, cost }]
+      return unpriced > 0 || effort === null ? [] : [{ mode, effort, cost }]
     })
     return [...Map.groupBy(known, ({ effort, mode }) => `${mode} ${effort}`).values()].flatMap((group) =>
       group.slice(0, 1).map(({ effort, mode }) => ({

@@ -221,6 +221,27 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
+    "are summed up without the copy of their agent",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      for (const options of [{}, { effort: "high" }, { samples: 1 }] as const) {
+        yield* jobs.enqueue(tenant, agent.id, { task: "x", mode: "verified", options })
+      }
+      // Undecodable columns prove that they are not read.
+      const unreadable = { status: "completed", finished_at: 0, agent: "unreadable", options: "unreadable" }
+      yield* sql`UPDATE jobs SET ${sql.update(unreadable)} WHERE tenant = ${tenant}`
+      const { completed, typical_costs } = yield* jobs.summary(tenant, DateTime.makeUnsafe(0))
+      assert.strictEqual(completed, 3)
+      assert.sameDeepMembers(
+        [...typical_costs],
+        (["medium", "high"] as const).map((effort) => ({ mode: "verified", effort, cost_micro_usd: 0, jobs: 1 })),
+      )
+    }),
+  )
+
+  test(
     "do not exist for other tenants, and need an agent of their tenant",
     Effect.gen(function* () {
       const jobs = yield* Jobs

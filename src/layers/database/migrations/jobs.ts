@@ -2,8 +2,8 @@
  * Jobs, their steps, and idempotency keys. The table of jobs is the queue: `due_at` is when a queued job may begin, or
  * when a running job's worker counts as dead. Times that processes compare, such as this one, are the database's.
  * `lease` fences a running job: only the worker that holds it writes. The unique index on steps allows one outcome per
- * name. `agent_version` stands beside the agent for readers that do not need the agent's possibly large text; so does
- * the receipt of a step. `step_bytes` is the size of what readers get of the steps, so that a page of jobs can be bounded without
+ * name. `agent_version` and `effort` stand beside the agent for readers that do not need the agent's possibly large text;
+ * so does the receipt of a step. `effort` is null if rounds or samples of the request override it. `step_bytes` is the size of what readers get of the steps, so that a page of jobs can be bounded without
  * reading them.
  *
  * A tenant's queued jobs are ordered by `priority` (0 to 2), then by `rank`, in which its keys take turns.
@@ -20,6 +20,7 @@ export const jobs: ReadonlyArray<string> = [
     agent TEXT NOT NULL,
     agent_version INTEGER NOT NULL,
     mode TEXT NOT NULL,
+    effort TEXT,
     status TEXT NOT NULL,
     due_at BIGINT NOT NULL,
     attempt INTEGER NOT NULL,
