@@ -24,13 +24,13 @@ interface SpendQuery {
 const Row = Schema.Struct({ value: Schema.NullOr(Schema.String), ...Record.map(NO_SPEND, () => Schema.Int) })
 const decodeSums = decodeRows("ledger_spend", Row)
 
-/** The part of a key's or agent's document that reports show. */
+/** An agent's name, or a key's document: an agent's document can be large. */
 const Named = Schema.Struct({
   id: Schema.String,
-  document: Schema.fromJsonString(Schema.Struct({ name: Schema.String })),
+  named: Schema.fromJsonString(Schema.Union([Schema.String, Schema.Struct({ name: Schema.String })])),
 })
 
-const NAMED_IN = { key: "gateway_keys", agent: "agents" } as const
+const NAMED_IN = { key: ["gateway_keys", "document"], agent: ["agents", "name"] } as const
 const hasNames = (by: SpendBy): by is keyof typeof NAMED_IN => Object.hasOwn(NAMED_IN, by)
 
 export class Spend extends Context.Service<
@@ -64,10 +64,11 @@ export class Spend extends Context.Service<
 
       const namesOf = Effect.fnUntraced(function* ({ by, tenant }: SpendQuery, ids: ReadonlyArray<string>) {
         if (!hasNames(by) || ids.length === 0) return new Map<string, string>()
+        const [table, column] = NAMED_IN[by]
         const rows =
-          yield* sql`SELECT id, document FROM ${sql(NAMED_IN[by])} WHERE tenant = ${tenant} AND id IN ${sql.in(ids)}`
-        const named = yield* decodeRows(NAMED_IN[by], Named)(rows)
-        return new Map(named.map(({ document, id }) => [id, document.name]))
+          yield* sql`SELECT id, ${sql(column)} AS named FROM ${sql(table)} WHERE tenant = ${tenant} AND id IN ${sql.in(ids)}`
+        const known = yield* decodeRows(table, Named)(rows)
+        return new Map(known.map(({ id, named }) => [id, typeof named === "string" ? named : named.name]))
       })
 
       const report = Effect.fn("Spend.report")(function* (asked: SpendQuery) {

@@ -2,6 +2,8 @@ import { assert, it, layer } from "@effect/vitest"
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { Agents } from "../../../src/services/agents/Agents.ts"
 import { SpendReport } from "../../../src/domain/routing/spend.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
 import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
@@ -47,9 +49,26 @@ const sumOf = (calls: ReadonlyArray<CallRecord>) => ({
 const span = (from: number, to: number) => ({ from: DateTime.makeUnsafe(from), to: DateTime.makeUnsafe(to) })
 
 describeDatabases("Spend", (database) => {
-  const services = Layer.mergeAll(Ledger.layer, Spend.layer).pipe(Layer.provideMerge(database.layer))
+  const services = Layer.mergeAll(Ledger.layer, Spend.layer, Agents.layer).pipe(Layer.provideMerge(database.layer))
 
   layer(services)((it) => {
+    it.effect("names agents without reading their documents", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const tenant = TenantId.make(SecureRandom.uuidV7Unsafe())
+        const name = 'a "name"\u0000'
+        const { id: agent } = yield* (yield* Agents).create(tenant, { name })
+        yield* (yield* Ledger).record([callRecord({ tenant, agent, at: BASE })])
+        // An undecodable column proves that it is not read.
+        yield* sql`UPDATE agents SET document = 'unreadable' WHERE id = ${agent}`
+        const { items } = yield* (yield* Spend).report({ tenant, by: "agent", ...span(BASE, BASE + 1), limit: 100 })
+        assert.deepStrictEqual(
+          items.map(({ name, value }) => [value, name]),
+          [[agent, name]],
+        )
+      }),
+    )
+
     it.effect.prop(
       "equals the sums over the calls, whichever hours are asked for",
       [Calls, Moment, Moment, Moment],
