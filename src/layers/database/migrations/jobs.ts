@@ -3,8 +3,8 @@
  * when a running job's worker counts as dead. Times that processes compare, such as this one, are the database's.
  * `lease` fences a running job: only the worker that holds it writes. The unique index on steps allows one outcome per
  * name. `agent_version` and `effort` stand beside the agent for readers that do not need the agent's possibly large text;
- * so does the receipt of a step. `effort` is null if rounds or samples of the request override it. `step_bytes` is the size of what readers get of the steps, so that a page of jobs can be bounded without
- * reading them.
+ * so does the receipt of a step. `effort` is null if rounds or samples of the request override it. `step_bytes` is the
+ * size of what readers get of the steps, so that a page of jobs can be bounded without reading them.
  *
  * A tenant's queued jobs are ordered by `priority` (0 to 2), then by `rank`, in which its keys take turns.
  * `concurrency_key` is the key, a space and the tenant. A queued job is held back until it has one of the
