@@ -7,7 +7,7 @@ import { proveExchange, verifyProof, verifyReceipt } from "../../src/client/inde
 import { joinChat } from "../../src/client/sealed/joins.ts"
 import { SealedStream } from "../../src/client/sealed/SealedStream.ts"
 import { ResponseOpener } from "../../src/client/sealed/ResponseOpener.ts"
-import { thisMoment } from "../../src/client/sealed/moment.ts"
+import { readClocks } from "../../src/client/sealed/clocks.ts"
 import { sealRequest, type SentRequest } from "../../src/client/sealed/sealRequest.ts"
 import type { ServerSentEvent } from "../../src/client/sealed/serverSentEvents.ts"
 import { verifySession } from "../../src/client/sealed/session.ts"
@@ -52,7 +52,7 @@ const seal = async (exchange: PublishedExchange): Promise<SentRequest> => {
     enc: unhex(request.enc),
     secret: unhex(request.exported_secret),
     requestHash: unhex(request.request_hash),
-    sealedAt: thisMoment(),
+    sealedAt: readClocks(),
   }
 }
 

@@ -29,12 +29,10 @@ import { run, runProxy, type RunningProxyProcess } from "../support/processes.ts
 import { beginSession, jsonOf, payloadOf, post, seal } from "../support/sealing.ts"
 
 const REQUESTS = 8
-/** How often a session is used that expires: while that takes, it must live. */
-const FEW_REQUESTS = 2
 const OPENS_PLAINLY = new URL("../support/opensPlainly.ts", import.meta.url).pathname
 
-/** A session whose key was used several times, and the X25519 half of that key in all its forms, as found in the proxy's memory. */
-const useSession = async (proxy: RunningProxyProcess, requests = REQUESTS) => {
+/** A session whose key was used `REQUESTS` times, and the X25519 half of that key in all its forms, as found in the proxy's memory. */
+const useSession = async (proxy: RunningProxyProcess) => {
   const session = await beginSession(proxy)
   const request = async (stream: boolean) => {
     const { body } = await seal(session, { prompt: "some words to answer", stream })
@@ -42,7 +40,7 @@ const useSession = async (proxy: RunningProxyProcess, requests = REQUESTS) => {
     assert.strictEqual(response.status, 200)
     await response.text()
   }
-  for (let n = 0; n < requests; n++) await request(n % 2 === 0)
+  for (let n = 0; n < REQUESTS; n++) await request(n % 2 === 0)
   const key = findPrivateKey(proxy.pid, session.publicKey.subarray(-32))
   if (key === undefined) throw new Error("the session's key is not in guarded memory")
   return { forms: formsOf(key), request }
@@ -105,11 +103,11 @@ describe.runIf(process.platform === "linux")("a session key in guarded memory", 
         pauseAtExit: true,
       })
       yield* Effect.promise(async () => {
-        const expired = await useSession(proxy, FEW_REQUESTS)
+        const expired = await useSession(proxy)
         while ((await liveSessions(proxy)) !== 0) await setTimeout(50)
         assert.deepStrictEqual(placesOf(proxy, expired), [])
 
-        const last = await useSession(proxy, FEW_REQUESTS)
+        const last = await useSession(proxy)
         // A stream that does not end keeps the orderly shutdown waiting.
         upstream.script({ text: "one two three", delivery: { breaks: { after: 1, how: "silence" } } })
         const stream = await proxy.client().stream({ prompt: "hello" })

@@ -3,7 +3,7 @@ import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { EVIDENCE_NONCE_BYTES } from "../../domain/protocol/evidence.ts"
 import { randomBytes } from "../crypto/primitives.ts"
 import { EvidenceRefused, SealedProblem } from "../errors.ts"
-import { longestSince, type Moment, thisMoment } from "../sealed/moment.ts"
+import { longestSince, type ClockReading, readClocks } from "../sealed/clocks.ts"
 import type { ClientSession } from "../sealed/session.ts"
 import type { Transport } from "../transport/transport.ts"
 import type { Policy, ProvenCode } from "./Policy.ts"
@@ -15,7 +15,7 @@ const NOT_FOUND = 404
 interface Proof {
   readonly code: ProvenCode
   /** When its evidence was asked for. */
-  readonly asked: Moment
+  readonly asked: ClockReading
 }
 
 /** For how many more milliseconds a proof counts. */
@@ -50,7 +50,7 @@ export class CodeProver {
 
   private async ask(kid: string, configuration: string): Promise<Proof> {
     const nonce = randomBytes(EVIDENCE_NONCE_BYTES)
-    const asked = thisMoment()
+    const asked = readClocks()
     const answer = await this.transport
       .postJson("/v1/evidence", JSON.stringify({ nonce: encodeBase64Url(nonce) }))
       .catch((error: unknown) => {

@@ -6,7 +6,7 @@ import { requestAad, requestInfo, requestTranscript } from "../../domain/protoco
 import { SealedProblem, Tampered } from "../errors.ts"
 import { hpkeSeal } from "../crypto/hpke.ts"
 import { sha256 } from "../crypto/primitives.ts"
-import { type Moment, thisMoment } from "./moment.ts"
+import { type ClockReading, readClocks } from "./clocks.ts"
 import type { ClientSession } from "./session.ts"
 
 export interface SealedRequestBody {
@@ -25,7 +25,7 @@ export interface SentRequest {
   readonly enc: Bytes
   readonly secret: Bytes
   readonly requestHash: Bytes
-  readonly sealedAt: Moment
+  readonly sealedAt: ClockReading
 }
 
 interface SealInput {
@@ -84,6 +84,6 @@ export const sealRequest = async (
     enc,
     secret,
     requestHash: await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext))),
-    sealedAt: thisMoment(),
+    sealedAt: readClocks(),
   }
 }

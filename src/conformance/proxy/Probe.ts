@@ -10,7 +10,7 @@ import { SUITES, type SuiteName } from "../../domain/protocol/suites.ts"
 import { MEDIA_TYPE, requestAad, requestInfo, requestTranscript } from "../../domain/protocol/transcript.ts"
 import { hpkeSeal } from "../../client/crypto/hpke.ts"
 import { sha256 } from "../../client/crypto/primitives.ts"
-import { thisMoment } from "../../client/sealed/moment.ts"
+import { readClocks } from "../../client/sealed/clocks.ts"
 import type { SentRequest } from "../../client/sealed/sealRequest.ts"
 import { type ClientSession, type SessionRequest, sessionRequest, verifySession } from "../../client/sealed/session.ts"
 import { keysByThumbprint, type TrustedKeys } from "../../client/verification/trust.ts"
@@ -162,7 +162,7 @@ export class Probe {
         enc,
         secret,
         requestHash,
-        sealedAt: thisMoment(),
+        sealedAt: readClocks(),
       },
       body: JSON.stringify(body),
     }

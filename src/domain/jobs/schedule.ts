@@ -80,7 +80,7 @@ const wrongField = (cron: string) => {
   return FIELDS.find((_, i) => Result.isFailure(Cron.parse(FIELDS.map((_, j) => (i === j ? given[j] : "*")).join(" "))))
 }
 
-/** What is wrong with a plan. Any start time will do, because the calendar repeats. */
+/** Finds the mistake in a plan that never comes due. Searching from any time shows it, because the calendar repeats. */
 const mistakeIn = (given: Plan) => {
   if (nextTime(given, Date.UTC(2026)) !== undefined) return undefined
   const { cron, time_zone } = given

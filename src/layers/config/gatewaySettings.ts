@@ -50,7 +50,7 @@ export const mintSettings = {
     "JWT_USERS_ARE_TENANTS",
     FlagText,
     "0",
-    "1: a token without a tenant opens its user's own; 0: it is refused",
+    "1: in a token without a tenant, the user is the tenant; 0: it is refused",
   ),
 }
 

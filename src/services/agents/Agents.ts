@@ -94,10 +94,8 @@ export class Agents extends Context.Service<
             updated_at: now,
           }
           const document = yield* encodeAgent(agent)
-          if (
-            yield* insert({ id: agent.id, tenant, version: agent.version, name: JSON.stringify(agent.name), document })
-          )
-            return agent
+          const { id, name, version } = agent
+          if (yield* insert({ id, tenant, version, name: JSON.stringify(name), document })) return agent
           return yield* new TooManyAgents({ detail: `At most ${most} agents of one tenant may exist.` })
         }, unavailable),
 

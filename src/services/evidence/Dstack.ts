@@ -2,7 +2,7 @@
 import { Effect, Layer, Schema } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import { reportData } from "../../domain/protocol/evidence.ts"
-import { contains, EvidencePlaces, EvidenceSource, inTime, SourceFailed } from "./EvidenceSource.ts"
+import { contains, EvidencePlaces, EvidenceSource, withPatience, SourceFailed } from "./EvidenceSource.ts"
 import { socketCall } from "./socketPost.ts"
 
 const Hex = Schema.String.check(Schema.isPattern(/^([0-9a-f]{2})+$/i))
@@ -50,4 +50,4 @@ export const dstackSeed: Effect.Effect<Bytes, SourceFailed> = Effect.gen(functio
   decoded.fill(0)
   if (seed.length === SEED_BYTES) return seed
   return yield* new SourceFailed({ problem: `${dstackSocket}: the derived key has ${seed.length} bytes instead of 32` })
-}).pipe(inTime(`key of ${IDENTITY_PATH}`))
+}).pipe(withPatience(`key of ${IDENTITY_PATH}`))

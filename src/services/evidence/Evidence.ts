@@ -9,7 +9,7 @@ import { EvidenceUnavailable, NoEvidence } from "../../domain/problems/evidenceP
 import { momentOf } from "../moments.ts"
 import { Attestation } from "../sealing/Attestation.ts"
 import { sha256 } from "../sealing/sha256.ts"
-import { EvidenceSource, type HardwareReport, inTime, SourceFailed } from "./EvidenceSource.ts"
+import { EvidenceSource, type HardwareReport, withPatience, SourceFailed } from "./EvidenceSource.ts"
 import { NonceTree } from "./NonceTree.ts"
 
 /** Shortest time between two reports. */
@@ -65,7 +65,7 @@ const make = Effect.fnUntraced(function* (configuration: string) {
 
   const reportFor = (tree: NonceTree) =>
     source.report(sha256(bindingInput(kidBytes, configurationHash, tree.root))).pipe(
-      inTime("report"),
+      withPatience("report"),
       // A defect must not leave clients waiting.
       Effect.catchDefect((defect) =>
         Effect.fail(new SourceFailed({ problem: `the source is broken: ${String(defect)}` })),

@@ -22,8 +22,8 @@ export class SourceFailed extends Schema.TaggedError<SourceFailed>()("SourceFail
 /** How long a machine may take to answer. */
 const PATIENCE = Duration.seconds(10)
 
-/** Fails if the machine does not hand out `what` in time. */
-export const inTime =
+/** Fails if the machine does not hand out `what` within 10 s. */
+export const withPatience =
   (what: string) =>
   <A, R>(asked: Effect.Effect<A, SourceFailed, R>): Effect.Effect<A, SourceFailed, R> =>
     Effect.timeoutOrElse(asked, {

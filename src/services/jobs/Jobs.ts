@@ -32,7 +32,7 @@ import { isDuplicate, unavailable, unavailableUnlimited } from "../storedRows.ts
 import { TenantChanges } from "../TenantChanges.ts"
 import { makeOutbox } from "../webhooks/outbox.ts"
 import { LINE_COLUMNS, type Lines, newLines } from "./concurrency.ts"
-import { makeEnqueue, OPEN, tooManyJobs } from "./enqueue.ts"
+import { isOpen, makeEnqueue, tooManyJobs } from "./enqueue.ts"
 import { answerRequest, makeKeyRecords, type NamedAnswer, type ScheduledTime } from "./Idempotency.ts"
 import { makeFollowing } from "./following.ts"
 import { jobEnded, type QueueState } from "./JobMetrics.ts"
@@ -170,8 +170,8 @@ export class Jobs extends Context.Service<
 
         resume: Effect.fn("Jobs.resume")(function* (tenant, id) {
           const { id: job } = yield* state(tenant, id)
-          const [{ open } = { open: 0 }] = yield* sql<{ open: number }>`SELECT COUNT(*) AS open FROM jobs
-            WHERE tenant = ${tenant} AND status IN ${sql.in(OPEN)} AND held_back IN (0, 1, 2) AND finished_at IS NULL`
+          const [{ open } = { open: 0 }] = yield* sql<{ open: number }>`
+            SELECT COUNT(*) AS open FROM jobs WHERE tenant = ${tenant} AND ${isOpen(sql)}`
           if (open >= openJobs) return yield* tooManyJobs(openJobs)
           const now = yield* Clock.currentTimeMillis
           const lines = newLines("jobs")

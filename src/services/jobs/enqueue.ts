@@ -99,6 +99,10 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   }, unavailableUnlimited)
 })
 
+/** SQL: whether a job has not ended, in a form that the index of open jobs serves. */
+export const isOpen = (sql: SqlClient.SqlClient) =>
+  sql`status IN ${sql.in(OPEN)} AND held_back IN (0, 1, 2) AND finished_at IS NULL`
+
 export const tooManyJobs = (openJobs: number) =>
   new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
 
@@ -122,8 +126,7 @@ const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
           ROW_NUMBER() OVER (PARTITION BY tenant, priority, key_id ORDER BY id) AS turn
           FROM ${newJobs(jobs)}) AS numbered
         LEFT JOIN (SELECT tenant AS owner, COUNT(*) AS jobs FROM jobs
-          WHERE status IN ${sql.in(OPEN)} AND held_back IN (0, 1, 2) AND finished_at IS NULL
-            AND tenant IN ${sql.in(tenantsOf(jobs))}
+          WHERE ${isOpen(sql)} AND tenant IN ${sql.in(tenantsOf(jobs))}
           GROUP BY tenant) AS open ON open.owner = numbered.tenant
         WHERE place <= ${openJobs} - COALESCE(open.jobs, 0)
         ON CONFLICT DO NOTHING RETURNING id`,
@@ -144,7 +147,7 @@ const RANKED_COLUMNS: Columns<RankedJob> = { ...NEW_JOB_COLUMNS, step: ["BIGINT"
 const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
   Effect.map(sql`SELECT 1 FROM jobs WHERE thread = ${thread} AND finished_at IS NULL`, (rows) => rows.length > 0)
 
-export const OPEN: ReadonlyArray<JobStatus> = ["queued", "running", "input_required"]
+const OPEN: ReadonlyArray<JobStatus> = ["queued", "running", "input_required"]
 
 const tenantsOf = (jobs: ReadonlyArray<NewJob>) => [...new Set(jobs.map(({ tenant }) => tenant))]
 

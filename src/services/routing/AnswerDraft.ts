@@ -57,8 +57,8 @@ export class AnswerDraft {
     const content = typeof message?.content === "string" ? message.content : ""
     const refusal = message?.refusal ?? ""
     const reason = served.finishReasons[0]
-    // A lying provider may call tools of types that nobody offered.
-    const called = (message?.tool_calls ?? []).filter(({ type }) => String(type) === "function")
+    // Whatever the type says, a lying provider may call tools of others, which nobody offered.
+    const called = (message?.tool_calls ?? []).filter(({ type }) => type === "function")
     const refused = refusal !== "" || reason === "content_filter"
     return {
       text: refusal === "" ? content : refusal,
