@@ -235,7 +235,7 @@ describe("sealgate doctor", () => {
       assert.include(says("reachable"), "does not answer under that name")
       assert.include(
         JSON.stringify(told.findings),
-        "a name that this server does not accept. The operator can add it to ALLOWED_HOSTS",
+        "This server does not accept that name; the operator can add it to ALLOWED_HOSTS",
       )
     }),
   )

@@ -89,6 +89,6 @@ export const hostRefusal = (
     return undefined
   }
   return new Misdirected({
-    detail: `The request is for ${name}, a name that this server does not accept. The operator can add it to ${setting}.`,
+    detail: `The request is for ${name}. This server does not accept that name; the operator can add it to ${setting}.`,
   })
 }
