@@ -256,6 +256,29 @@ describe("sealgate doctor --call", () => {
     }),
   )
 
+  it.live("calls each provider once, and none if the list names more than a proxy has", () =>
+    Effect.gen(function* () {
+      const { fake, proxy } = yield* sealedSetup()
+      const listing = (ownerOf: (i: number) => string) =>
+        makeMiddleman(proxy.url, async (asked, onward) => {
+          if (asked.path !== "/v1/models") return onward(asked)
+          return Response.json({
+            data: Array.from({ length: 200 }, (_, i) => ({ id: `m-${i}`, owned_by: ownerOf(i) })),
+          })
+        })
+      const repeated = yield* listing(() => "provider1")
+      const once = yield* examine(repeated.url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual([once.code, once.errors], [0, []])
+      assert.match(once.says("calls"), /^provider1 \(m-0\) answered/)
+      assert.strictEqual(fake.requests.length, 1)
+      const many = yield* listing((i) => `p-${i}`)
+      const none = yield* examine(many.url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual([none.code, none.errors], [1, ["calls"]])
+      assert.include(none.says("calls"), "names 200 providers")
+      assert.isEmpty(many.asked.filter(({ path }) => path === "/v1/completions"))
+    }),
+  )
+
   it.live.each([
     [
       503,

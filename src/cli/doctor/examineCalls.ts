@@ -15,6 +15,9 @@ const QUESTION = "Reply with the word OK."
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String, owned_by: ProviderId })) })
 const decodeModels = Schema.decodeUnknownOption(Models)
 
+/** Above the 9 slots, the 100 providers of a file and `echo`. The list is not sealed. */
+const MAX_PROVIDERS = 110
+
 const SECOND = 1000
 
 const FIXES: Readonly<Record<string, string>> = {
@@ -48,21 +51,20 @@ const callOne = Effect.fnUntraced(function* (client: SealedClient, provider: Pro
   )
 })
 
-/** Calls all providers of the pinned proxy, one after the other. */
+const unusableList = (says: string) => [error("calls", says, "Check that /v1/models reaches the proxy.")]
+
+/** Calls each provider of the pinned proxy once, one after the other. */
 export const examineCalls = Effect.fnUntraced(
   function* (proxy: URL, client: SealedClient) {
     const answer = yield* probe(new URL("v1/models", proxy))
     const models = decodeModels(answer.body)
-    if (models._tag === "None") {
-      return [
-        error(
-          "calls",
-          `The proxy did not list its models: ${describeAnswer(answer)}`,
-          "Check that /v1/models reaches the proxy.",
-        ),
-      ]
+    if (models._tag === "None") return unusableList(`The proxy did not list its models: ${describeAnswer(answer)}`)
+    const seen = new Set<ProviderId>()
+    const providers = models.value.data.filter(({ owned_by }) => seen.size < seen.add(owned_by).size)
+    if (seen.size > MAX_PROVIDERS) {
+      return unusableList(`The list of models names ${seen.size} providers, more than a proxy has; none was called.`)
     }
-    return yield* Effect.forEach(models.value.data, ({ id, owned_by }) => callOne(client, owned_by, id))
+    return yield* Effect.forEach(providers, ({ id, owned_by }) => callOne(client, owned_by, id))
   },
   Effect.catch((failure: NoAnswer) =>
     Effect.succeed([error("calls", `The connection broke: ${reasonOf(failure)}.`, "Look at the proxy's log.")]),
