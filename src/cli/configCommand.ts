@@ -1,5 +1,6 @@
 import { Console, Effect, Option, Redacted } from "effect"
 import { Argument, Command } from "effect/cli"
+import { hasUser } from "../domain/url.ts"
 import { decodeText, findSettings, type FoundSetting } from "../layers/config/Setting.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { jsonFlag, switchFlag } from "./flags.ts"
@@ -27,7 +28,7 @@ interface Row {
 /** Whether a value is or may hold a secret. A URL may have a key in its query. */
 const isSecret = (value: unknown): boolean =>
   Redacted.isRedacted(value) ||
-  (value instanceof URL && (value.username !== "" || value.password !== "" || value.search !== "")) ||
+  (value instanceof URL && (hasUser(value) || value.search !== "")) ||
   (typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).some(isSecret))
 
 const rowOf = Effect.fnUntraced(function* ({ from, setting, text }: FoundSetting) {

@@ -4,7 +4,7 @@ import { CommandFailed } from "./CommandFailed.ts"
 import { credentialFileFlag, ENVIRONMENT } from "./credential.ts"
 import { type Finding, isWell } from "./doctor/Finding.ts"
 import { jsonFlag, optionalFlag, pinsFlag, proxyFlag, switchFlag } from "./flags.ts"
-import { UrlText } from "../layers/config/codecs.ts"
+import { ServerUrlText } from "../layers/config/codecs.ts"
 import { proxyAndPins, trustedProxy } from "./settings/proxyAddress.ts"
 import { policyFlags, rulesFrom } from "./attest/policyFlags.ts"
 import { caFlag } from "./inputFile.ts"
@@ -39,7 +39,7 @@ export const doctorCommand = Command.make(
       "operator",
       "url",
       "URL of the operator's listener, which reports more: providers, keys, sessions, TLS files",
-      UrlText,
+      ServerUrlText,
     ),
     call: switchFlag("call", "Also send each provider one tiny sealed request, which may cost money; needs a pin"),
     credentialFile: credentialFileFlag,

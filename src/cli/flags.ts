@@ -1,7 +1,7 @@
 /** Flags that several commands share. */
 import { Option, Schema } from "effect"
 import { Flag } from "effect/cli"
-import { ListenText, parsed, PortText, UrlText } from "../layers/config/codecs.ts"
+import { ListenText, parsed, PortText, ServerUrlText } from "../layers/config/codecs.ts"
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 import { LOG_LEVELS } from "../layers/config/serverSettings.ts"
 
@@ -31,7 +31,7 @@ export const proxyFlag = optionalFlag(
   "proxy",
   "url",
   "URL of the sealed proxy or of its console (default SEALGATE_PROXY, else http://localhost:3001)",
-  UrlText,
+  ServerUrlText,
 )
 
 export const pinsFlag = Flag.String("pin").pipe(

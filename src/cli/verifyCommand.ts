@@ -42,7 +42,7 @@ const isUrl = (text: string): boolean => /^https?:\/\//.test(text)
 const fetchBytes = (url: string) =>
   Effect.tryPromise({
     try: async () => readBody(await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) })),
-    catch: () => unusable(`${url} cannot be fetched. Check the URL of --keys.`),
+    catch: () => unusable("The URL of --keys cannot be fetched. Check it."),
   })
 
 /** Returns the JWKs of a key set. */

@@ -1,4 +1,7 @@
-/** Joins URLs as people write them. */
+/** Reads and joins URLs as people write them. */
+
+/** Whether a URL holds a user or a password. */
+export const hasUser = ({ password, username }: URL): boolean => username !== "" || password !== ""
 
 /** `url` without trailing slashes. */
 export const withoutSlashes = (url: string): string => {

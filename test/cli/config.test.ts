@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Config, ConfigProvider, Effect, Option, Result } from "effect"
+import { sealgate } from "../../src/cli/commandLine.ts"
 import { parseEnvFile } from "../../src/cli/settings/envFile.ts"
 import { nearest } from "../../src/cli/settings/nearest.ts"
 import { layerSources, parseFile } from "../../src/cli/settings/sources.ts"
@@ -11,6 +12,7 @@ import { decodeTextFile } from "../../src/cli/settings/textFile.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
 import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import { answering } from "../support/answering.ts"
+import { run } from "../support/cli.ts"
 import * as Processes from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
@@ -136,6 +138,38 @@ describe("settings of every command", () => {
       for (const part of ["PORT: expected a string", "PROVIDER1_API_KEY?"]) assert.include(failed.stderr, part)
       assert.notInclude(failed.stderr, KEY)
       assert.strictEqual((yield* ended(folder, ["pin", "--config", "settings", "--help"])).code, 0)
+    }),
+  )
+})
+
+describe("the address of a proxy or gateway", () => {
+  it.live("with a user or password is refused, and not quoted", () =>
+    Effect.gen(function* () {
+      const url = "http://user:hunter2@127.0.0.1:9"
+      const refused = Effect.fnUntraced(function* (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) {
+        const { code, stderr, stdout } = yield* Effect.provideService(
+          run(sealgate, args),
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnvRecord(env),
+        )
+        assert.notStrictEqual(code, 0, args.join(" "))
+        assert.include(stdout + stderr, "an http or https URL without user and password", args.join(" "))
+        assert.notInclude(stdout + stderr, "hunter2")
+      })
+      for (const args of [
+        ["chat", "Hi", "--pin", PIN, "--proxy", url],
+        ["connect", "--pin", PIN, "--proxy", url],
+        ["doctor", "--proxy", url],
+        ["doctor", "--operator", url],
+        ["models", "--proxy", url],
+        ["agents", "--gateway", url],
+        ["attest", "show", url],
+        ["conformance", "proxy", url],
+      ]) {
+        yield* refused(args, {})
+      }
+      yield* refused(["models"], { SEALGATE_PROXY: url })
+      yield* refused(["agents"], { SEALGATE_GATEWAY: url, SEALGATE_TOKEN: KEY })
     }),
   )
 })

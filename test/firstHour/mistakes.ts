@@ -63,6 +63,7 @@ const TYPED: ReadonlyArray<Mistake> = [
   usage("chat What is HPKE?", "put quotes around text with spaces"),
   usage("chat hi --proxy here", "expected an http or https URL"),
   usage("chat hi --proxy ftp://example.com", "expected an http or https URL"),
+  usage(`chat hi --proxy http://u:${SECRET}@example.com`, '"…@example.com"', "without user and password"),
   usage("chat hi --pin abc", "43 characters"),
   usage("chat hi --api", "--api needs a value"),
   usage("chat hi --api embeddings", '--api cannot be "embeddings"', "messages"),
@@ -114,6 +115,12 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   setting("proxy", { PROVIDER1_BASE_URL: `ftp://u:${SECRET}@example.com` }, "PROVIDER1_BASE_URL: expected"),
   setting("proxy", { PROVIDER1_BASE_URL: "http://model.example:8000" }, "PROVIDER1_API_KEY: is missing", "any text"),
   setting("proxy", { PROVIDER1_SEALED_PIN: "short" }, "PROVIDER1_SEALED_PIN: expected pins of 43 characters"),
+  setting(
+    "proxy",
+    { PROVIDER1_SEALED_PIN: PIN, PROVIDER1_BASE_URL: `https://u:${SECRET}@example.com` },
+    "PROVIDER1_BASE_URL: has a user or password",
+    "PROVIDER1_API_KEY",
+  ),
   setting("proxy", { PROVIDER_ORDER: "1,1" }, "PROVIDER_ORDER: expected"),
   setting("proxy", { TLS_CERT_FILE: "none.pem" }, "TLS_KEY_FILE: is missing"),
   setting(

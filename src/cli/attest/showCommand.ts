@@ -1,6 +1,6 @@
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { UrlText } from "../../layers/config/codecs.ts"
+import { ServerUrlText } from "../../layers/config/codecs.ts"
 import { jsonFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
@@ -9,7 +9,7 @@ import { bold, dim, green } from "../terminal.ts"
 
 export const urlArgument = Argument.String("url").pipe(
   Argument.withDescription("URL of the sealed proxy"),
-  Argument.withSchema(UrlText),
+  Argument.withSchema(ServerUrlText),
 )
 
 export const acceptFlag = Flag.String("accept").pipe(

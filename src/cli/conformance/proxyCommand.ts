@@ -1,6 +1,6 @@
 import { Duration, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { intText, UrlText } from "../../layers/config/codecs.ts"
+import { intText, ServerUrlText } from "../../layers/config/codecs.ts"
 import { credentialFileFlag, credentialNow, ENVIRONMENT } from "../credential.ts"
 import { pinsFlag } from "../flags.ts"
 import { caFlag, readCa } from "../inputFile.ts"
@@ -14,7 +14,7 @@ export const conformanceProxyCommand = Command.make(
   {
     url: Argument.String("url").pipe(
       Argument.withDescription("URL of the server (default SEALGATE_PROXY, else http://localhost:3001)"),
-      Argument.withSchema(UrlText),
+      Argument.withSchema(ServerUrlText),
       Argument.optional,
     ),
     pin: pinsFlag,

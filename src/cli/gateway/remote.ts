@@ -5,7 +5,7 @@ import { type SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
 import type { Page } from "../../client/gateway/gatewayCalls.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
-import { UrlText } from "../../layers/config/codecs.ts"
+import { ServerUrlText } from "../../layers/config/codecs.ts"
 import { clientValues } from "../settings/clientValues.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { type GuideShape, type Help, rowsOf, withHelp } from "../help/Guide.ts"
@@ -17,7 +17,7 @@ export const gatewayFlag = optionalFlag(
   "gateway",
   "url",
   `URL of the gateway (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`,
-  UrlText,
+  ServerUrlText,
 )
 
 /** Listed in help. There is no flag for the token: it would show it to every user of the machine. */

@@ -27,6 +27,12 @@ const listsByItself = (subcommand: string, doc: HelpDoc.HelpDoc): boolean =>
 /** Whether a command reads a secret, which may have been typed as an argument and must not be repeated. */
 const readsSecret = ({ commandPath = [] }: HelpDoc.HelpDoc): boolean => commandPath.join(" ").endsWith("secrets set")
 
+/** Quotes a value without the user and password of a URL. */
+const quoted = (value: string): string => {
+  const at = value.lastIndexOf("@")
+  return JSON.stringify(value.slice(0, Math.max(0, at)).includes(":") ? `…${value.slice(at)}` : value)
+}
+
 const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): string => {
   switch (error._tag) {
     case "MissingOption":
@@ -48,7 +54,7 @@ const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): stri
       const expected = expectation(error.expected)
       return error.value === ""
         ? `${name} needs a value: ${expected}.`
-        : `${name} cannot be ${JSON.stringify(error.value)}: expected ${expected}.`
+        : `${name} cannot be ${quoted(error.value)}: expected ${expected}.`
     }
     default:
       return error.message

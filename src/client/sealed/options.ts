@@ -5,7 +5,7 @@ import type { Fetch } from "../transport/transport.ts"
 import type { VerifiedFrame } from "./ResponseOpener.ts"
 
 export interface SealedClientOptions {
-  /** Where the proxy is, such as `https://proxy.example.com`. */
+  /** Where the proxy is, such as `https://proxy.example.com`; without user and password. */
   readonly baseUrl: string | URL
   /** Key ids (`kid`) of the proxy identities to believe. Several allow a key to be rotated. */
   readonly pins?: ReadonlyArray<string>

@@ -129,7 +129,6 @@ interface Sender {
 
 const routeTo = (address: string): Sender => {
   const url = new URL(address)
-  if (url.username !== "" || url.password !== "") throw new TypeError("There are credentials in the address.")
   const { protocol, port } = url
   const isSecure = protocol === "https:"
   // This file is loaded only in Node.

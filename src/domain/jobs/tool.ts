@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { jsonSchemaMistake } from "../json/jsonSchema.ts"
 import { SecretName } from "../access/secrets.ts"
+import { hasUser } from "../url.ts"
 
 /** Model providers accept names of this form only. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
@@ -63,9 +64,10 @@ const CONTROL = /[\p{Cc}\p{Cs}]/u
 const urlMistake = (text: string): string | undefined => {
   if (CONTROL.test(text)) return "give the URL without control characters"
   if (!URL.canParse(text)) return "give an absolute URL"
-  const { hash, password, protocol, username } = new URL(text)
+  const url = new URL(text)
+  const { hash, protocol } = url
   if (protocol !== "https:" && protocol !== "http:") return "give an https URL"
-  if (username !== "" || password !== "") return "give the URL without user and password"
+  if (hasUser(url)) return "give the URL without user and password"
   return hash === "" ? undefined : "give the URL without a fragment"
 }
 

@@ -1,6 +1,6 @@
 /** Settings of clients, which stand for the flags of client commands. */
 import { Redacted, Schema } from "effect"
-import { parsed, SecretText, UrlText } from "./codecs.ts"
+import { parsed, SecretText, ServerUrlText } from "./codecs.ts"
 import { optionalSetting } from "./Setting.ts"
 import { PinsText } from "./upstreamSettings.ts"
 
@@ -14,7 +14,7 @@ const CredentialText = parsed(
 export const clientSettings = {
   proxy: optionalSetting(
     "SEALGATE_PROXY",
-    UrlText,
+    ServerUrlText,
     "URL of the sealed proxy, as in --proxy. Default: port 3001 of this machine",
   ),
   pin: optionalSetting("SEALGATE_PIN", PinsText, "Pins of the proxy, as in --pin, separated by commas"),
@@ -25,7 +25,7 @@ export const clientSettings = {
   ),
   gateway: optionalSetting(
     "SEALGATE_GATEWAY",
-    UrlText,
+    ServerUrlText,
     "URL of the gateway, as in --gateway. Default: port 3000 of this machine",
   ),
   token: optionalSetting(

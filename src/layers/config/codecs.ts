@@ -1,6 +1,7 @@
 /** Codecs for the text of variables. Messages say what was expected and never repeat the text, which may be a secret. */
 import { Duration, Effect, Option, Redacted, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
+import { hasUser } from "../../domain/url.ts"
 import { MAX_SESSION_SECONDS } from "../../domain/protocol/transcript.ts"
 
 /** Makes a codec from text. If `parse` returns `undefined`, the error says what was `expected`. */
@@ -230,10 +231,19 @@ export const OriginsText = listText(
   "origins of web pages, such as https://app.example.com,http://localhost:5173",
 )
 
-export const UrlText = parsed(
+const parseUrl = (text: string): URL | undefined =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : undefined
+
+export const UrlText = parsed(Schema.URL, parseUrl, "an http or https URL")
+
+/** The URL of one of our servers, which messages quote. Clients send no user and password. */
+export const ServerUrlText = parsed(
   Schema.URL,
-  (text) => (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : undefined),
-  "an http or https URL",
+  (text) => {
+    const url = parseUrl(text)
+    return url === undefined || hasUser(url) ? undefined : url
+  },
+  "an http or https URL without user and password",
 )
 
 /** Whether a library can percent-decode the URL's user, password and path. If not, it fails only when it connects. */

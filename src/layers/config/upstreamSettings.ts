@@ -15,6 +15,7 @@ import { Duration, Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
 import { POLICY_BOUNDS } from "../../domain/routing/routing.ts"
 import { apiAt } from "../../domain/upstream/apis.ts"
+import { hasUser } from "../../domain/url.ts"
 import { numberOf, PROVIDERS, type Slot, SLOTS } from "../../services/upstream/Slots.ts"
 
 const parseOrder = (text: string): ReadonlyArray<Slot> | undefined => {
@@ -276,15 +277,17 @@ export const timeLimitRules = limits.map((limit): Rule<Pick<UpstreamConfiguratio
   }),
 }))
 
-/** Rejects pins with a vendor's default endpoint: vendors do not speak the sealed protocol. */
+/** Rejects pins with a vendor's default endpoint, which does not speak the sealed protocol, and with a user in the URL. */
 export const sealedRules = SLOTS.map(
   (slot): Rule<Pick<UpstreamConfiguration, `${Slot}BaseUrl` | `${Slot}SealedPin`>> => ({
     of: [`${slot}BaseUrl`, `${slot}SealedPin`],
     problems: ({ [`${slot}BaseUrl` as const]: baseUrl, [`${slot}SealedPin` as const]: pins }) => ({
       [SETTINGS[`${slot}BaseUrl`].variable]:
         pins !== undefined &&
-        baseUrl.href === new URL(PROVIDERS[slot].baseUrl).href &&
-        "is missing; set it to the address of the sealed proxy",
+        ((baseUrl.href === new URL(PROVIDERS[slot].baseUrl).href &&
+          "is missing; set it to the address of the sealed proxy") ||
+          (hasUser(baseUrl) &&
+            `has a user or password; put the credential for the sealed proxy into ${SETTINGS[`${slot}ApiKey`].variable}`)),
     }),
   }),
 )
