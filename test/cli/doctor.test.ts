@@ -1,5 +1,6 @@
 /** `sealgate doctor` against real servers. */
 import { execFileSync } from "node:child_process"
+import { createServer } from "node:http"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
@@ -7,6 +8,7 @@ import { doctorCommand } from "../../src/cli/doctorCommand.ts"
 import { hasOpenssl, makeCertificate } from "../support/certificates.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { answering } from "../support/answering.ts"
+import { listening } from "../support/listening.ts"
 import { makeMiddleman } from "../support/middleman.ts"
 import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway } from "../support/gateway.ts"
@@ -190,6 +192,22 @@ describe("sealgate doctor", () => {
           "Use the address of the redirect: https://elsewhere.example/health",
         ],
       ])
+    }),
+  )
+
+  it.live("advises https after a closed connection only if it was plain HTTP", () =>
+    Effect.gen(function* () {
+      const server = createServer().on("connection", (socket) => socket.resetAndDestroy())
+      const port = yield* listening(server)
+      for (const [scheme, advises] of [
+        ["http", true],
+        ["https", false],
+      ] as const) {
+        const { says, told } = yield* examine(`${scheme}://127.0.0.1:${port}`)
+        assert.strictEqual(says("reachable"), "The proxy cannot be reached: it closed the connection.")
+        const fix = told.findings.find(({ check }) => check === "reachable")?.fix
+        assert.strictEqual(fix?.includes("https://"), advises)
+      }
     }),
   )
 

@@ -28,11 +28,16 @@ const FIXES: Readonly<Record<string, string>> = {
   ETIMEDOUT: "Check firewalls, and whether the proxy is overloaded.",
   EPROTO: WITHOUT_TLS,
   ERR_SSL_WRONG_VERSION_NUMBER: WITHOUT_TLS,
-  HPE_INVALID_CONSTANT: WITH_TLS,
-  ECONNRESET: WITH_TLS,
 }
 
-const unreachable = (failure: NoAnswer): Finding => {
+/** As above, for plain HTTP. */
+const PLAIN_FIXES: Readonly<Record<string, string>> = {
+  HPE_INVALID_CONSTANT: WITH_TLS,
+  ECONNRESET: WITH_TLS,
+  EPIPE: WITH_TLS,
+}
+
+const unreachable = (failure: NoAnswer, proxy: URL): Finding => {
   const { code, reason } = failure
   if (FIXES[code] === undefined && /certificate required|handshake failure/i.test(reason)) {
     return error(
@@ -41,7 +46,8 @@ const unreachable = (failure: NoAnswer): Finding => {
       "The doctor cannot present one; ask the operator.",
     )
   }
-  const fix = FIXES[code] ?? "Check address and network."
+  const plainFix = proxy.protocol === "http:" ? PLAIN_FIXES[code] : undefined
+  const fix = FIXES[code] ?? plainFix ?? "Check address and network."
   return error("reachable", `The proxy cannot be reached: ${reasonOf(failure)}.`, fix)
 }
 
@@ -109,7 +115,7 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
   const health = yield* Effect.result(probe(new URL("health", proxy)))
   if (Result.isFailure(health)) {
     const transport: Transport = {
-      findings: [address(proxy), unreachable(health.failure)],
+      findings: [address(proxy), unreachable(health.failure, proxy)],
       reached: false,
       isSealgate: false,
     }

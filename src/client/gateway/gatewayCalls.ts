@@ -97,7 +97,7 @@ const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
   const { origin } = new URL(request.url)
   const message =
     reason._tag === "TransportError"
-      ? `${origin} could not be reached: ${connectionReason(reason.cause ?? reason)}.${originHint(origin)}`
+      ? `${origin} could not be reached: ${connectionReason(reason.cause ?? reason, origin)}.${originHint(origin)}`
       : `${origin} did not give an answer that this client understands. Is it a sealgate gateway?`
   return new Unreachable(message, { cause: error })
 }

@@ -152,7 +152,9 @@ export const nodeFetch = (address: string, { body, ...options }: HttpRequest): P
     const sent = route.send(options)
     let receiving: ClientRequest | IncomingMessage = sent
     sent.on("socket", (socket) => limitConnecting(sent, socket, route.connected))
-    sent.on("timeout", () => receiving.destroy(tookTooLong("UND_ERR_BODY_TIMEOUT")))
+    sent.on("timeout", () =>
+      receiving.destroy(tookTooLong(receiving === sent ? "UND_ERR_HEADERS_TIMEOUT" : "UND_ERR_BODY_TIMEOUT")),
+    )
     sent.on("error", reject)
     sent.on("response", (message) => {
       receiving = message

@@ -92,7 +92,7 @@ export class Transport {
       response = await send(this.baseUrl + path, sent)
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
-      const message = `${this.baseUrl} could not be reached: ${connectionReason(cause)}.${originHint(this.baseUrl)}`
+      const message = `${this.baseUrl} could not be reached: ${connectionReason(cause, this.baseUrl)}.${originHint(this.baseUrl)}`
       throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(systemCode(cause) ?? ""))
     }
     if (!isRedirect(response)) return response
@@ -164,7 +164,8 @@ const readBytes = (response: HttpResponse, { mayHaveBeenServed, signal }: SendCo
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason
     if (cause instanceof Tampered) throw cause
-    const message = `The connection broke before the answer was complete: ${connectionReason(cause)}.`
+    const reason = systemCode(cause) === undefined ? "" : `: ${connectionReason(cause)}`
+    const message = `The connection broke before the answer was complete${reason}.`
     throw new Unreachable(message, { cause }, mayHaveBeenServed)
   })
 

@@ -10,7 +10,7 @@ export const systemCode = (error: unknown): string | undefined => {
 }
 
 const NO_TLS = "it does not speak TLS; use http:// there"
-const CLOSED = "it closed the connection at once; if it speaks TLS, use https://"
+const CLOSED = "it closed the connection"
 const NO_NAME = "there is no host with that name; check the spelling"
 
 const CONNECTIONS: Readonly<Record<string, string>> = {
@@ -42,11 +42,12 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (error.name === "TimeoutError" || isTimeout(error.cause))
 
-/** Why there was no answer over a connection. */
-export const connectionReason = (error: unknown): string => {
+/** Why there was no answer, or no whole one, over a connection. If nothing came, `address` says where it was to. */
+export const connectionReason = (error: unknown, address = ""): string => {
   if (isTimeout(error)) return "there was no answer in time"
   const code = systemCode(error)
   if (code === undefined) return "there was no answer"
+  if (CONNECTIONS[code] === CLOSED && address.startsWith("http:")) return `${CLOSED}; if it speaks TLS, use https://`
   return CONNECTIONS[code] ?? (code.startsWith("HPE_") ? "it does not speak HTTP" : `there was no answer (${code})`)
 }
 

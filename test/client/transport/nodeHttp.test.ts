@@ -141,8 +141,14 @@ describe("a request without an answer", () => {
   it("may have been served if the connection closes", async () => {
     const url = await serve((request) => void request.socket.destroy())
     const error = await unreachable(send(url))
-    assert.include(error.message, "it closed the connection at once")
+    assert.include(error.message, "could not be reached: it closed the connection; if it speaks TLS, use https://")
     assert.isTrue(error.mayHaveBeenServed)
+  })
+
+  it("is not advised to use https if it did", async () => {
+    const server = createTcpServer((socket) => void socket.once("data", () => socket.resetAndDestroy()))
+    const { message } = await unreachable(send(`https://${await listen(server)}`))
+    assert.match(message, /could not be reached: it closed the connection\.$/)
   })
 
   it("rejects with the reason of its signal", async () => {
@@ -165,7 +171,8 @@ describe("a request without an answer", () => {
         if (when !== "before its answer") response.write("half")
       })
       const error = await failure(send(url).then(readBody))
-      assert.strictEqual(systemCode(error), "UND_ERR_BODY_TIMEOUT")
+      const code = when === "before its answer" ? "UND_ERR_HEADERS_TIMEOUT" : "UND_ERR_BODY_TIMEOUT"
+      assert.strictEqual(systemCode(error), code)
     },
   )
 })
@@ -177,6 +184,13 @@ describe("an answer", () => {
       response.write("half", () => response.destroy())
     })
     assert.instanceOf(await failure(send(url).then(readBody)), Error)
+    const { message } = await unreachable(new Transport(url, undefined).postJson("/v1/init", "{}"))
+    assert.strictEqual(message, "The connection broke before the answer was complete: it closed the connection.")
+    const fails = new ReadableStream({ start: (body) => body.error(new Error("for no known reason")) })
+    const unexplained = await unreachable(
+      new Transport(url, () => Promise.resolve(new Response(fails))).postJson("/v1/init", "{}"),
+    )
+    assert.strictEqual(unexplained.message, "The connection broke before the answer was complete.")
   })
 
   it("in many pieces is read whole and in order, though it waits", async () => {
