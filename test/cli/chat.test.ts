@@ -91,14 +91,19 @@ const chatting = Effect.fnUntraced(function* () {
 })
 
 describe("the message of a refusal", () => {
-  const said = (code: string, status: number) =>
-    explained(new SealedProblem(makeProblem({ code, status, title: "No.", trace_id: "4bf92f" }), true, undefined))
+  const said = (code: string, status: number, sealed = true) =>
+    explained(new SealedProblem(makeProblem({ code, status, title: "No.", trace_id: "4bf92f" }), sealed, undefined))
 
   it("names the trace only if the proxy logs such failures", () => {
     for (const code of ["internal", "upstream-unavailable", "upstream-unauthorized"]) {
       assert.strictEqual(said(code, 502), "No.\nThe proxy's log says why, for this trace or an earlier one: 4bf92f")
     }
     for (const code of ["draining", "invalid-request", "rate-limited"]) assert.strictEqual(said(code, 429), "No.")
+  })
+
+  it("asks for a credential only if the proxy itself refused the caller, under the seal", () => {
+    assert.include(said("unauthorized", 401), "SEALGATE_CREDENTIAL")
+    assert.strictEqual(said("unauthorized", 401, false), "No.")
   })
 
   it("names the command that lists what can be asked", () => {

@@ -40,7 +40,8 @@ const hintOnProblem = ({ problem, sealed }: SealedProblem): string => {
   if (problem.status === NOT_FOUND && problem.code !== NO_EVIDENCE) {
     return "Is this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
   }
-  if (problem.status === UNAUTHORIZED) {
+  // The proxy refuses callers only under the seal.
+  if (sealed && problem.status === UNAUTHORIZED) {
     return "The proxy serves known callers only: put the key or token from its operator into SEALGATE_CREDENTIAL, or into a file for --credential-file."
   }
   // Outside the seal, anybody on the path may have chosen the trace.
