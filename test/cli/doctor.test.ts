@@ -168,7 +168,9 @@ describe("sealgate doctor", () => {
       for (const [status, headers, body] of [
         [401, { "content-type": "text/html; charset=x", server: "nginx/1.29" }, "<html><title>401 Login</title>"],
         [502, { "content-type": "text/plain" }, "no upstream\u001b[2J"],
-        [308, { location: "https://elsewhere.example/health" }, ""],
+        [308, { location: "https://elsewhere.example/sub/health?from=here" }, ""],
+        [302, { location: "/login" }, ""],
+        [200, { "content-type": "application/json" }, '{"software":{"toString":1}}'],
       ] as const) {
         const url = yield* answering((response) => response.writeHead(status, headers).end(body))
         const { code, stdout } = yield* run(doctorCommand, ["--proxy", url])
@@ -189,7 +191,15 @@ describe("sealgate doctor", () => {
         ],
         [
           "A server answers, but it is not sealgate: status 308, no content type.",
-          "Use the address of the redirect: https://elsewhere.example/health",
+          "Use the address of the redirect: https://elsewhere.example/sub/",
+        ],
+        [
+          "A server answers, but it is not sealgate: status 302, no content type.",
+          "It redirects to /login; use the proxy's own address.",
+        ],
+        [
+          'A server answers, but it is not sealgate: status 200, application/json: {"software":{"toString":1}}',
+          "Check the address, path included.",
         ],
       ])
     }),

@@ -61,13 +61,12 @@ const limits = (session: ClientSession): Finding => {
 const NOT_FOUND = 404
 const TOO_MANY = 429
 
-const refused = (answer: Probed): Finding => {
+const INIT = "v1/init"
+
+const refused = (answer: Probed, proxy: URL): Finding => {
   if (!isFromSealgate(answer)) {
-    return error(
-      "session",
-      `Another server answered instead of the proxy: ${describeAnswer(answer)}`,
-      remedyFor(answer),
-    )
+    const says = `Another server answered instead of the proxy: ${describeAnswer(answer)}`
+    return error("session", says, remedyFor(answer, proxy, INIT))
   }
   if (answer.status === TOO_MANY) {
     const seconds = answer.headers["retry-after"] ?? "some"
@@ -97,7 +96,7 @@ const otherServer = Effect.fnUntraced(function* (offer: Probed, server: URL) {
         : (yield* probe(new URL(OPERATOR_ONLY, server))).status === OK && isFromSealgate(offer)
           ? "an operator's listener"
           : undefined
-  if (found === undefined) return refused(offer)
+  if (found === undefined) return refused(offer, server)
   return error(
     "session",
     `This is ${found}, not a sealed proxy.`,
@@ -130,9 +129,9 @@ const examineOffer = Effect.fnUntraced(function* (offer: Probed, request: Sessio
 export const examineSession = Effect.fnUntraced(
   function* (proxy: URL, pins: ReadonlyArray<string>) {
     const request = sessionRequest()
-    const offer = yield* probe(new URL("v1/init", proxy), request.body)
+    const offer = yield* probe(new URL(INIT, proxy), request.body)
     if (offer.status === NOT_FOUND) return [yield* otherServer(offer, proxy)]
-    if (offer.status !== 200) return [refused(offer)]
+    if (offer.status !== 200) return [refused(offer, proxy)]
     const found = yield* examineOffer(offer, request)
     if (found === undefined) return [malformed("there is no signature.")]
     return [

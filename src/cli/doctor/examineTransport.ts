@@ -6,6 +6,7 @@ import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type CertificateSeen, type NoAnswer, probe, type Probed, reasonOf } from "./probe.ts"
 import { remedyFor, isFromSealgate, describeAnswer } from "./unexpectedAnswer.ts"
 
+const HEALTH = "health"
 const DAY_MS = 86_400_000
 /** Days before expiry from which to warn. */
 const RENEW_DAYS = 14
@@ -79,9 +80,10 @@ const certificate = ({ objection, validUntil }: CertificateSeen, now: number): F
 }
 
 /** Reports a refusal: a sealgate server's reason, or a description of another server's answer. */
-const refused = (health: Probed): Finding => {
+const refused = (health: Probed, proxy: URL): Finding => {
   if (!isFromSealgate(health)) {
-    return error("reachable", `A server answers, but it is not sealgate: ${describeAnswer(health)}`, remedyFor(health))
+    const says = `A server answers, but it is not sealgate: ${describeAnswer(health)}`
+    return error("reachable", says, remedyFor(health, proxy, HEALTH))
   }
   const detail = isObject(health.body) ? health.body["detail"] : undefined
   return error(
@@ -112,7 +114,7 @@ const speaksProtocol = Effect.fnUntraced(function* (proxy: URL) {
 })
 
 export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
-  const health = yield* Effect.result(probe(new URL("health", proxy)))
+  const health = yield* Effect.result(probe(new URL(HEALTH, proxy)))
   if (Result.isFailure(health)) {
     const transport: Transport = {
       findings: [address(proxy), unreachable(health.failure, proxy)],
@@ -133,7 +135,7 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
         ? ok("reachable", `The proxy answers; it is ${software}.`)
         : isOther
           ? ok("reachable", "The proxy answers; it is another implementation of the protocol.")
-          : refused(health.success),
+          : refused(health.success, proxy),
       ...certified,
     ],
     reached: isSealgate || isOther,

@@ -7,10 +7,11 @@ import type { Probed } from "./probe.ts"
 const QUOTED = 80
 const TITLE = /<title>([^<]*)/i
 
+const begins = (value: unknown, start: string): boolean => typeof value === "string" && value.startsWith(start)
+
 /** Whether a sealgate server answered, by its `software` or problem type. */
 export const isFromSealgate = ({ body }: Probed): boolean =>
-  isObject(body) &&
-  (String(body["software"]).startsWith("sealgate/") || String(body["type"]).startsWith(problemType("")))
+  isObject(body) && (begins(body["software"], "sealgate/") || begins(body["type"], problemType("")))
 
 /** Returns status and title of a problem or page, or the beginning of any other answer. */
 export const describeAnswer = ({ body, headers, status, text }: Probed): string => {
@@ -24,10 +25,15 @@ export const describeAnswer = ({ body, headers, status, text }: Probed): string 
 const SERVER_FAULT = 500
 const LOGIN = new Set([401, 403, 407])
 
-/** Returns a remedy when another server answered in place of the proxy. */
-export const remedyFor = ({ headers, status }: Probed): string => {
+/** Returns a remedy when another server answered in place of the proxy, which was asked for `path`. */
+export const remedyFor = ({ headers, status }: Probed, proxy: URL, path: string): string => {
   const { location } = headers
-  if (status >= 300 && status < 400 && location !== undefined) return `Use the address of the redirect: ${location}`
+  if (status >= 300 && status < 400 && location !== undefined) {
+    const target = URL.parse(location, new URL(path, proxy))
+    return target?.pathname.endsWith(`/${path}`) === true
+      ? `Use the address of the redirect: ${target.origin}${target.pathname.slice(0, -path.length)}`
+      : `It redirects to ${location}; use the proxy's own address.`
+  }
   if (LOGIN.has(status)) {
     return "A server in front of the proxy requires a login. Let requests pass: callers authenticate under the seal."
   }
