@@ -221,6 +221,20 @@ describe("sealgate doctor", () => {
     }),
   )
 
+  it.live("asks through the network's proxy if clients do", () =>
+    Effect.gen(function* () {
+      const asked: Array<string | undefined> = []
+      const network = yield* answering((response, { url }) => {
+        asked.push(url)
+        response.end('{"software":"sealgate/0"}')
+      })
+      const env = { NODE_USE_ENV_PROXY: "1", HTTP_PROXY: network, http_proxy: network, NO_PROXY: "", no_proxy: "" }
+      const { stdout } = yield* sealgate(["doctor", "--proxy", "http://proxy.invalid"], "", env)
+      assert.include(stdout, "The proxy answers; it is sealgate/0.")
+      assert.strictEqual(asked[0], "http://proxy.invalid/health")
+    }),
+  )
+
   it.live("describes an answer in place of a session offer and of the readiness", () =>
     Effect.gen(function* () {
       const url = yield* answering((response, { url = "" }) => {

@@ -1,8 +1,8 @@
 /** Sends one request for the doctor. It reports a bad certificate instead of failing, and sends no secrets. */
 import { parseJson } from "../../domain/json/json.ts"
 import { connectionReason } from "../../domain/problems/systemErrors.ts"
-import { type IncomingHttpHeaders, request as plainRequest } from "node:http"
-import { request as tlsRequest } from "node:https"
+import { Agent as PlainAgent, type IncomingHttpHeaders, request as plainRequest } from "node:http"
+import { Agent as TlsAgent, request as tlsRequest } from "node:https"
 import { TLSSocket } from "node:tls"
 import { Clock, Effect, Schema } from "effect"
 
@@ -35,6 +35,9 @@ const UNKNOWN = "UNKNOWN"
 /** Returns the reason in plain words if the code is known. */
 export const reasonOf = ({ code, reason }: NoAnswer): string => (code === UNKNOWN ? reason : connectionReason({ code }))
 
+/** The network's proxy is used as by Node's global agents, which clients use; but each request gets a new connection. */
+const PROXY_ENV = process.env["NODE_USE_ENV_PROXY"] === "1" ? process.env : undefined
+
 const TIMEOUT_MS = 10_000
 const MAX_BODY_BYTES = 1024 * 1024
 
@@ -53,10 +56,11 @@ const certificateOf = (socket: unknown): CertificateSeen | undefined => {
 const send = (url: URL, body: string | undefined) =>
   Effect.callback<Omit<Probed, "at">, NoAnswer>((resume) => {
     const fail = (error: Error) => resume(Effect.fail(new NoAnswer({ code: codeOf(error), reason: error.message })))
-    const request = (url.protocol === "https:" ? tlsRequest : plainRequest)(url, {
+    const [sendRequest, Agent] = url.protocol === "https:" ? [tlsRequest, TlsAgent] : [plainRequest, PlainAgent]
+    const request = sendRequest(url, {
       method: body === undefined ? "GET" : "POST",
       headers: body === undefined ? {} : { "content-type": "application/json" },
-      agent: false,
+      agent: new Agent({ proxyEnv: PROXY_ENV }),
       timeout: TIMEOUT_MS,
       rejectUnauthorized: false,
     })
