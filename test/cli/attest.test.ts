@@ -11,6 +11,8 @@ import { doctorCommand } from "../../src/cli/doctorCommand.ts"
 import { keygenCommand } from "../../src/cli/attestationKeyCommands.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { digestOfSoftware } from "../../src/layers/evidence/softwareDigest.ts"
+import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
+import { answering } from "../support/answering.ts"
 import { run } from "../support/cli.ts"
 import { startConnector } from "../support/connector.ts"
 import { CHIP, MEASUREMENT, snpMachine } from "../support/evidence/machines.ts"
@@ -69,6 +71,28 @@ describe("sealgate attest", () => {
       })
       assert.strictEqual(unpinned.code, 1)
       assert.include(unpinned.stderr, "chain-root")
+    }),
+  )
+
+  it.live("exits with 1 if a report is not text, or holds odd values", () =>
+    Effect.gen(function* () {
+      const claims = (aud: unknown) => `e30.${encodeBase64Url(utf8(JSON.stringify({ aud })))}.`
+      for (const report of [new Uint8Array([0xff, 0x2e, 0xff]), utf8(claims({ toString: 1 }))]) {
+        const url = yield* answering((response) =>
+          response.writeHead(200, { "content-type": "application/json" }).end(
+            JSON.stringify({
+              format: "confidential-space",
+              kid: encodeBase64Url(new Uint8Array(32)),
+              configuration: encodeBase64Url(new Uint8Array([0xff])),
+              report: encodeBase64Url(report),
+              path: { index: 0, size: 1, hashes: [] },
+            }),
+          ),
+        )
+        const { code, stderr } = yield* run(attestCommand, ["show", url])
+        assert.strictEqual(code, 1)
+        assert.include(stderr, "The proof of the code behind the proxy's key fails")
+      }
     }),
   )
 

@@ -6,7 +6,6 @@ import type { Accepted, EvidencePolicy, SnpTcb } from "../../attestation/policy.
 import { readReport, tcbOf } from "../../attestation/sevSnp/report.ts"
 import { checkEventLog } from "../../attestation/tdx/dstack.ts"
 import { readQuote } from "../../attestation/tdx/quote.ts"
-import { fromUtf8 } from "../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 
 /** Names that are accepted only if a person names them: a TCB status, an advisory, or the product Milan. */
@@ -43,10 +42,16 @@ const snpEntry = (evidence: ProxyEvidence, names: Names): Accepted => {
   }
 }
 
-const jsonIn = (bytes: Uint8Array | undefined): JsonObject => {
-  const value = bytes === undefined ? undefined : parseJson(fromUtf8(bytes))
+/** Replaces what is not UTF-8: the verifier refuses that, and it does not run before there are rules. */
+const textIn = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+const jsonIn = (bytes: Uint8Array): JsonObject => {
+  const value = parseJson(textIn(bytes))
   return isObject(value) ? value : {}
 }
+
+/** Text of any JSON value, of which `String` cannot convert some objects. */
+const wordOf = (value: unknown): string => (typeof value === "string" ? value : String(JSON.stringify(value)))
 
 const tdxEntry = ({ collateral, format, report }: ProxyEvidence, names: Names): Accepted => {
   const { mrtd, rtmr } = readQuote(report).body
@@ -69,14 +74,14 @@ const tdxEntry = ({ collateral, format, report }: ProxyEvidence, names: Names): 
 }
 
 const spaceEntry = ({ report }: ProxyEvidence): Accepted => {
-  const [, payload = ""] = fromUtf8(report).split(".")
+  const [, payload = ""] = textIn(report).split(".")
   const { aud, submods } = jsonIn(Buffer.from(payload, "base64url"))
   const { container } = isObject(submods) ? submods : {}
   return {
     format: "confidential-space",
-    image_digests: [String(isObject(container) ? container["image_digest"] : undefined)],
+    image_digests: [wordOf(isObject(container) ? container["image_digest"] : undefined)],
     hardware: ["GCP_INTEL_TDX"],
-    audience: String(aud),
+    audience: wordOf(aud),
     environment: [],
   }
 }
@@ -101,13 +106,13 @@ const configurationRules = (bytes: Uint8Array): EvidencePolicy["configuration"] 
   const endpoints = originsIn(listIn(telemetry))
   const { flags, version } = isObject(node) ? node : {}
   return {
-    software: [{ version: String(configuration["software"]), digest: String(configuration["software_digest"]) }],
+    software: [{ version: wordOf(configuration["software"]), digest: wordOf(configuration["software_digest"]) }],
     origins: originsIn([...slots.map((slot) => slot["base_url"]), ...outgoing]),
-    vendors: unique(slots.map((slot) => String(slot["vendor"]))),
+    vendors: unique(slots.map((slot) => wordOf(slot["vendor"]))),
     telemetry: endpoints.length === 0 ? "none" : endpoints,
     extra_ca: typeof ca === "string" ? [ca] : [],
-    node: { versions: [String(version)], flags: listIn(flags).map(String) },
-    key_storage: [String(configuration["key_storage"])],
+    node: { versions: [wordOf(version)], flags: listIn(flags).map(wordOf) },
+    key_storage: [wordOf(configuration["key_storage"])],
   }
 }
 

@@ -2,7 +2,7 @@
  * Whether evidence binds a key, a configuration and a nonce. Checks no signature, so alone it proves nothing: for the console,
  * because browsers cannot verify certificates, and for the conformance kit.
  */
-import { type Bytes, decodeBase64Url, encodeBase64Url, equalBytes, fromUtf8 } from "../../domain/bytes/bytes.ts"
+import { type Bytes, decodeBase64Url, encodeBase64Url, equalBytes } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import {
   bindingInput,
@@ -39,7 +39,7 @@ const isIn = (answer: JsonObject, binding: Bytes): boolean => {
   const report = bytes(answer, "report")
   const format = literal(answer, "format", EVIDENCE_FORMATS)
   if (format === "confidential-space") {
-    const payload = decodeBase64Url(fromUtf8(report).split(".")[1] ?? "")
+    const payload = decodeBase64Url(new TextDecoder().decode(report).split(".")[1] ?? "")
     const claims = payload === undefined ? {} : parseObject(payload, "the token")
     const nonces: ReadonlyArray<unknown> = [claims["eat_nonce"]].flat()
     return nonces.length === 1 && nonces[0] === encodeBase64Url(binding)
