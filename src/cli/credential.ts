@@ -1,6 +1,10 @@
 /** The caller's credential, from a file or the environment. A flag would show it to every user of the machine. */
 import { readFile } from "node:fs/promises"
 import { Effect, Option, Redacted, Schema } from "effect"
+import { clientError } from "../client/clientError.ts"
+import { SealedProblem } from "../client/errors.ts"
+import { makeProblem } from "../domain/problems/problem.ts"
+import { fileReason } from "../domain/problems/systemErrors.ts"
 import type { SealedClientOptions } from "../client/sealed/SealedClient.ts"
 import { clientSettings } from "../layers/config/clientSettings.ts"
 import { clientValues } from "./settings/clientValues.ts"
@@ -28,14 +32,19 @@ const credentialIn = (text: string): string => {
   return trimmed === "" || trimmed.includes(" ") ? trimmed : `Bearer ${trimmed}`
 }
 
+const unreadable = (file: string, error: unknown): SealedProblem => {
+  const title = `The file of --credential-file cannot be read (${file}: ${fileReason(error)}). Check its path and permissions.`
+  return new SealedProblem(makeProblem({ code: "unauthorized", status: 401, title }), false, undefined, false)
+}
+
 /** Returns the client's option for the credential. */
 export const credentialFrom = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isSome(file)) {
-    const credential = async () => credentialIn(await readFile(file.value, "utf8"))
-    yield* Effect.tryPromise({
-      try: credential,
-      catch: () => unusable("The file of --credential-file cannot be read. Check its path and permissions."),
-    })
+    const credential = () =>
+      readFile(file.value, "utf8").then(credentialIn, (error: unknown) => {
+        throw unreadable(file.value, error)
+      })
+    yield* Effect.tryPromise({ try: credential, catch: (error) => unusable(clientError(error).message) })
     const found: Pick<SealedClientOptions, "credential"> = { credential }
     return found
   }

@@ -2,10 +2,15 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect } from "effect"
+import { ConfigProvider, Effect, Option } from "effect"
 import { connectCommand } from "../../src/cli/connectCommand.ts"
 import { joinPins } from "../../src/cli/flags.ts"
+import { credentialFrom } from "../../src/cli/credential.ts"
+import { SealgateError } from "../../src/client/errors.ts"
+import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import { run } from "../support/cli.ts"
+import { startConnector } from "../support/connector.ts"
+import { failureOf } from "../support/tamper.ts"
 import { run as runProcess } from "../support/processes.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
@@ -44,6 +49,31 @@ describe("sealgate connect", () => {
       assert.include(warning, "nothing listens there")
       early.kill("SIGTERM")
       assert.strictEqual(yield* Effect.promise(() => early.exit), 0)
+    }),
+  )
+
+  it.live("answers with what to do once the file of the credential is gone, and sends nothing", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const file = join(yield* temporaryFolder, "credential.txt")
+      writeFileSync(file, "key")
+      const sealed = { baseUrl: url, pins: [kid], ...(yield* credentialFrom(Option.some(file))) }
+      rmSync(file)
+      const says = `The file of --credential-file cannot be read (${file}: there is no such file). Check its path`
+      const connector = yield* startConnector({ sealed })
+      const answer = yield* Effect.promise(() =>
+        fetch(`${connector.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ messages: [{ role: "user", content: "Hi" }] }),
+        }),
+      )
+      assert.strictEqual(answer.status, 401)
+      assert.include(yield* Effect.promise(() => answer.text()), says)
+      const error = yield* Effect.promise(() => failureOf(new SealedClient(sealed).complete({ prompt: "Hi" })))
+      if (!(error instanceof SealgateError)) return assert.fail(String(error))
+      assert.isFalse(error.mayHaveBeenServed)
+      assert.include(error.message, says)
     }),
   )
 
