@@ -282,6 +282,17 @@ describe("sealgate verify", () => {
     }),
   )
 
+  it.live("shows a signed time that is beyond all dates as its seconds", () =>
+    Effect.gen(function* () {
+      const { end, write } = yield* answered
+      const identity = identityFrom(Buffer.alloc(32, 0x22))
+      const claims = { ...end.receipt, iss: identity.kid, received_at: 1, completed_at: 9e12, iat: 9e12 }
+      const receipt = statement(identity, "receipt", claims).statement
+      const trust = ["--pin", identity.kid, "--keys", write({ keys: [identity.jwk] })]
+      yield* expects(0, [write(receipt), ...trust], "1970-01-01T00:00:01", "answered at 9000000000000 s after 1970.")
+    }),
+  )
+
   it.live("rejects signed statements that contradict each other", () =>
     Effect.gen(function* () {
       const { end, wire, write } = yield* answered

@@ -1,10 +1,15 @@
 /** Describes proven code for people. */
-import { DateTime } from "effect"
+import { DateTime, Option } from "effect"
 import type { ProvenCode } from "../../client/attestation/Policy.ts"
 import { decodeBase64Url, fromUtf8 } from "../../domain/bytes/bytes.ts"
 import { printable, printableLine } from "../printable.ts"
 
-export const timeOf = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
+/** Formats seconds since the epoch. Signed numbers may be beyond all dates. */
+export const timeOf = (seconds: number): string =>
+  Option.match(DateTime.make(seconds * 1000), {
+    onNone: () => `${seconds} s after 1970`,
+    onSome: DateTime.formatIso,
+  })
 
 /** One sentence: which code had the key, where, and no later than when. */
 export const codeSentence = ({ chip, configuration, hardware, kept, kid, measurement }: ProvenCode): string =>
