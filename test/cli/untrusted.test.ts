@@ -10,6 +10,7 @@ import { unusable } from "../../src/cli/CommandFailed.ts"
 import { doctorCommand } from "../../src/cli/doctorCommand.ts"
 import { agentsCommand } from "../../src/cli/gateway/agentsCommand.ts"
 import { jobsCommand } from "../../src/cli/gateway/jobsCommand.ts"
+import { keysCommand } from "../../src/cli/gateway/keys/keysCommand.ts"
 import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"
 import { report } from "../../src/cli/gateway/report.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
@@ -89,8 +90,8 @@ describe("text of a gateway", () => {
   it.live("cannot control the terminal, break its line or imitate another cell", () =>
     Effect.gen(function* () {
       const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
-      const gateway = yield* hostile(url, "command-line", "echo-1", "EVIL", "There is no such job.", METHOD)
-      const env = { SEALGATE_TOKEN: yield* tokenFor("alice") }
+      const gateway = yield* hostile(url, "command-line", "echo-1", "EVIL", "There is no such job.", METHOD, "sgk_")
+      const env = { SEALGATE_TOKEN: yield* tokenFor("alice", { roles: ["admin"] }) }
       const told = Effect.fnUntraced(function* <const Name extends string, Input, Context, E>(
         command: Command.Command<Name, Input, Context, E, Command.Environment>,
         ...args: ReadonlyArray<string>
@@ -116,6 +117,10 @@ describe("text of a gateway", () => {
       const agents = yield* told(agentsCommand)
       assertTame(agents.stdout)
       assert.strictEqual(agents.stdout.split("\n").length, 2)
+
+      const key = yield* told(keysCommand, "create", "ci")
+      assert.strictEqual(key.code, 0, key.stderr)
+      assertTame(key.stdout)
 
       const refused = yield* told(jobsCommand, "show", "01a1fc17-d79c-7432-92db-922d1cc077c2")
       assert.strictEqual(refused.code, 1)

@@ -3,6 +3,7 @@ import { Command, Flag } from "effect/cli"
 import { intText } from "../../layers/config/codecs.ts"
 import { readKeyFile } from "../../services/sealing/AttestationKeyFile.ts"
 import { withHelp } from "../help/Guide.ts"
+import { printableLine } from "../printable.ts"
 import { dimOnStderr } from "../terminal.ts"
 import { acceptFlag, urlArgument } from "./showCommand.ts"
 import { type EvidencePolicy, POLICY_TYPE } from "../../attestation/policy.ts"
@@ -61,7 +62,7 @@ export const policyCommand = Command.make(
     yield* Console.log(file)
     yield* Console.error(
       dimOnStderr(
-        `Trust on first use: this accepts what answered just now, code ${code.measurement} with its configuration. ` +
+        `Trust on first use: this accepts what answered just now, code ${printableLine(code.measurement)} with its configuration. ` +
           `Compare both with a release that you trust before you rely on it.\nUse it: --policy <file> --policy-signer ${kid}`,
       ),
     )

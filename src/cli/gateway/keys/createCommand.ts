@@ -27,7 +27,7 @@ export const createCommand = Command.make(
     const settings = { name: input.name, roles: [input.role], ...(yield* limitsOf(input)) }
     const gateway = yield* connect(input.gateway)
     const made = yield* ask((signal) => gateway.keys.create(settings, { signal }))
-    yield* Console.log(input.json ? printableJson(made) : made.key)
+    yield* Console.log(input.json ? printableJson(made) : printableLine(made.key))
     yield* Console.error(
       `The key of ${printableLine(made.name)} is shown only this once: store it now. To revoke it: sealgate keys revoke ${printableLine(made.id)}`,
     )
