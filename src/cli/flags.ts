@@ -47,13 +47,20 @@ export const pinsFlag = Flag.String("pin").pipe(
 /** Flags whose value is the id of a key. */
 const OF_KEYS: ReadonlySet<string | undefined> = new Set(["--pin", "--policy-signer"])
 
+/** Returns the arguments before `--`: those after it are another command's. */
+export const ownArgs = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
+  args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+
 /** Rewrites `--pin -x…` to `--pin=-x…`: one pin in 64 begins with a dash and would be parsed as a flag. */
-export const joinPins = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
-  args.flatMap((arg, i) => {
-    const next = args[i + 1]
+export const joinPins = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const own = ownArgs(args)
+  const joined = own.flatMap((arg, i) => {
+    const next = own[i + 1]
     if (OF_KEYS.has(arg) && next !== undefined && isPin(next)) return [`${arg}=${next}`]
-    return i > 0 && OF_KEYS.has(args[i - 1]) && isPin(arg) ? [] : [arg]
+    return i > 0 && OF_KEYS.has(own[i - 1]) && isPin(arg) ? [] : [arg]
   })
+  return [...joined, ...args.slice(own.length)]
+}
 
 /** Rewrites `sealgate help chat` to `sealgate chat --help`. */
 export const askedForHelp = (args: ReadonlyArray<string>): ReadonlyArray<string> =>

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Config, ConfigProvider, Effect, Option, Result } from "effect"
 import { sealgate } from "../../src/cli/commandLine.ts"
+import { joinPins } from "../../src/cli/flags.ts"
 import { parseEnvFile } from "../../src/cli/settings/envFile.ts"
 import { nearest } from "../../src/cli/settings/nearest.ts"
 import { layerSources, parseFile } from "../../src/cli/settings/sources.ts"
@@ -140,6 +141,30 @@ describe("settings of every command", () => {
       assert.strictEqual((yield* ended(folder, ["pin", "--config", "settings", "--help"])).code, 0)
     }),
   )
+})
+
+describe("arguments after --", () => {
+  const portWith = (args: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      return Option.getOrUndefined(yield* Config.option(Config.String("PORT")))
+    }).pipe(Effect.provide(layerSources(args, {})))
+
+  it.live("are another command's: their --config is not read, and their --help and -v do not skip ours", () =>
+    Effect.gen(function* () {
+      const file = join(yield* temporaryFolder, "settings.env")
+      writeFileSync(file, "PORT=3001\n")
+      const args = ["conformance", "client"]
+      assert.isUndefined(yield* portWith([...args, "--", "cat", "--config", "/nowhere/x.toml"]))
+      for (const theirs of ["-v", "--help", "--completions"]) {
+        assert.strictEqual(yield* portWith([...args, "--config", file, "--", "cat", theirs]), "3001")
+      }
+    }),
+  )
+
+  it("keep their form", () => {
+    const args = ["client", "--pin", PIN, "--", "cat", "--pin", PIN]
+    assert.deepStrictEqual(joinPins(args), ["client", `--pin=${PIN}`, "--", "cat", "--pin", PIN])
+  })
 })
 
 describe("the address of a proxy or gateway", () => {

@@ -10,6 +10,7 @@ import { isObject, parseJson } from "../../domain/json/json.ts"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { SettingOrigin } from "../../layers/config/Setting.ts"
 import { unusable } from "../CommandFailed.ts"
+import { ownArgs } from "../flags.ts"
 import { dimOnStderr } from "../terminal.ts"
 import { type ParsedFile, parseEnvFile } from "./envFile.ts"
 import { ownNameOf, SPELLINGS, VARIABLES } from "./knownSettings.ts"
@@ -157,9 +158,10 @@ export const layerSources = (args: ReadonlyArray<string>, env: Source["values"] 
   Layer.unwrap(
     Effect.gen(function* () {
       const sources: Array<Source> = [{ origin: ENVIRONMENT, values: env }]
-      if (!args.some((arg) => NEEDS_NONE.test(arg))) {
+      const own = ownArgs(args)
+      if (!own.some((arg) => NEEDS_NONE.test(arg))) {
         yield* failIfAny(mistypedIn(env, isOwn), "The environment")
-        const files = flagsIn(args, FLAG)
+        const files = flagsIn(own, FLAG)
         sources.push(...(yield* Effect.forEach(files, readSource)))
         yield* noticeUnused(files)
       }
