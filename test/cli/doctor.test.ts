@@ -298,6 +298,25 @@ describe("sealgate doctor --call", () => {
     }),
   )
 
+  it.live("asks for no credential if the refusal came without a seal", () =>
+    Effect.gen(function* () {
+      const { proxy } = yield* sealedSetup()
+      const headers = { "content-type": "application/problem+json" }
+      const problem = JSON.stringify({ code: "unauthorized", title: "Log in." })
+      const { url } = yield* makeMiddleman(proxy.url, (asked, onward) =>
+        asked.path === "/v1/completions"
+          ? Promise.resolve(new Response(problem, { status: 401, headers }))
+          : onward(asked),
+      )
+      const { errors, told } = yield* examine(url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual(errors, ["calls"])
+      assert.strictEqual(
+        told.findings.at(-1)?.fix,
+        "A server in front of the proxy may have refused: look at the proxy's log.",
+      )
+    }),
+  )
+
   it.live("calls each provider once, and none if the list names more than a proxy has", () =>
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup()

@@ -30,10 +30,15 @@ const FIXES: Readonly<Record<string, string>> = {
   unauthorized: "Give your credential with --credential-file or SEALGATE_CREDENTIAL.",
 }
 
+/** Anybody on the path can refuse without a seal, with any code. */
+const UNSEALED_FIX = "A server in front of the proxy may have refused: look at the proxy's log."
+
 const failed = (who: string, cause: SealgateError): Finding => {
+  const says = `${who} did not answer: ${cause.message}`
+  if (cause instanceof SealedProblem && !cause.sealed) return error("calls", says, UNSEALED_FIX)
   const problem = cause instanceof SealedProblem ? cause.problem : undefined
   const fix = FIXES[problem?.code ?? ""] ?? "Look at the provider's status page."
-  return error("calls", `${who} did not answer: ${cause.message}`, `${fix} ${logHint(problem)}`.trimEnd())
+  return error("calls", says, `${fix} ${logHint(problem)}`.trimEnd())
 }
 
 const callOne = Effect.fnUntraced(function* (client: SealedClient, provider: ProviderId, model: string) {
