@@ -50,6 +50,8 @@ const KINDS: ReadonlyArray<readonly [name: string, reply: Reply, how: How, isCha
   ["reports negative counts", lie(-5, -5), whole, true],
   ["reports fractions", lie(0.5, 0.5), streamed, true],
   ["does not answer in time", fault.silence, whole, true],
+  ["cuts its whole answers", broken("cut"), whole, true],
+  ["sends garbage in place of whole answers", broken("garbage"), whole, true],
   ["stops within a stream", broken("silence"), streamed, true],
   ["is cancelled before it answers", fault.silence, cancelled, true],
   ["is hung up on within a stream", broken("silence"), hungUp, true],
@@ -67,7 +69,8 @@ const start = Effect.fnUntraced(function* (database: Parameters<typeof startCall
   const path = "/api/v1/routing/config"
   const { effective_prices: _, version: __, ...config } = (yield* call(gateway, "GET", path, { token: boss })).json
   const timeouts = { first_token_ms: 1000, idle_ms: 1000, total_ms: 20_000 }
-  const changed = yield* call(gateway, "PUT", path, { token: boss, body: { ...config, timeouts } })
+  const retry = { max_retries: 2, base_delay_ms: 1, max_delay_ms: 1 }
+  const changed = yield* call(gateway, "PUT", path, { token: boss, body: { ...config, retry, timeouts } })
   assert.strictEqual(changed.status, 200, changed.text)
 
   /** Makes a key worth the affordable calls. */

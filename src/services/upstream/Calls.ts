@@ -34,6 +34,8 @@ export interface AnswerForm<A> {
   readonly attempt: (target: ModelTarget, limits: CallLimits, timer: Timer, working: () => void) => ProviderCall<A>
   /** Whether another attempt may follow a failure. Not if the caller already has output that cannot be revoked. */
   readonly mayGoOn: () => boolean
+  /** Whether the caller has output of an attempt. */
+  readonly hasOutput: () => boolean
 }
 
 const outOfTime = () => Exit.fail(new OutOfTime())
@@ -63,8 +65,10 @@ const notUnderstood =
 
 export const wholeAnswer = <Answer>(
   question: Pick<UpstreamQuestion<Answer, unknown>, "complete">,
+  { mayCallAgain = () => true }: Pick<AskOptions, "mayCallAgain">,
 ): AnswerForm<{ readonly answer: Answer; readonly served: Served }> => ({
-  mayGoOn: () => true,
+  mayGoOn: mayCallAgain,
+  hasOutput: () => false,
   attempt: (target, { answer: longest, deadline }, timer) => {
     const due = Math.min(timer.now() + longest, deadline)
     const isLate = (moment: number): WatchResult<ProviderFailure | OutOfTime> => {
@@ -112,6 +116,7 @@ export const streamedAnswer = <Piece>(
   const emitted: Emitted = { any: false, voided: undefined }
   return {
     mayGoOn: () => (restart || !emitted.any) && mayCallAgain(),
+    hasOutput: () => emitted.any,
     attempt: (target, limits, timer, working) =>
       new StreamCall(question, target, { limits, timer, working, emitted, emit }),
   }

@@ -17,7 +17,7 @@ import { OutOfTime } from "./Deadline.ts"
 import type { Faults } from "./Faults.ts"
 import type { FirstTokenLimits } from "./FirstTokenLimits.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
-import { brokenOff, errorOf, mayFit, outOfTime, type TargetFailure, targetFailureOf } from "./TargetFailures.ts"
+import { endingSearch, errorOf, mayFit, outOfTime, type TargetFailure, targetFailureOf } from "./TargetFailures.ts"
 import type { TargetRegistry } from "./TargetRegistry.ts"
 import type { ModelTarget } from "./Targets.ts"
 import { countAttempt, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
@@ -106,7 +106,7 @@ export class RequestFailover<A> {
       onFailure: (failure) => {
         if (failure._tag === "OutOfTime") return outOfTime(this.lastTarget, attempts)
         const failed = targetFailureOf(target, failure)
-        const counted = form.mayGoOn() ? failed : brokenOff(failed)
+        const counted = form.mayGoOn() ? failed : endingSearch(failed, form.hasOutput())
         failures.push(counted)
         const next = Effect.suspend(() => this.tryTargets(counted.failover ? at + 1 : turn.targets.length))
         return failed.skipped === undefined ? next : Effect.andThen(countSkip(failed.provider, failed.skipped), next)

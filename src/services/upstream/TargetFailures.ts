@@ -53,11 +53,11 @@ const namingModel = (model: string, said: Redacted.Redacted | undefined): Redact
   Redacted.make(said === undefined ? model : `${model}: ${Redacted.value(said)}`)
 
 /**
- * The failure of a stream that broke after output began, for a caller that does not accept a restart. A failure that
- * would have ended the search in any case keeps its code.
+ * Ends the search with this failure, which otherwise would have gone on. If the caller has output of it, it becomes
+ * `upstream-interrupted`.
  */
-export const brokenOff = (failed: TargetFailure): TargetFailure =>
-  failed.failover ? { ...failed, code: "upstream-interrupted", failover: false } : failed
+export const endingSearch = (failed: TargetFailure, hasOutput: boolean): TargetFailure =>
+  failed.failover ? { ...failed, failover: false, ...(hasOutput && { code: "upstream-interrupted" }) } : failed
 
 /**
  * Whether a target is worth asking after `failures`. It is not if its known context window is no larger than one that

@@ -80,7 +80,10 @@ export class Upstream extends Context.Service<
     const policy = yield* makeFaultPolicy(providers, settings ?? defaultUpstreamSettings)
     if (follow !== undefined) yield* Effect.forkScoped(follow(policy.replace))
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: UpstreamQuestion<Answer, Piece>) =>
-      Effect.map(policy.serve(request, wholeAnswer(question)), ({ attempts, value }) => ({ ...value, attempts }))
+      Effect.map(policy.serve(request, wholeAnswer(question, request)), ({ attempts, value }) => ({
+        ...value,
+        attempts,
+      }))
     const streamed = <Answer, Piece>(
       request: UpstreamRequest | ApiRequest,
       question: UpstreamQuestion<Answer, Piece>,

@@ -330,3 +330,21 @@ describe("the error when every target failed", () => {
     }),
   )
 })
+
+describe("a request whose allowance a failed call used up", () => {
+  const kinds = ["truncated", "garbage", "slow", "timeout"] as const
+  it.effect.each(kinds)("makes no further call, and says how that one failed: %s", (kind) =>
+    Effect.gen(function* () {
+      for (const whole of [true, false]) {
+        const [first, second] = [scripted("provider1"), scripted("provider2")]
+        first.always([fails(kind)])
+        const upstream = yield* upstreamOf([first, second])
+        const request = ask({ mayCallAgain: () => false })
+        const call = whole ? upstream.complete(request) : upstream.streamTo(request, () => Effect.void)
+        const error = yield* passingTime(Effect.flip(call))
+        assert.strictEqual(error.code, failureRules[kind].code)
+        assert.deepStrictEqual([first.calls.length, second.calls.length], [1, 0])
+      }
+    }),
+  )
+})
