@@ -4,6 +4,7 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { type FailureKind, failureRules } from "../../domain/upstream/failures.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { ProviderFailure } from "./Provider.ts"
+import { PROVIDER_IDS } from "./Slots.ts"
 import type { ModelTarget } from "./Targets.ts"
 
 /** How long the same fault is not logged again, so that one that comes and goes does not fill the log. */
@@ -51,12 +52,15 @@ export interface Faults {
 
 const fixOf = (provider: ProviderId, kind: FailureKind, lasting: boolean): string => {
   const slot = provider.toUpperCase()
-  if (kind === "unauthorized") return `check ${slot}_API_KEY, and the account that it belongs to`
-  if (kind === "unknown-model") return `check ${slot}_MODEL, or the targets of the routing`
+  const [key, model, url] = PROVIDER_IDS.has(provider)
+    ? [`${slot}_API_KEY`, `${slot}_MODEL`, `${slot}_BASE_URL`]
+    : ["its key in PROVIDERS_FILE", "its models in PROVIDERS_FILE", "its base_url in PROVIDERS_FILE"]
+  if (kind === "unauthorized") return `check ${key}, and the account that it belongs to`
+  if (kind === "unknown-model") return `check ${model}, or the targets of the routing`
   if (kind === "rate-limited") return "lower the load, or raise the limit of the account"
-  if (failureRules[kind].against === "provider") return `check ${slot}_BASE_URL, DNS, the certificate and the firewall`
-  if (lasting) return `check ${slot}_BASE_URL`
-  if (kind === "garbage") return `check ${slot}_BASE_URL, and the provider's status page`
+  if (failureRules[kind].against === "provider") return `check ${url}, DNS, the certificate and the firewall`
+  if (lasting) return `check ${url}`
+  if (kind === "garbage") return `check ${url}, and the provider's status page`
   return "check the provider's status page"
 }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
+import type { ProviderId, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { REPEAT } from "../../../src/services/upstream/Faults.ts"
 import {
   ask,
@@ -21,8 +21,8 @@ const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.m
 const gone = fails("unreachable", { reason: "there is no host with that name", lasting: true })
 
 /** A provider that fails before one that does not, and the lines of the log about it from `info` on. */
-const setUp = Effect.fnUntraced(function* (script: Script) {
-  const first = { ...scripted("provider1"), server: { address: "api.example.com", port: 443 } }
+const setUp = Effect.fnUntraced(function* (script: Script, id: ProviderId = "provider1") {
+  const first = { ...scripted(id), server: { address: "api.example.com", port: 443 } }
   first.always(script)
   const upstream = yield* upstreamOf([first, scripted("provider2")], {
     retry: { times: 0 },
@@ -124,6 +124,22 @@ describe("a fault hidden by failover", () => {
       yield* complete()
       assert.strictEqual((yield* fault)?.fix, "check PROVIDER1_MODEL, or the targets of the routing")
       assert.lengthOf(lines, 1)
+    }),
+  )
+
+  it.effect("names members of PROVIDERS_FILE if the provider is from there", () =>
+    Effect.gen(function* () {
+      for (const [kind, member] of [
+        ["unauthorized", "key"],
+        ["unknown-model", "models"],
+        ["unreachable", "base_url"],
+        ["garbage", "base_url"],
+      ] as const) {
+        const { complete, fault } = yield* setUp([fails(kind)], "my-llm")
+        yield* complete()
+        const { fix = "" } = (yield* fault) ?? {}
+        assert.match(fix, new RegExp(`^check its ${member} in PROVIDERS_FILE`))
+      }
     }),
   )
 
