@@ -7,7 +7,7 @@ import type { ProblemIssue } from "../problems/problemTypes.ts"
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Every item of a list is looked up among the choices. */
+/** Of an `enum`, or names in `required`. */
 const MAX_CHOICES = 256
 const MAX_LEVELS = 16
 
@@ -17,10 +17,11 @@ type Type = (typeof TYPES)[number]
 /** Keywords that are checked, and what their value must be. */
 const KEYWORDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   type: (value) => typesOf(value) !== undefined,
-  enum: (value) => Array.isArray(value) && value.length > 0 && value.length <= MAX_CHOICES && value.every(isScalar),
+  enum: (value) => isShort(value) && value.length > 0 && value.every(isScalar),
   const: (value) => isScalar(value),
   properties: (value) => isObject(value) && Object.values(value).every(isObject),
-  required: (value) => Array.isArray(value) && value.every((name) => typeof name === "string"),
+  // A name that is repeated would be looked up again in every object.
+  required: (value) => isShort(value) && value.every(isText) && new Set(value).size === value.length,
   additionalProperties: (value) => typeof value === "boolean",
   items: isObject,
   ...Object.fromEntries(
@@ -29,6 +30,8 @@ const KEYWORDS: Readonly<Record<string, (value: unknown) => boolean>> = {
 }
 const IGNORED: ReadonlySet<string> = new Set(["title", "description", "default", "examples", "format", "$schema"])
 
+const isShort = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value) && value.length <= MAX_CHOICES
+const isText = (value: unknown): boolean => typeof value === "string"
 const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null
 
 const typesOf = (value: unknown): ReadonlyArray<Type> | undefined => {
@@ -104,7 +107,16 @@ const check = (schema: JsonSchema, value: unknown, path: string, found: Array<Pr
 const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefined =>
   Array.isArray(schema["enum"]) ? schema["enum"] : "const" in schema ? [schema["const"]] : undefined
 
-const isChosen = (schema: JsonSchema, value: unknown): boolean => choicesOf(schema)?.includes(value) !== false
+/** Choices by their schema: every item of a list is looked up among the same ones. */
+const sets = new WeakMap<JsonSchema, ReadonlySet<unknown>>()
+
+const isChosen = (schema: JsonSchema, value: unknown): boolean => {
+  const choices = choicesOf(schema)
+  if (choices === undefined) return true
+  const set = sets.get(schema) ?? new Set(choices)
+  sets.set(schema, set)
+  return set.has(value)
+}
 
 const MAX_SHOWN = 500
 const shownChoices = (schema: JsonSchema): string => {
@@ -124,6 +136,7 @@ const checkMembers = (
   const properties = isObject(schema["properties"]) ? schema["properties"] : {}
   const required: ReadonlyArray<unknown> = Array.isArray(schema["required"]) ? schema["required"] : []
   for (const name of required) {
+    if (found.length >= MAX_MISFITS) return
     if (!Object.hasOwn(value, String(name))) found.push({ path: `${path}.${String(name)}`, message: "is missing" })
   }
   for (const [name, member] of Object.entries(value)) {

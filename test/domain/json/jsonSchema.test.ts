@@ -75,6 +75,22 @@ describe("misfits", () => {
   it("stops after 64 mistakes", () => {
     const items = Array.from({ length: 100_000 }, () => 1)
     assert.strictEqual(misfits({ type: "array", items: { type: "string" } }, items, "answer").length, 64)
+    let lookups = 0
+    const empty = new Proxy({}, { getOwnPropertyDescriptor: () => void lookups++ })
+    const required = Array.from({ length: 256 }, (_, i) => `member ${i}`)
+    assert.strictEqual(misfits({ items: { required } }, [empty, empty], "answer").length, 64)
+    assert.strictEqual(lookups, 64)
+  })
+
+  it("reads a list of choices once, however many items there are", () => {
+    let reads = 0
+    const choices = new Proxy(
+      Array.from({ length: 256 }, (_, i) => i),
+      { get: (target, name) => (typeof name === "string" && name !== "length" && reads++, Reflect.get(target, name)) },
+    )
+    const items = Array.from({ length: 1000 }, () => 255)
+    assert.deepStrictEqual(misfits({ items: { enum: choices } }, items, "answer"), [])
+    assert.isAtMost(reads, 300)
   })
 })
 
@@ -88,6 +104,11 @@ describe("jsonSchemaMistake", () => {
     const many = { enum: Array.from({ length: 257 }, (_, i) => i) }
     for (const wrong of [{ type: "text" }, { required: "a" }, { minimum: "1" }, { items: [] }, { enum: [{}] }, many]) {
       assert.include(jsonSchemaMistake(wrong), "correct the value of")
+    }
+    const names = Array.from({ length: 257 }, (_, i) => `member ${i}`)
+    assert.isUndefined(jsonSchemaMistake({ required: names.slice(1) }))
+    for (const required of [["a", "a"], names]) {
+      assert.include(jsonSchemaMistake({ items: { required } }), 'correct the value of "required"')
     }
     let deep = {}
     for (let level = 0; level < 20_000; level++) deep = { items: deep }
