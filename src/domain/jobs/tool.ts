@@ -30,7 +30,7 @@ export const DEFAULT_TOOL_TIMEOUT_SECONDS = 30
 const depthOf = (value: unknown, most: number): number => {
   if (typeof value !== "object" || value === null) return 0
   if (most === 0) return 1
-  return 1 + Math.max(0, ...Object.values(value).map((member) => depthOf(member, most - 1)))
+  return Object.values(value).reduce<number>((deepest, member) => Math.max(deepest, 1 + depthOf(member, most - 1)), 1)
 }
 
 /** Whether a schema refers to another document, which is never fetched. */

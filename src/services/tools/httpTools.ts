@@ -50,8 +50,11 @@ const requestOf = (
 /** Adds the members of an input to the query: texts as they are, other values as JSON. */
 const urlOf = ({ url }: HttpTool, input: ToolInput): URL => {
   const full = new URL(url)
-  for (const [name, value] of Object.entries(input)) {
-    full.searchParams.append(name, typeof value === "string" ? value : JSON.stringify(value))
-  }
+  const added = Object.entries(input)
+  if (added.length === 0) return full
+  // Each change of `full.searchParams` would write the whole query again.
+  const query = new URLSearchParams(full.search)
+  for (const [name, value] of added) query.append(name, typeof value === "string" ? value : JSON.stringify(value))
+  full.search = query.toString()
   return full
 }

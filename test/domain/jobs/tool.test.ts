@@ -15,6 +15,7 @@ const REFUSED: ReadonlyArray<readonly [why: string, members: object, message: Re
   ["a schema nested too deeply", { input_schema: { type: "object", ...nested(17) } }, /nest at most 16 levels/],
   ["a schema nested without end", { input_schema: { type: "object", ...nested(5000) } }, /nest at most 16 levels/],
   ["a schema that is too long", { input_schema: { type: "object", title: "x".repeat(16_384) } }, /16384 characters/],
+  ["a schema with half a million values", { input_schema: { type: "object", enum: Array(500_000).fill(0) } }, /16384/],
   [
     "a schema that refers to another document",
     { input_schema: { type: "object", properties: { a: { $ref: "https://example.com/bomb" } } } },

@@ -105,6 +105,28 @@ describe("the direct mode", () => {
     }),
   )
 
+  it.effect("parses no arguments that are too long or too complex, and sends them to no model", () =>
+    Effect.gen(function* () {
+      const { called, job } = withAdder({ asks: {} })
+      const many = JSON.stringify(Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`a${i}`, 1])))
+      const wrong = [`{"a":"${"x".repeat(256 * 1024)}"}`, many, `{"a":${"[".repeat(64)}${"]".repeat(64)}}`]
+      const calls = [...wrong, '{"a":1,"b":2}'].map((text) => ["add", text] as const)
+      const replies = [wants(...calls, ["ask_person", many]), { text: "3" }]
+      const { result, upstream } = yield* answering({}, { ...job, script: (_, i) => replies[i] ?? {} })
+      assert.deepInclude(result, { answer: "3", tool_calls: 5 })
+      const [assistant, ...outputs] = messagesOf(upstream.requests[1]).slice(-6)
+      const sent = assistant?.role === "assistant" ? assistant.tool_calls?.map((call) => call.function.arguments) : []
+      assert.deepStrictEqual(sent, ["{}", "{}", "{}", '{"a":1,"b":2}', "{}"])
+      for (const index of [0, 1, 2, 4]) {
+        assert.include(String(outputs[index]?.content), "at most 256 KiB, 64 levels and 4096 values")
+      }
+      assert.deepStrictEqual(
+        called.map(([input]) => input),
+        [{ a: 1, b: 2 }],
+      )
+    }),
+  )
+
   it.effect("keeps within its turns, and offers no tool in the last one", () =>
     Effect.gen(function* () {
       const { called, job } = withAdder({ options: { turns: 10 }, limits: { max_turns: 3 } })

@@ -50,6 +50,10 @@ const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   ["messages[1].audio", { messages: [user, { role: "assistant", content: "a", audio: { id: "x" } }] }],
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "not json")] }],
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "[1]")] }],
+  [
+    "messages[1].tool_calls[0].function.arguments",
+    { tools, messages: [user, call("c", `{"a":[${"0,".repeat(40_000)}0]}`)] },
+  ],
   ["tools[0].function.examples", { ...hi, tools: [{ type: "function", function: { name: "f", examples: [1] } }] }],
   ["functions", { ...hi, functions: [{ name: "f" }] }],
   ["function_call", { ...hi, function_call: "auto" }],

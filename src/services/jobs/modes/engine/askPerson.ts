@@ -9,7 +9,7 @@ import {
 } from "../../../../domain/jobs/question.ts"
 import type { Step } from "../../../../domain/jobs/step.ts"
 import { schemaIssues } from "../../../../domain/json/schemaIssues.ts"
-import { boundedText, failedOutput, type ToolOutput } from "../../../tools/ToolOutput.ts"
+import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "../../../tools/ToolOutput.ts"
 import type { JobContext } from "../../JobProgram.ts"
 
 /** The tool as models see it. */
@@ -33,16 +33,16 @@ export const ASKING: Tool = {
   },
 }
 
-const decodeQuestion = Schema.decodeUnknownResult(Schema.fromJsonString(Question), { errors: "all" })
+const decodeQuestion = Schema.decodeUnknownResult(Question, { errors: "all" })
 
-/** Asks a person and suspends the job; the step has its outcome when the job resumes. Wrong input in `text` fails the call. */
+/** Asks a person and suspends the job; the step has its outcome when the job resumes. Wrong `input` fails the call. */
 export const askPerson = (
   context: Pick<JobContext, "ask">,
   { timeout_seconds = DEFAULT_INPUT_TIMEOUT_SECONDS }: AskPerson,
   asking: Step,
-  text: string,
+  input: ToolInput,
 ): Effect.Effect<ToolOutput> =>
-  Result.match(decodeQuestion(text), {
+  Result.match(decodeQuestion(input), {
     onFailure: ({ issue }) => {
       const mistakes = schemaIssues(issue).map(({ message, path }) => `${path}: ${message}`)
       return Effect.succeed(failedOutput(boundedText(`Nobody was asked. Correct the input.\n${mistakes.join("\n")}`)))

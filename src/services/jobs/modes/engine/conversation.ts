@@ -3,13 +3,14 @@
  * step. The turns go to one target as long as it can be asked.
  */
 import { Effect } from "effect"
-import type { ChatRequest, Message, ResponseFormat, Tool } from "../../../../domain/chat/chat.ts"
+import type { ChatRequest, Message, ResponseFormat, Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import type { Step } from "../../../../domain/jobs/step.ts"
 import type { ModelRole } from "../../../../domain/routing/routing.ts"
 import type { TargetName } from "../../../../domain/upstream/targets.ts"
 import type { JobFailure } from "../../JobProgram.ts"
 import type { ModelAnswer } from "./ModelAnswer.ts"
+import { argumentsIn } from "./toolArguments.ts"
 import type { Toolbox } from "./toolUse.ts"
 
 /** The tools of a conversation. */
@@ -96,7 +97,7 @@ export const makeConverse = (ask: Ask) =>
         const answered: ConversationAnswer = { ...answer, course: { turns: turn, calls, succeeded, again } }
         return answered
       }
-      said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted })
+      said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted.map(resent) })
       for (const [index, { id, function: called }] of wanted.entries()) {
         const isCarriedOut = index < MAX_CALLS
         const output = isCarriedOut ? yield* kit.call(toolStep(step, turn, index + 1), called) : undefined
@@ -107,6 +108,12 @@ export const makeConverse = (ask: Ask) =>
       preferred = answer.target
     }
   })
+
+/** A call as later turns repeat it. Some providers take only an object, and long arguments would be sent every turn. */
+const resent = (call: ToolCall, index: number): ToolCall =>
+  index < MAX_CALLS && argumentsIn(call.function.arguments) !== undefined
+    ? call
+    : { ...call, function: { ...call.function, arguments: "{}" } }
 
 /** The members of a turn's call that offer tools, or ask for a format. */
 const offering = (kit: Kit | undefined, isLast: boolean, format: ResponseFormat | undefined) =>

@@ -3,9 +3,8 @@
  * to read would block one process after another.
  */
 import { Equal } from "effect"
-import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
-
-type JsonObject = Readonly<Record<string, unknown>>
+import { objectIn } from "../../../../domain/json/iJson.ts"
+import type { JsonObject } from "../../../../domain/json/json.ts"
 
 /** Larger than any critique and any answer that a revision repeats. */
 export const MAX_JSON_CHARS = 1024 * 1024
@@ -26,7 +25,7 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
     if (index < from) continue
     if (tried++ === MAX_BEGINNINGS) return []
     const end = endOfObject(text, index)
-    const value = end === undefined ? undefined : valueOf(text.slice(index, end))
+    const value = end === undefined ? undefined : objectIn(text.slice(index, end))
     found.push(value)
     if (end !== undefined && value !== undefined) from = end
   }
@@ -39,17 +38,6 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
  */
 export const onlyOf = <A>(values: ReadonlyArray<A>): A | undefined =>
   values.every((value) => Equal.equals(value, values[0])) ? values[0] : undefined
-
-/** Parses a JSON object; `undefined` if it is invalid or too long. */
-const valueOf = (text: string): JsonObject | undefined => {
-  if (jsonFault(text, JSON_LIMITS) !== undefined) return undefined
-  try {
-    // The text begins with a brace.
-    return JSON.parse(text) as JsonObject
-  } catch {
-    return undefined
-  }
-}
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -1,5 +1,5 @@
 /** Tool calls of a mode: each is one durable step, and its output reaches models as quoted data. */
-import { DateTime, Effect, Option, Schema } from "effect"
+import { DateTime, Effect, Schema } from "effect"
 import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
 import { type HttpTool, ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
@@ -16,6 +16,7 @@ import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { ASKING, askPerson } from "./askPerson.ts"
 import { toolsUnavailable } from "./jobFailures.ts"
 import { quotedOutput } from "./quoted.ts"
+import { ARGUMENTS, argumentsIn } from "./toolArguments.ts"
 
 export interface Toolbox {
   /**
@@ -34,7 +35,7 @@ export interface Toolbox {
 
 const MAX_NAME_SENT = 64
 
-type Run = (input: ToolInput, key: string) => Effect.Effect<ToolOutput>
+type Run = (input: ToolInput, step: Step) => Effect.Effect<ToolOutput>
 
 /** A tool or server that may need a secret. */
 interface Called {
@@ -57,12 +58,13 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
   const mayOffer = ({ read_only }: Pick<HttpTool, "read_only">) => mayAct || read_only === true
   const ofAgent = http.filter((tool) => mayOffer(tool) && (ask_person === undefined || tool.name !== ASK_PERSON))
   const { bearerOf, withBearer } = makeBearers(context, reveal)
-  const known = new Map<string, Run>()
-  for (const tool of ofAgent) {
-    known.set(tool.name, (input, key) => withBearer(tool, (bearer) => tools.call(tool, input, key, bearer)))
-  }
   /** The same in every run of the job, so a call that was in flight at a crash is repeated under the same key. */
   const keyOf = (step: Step) => `${context.jobId}/${stepName(step)}`
+  const known = new Map<string, Run>()
+  if (ask_person !== undefined) known.set(ASK_PERSON, (input, step) => askPerson(context, ask_person, step, input))
+  for (const tool of ofAgent) {
+    known.set(tool.name, (input, step) => withBearer(tool, (bearer) => tools.call(tool, input, keyOf(step), bearer)))
+  }
 
   const listed = (server: McpServer, index: number) => {
     const found = bearerOf(server).pipe(
@@ -78,8 +80,8 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
     const all = [...(ask_person === undefined ? [] : [ASKING]), ...ofAgent.map(definitionOf)]
     for (const [index, server] of mcp_servers.entries()) {
       for (const tool of yield* listed(server, index)) {
-        known.set(tool.name, (input, key) =>
-          withBearer(server, (bearer) => tools.callListed(server, tool, input, key, bearer)),
+        known.set(tool.name, (input, step) =>
+          withBearer(server, (bearer) => tools.callListed(server, tool, input, keyOf(step), bearer)),
         )
         all.push(definitionOf(tool))
       }
@@ -88,13 +90,12 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
   })
 
   const run = (step: Step, { arguments: text, name }: ToolCall["function"]): Effect.Effect<ToolOutput> => {
-    if (name === ASK_PERSON && ask_person !== undefined) return askPerson(context, ask_person, step, text)
     const called = known.get(name)
     if (called === undefined) return Effect.succeed(failedOutput("There is no tool of this name."))
-    const input = decodeInput(text.trim() === "" ? "{}" : text)
-    return Option.isNone(input)
-      ? Effect.succeed(failedOutput("The tool was not called: its arguments are not a JSON object."))
-      : called(input.value, keyOf(step))
+    const input = argumentsIn(text)
+    return input === undefined
+      ? Effect.succeed(failedOutput(`The tool was not called: its arguments are not ${ARGUMENTS}.`))
+      : called(input, step)
   }
 
   /** Carries out a call, and tells followers of it. */
@@ -181,5 +182,3 @@ const definitionOf = ({
   type: "function",
   function: { name, description, parameters: input_schema },
 })
-
-const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))

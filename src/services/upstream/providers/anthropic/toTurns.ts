@@ -2,6 +2,7 @@
 import { Option, Schema } from "effect"
 import type { AssistantMessage, Message } from "../../../../domain/chat/chat.ts"
 import { encodeBase64Url, utf8 } from "../../../../domain/bytes/bytes.ts"
+import { objectIn } from "../../../../domain/json/iJson.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
@@ -57,13 +58,11 @@ const toAssistantBlocks = (message: AssistantMessage, path: string, unsupported:
   ...(message.tool_calls ?? []).flatMap((call, index): ReadonlyArray<Block> => {
     const at = `${path}.tool_calls[${index}]`
     unsupported.check(call, TOOL_CALL, at)
-    const input = Option.getOrUndefined(decodeInput(call.function.arguments.trim() || "{}"))
+    const input = objectIn(call.function.arguments.trim() || "{}")
     if (input === undefined) unsupported.add(`${at}.function.arguments`, "this provider takes only a JSON object")
     return [...thinkingOf(call), { type: "tool_use", id: toolUseId(call.id), name: call.function.name, input }]
   }),
 ]
-
-const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 const decodeThinking = Schema.decodeUnknownOption(ThinkingState)
 

@@ -1,6 +1,7 @@
 /** Converts messages to contents, one for each message; the results of parallel calls share one. */
 import { Option, Schema } from "effect"
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
+import { objectIn } from "../../../../domain/json/iJson.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import { type Piece, toPieces } from "../shared/Parts.ts"
@@ -129,7 +130,7 @@ const toModelParts = (
   ...(message.tool_calls ?? []).map((call, index): FunctionCallPart => {
     const at = `${path}.tool_calls[${index}]`
     unsupported.check(call, TOOL_CALL, at)
-    const args = Option.getOrUndefined(decodeObject(call.function.arguments.trim() || "{}"))
+    const args = objectIn(call.function.arguments.trim() || "{}")
     if (args === undefined) unsupported.add(`${at}.function.arguments`, "this provider takes only a JSON object")
     const signature = signatureOf(call) ?? (index === 0 && wantsSignatures(model) ? FOREIGN_SIGNATURE : undefined)
     return {
@@ -159,8 +160,6 @@ const wantsSignatures = (model: string): boolean => !/^(models\/)?gemini-[12]\b/
 
 const idOf = (call: ToolCall): { readonly id?: string } => (isOwnId(call.id) ? {} : { id: call.id })
 
-const decodeObject = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
-
 const toResult = (
   message: ToolMessage,
   call: ToolCall,
@@ -185,6 +184,6 @@ const toResult = (
  * name.
  */
 const toResponse = (text: string): Readonly<Record<string, unknown>> => {
-  const object = Option.getOrUndefined(decodeObject(text))
+  const object = objectIn(text)
   return object === undefined ? { output: text } : "output" in object || "error" in object ? { output: object } : object
 }
