@@ -15,6 +15,7 @@ import {
   toolNameMistake,
 } from "../../domain/jobs/tool.ts"
 import { isRetryable } from "../../domain/problems/problem.ts"
+import { withCheckedMessages } from "./checkedMessages.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { processOf, UNLISTED } from "./McpCommands.ts"
 import { broken, late, type ToolAttempt } from "./repeated.ts"
@@ -68,12 +69,14 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
     key?: string,
   ): Effect.fn.Return<McpClient.McpClient, McpClientError.McpClientError, Scope.Scope> {
     // Most gateways call no MCP server, and the library takes long to load.
-    const { McpClient, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
+    const { McpClient, McpClientError, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
     const bounds = { protocol: McpProtocol.v2025_11_25, maxMessageBytes: MAX_MESSAGE_BYTES }
     const headers = authorizationOf(bearer)
     // The library sends the same headers with every message, also with those that answer the server during a call.
     let unsent: string | undefined
-    const client = HttpClient.mapRequest(network, (sent) => {
+    let refused: string | undefined
+    const checked = withCheckedMessages(network, { maxBytes: MAX_MESSAGE_BYTES, refuse: (why) => (refused = why) })
+    const client = HttpClient.mapRequest(checked, (sent) => {
       const added = unsent === undefined ? {} : { "idempotency-key": unsent }
       unsent = undefined
       return HttpClientRequest.setHeaders(sent, added)
@@ -91,7 +94,13 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
         if (key === undefined || message.method !== "tools/call") return transport.request(message, tool)
         unsent = key
         return transport.request(withKey(message, key), tool)
-      })
+      }).pipe(
+        Effect.mapError((error) =>
+          refused === undefined
+            ? error
+            : new McpClientError.McpClientError({ reason: new McpClientError.ProtocolError({ description: refused }) }),
+        ),
+      )
     return yield* Effect.provideService(
       McpClient.make({ name: "sealgate", version: "1", timeout: Duration.seconds(secondsOf(server)) }),
       McpClient.Transport,

@@ -159,7 +159,7 @@ describe("a list of tools under a secret", () => {
   it.effect("has no part of the secret in a schema, and leaves out alone a tool whose schema is too deep", () =>
     Effect.gen(function* () {
       const secret = "user-token-0123456789"
-      const deep = Array.from({ length: 5000 }).reduce<object>((items) => ({ items }), {})
+      const deep = Array.from({ length: 900 }).reduce<object>((items) => ({ items }), {})
       const { url } = yield* toolServer(
         speaking({
           "tools/list": {
@@ -221,6 +221,41 @@ describe("a hostile MCP server", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(listed([{ name: "big", description: "x".repeat(2 * 1024 * 1024), inputSchema }]))
       assert.deepStrictEqual(error, { why: TOO_MUCH, retryable: false })
+    }),
+  )
+
+  it.effect("cannot send a message that takes long to decode, as a body or an event, well-formed or not", () =>
+    Effect.gen(function* () {
+      const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`)
+      const results = [
+        { content: Array.from({ length: 10_000 }, () => ({ type: "text", text: "" })) },
+        { content: [{ type: "text", text: "\ud800" }], structuredContent: { deep } },
+        { content: [{ type: "text", text: "fine" }], structuredContent: { deep } },
+      ]
+      const hint = "The MCP server answered: a message that is not read."
+      const whys = [
+        "At most 1024 levels and 8192 values",
+        "A string contains an unpaired surrogate.",
+        "At most 1024 levels",
+      ]
+      for (const [index, result] of results.entries()) {
+        const body = speaking({ "tools/call": result })
+        const event: Behaviour = (request, response, at) => {
+          if (!request.body.includes("tools/call")) return body(request, response, at)
+          const { id }: { readonly id: number } = JSON.parse(request.body)
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
+        }
+        for (const behaviour of [body, event]) {
+          const { url } = yield* toolServer(behaviour)
+          const output = yield* withTools(({ callListed }) => callListed({ name: "evil", url }, tool, {}, "key"))
+          assert.isTrue(output.is_error)
+          assert.include(output.text, `${hint} ${whys[index]}`)
+        }
+      }
+      const error = yield* Effect.flip(listed(Array.from({ length: 5000 }, (_, i) => ({ name: `t${i}`, inputSchema }))))
+      assert.include(error.why, `${hint} ${whys[0]}`)
+      assert.isFalse(error.retryable)
     }),
   )
 
