@@ -81,7 +81,8 @@ export const pageOf = (rows: ReadonlyArray<PageRow>, limit: number, maxBytes = M
     items.push(row.id)
   }
   const last = items.at(-1)
-  return rows.length > items.length && last !== undefined
-    ? { items, next_cursor: encodeBase64Url(utf8(last)) }
-    : { items }
+  return rows.length > items.length && last !== undefined ? { items, next_cursor: cursorOf(last) } : { items }
 }
+
+/** The cursor of the page after this id. */
+export const cursorOf = (id: string): string => encodeBase64Url(utf8(id))

@@ -1,22 +1,18 @@
 /** Queries for jobs. Each is restricted to one tenant. */
-import { DateTime, Effect, Option, Schema } from "effect"
-import type { SqlClient, SqlError, Statement } from "effect/sql"
-import type { KeyLimits } from "../../domain/access/identity.ts"
+import { Effect, Option, Schema } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
-import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/jobs/job.ts"
-import type { Mode } from "../../domain/jobs/modes.ts"
+import { type Job, JobId, JobNotFound, type JobReceipt } from "../../domain/jobs/job.ts"
 import {
-  firstIdAt,
   type Page,
   type PageRequest,
   type PageRow,
-  pageBounds,
   pageOf,
   type StorageUnavailable,
 } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
-import { givenRows, permitted, unavailable } from "../storedRows.ts"
+import { givenRows, unavailable } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import {
   decodeReceipts,
@@ -32,55 +28,13 @@ import {
   STEP_COLUMNS,
   toJob,
 } from "./JobRows.ts"
-
-/** Restricts a list of jobs. */
-export interface JobFilter {
-  /** The agents that the caller's key permits. */
-  readonly agents?: KeyLimits["agents"]
-  readonly agent_id?: string | undefined
-  readonly thread_id?: string | undefined
-  readonly status?: JobStatus | undefined
-  readonly mode?: Mode | undefined
-  /** Created at `from` or later, and before `to`. */
-  readonly from?: DateTime.Utc | undefined
-  readonly to?: DateTime.Utc | undefined
-  /** A part of the task, the id or the trace id. */
-  readonly q?: string | undefined
-}
-
-/** Maximum number of jobs that a search reads for one page, beside the limit of a page's bytes. */
-const SEARCHED = 1000
-
-/** An id is made after its job's `created_at` was read, and ids do not go back with the clock. */
-const SKEW_MS = 60_000
-
-const msOf = (time: DateTime.Utc): number => DateTime.toEpochMillis(time)
-
-/** The condition for a tenant's jobs that pass a filter, its text aside. */
-const wantedOf = (
-  sql: SqlClient.SqlClient,
-  tenant: TenantId,
-  { agent_id, agents, from, mode, status, thread_id, to }: JobFilter,
-) =>
-  // Ids sort by time, so that the index finds the jobs of a span.
-  sql.and([
-    sql`tenant = ${tenant}`,
-    permitted(sql, "agent_id", agents),
-    ...(agent_id === undefined ? [] : [sql`agent_id = ${agent_id}`]),
-    ...(thread_id === undefined ? [] : [sql`thread = ${thread_id}`]),
-    ...(status === undefined ? [] : [sql`status = ${status}`]),
-    ...(mode === undefined ? [] : [sql`mode = ${mode}`]),
-    ...(from === undefined ? [] : [sql`created_at >= ${msOf(from)}`, sql`id >= ${firstIdAt(msOf(from))}`]),
-    ...(to === undefined ? [] : [sql`created_at < ${msOf(to)}`, sql`id < ${firstIdAt(msOf(to) + SKEW_MS)}`]),
-  ])
+import { type JobFilter, makeListedJobs } from "./listedJobs.ts"
 
 export type JobReads = Effect.Success<ReturnType<typeof makeJobReads>>
 
 export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) {
   const { workersPerTenant } = yield* JobSettings
-  const shownBytes = sql.literal(SHOWN_BYTES)
-  // LIKE would cost the product of text and pattern. SQLite's `lower` changes ASCII letters only.
-  const placeOf = sql.onDialectOrElse({ pg: () => sql`strpos`, orElse: () => sql`instr` })
+  const listed = makeListedJobs(sql)
 
   /** Steps with an event id above `after`, in order. */
   const steps = Effect.fnUntraced(function* (jobs: ReadonlyArray<string>, after = 0) {
@@ -102,38 +56,9 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
 
   const { read, state } = yield* makeLookups(sql, completed)
 
-  /**
-   * Ids of a page whose jobs contain a text. Reads a bounded number of tasks, so a page may be empty although more
-   * follow.
-   */
-  const search = Effect.fnUntraced(function* (wanted: Statement.Fragment, text: string, before: string, limit: number) {
-    const rows = yield* sql<PageRow>`SELECT id, octet_length(task) AS bytes FROM jobs
-      WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${SEARCHED + 1}`
-    const { items, ...next } = pageOf(rows, SEARCHED)
-    if (items.length === 0) return { items: [] }
-    // As it is within JSON.
-    const part = JSON.stringify(text).slice(1, -1)
-    const has = sql.or(
-      ["task", "id", "traceparent"].map((column) => sql`${placeOf}(lower(${sql.literal(column)}), lower(${part})) > 0`),
-    )
-    const found = yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
-      WHERE id IN ${sql.in(items)} AND ${has} ORDER BY id DESC LIMIT ${limit + 1}`
-    return { ...next, ...pageOf(found, limit) }
-  })
-
-  const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {
-    const { before, limit } = yield* pageBounds(page)
-    const { q } = filter
-    const wanted = wantedOf(sql, tenant, filter)
-    // Chooses the rows of the page by size before reading them: together they may exceed memory.
-    const { items, ...next } =
-      q === undefined
-        ? pageOf(
-            yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
-              WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`,
-            limit,
-          )
-        : yield* search(wanted, q, before, limit)
+  const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, request?: PageRequest) {
+    const { page, wanted } = yield* listed(tenant, filter, request)
+    const { items, ...next } = page
     if (items.length === 0) return { items: [], ...next }
     const found =
       yield* sql`SELECT ${shownColumns(sql)} FROM jobs WHERE ${wanted} AND id IN ${sql.in(items)} ORDER BY id DESC`

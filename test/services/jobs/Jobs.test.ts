@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber, Latch, Layer, Schedule, Schema, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { TenantId } from "../../../src/domain/jobs/agent.ts"
@@ -106,6 +107,38 @@ describeDatabases("jobs", (database) => {
       )
       assert.deepStrictEqual(yield* of({ status: "running" }), [])
       assert.strictEqual((yield* Effect.flip(jobs.list(tenant, {}, { cursor: "!" })))._tag, "CursorInvalid")
+    }),
+  )
+
+  test(
+    "are looked for among 2000 jobs a page if no index finds them",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const oldest = yield* jobs.enqueue(tenant, agent.id, { task: "x", mode: "verified" })
+      const newest = yield* jobs.enqueue(tenant, agent.id, { task: "x", mode: "direct" })
+      const [row] = yield* sql<Record<string, string>>`SELECT * FROM jobs WHERE id = ${newest.id}`
+      const copy = Effect.suspend(
+        () => sql`INSERT INTO jobs ${sql.insert({ ...row, id: SecureRandom.uuidV7Unsafe() })}`,
+      )
+      yield* sql.withTransaction(Effect.repeat(copy, { times: 2100 }))
+      const of = Effect.fnUntraced(function* (filter: Parameters<typeof jobs.list>[1]) {
+        const sizes: Array<number> = []
+        let page: Page<Job> = yield* jobs.list(tenant, filter)
+        sizes.push(page.items.length)
+        while (page.next_cursor !== undefined && sizes.length < 3) {
+          page = yield* jobs.list(tenant, filter, { cursor: page.next_cursor })
+          sizes.push(page.items.length)
+        }
+        return [...sizes, page.items[0]?.id]
+      })
+      assert.deepStrictEqual(yield* of({ mode: "verified" }), [0, 1, oldest.id])
+      assert.deepStrictEqual(yield* of({ status: "queued", mode: "verified" }), [0, 1, oldest.id])
+      assert.deepStrictEqual(yield* of({ q: oldest.id, mode: "verified" }), [0, 1, oldest.id])
+      yield* jobs.cancel(tenant, oldest.id)
+      assert.deepStrictEqual(yield* of({ status: "cancelled" }), [1, oldest.id])
+      assert.deepStrictEqual(yield* of({ mode: "direct", q: newest.id }), [0, 0, 1, newest.id])
     }),
   )
 
