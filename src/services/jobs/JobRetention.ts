@@ -12,6 +12,22 @@ const BATCH = { least: 5, most: 100 }
 const inBatchesOf = (remove: (size: number) => Statement.Statement<unknown>) =>
   inBatches(BATCH, (size) => Effect.map(remove(size), ({ length }) => length))
 
+/** Returns a function that removes threads that are as old and have no jobs. */
+const makeRemoveThreads = (sql: SqlClient.SqlClient, before: number) => {
+  const isEmpty = sql`NOT EXISTS (SELECT 1 FROM jobs WHERE thread = threads.id)`
+  // Skips locked rows: new jobs lock threads in any order, so waiting could deadlock.
+  const locked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
+  return Effect.fnUntraced(function* (size: number) {
+    const found = yield* sql<{ id: string }>`SELECT id FROM threads
+      WHERE created_at <= ${before} AND ${isEmpty} LIMIT ${size} ${locked}`
+    // Looks for jobs again: one may have been created before its thread was locked.
+    if (found.length > 0) {
+      yield* sql`DELETE FROM threads WHERE id IN ${sql.in(found.map(({ id }) => id))} AND ${isEmpty}`
+    }
+    return found.length
+  }, sql.withTransaction)
+}
+
 /** Removes all expired rows; returns the number of removed jobs. */
 export const prune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -21,11 +37,7 @@ export const prune = Effect.gen(function* () {
     (size) => sql`DELETE FROM idempotency_keys WHERE (tenant, route, key) IN
       (SELECT tenant, route, key FROM idempotency_keys WHERE expires_at <= ${now} LIMIT ${size}) RETURNING key`,
   )
-  yield* inBatchesOf(
-    (size) => sql`DELETE FROM threads WHERE id IN
-      (SELECT id FROM threads WHERE created_at <= ${now - Duration.toMillis(retention)}
-        AND NOT EXISTS (SELECT 1 FROM jobs WHERE thread = threads.id) LIMIT ${size}) RETURNING id`,
-  )
+  yield* inBatches(BATCH, makeRemoveThreads(sql, now - Duration.toMillis(retention)))
   // A job stays as long as its idempotency key: otherwise a repeated request would create a second job.
   return yield* inBatchesOf(
     (size) => sql`DELETE FROM jobs WHERE id IN

@@ -54,7 +54,10 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
     insert: (job: RankedJob) => Effect.Effect<boolean, SqlError.SqlError | StorageUnavailable>,
   ) {
     if (!(yield* insert(job))) {
-      if (job.thread !== null && (yield* isBusy(sql, job.thread))) return yield* new ThreadBusy()
+      if (job.thread !== null) {
+        if (!(yield* hasThread(sql, job, job.thread))) return yield* new ThreadNotFound()
+        if (yield* isBusy(sql, job.thread)) return yield* new ThreadBusy()
+      }
       return yield* tooManyJobs(openJobs)
     }
     yield* queue.wake
@@ -107,8 +110,8 @@ export const tooManyJobs = (openJobs: number) =>
   new TooManyJobs({ detail: `At most ${openJobs} jobs of one tenant may be open.` })
 
 /**
- * Returns a function that inserts the jobs that fit their tenants' quotas and whose threads have no other open job, and says
- * which. On Postgres, it does not see those that other gateways insert at the same moment.
+ * Returns a function that inserts the jobs that fit their tenants' quotas and whose threads exist and have no other open job,
+ * and says which. On Postgres, it does not see those that other gateways insert at the same moment.
  */
 const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
   const newJobs = givenItems(sql, RANKED_COLUMNS)
@@ -116,6 +119,8 @@ const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
   const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
   const lines = newLines("numbered")
   const values = sql.literal(Object.values({ ...Record.map(NEW_JOB_COLUMNS, (_, name) => name), ...lines }).join(", "))
+  // A deletion of the thread waits for the new job, and then finds it.
+  const locked = sql.onDialectOrElse({ pg: () => sql`FOR KEY SHARE`, orElse: () => sql`` })
   return (jobs: ReadonlyArray<RankedJob>) =>
     Effect.map(
       sql<{
@@ -129,6 +134,7 @@ const makeInsertAll = (sql: SqlClient.SqlClient, openJobs: number) => {
           WHERE ${isOpen(sql)} AND tenant IN ${sql.in(tenantsOf(jobs))}
           GROUP BY tenant) AS open ON open.owner = numbered.tenant
         WHERE place <= ${openJobs} - COALESCE(open.jobs, 0)
+          AND (thread IS NULL OR EXISTS (SELECT 1 FROM threads WHERE id = thread ${locked}))
         ON CONFLICT DO NOTHING RETURNING id`,
       (inserted) => {
         const ids = new Set(inserted.map(({ id }) => id))
@@ -142,6 +148,17 @@ interface RankedJob extends NewJob {
   readonly step: number
 }
 const RANKED_COLUMNS: Columns<RankedJob> = { ...NEW_JOB_COLUMNS, step: ["BIGINT", ({ step }) => step] }
+
+/** Whether the tenant has a thread with the agent. */
+const hasThread = (
+  sql: SqlClient.SqlClient,
+  { agent_id, tenant }: Pick<NewJob, "agent_id" | "tenant">,
+  thread: string,
+) =>
+  Effect.map(
+    sql`SELECT 1 FROM threads WHERE id = ${thread} AND tenant = ${tenant} AND agent_id = ${agent_id}`,
+    (rows) => rows.length > 0,
+  )
 
 /** Whether a job in the thread has not ended. */
 const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
@@ -177,10 +194,8 @@ const makePrepare = Effect.gen(function* () {
     const [task, options] = [taskOf(request), request.options ?? {}]
     if (options.output_schema !== undefined && mode !== "direct") return yield* new OutputSchemaRefused()
     const thread = request.thread_id ?? null
-    if (thread !== null) {
-      const rows = yield* sql`SELECT 1 FROM threads
-        WHERE id = ${thread} AND tenant = ${tenant} AND agent_id = ${agent.id}`
-      if (rows.length === 0) return yield* new ThreadNotFound()
+    if (thread !== null && !(yield* hasThread(sql, { tenant, agent_id: agent.id }, thread))) {
+      return yield* new ThreadNotFound()
     }
     const id = JobId.make(yield* random.uuidV7())
     const whole = thread === null ? task : yield* withHistory(thread, { id, task })

@@ -10,6 +10,7 @@ import type { Page } from "../../../src/domain/operations/storage.ts"
 import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
 import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
+import { CostBound } from "../../../src/services/jobs/CostBound.ts"
 import { Threads } from "../../../src/services/jobs/Threads.ts"
 import { prune } from "../../../src/services/jobs/JobRetention.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
@@ -587,6 +588,48 @@ describeDatabases("jobs", (database) => {
       yield* prune
       assert.deepStrictEqual((yield* threads.list(tenant)).items, [used])
       assert.strictEqual((yield* Effect.flip(threads.get(tenant, unused.id)))._tag, "ThreadNotFound")
+    }).pipe(Effect.provide(Layer.provideMerge(Threads.layer, services(database.layer, still)))),
+  )
+
+  it.effect("are not created in a thread that is deleted after they were checked", () => {
+    let meanwhile: Effect.Effect<void> = Effect.void
+    const bound = CostBound.of(() => Effect.suspend(() => Effect.as(meanwhile, null)))
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const threads = yield* Threads
+      const { agent, tenant } = yield* makeAgent()
+      const { id: thread_id } = yield* threads.create(tenant, agent.id)
+      meanwhile = Effect.ignore(threads.remove(tenant, thread_id))
+      const kept = yield* Effect.forkChild(jobs.enqueue(tenant, agent.id, { task: "x" }))
+      const error = yield* Effect.flip(jobs.enqueue(tenant, agent.id, { task: "x", thread_id }))
+      assert.strictEqual(error._tag, "ThreadNotFound")
+      yield* Fiber.join(kept)
+      assert.strictEqual(yield* countOf("jobs"), 1)
+    }).pipe(
+      Effect.provide(Layer.provideMerge(Threads.layer, services(database.layer, still))),
+      Effect.provideService(CostBound, bound),
+    )
+  })
+
+  it.live("that are being created in a thread while it is deleted go with it", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const threads = yield* Threads
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const { id: thread_id } = yield* threads.create(tenant, agent.id)
+      const [created, committed] = [yield* Latch.make(), yield* Latch.make()]
+      const creating = yield* jobs
+        .enqueue(tenant, agent.id, { task: "x", thread_id })
+        .pipe(Effect.andThen(created.open), Effect.andThen(committed.await), sql.withTransaction, Effect.forkChild)
+      yield* created.await
+      const removing = yield* Effect.forkChild(threads.remove(tenant, thread_id))
+      // Unless it waits for the transaction, it ends meanwhile.
+      yield* Effect.sleep("200 millis")
+      yield* committed.open
+      yield* Fiber.join(creating)
+      yield* Fiber.join(removing)
+      assert.strictEqual(yield* countOf("jobs"), 0)
     }).pipe(Effect.provide(Layer.provideMerge(Threads.layer, services(database.layer, still)))),
   )
 
