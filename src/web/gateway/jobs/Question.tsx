@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks"
+import { parseJson } from "../../../domain/json/json.ts"
 import type { Job } from "../../../client/gateway/GatewayJobs.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { moment } from "../../shared/format.ts"
@@ -11,9 +12,6 @@ import type { JobUpdate } from "./jobState.ts"
 type OpenQuestion = NonNullable<Job["question"]>
 type AnswerField = NonNullable<ReturnType<typeof fieldsOf>>[number]
 
-/** The name under which the answer is kept if it is written as JSON. */
-const JSON_TEXT = "answer"
-
 /** An answer to begin with: the required members, empty. */
 const draftOf = ({ answer_schema: { required } }: OpenQuestion): string =>
   JSON.stringify(
@@ -22,15 +20,8 @@ const draftOf = ({ answer_schema: { required } }: OpenQuestion): string =>
     2,
   )
 
-/** Reads the answer from the texts of the fields, or from JSON if there are no fields. */
-const read = (fields: ReadonlyArray<AnswerField> | undefined, texts: Readonly<Record<string, string>>) => {
-  if (fields !== undefined) return answerOf(fields, texts)
-  try {
-    return { ok: true, value: JSON.parse(texts[JSON_TEXT] ?? "") as unknown } as const
-  } catch {
-    return { ok: false, mistakes: { [JSON_TEXT]: "This is not JSON yet." } as Record<string, string> } as const
-  }
-}
+const NO_JSON = "This is not JSON yet."
+const NONE: ReadonlyMap<string, string> = new Map()
 
 interface InputProps {
   readonly field: AnswerField
@@ -81,13 +72,24 @@ const QuestionForm = ({
   const form = useRef<HTMLFormElement>(null)
   const { busy, failure, run } = useAction()
   const fields = fieldsOf(question.answer_schema)
-  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() => ({ [JSON_TEXT]: draftOf(question) }))
-  const [mistakes, setMistakes] = useState<Readonly<Record<string, string>>>({})
-  const change = (name: string) => (text: string) => setTexts((known) => ({ ...known, [name]: text }))
+  // Without fields, the answer is written as JSON.
+  const [draft, setDraft] = useState(() => draftOf(question))
+  const [draftMistake, setDraftMistake] = useState<string>()
+  const [texts, setTexts] = useState(NONE)
+  const [mistakes, setMistakes] = useState(NONE)
+  const read = () => {
+    if (fields !== undefined) {
+      const answer = answerOf(fields, texts)
+      setMistakes(answer.ok ? NONE : answer.mistakes)
+      return answer
+    }
+    const value = parseJson(draft)
+    setDraftMistake(value === undefined ? NO_JSON : undefined)
+    return { ok: value !== undefined, value }
+  }
   const send = (event: Event) => {
     event.preventDefault()
-    const answer = read(fields, texts)
-    setMistakes(answer.ok ? {} : answer.mistakes)
+    const answer = read()
     if (!answer.ok) return form.current !== null && focusMistake(form.current)
     run(() => gateway.jobs.input(id, answer.value, { step: question.step }), onAnswered)
   }
@@ -99,19 +101,19 @@ const QuestionForm = ({
         <AnswerInput
           key={field.name}
           field={field}
-          text={texts[field.name] ?? ""}
-          mistake={mistakes[field.name]}
-          onChange={change(field.name)}
+          text={texts.get(field.name) ?? ""}
+          mistake={mistakes.get(field.name)}
+          onChange={(text) => setTexts((known) => new Map(known).set(field.name, text))}
         />
       ))}
       {fields === undefined && (
-        <Field id="answer-json" label="Answer, as JSON" mistake={mistakes[JSON_TEXT]}>
+        <Field id="answer-json" label="Answer, as JSON" mistake={draftMistake}>
           <textarea
             rows={6}
             spellcheck={false}
-            value={texts[JSON_TEXT]}
-            onInput={({ currentTarget: { value } }) => change(JSON_TEXT)(value)}
-            {...fieldProps("answer-json", mistakes[JSON_TEXT])}
+            value={draft}
+            onInput={({ currentTarget: { value } }) => setDraft(value)}
+            {...fieldProps("answer-json", draftMistake)}
           />
         </Field>
       )}

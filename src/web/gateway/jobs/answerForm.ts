@@ -55,20 +55,20 @@ const valueIn = ({ choices, kind }: AnswerField, text: string): { readonly value
 /** The answer with the texts of the fields, by name; or mistakes by name. Empty optional fields are left out. */
 export const answerOf = (
   fields: ReadonlyArray<AnswerField>,
-  texts: Readonly<Record<string, string>>,
+  texts: ReadonlyMap<string, string>,
 ):
   | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
-  | { readonly ok: false; readonly mistakes: Readonly<Record<string, string>> } => {
-  const mistakes: Record<string, string> = {}
+  | { readonly ok: false; readonly mistakes: ReadonlyMap<string, string> } => {
+  const mistakes = new Map<string, string>()
   const members = fields.flatMap((field): ReadonlyArray<readonly [string, unknown]> => {
-    const text = texts[field.name] ?? ""
+    const text = texts.get(field.name) ?? ""
     if (text === "" && (!field.required || field.kind !== "text")) {
-      if (field.required) mistakes[field.name] = field.kind === "choice" ? "Choose one." : "Enter a number."
+      if (field.required) mistakes.set(field.name, field.kind === "choice" ? "Choose one." : "Enter a number.")
       return []
     }
     const read = valueIn(field, text)
-    if (typeof read === "string") mistakes[field.name] = read
+    if (typeof read === "string") mistakes.set(field.name, read)
     return typeof read === "string" ? [] : [[field.name, read.value]]
   })
-  return Object.keys(mistakes).length > 0 ? { ok: false, mistakes } : { ok: true, value: Object.fromEntries(members) }
+  return mistakes.size > 0 ? { ok: false, mistakes } : { ok: true, value: Object.fromEntries(members) }
 }

@@ -35,26 +35,42 @@ describe("the form for an answer", () => {
   })
 
   it("gives the answer with its types, and leaves empty optional members out", () => {
-    assert.deepStrictEqual(answerOf(fields, { approved: "no", account: "petty cash", amount: "40.5", note: "" }), {
+    const texts = new Map(Object.entries({ approved: "no", account: "petty cash", amount: "40.5", note: "" }))
+    assert.deepStrictEqual(answerOf(fields, texts), {
       ok: true,
       value: { approved: false, account: "petty cash", amount: 40.5 },
     })
   })
 
   it("names the fields that are missing or are no numbers", () => {
-    assert.deepStrictEqual(answerOf(fields, { amount: "forty", copies: "1.5" }), {
+    const texts = new Map(Object.entries({ amount: "forty", copies: "1.5" }))
+    assert.deepStrictEqual(answerOf(fields, texts), {
       ok: false,
-      mistakes: {
-        approved: "Choose one.",
-        amount: "Enter a number, with a point for decimals.",
-        copies: "Enter a whole number.",
-      },
+      mistakes: new Map(
+        Object.entries({
+          approved: "Choose one.",
+          amount: "Enter a number, with a point for decimals.",
+          copies: "Enter a whole number.",
+        }),
+      ),
     })
   })
 
   it("lets a required text be empty, which only the gateway can judge", () => {
     const text = fieldsOf({ properties: { why: { type: "string" } }, required: ["why"] }) ?? []
-    assert.deepStrictEqual(answerOf(text, {}), { ok: true, value: { why: "" } })
+    assert.deepStrictEqual(answerOf(text, new Map()), { ok: true, value: { why: "" } })
+  })
+
+  it("takes members for themselves that are named like those of every object", () => {
+    const names = ["constructor", "toString", "__proto__"]
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "number" }]))
+    const numbers = fieldsOf({ properties, required: names }) ?? []
+    const mistakes = new Map(names.map((name) => [name, "Enter a number."]))
+    assert.deepStrictEqual(answerOf(numbers, new Map()), { ok: false, mistakes })
+    assert.deepStrictEqual(answerOf(numbers, new Map(names.map((name) => [name, "1"]))), {
+      ok: true,
+      value: Object.fromEntries(names.map((name) => [name, 1])),
+    })
   })
 
   it("gives way to JSON if a member is not simple, or a required one is not described", () => {
