@@ -417,6 +417,24 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
+  it.live("takes no answer that comes with one push configuration too many", () =>
+    Effect.gen(function* () {
+      const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
+      const { client, fake } = yield* withFake
+      fake.script(ASKS, { text: "Oslo is north." })
+      const { id: taskId } = yield* send(client, message("m-1", "Where is it?"))
+      const config = { tenant: "", id: "", taskId, url: receiver.url, token: "", authentication: undefined }
+      for (let i = 0; i < 8; i++) {
+        yield* Effect.promise(() => client.createTaskPushNotificationConfig({ ...config, id: `config-${i}` }))
+      }
+      const configuration = { acceptedOutputModes: [], returnImmediately: false, taskPushNotificationConfig: config }
+      const reply = request(message("m-2", "Oslo", { taskId }))
+      assert.include(String(yield* failure(() => client.sendMessage({ ...reply, configuration }))), "at most 8")
+      const { status } = yield* Effect.promise(() => client.getTask(id(taskId)))
+      assert.strictEqual(status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
+    }),
+  )
+
   it.live("pushes to no private address, for no task of others, and to at most 8 receivers a task", () =>
     Effect.gen(function* () {
       const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())

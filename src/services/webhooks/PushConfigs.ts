@@ -32,11 +32,10 @@ export class PushConfigs extends Context.Service<
   {
     /** Fails if the configuration has credentials, which could not be encrypted. */
     readonly check: (config: PushConfig) => Effect.Effect<void, SecretsOff>
-    /** Adds one or replaces the one with its id, by default that of the task; `undefined` if the task has the most already. */
-    readonly set: (
-      task: Task,
-      config: PushConfig,
-    ) => Effect.Effect<KnownPushConfig | undefined, SecretsOff | StorageUnavailable>
+    /** Whether the task has fewer than the most configurations, or already one with this id. */
+    readonly hasRoom: (task: JobId, config: PushConfig) => Effect.Effect<boolean, StorageUnavailable>
+    /** Adds one or replaces the one with its id, by default that of the task. */
+    readonly set: (task: Task, config: PushConfig) => Effect.Effect<KnownPushConfig, SecretsOff | StorageUnavailable>
     /** By id. */
     readonly list: (task: JobId) => Effect.Effect<ReadonlyArray<KnownPushConfig>, StorageUnavailable>
     readonly remove: (task: JobId, id: string) => Effect.Effect<void, StorageUnavailable>
@@ -58,13 +57,16 @@ export class PushConfigs extends Context.Service<
       return PushConfigs.of({
         check: (config) => Effect.asVoid(sealed(config, "")),
 
-        set: Effect.fnUntraced(function* (task, config) {
-          const id = config.id === undefined || config.id === "" ? task.id : config.id
-          const row = { job_id: task.id, id, url: config.url, context_id: task.context }
-          const others = sql`SELECT COUNT(*) FROM push_configs WHERE job_id = ${task.id} AND id <> ${id}`
+        hasRoom: Effect.fnUntraced(function* (task, config) {
+          const others = sql`SELECT COUNT(*) FROM push_configs WHERE job_id = ${task} AND id <> ${idOf(task, config)}`
           // Concurrent calls may exceed the limit by their number, which harms nothing.
           const [count] = yield* sql<{ others: number }>`SELECT CAST((${others}) AS INTEGER) AS others`
-          if (count === undefined || count.others >= MAX_PUSH_CONFIGS) return undefined
+          return count !== undefined && count.others < MAX_PUSH_CONFIGS
+        }, unavailable),
+
+        set: Effect.fnUntraced(function* (task, config) {
+          const id = idOf(task.id, config)
+          const row = { job_id: task.id, id, url: config.url, context_id: task.context }
           yield* sql`INSERT INTO push_configs ${sql.insert({ ...row, sealed: yield* sealed(config, task.id) })}
             ON CONFLICT (job_id, id) DO UPDATE SET url = excluded.url, context_id = excluded.context_id,
               sealed = excluded.sealed`
@@ -82,6 +84,8 @@ export class PushConfigs extends Context.Service<
     }),
   )
 }
+
+const idOf = (task: JobId, { id = "" }: PushConfig): string => (id === "" ? task : id)
 
 const credentialsOf = ({ authentication, token }: PushConfig): Credentials => {
   const [text, credentials] = [token, authentication?.credentials].map((secret) =>

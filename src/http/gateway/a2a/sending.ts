@@ -1,6 +1,7 @@
 /** Messages of A2A clients: one without a task gives the agent a job, one with a task answers the job's question. */
 import { Effect } from "effect"
 import { isEnded } from "../../../domain/jobs/job.ts"
+import type { PushConfig } from "../../../domain/jobs/pushConfig.ts"
 import { InputNotRequired } from "../../../domain/jobs/question.ts"
 import { isThreadId, ThreadBusy, ThreadNotFound } from "../../../domain/jobs/thread.ts"
 import { Audit } from "../../../services/access/Audit.ts"
@@ -9,7 +10,7 @@ import { Threads } from "../../../services/jobs/Threads.ts"
 import { PushConfigs } from "../../../services/webhooks/PushConfigs.ts"
 import { type A2aMessage, answerIn, executionOf, mayAnswer, type SendMessage } from "./messages.ts"
 import { type AgentCaller, makeJobOf, needsRun } from "./caller.ts"
-import { setPush } from "./push.ts"
+import { needsRoom, setPush } from "./push.ts"
 import { RpcError } from "./rpcErrors.ts"
 import { contextOf, messageIdOf } from "./tasks.ts"
 
@@ -21,8 +22,15 @@ export const makeSend = Effect.gen(function* () {
   const threads = yield* Threads
   const jobOf = makeJobOf(jobs)
 
-  const answer = Effect.fnUntraced(function* (caller: AgentCaller, taskId: string, message: A2aMessage) {
+  const answer = Effect.fnUntraced(function* (
+    caller: AgentCaller,
+    taskId: string,
+    message: A2aMessage,
+    config: PushConfig | undefined,
+  ) {
     const job = yield* jobOf(caller, taskId)
+    // Before the answer is taken: its client would not know of it.
+    if (config !== undefined) yield* needsRoom(push, job, config)
     const { contextId = "" } = message
     if (contextId !== "" && contextId !== contextOf(job)) {
       const mistake = "The task has another contextId; leave contextId out."
@@ -79,7 +87,7 @@ export const makeSend = Effect.gen(function* () {
     // Before the job exists: a refused caller would not know of it.
     if (config !== undefined) yield* push.check(config)
     const { taskId = "" } = message
-    const job = yield* taskId === "" ? begin(caller, message) : answer(caller, taskId, message)
+    const job = yield* taskId === "" ? begin(caller, message) : answer(caller, taskId, message, config)
     if (config !== undefined) yield* setPush(push, job, config)
     return job
   })
