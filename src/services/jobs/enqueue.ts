@@ -6,6 +6,7 @@ import type { KeyLimits } from "../../domain/access/identity.ts"
 import { AgentId, AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
 import {
   ExecuteRequest,
+  IdempotencyInFlight,
   type IdempotencyKey,
   JobId,
   type JobStatus,
@@ -96,7 +97,8 @@ export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
               create(ready, (row) => Effect.map(insertAll([row]), ([inserted]) => inserted === true)),
             ),
           )
-    if ("replayed" in job) return yield* Effect.catchTag(read(tenant, job.replayed), "JobNotFound", Effect.die)
+    if ("replayed" in job)
+      return yield* Effect.catchTag(read(tenant, job.replayed), "JobNotFound", () => new IdempotencyInFlight())
     // Whether it waits for a place is known after the commit.
     return job.waiting?.reason === "worker" ? job : yield* Effect.orElseSucceed(read(tenant, job.id), () => job)
   }, unavailableUnlimited)

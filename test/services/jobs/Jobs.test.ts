@@ -430,6 +430,21 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
+    "are to be asked for again if the job of their idempotency key was removed while it was looked up",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const request = jobs.enqueue(tenant, agent.id, { task: "x" }, key)
+      yield* request
+      // The lookup finds no job of this tenant, as if it had been removed just then.
+      const { job } = yield* enqueueOne()
+      yield* sql`UPDATE idempotency_keys SET job_id = ${job.id}`
+      assert.deepInclude(yield* Effect.flip(request), { _tag: "IdempotencyInFlight" })
+    }),
+  )
+
+  test(
     "are one when 50 requests with one key arrive at the same time",
     Effect.gen(function* () {
       const jobs = yield* Jobs
