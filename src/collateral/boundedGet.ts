@@ -1,6 +1,6 @@
 /** GET requests to the vendors' services, with limits. */
 import { EvidenceFailure } from "../attestation/failure.ts"
-import { type Bytes, joined } from "../domain/bytes/bytes.ts"
+import { type Bytes, withPiece } from "../domain/bytes/bytes.ts"
 
 /** Time for one answer, in milliseconds. */
 const PATIENCE_MS = 15_000
@@ -23,15 +23,15 @@ const unavailable = (url: string, problem: string, advice: string) => {
 
 /** Reads at most `limit` bytes; `undefined` if there are more. */
 const readBody = async (response: Response, limit: number): Promise<Bytes | undefined> => {
-  const parts: Array<Uint8Array> = []
+  let bytes: Bytes = new Uint8Array()
   let length = 0
   for await (const part of response.body ?? []) {
-    length += part.length
     // Leaving the loop cancels the body.
-    if (length > limit) return undefined
-    parts.push(part)
+    if (length + part.length > limit) return undefined
+    bytes = withPiece(bytes, length, part)
+    length += part.length
   }
-  return joined(parts)
+  return bytes.subarray(0, length)
 }
 
 const requested = async (get: Get, url: string, signal: AbortSignal): Promise<Response> => {

@@ -1,19 +1,20 @@
 import { Effect, Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
+import { type Bytes, withPiece } from "../domain/bytes/bytes.ts"
 
 /**
  * Reads a body until it ends or exceeds `limit` bytes, after decompression. A result longer than `limit` means that the body
  * was cut; it is at most one chunk longer.
  */
 export const readBody = Effect.fnUntraced(function* ({ stream }: HttpClientResponse.HttpClientResponse, limit: number) {
-  const chunks: Array<Uint8Array> = []
-  let bytes = 0
+  let bytes: Bytes = new Uint8Array()
+  let length = 0
   yield* Stream.runForEachWhile(stream, (chunk) =>
     Effect.sync(() => {
-      chunks.push(chunk)
-      bytes += chunk.length
-      return bytes <= limit
+      bytes = withPiece(bytes, length, chunk)
+      length += chunk.length
+      return length <= limit
     }),
   )
-  return Buffer.concat(chunks)
+  return Buffer.from(bytes.buffer, 0, length)
 })

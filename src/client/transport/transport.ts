@@ -1,5 +1,5 @@
 /** HTTP to one proxy, with errors that say whether a request without an answer may have been served. */
-import { joined } from "../../domain/bytes/bytes.ts"
+import { withPiece } from "../../domain/bytes/bytes.ts"
 import type { Problem } from "../../domain/problems/problemTypes.ts"
 import { hasUser, withoutSlashes } from "../../domain/url.ts"
 import { parseObject, problemFrom } from "../verification/decode.ts"
@@ -140,18 +140,16 @@ export const hangUp = async (response: HttpResponse): Promise<void> => {
 export const readBody = async ({ body }: HttpResponse): Promise<Uint8Array> => {
   if (body === null) return new Uint8Array()
   const reader = body.getReader()
-  const pieces: Array<Uint8Array> = []
+  let bytes = new Uint8Array()
   let size = 0
   try {
     for (;;) {
       const next = await reader.read()
-      if (next.done === true) {
-        const [first, ...others] = pieces
-        return first === undefined || others.length > 0 ? joined(pieces) : first
-      }
-      size += next.value.length
-      if (size > MAX_BODY_BYTES) throw new Tampered("The body of an answer is too large.")
-      pieces.push(next.value)
+      if (next.done === true) return bytes.subarray(0, size)
+      const { value } = next
+      if (size + value.length > MAX_BODY_BYTES) throw new Tampered("The body of an answer is too large.")
+      bytes = withPiece(bytes, size, value)
+      size += value.length
     }
   } finally {
     // A body that failed or ended has nothing left to cancel.

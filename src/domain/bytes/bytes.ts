@@ -30,6 +30,18 @@ export const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => {
   return bytes
 }
 
+/**
+ * Copies `piece` to `offset` of `bytes`, or of a copy at least twice as long if it does not fit. A list of small pieces takes
+ * several hundred bytes for each.
+ */
+export const withPiece = (bytes: Bytes, offset: number, piece: Uint8Array): Bytes => {
+  const end = offset + piece.length
+  const roomy = end <= bytes.length ? bytes : new Uint8Array(Math.max(end, 2 * bytes.length))
+  if (roomy !== bytes) roomy.set(bytes.subarray(0, offset))
+  roomy.set(piece, offset)
+  return roomy
+}
+
 /** `value` as four big-endian bytes. */
 export const u32 = (value: number): Bytes => {
   // Without a DataView, which would make the engine allocate the small array's buffer.
