@@ -13,7 +13,8 @@ import { proxyAndPins } from "./settings/proxyAddress.ts"
 import { table } from "./table.ts"
 
 const failed = (error: unknown): CommandFailed => {
-  if (error instanceof SealgateError) return new CommandFailed({ message: explained(error), exitCode: 1 })
+  const known = error instanceof TypeError ? error.cause : error
+  if (known instanceof SealgateError) return new CommandFailed({ message: explained(known), exitCode: 1 })
   if (error instanceof TypeError) {
     return new CommandFailed({ message: `The proxy could not be reached: ${connectionReason(error)}.`, exitCode: 1 })
   }

@@ -28,13 +28,15 @@ export const makeGatewayApi = <E, R>(
   transformClient: (client: HttpClient.HttpClient) => HttpClient.HttpClient.With<E, R>,
 ) => {
   const { baseUrl, fetch } = options
+  /** Follows no redirect: it would resend secrets to another server, without the token, and a POST as a GET. */
+  const once =
+    (platform: typeof globalThis.fetch): typeof globalThis.fetch =>
+    (input, init) =>
+      (fetch ?? platform)(input, { ...init, redirect: "manual" })
   return Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
-    const fetching =
-      fetch === undefined
-        ? client
-        : HttpClient.transformResponse(client, Effect.provideService(FetchHttpClient.Fetch, fetch))
-    return yield* HttpApiClient.makeWith(GatewayApi, { baseUrl, httpClient: transformClient(fetching) })
+    const httpClient = HttpClient.transformResponse(client, Effect.updateService(FetchHttpClient.Fetch, once))
+    return yield* HttpApiClient.makeWith(GatewayApi, { baseUrl, httpClient: transformClient(httpClient) })
   }).pipe(Effect.provide([layerBearer(options), FetchHttpClient.layer]))
 }
 

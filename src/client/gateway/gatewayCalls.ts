@@ -11,6 +11,7 @@ import { GatewayProblem } from "./GatewayProblem.ts"
 import { type GatewayClientOptions, makeGatewayApi } from "./GatewayClientService.ts"
 import { connectionReason } from "../../domain/problems/systemErrors.ts"
 import { originHint } from "../transport/originHint.ts"
+import { isRedirect, redirectMessage } from "../transport/redirect.ts"
 
 export interface CallOptions {
   readonly signal?: AbortSignal
@@ -56,13 +57,17 @@ const Sending = Context.Reference<{ begun: boolean }>("sealgate/client/gateway/S
 })
 const noting = HttpClient.tapRequest(() => Effect.map(Sending, (sending) => void (sending.begun = true)))
 
-/** Fails with the problem in an answer, also if its code is unknown: another version may have more codes. */
+/** Fails if an answer is a redirect, or with the problem in it, also if its code is unknown: another version may have more codes. */
 const refused = HttpClient.transformResponse(
   Effect.tap(
     Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
-      if (!response.headers["content-type"]?.startsWith(PROBLEM_CONTENT_TYPE)) return
+      const { headers, request, status } = response
+      if (isRedirect(status)) {
+        return yield* Effect.fail(new Unreachable(redirectMessage(new URL(request.url).origin, headers["location"])))
+      }
+      if (!headers["content-type"]?.startsWith(PROBLEM_CONTENT_TYPE)) return
       const body = yield* response.json
-      const problem = problemFrom(isObject(body) ? body : {}, response.status)
+      const problem = problemFrom(isObject(body) ? body : {}, status)
       if (NO_GATEWAY.has(problem.code)) return
       return yield* Effect.fail(new GatewayProblem(problem, yield* pauseOf(response)))
     }),

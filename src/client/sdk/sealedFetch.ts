@@ -12,7 +12,7 @@ import { type ErrorAnswer, refusalAnswer } from "./errorAnswer.ts"
 import { bodyOf, eventsOf, type Release } from "./eventStream.ts"
 import type { ProvenCode } from "../attestation/Policy.ts"
 import { type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
-import { objectIn, readBody } from "../transport/transport.ts"
+import { objectIn, readBody, refuseRedirect } from "../transport/transport.ts"
 import { vendorAsked, vendorOf } from "./vendors/endpoints.ts"
 import { type Model, modelsIn } from "./vendors/models.ts"
 import { errorReply, type Vendor } from "./vendors/Vendor.ts"
@@ -120,7 +120,7 @@ class SealedFetch {
     // Keeps the request referenced: once it is garbage-collected, its signal may no longer follow the caller's.
     const failure = (error: unknown): unknown => {
       if (request.signal.aborted) return request.signal.reason
-      return error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
+      return asFetchFails(error)
     }
     try {
       const response =
@@ -190,11 +190,15 @@ class SealedFetch {
   private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
     const { baseUrl, fetch = globalThis.fetch, models } = this.options
     if (models !== undefined) return models.map((id) => ({ id, owned_by: "sealgate" }))
-    const url = `${withoutSlashes(String(baseUrl))}/v1/models`
-    const response = await fetch(url, { method: "GET", redirect: "error", signal })
+    const proxy = withoutSlashes(String(baseUrl))
+    const response = await fetch(`${proxy}/v1/models`, { method: "GET", redirect: "manual", signal })
+    await refuseRedirect(proxy, response, false).catch((error: unknown) => Promise.reject(asFetchFails(error)))
     return modelsIn(objectIn(await readBody(response)))
   }
 }
+
+const asFetchFails = (error: unknown): unknown =>
+  error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
 
 /** The headers that say how the API is called, if the request has any. */
 const headersOf = (api: ApiName, { headers }: Request): Readonly<Record<string, string>> | undefined => {

@@ -23,8 +23,6 @@ export interface AnswerBody {
 export interface HttpResponse {
   readonly ok: boolean
   readonly status: number
-  /** `Response.type`, because browsers hide the status of a redirect. */
-  readonly type?: string
   readonly headers: { readonly get: (name: string) => string | null }
   readonly body: AnswerBody | null
 }

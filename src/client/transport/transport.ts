@@ -8,6 +8,7 @@ import { SealedProblem, Tampered, Unreachable } from "../errors.ts"
 import { nodeCrypto } from "../crypto/nodeCrypto.ts"
 import type { HttpRequest, HttpResponse, Send } from "./httpTypes.ts"
 import { originHint } from "./originHint.ts"
+import { isRedirect, redirectMessage } from "./redirect.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { connectionReason, systemCode } from "../../domain/problems/systemErrors.ts"
 
@@ -95,10 +96,8 @@ export class Transport {
       const message = `${this.baseUrl} could not be reached: ${connectionReason(cause, this.baseUrl)}.${originHint(this.baseUrl)}`
       throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(systemCode(cause) ?? ""))
     }
-    if (!isRedirect(response)) return response
-    await hangUp(response)
-    const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
-    throw new Unreachable(message, {}, mayHaveBeenServed)
+    await refuseRedirect(this.baseUrl, response, mayHaveBeenServed)
+    return response
   }
 }
 
@@ -110,9 +109,16 @@ const senderOf = async (given: Fetch | undefined): Promise<Send> => {
   return (url, sent) => fetch(url, { ...sent, redirect: "manual" })
 }
 
-/** Browsers hide both the target and the status of a redirect. */
-const isRedirect = ({ status, type }: HttpResponse): boolean =>
-  type === "opaqueredirect" || (status >= 300 && status < 400)
+/** Throws `Unreachable` if the server redirects. */
+export const refuseRedirect = async (
+  baseUrl: string,
+  response: HttpResponse,
+  mayHaveBeenServed: boolean,
+): Promise<void> => {
+  if (!isRedirect(response.status)) return
+  await hangUp(response)
+  throw new Unreachable(redirectMessage(baseUrl, response.headers.get("location")), {}, mayHaveBeenServed)
+}
 
 /** Reads the body of a refusal. */
 export const readRefusal = async (response: HttpResponse, exchange: SendContext): Promise<ErrorResponse> => {

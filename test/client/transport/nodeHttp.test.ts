@@ -85,7 +85,7 @@ describe("a request", () => {
       response.writeHead(307, { location: "/elsewhere" }).end("away")
     })
     const error = await unreachable(send(url))
-    assert.include(error.message, "redirects, which is not followed")
+    assert.include(error.message, "redirects to /elsewhere, which is not followed")
     assert.strictEqual(asked, 1)
   })
 
