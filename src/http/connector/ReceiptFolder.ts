@@ -1,11 +1,12 @@
 /** Stores the proof of each answer that a connector returned, in a file that only its owner can read. */
-import { mkdtempSync, rmdirSync } from "node:fs"
-import { writeFile } from "node:fs/promises"
+import { existsSync } from "node:fs"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import type { VerifiedAnswer } from "../../client/sdk/sealedFetch.ts"
 import type { ProvenCode } from "../../client/attestation/Policy.ts"
 import { fileReason, systemCode } from "../../domain/problems/systemErrors.ts"
+import { createFile } from "../../services/createFile.ts"
 import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 
 export interface ReceiptFolderSettings {
@@ -23,8 +24,6 @@ export class ReceiptsUnwritable extends Schema.TaggedError<ReceiptsUnwritable>()
   }
 }
 
-const PRIVATE_FILE = 0o600
-
 /** Name of the file with the evidence of the code, which many answers share. The nonce is base64url. */
 const codeFile = ({ kept }: ProvenCode): string => `code-${kept.nonce}.json`
 
@@ -40,22 +39,28 @@ const unlessThere = (cause: unknown): void => {
   if (systemCode(cause) !== "EEXIST") throw cause
 }
 
-/** Creates the folder if necessary. Throws the system's error if nothing can be written to it. */
-const makeWritable = (folder: string): void => {
+/** Creates the folder if necessary. Rejects with the system's error if no file can be created in it. */
+const makeWritable = async (folder: string): Promise<void> => {
   makePrivateFolder(folder)
-  rmdirSync(mkdtempSync(join(folder, ".writable-")))
+  const trial = join(folder, `.writable-${globalThis.crypto.randomUUID()}`)
+  await createFile(trial, "")
+  await rm(trial)
 }
 
 /** Creates the folder if necessary, and returns a function that writes the file of an answer, named after its request. */
 export const openReceiptFolder = Effect.fnUntraced(function* ({ evidence, folder }: ReceiptFolderSettings) {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const unwritable = (cause: unknown) => new ReceiptsUnwritable({ folder, reason: fileReason(cause) })
-  yield* Effect.try({ try: () => makeWritable(folder), catch: unwritable })
+  yield* Effect.tryPromise({ try: () => makeWritable(folder), catch: unwritable })
   const write = (name: string, content: unknown) =>
-    writeFile(join(folder, name), `${JSON.stringify(content, null, 2)}\n`, { mode: PRIVATE_FILE, flag: "wx" })
+    createFile(join(folder, name), `${JSON.stringify(content, null, 2)}\n`)
+  const writeCode = async (code: ProvenCode) => {
+    const name = codeFile(code)
+    if (!existsSync(join(folder, name))) await write(name, code.kept).catch(unlessThere)
+  }
   return async (answer: VerifiedAnswer): Promise<void> => {
     try {
-      if (answer.code !== undefined) await write(codeFile(answer.code), answer.code.kept).catch(unlessThere)
+      if (answer.code !== undefined) await writeCode(answer.code)
       // The client chose this UUID, and the verified receipt repeats it.
       await write(`${answer.receipt.jti}.json`, receiptFile(answer, evidence))
     } catch (cause) {

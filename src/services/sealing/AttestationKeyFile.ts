@@ -2,12 +2,13 @@
  * The file of the attestation key: an Ed25519 private key as unencrypted PKCS #8 in PEM (RFC 8410), readable only by its
  * owner. It is decoded and encoded as bytes, because a string cannot be overwritten.
  */
-import { randomFillSync, randomUUID } from "node:crypto"
-import { type FileHandle, link, open, rm } from "node:fs/promises"
+import { randomFillSync } from "node:crypto"
+import { type FileHandle, open } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect, Schema } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import { fileReason } from "../../domain/problems/systemErrors.ts"
+import { createFile } from "../createFile.ts"
 import { accessFault } from "../fileAccess.ts"
 import { makePrivateFolder } from "../makePrivateFolder.ts"
 import { secretBytes } from "./secretBytes.ts"
@@ -149,20 +150,7 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string, other = 
   yield* Effect.tryPromise({
     try: async () => {
       makePrivateFolder(dirname(path))
-      // Linked to its name once complete, so that a crash leaves no partial key file.
-      const draft = `${path}.${randomUUID()}`
-      try {
-        const file = await open(draft, "wx", 0o600)
-        try {
-          await file.writeFile(pem)
-          await file.sync()
-        } finally {
-          await file.close()
-        }
-        await link(draft, path)
-      } finally {
-        await rm(draft, { force: true })
-      }
+      await createFile(path, pem)
     },
     catch: (cause) =>
       isCode(cause, "EEXIST")

@@ -1,0 +1,24 @@
+import { randomUUID } from "node:crypto"
+import { link, open, rm } from "node:fs/promises"
+
+const OWNER_ONLY = 0o600
+
+/**
+ * Creates a file that only its owner can read. Rejects with the system's errors, `EEXIST` if the file exists. Links it to its
+ * name once it is complete and on disk, so that a failure leaves no partial file.
+ */
+export const createFile = async (path: string, content: string | Uint8Array): Promise<void> => {
+  const draft = `${path}.${randomUUID()}`
+  try {
+    const file = await open(draft, "wx", OWNER_ONLY)
+    try {
+      await file.writeFile(content)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await link(draft, path)
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
