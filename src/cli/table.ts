@@ -3,7 +3,9 @@ import { printableLine } from "./printable.ts"
 
 export const table = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {
   const rows = cells.map((row) => row.map(printableLine))
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0),
+  )
   return rows
     .map((row) =>
       row

@@ -50,7 +50,7 @@ interface Schedule {
 
 const load = async (suite: Suite): Promise<Schedule> => {
   const prefix = concat(HPKE_VERSION, hpkeSuiteId(suite.id))
-  const extract = (salt: Bytes, label: Bytes, ikm: Bytes) => hmac(salt, prefix, label, ikm)
+  const extract = (salt: Bytes, label: Bytes, ikm: Bytes) => hmac(salt, [prefix, label, ikm])
   return {
     kem: await loadKem(suite.name),
     extract,

@@ -11,13 +11,11 @@ const OPTIONS = { authTagLength: TAG_BYTES }
 
 export const nodePrimitives = (crypto: NodeCrypto): Primitives => ({
   sha256: (data) => own(crypto.hash("sha256", data, "buffer")),
-  mac:
-    (key) =>
-    (length, ...parts) => {
-      const mac = crypto.createHmac("sha256", key)
-      for (const part of parts) mac.update(part)
-      return own(mac.digest().subarray(0, length))
-    },
+  mac: (key) => (length, parts) => {
+    const mac = crypto.createHmac("sha256", key)
+    for (const part of parts) mac.update(part)
+    return own(mac.digest().subarray(0, length))
+  },
   seal: (key, nonce, aad, plaintext) => {
     const cipher = crypto.createCipheriv("aes-256-gcm", key, nonce, OPTIONS)
     cipher.setAAD(aad)

@@ -12,9 +12,9 @@ export const randomBytes = (length: number): Bytes => globalThis.crypto.getRando
 
 export const { sha256 } = primitives
 
-/** HMAC-SHA256 with a key that is used once. */
-export const hmac = async (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
-  (await primitives.mac(key))(HASH_BYTES, ...parts)
+/** HMAC-SHA256 of the concatenated `parts`, with a key that is used once. */
+export const hmac = async (key: Bytes, parts: Iterable<Uint8Array>): Promise<Bytes> =>
+  (await primitives.mac(key))(HASH_BYTES, parts)
 
 /** AES-256-GCM, the tag at the end. */
 export const sealGcm = primitives.seal
@@ -24,7 +24,7 @@ const FIRST_BLOCK = Uint8Array.of(1)
 /** HKDF-Expand (RFC 5869 §2.3) of up to one block; `info` is given in parts. */
 export const expander = async (prk: Bytes) => {
   const mac = await primitives.mac(prk)
-  return (length: number, ...info: ReadonlyArray<Uint8Array>) => mac(length, ...info, FIRST_BLOCK)
+  return (length: number, ...info: ReadonlyArray<Uint8Array>) => mac(length, [...info, FIRST_BLOCK])
 }
 
 /** Keys of one response (sealed protocol §4.3). */
@@ -37,7 +37,7 @@ export interface ResponseKeys {
 
 export const deriveResponseKeys = async (secret: Bytes, enc: Bytes, responseNonce: Bytes): Promise<ResponseKeys> => {
   // HKDF-Extract is the HMAC of the secret under the salt.
-  const prk = await hmac(responseSalt(enc, responseNonce), secret)
+  const prk = await hmac(responseSalt(enc, responseNonce), [secret])
   const expand = await expander(prk)
   const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }) => expand(length, info)
   const key = await derive(responseKeys.key)

@@ -1,11 +1,11 @@
 /** The interface of the client's cryptography, and its WebCrypto implementation. */
-import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
+import { type Bytes, joined } from "../../domain/bytes/bytes.ts"
 
 /** Node's functions return at once, WebCrypto's return promises. */
 export type Eventual<A> = A | Promise<A>
 
 /** Returns the first `length` bytes of the HMAC-SHA256 of the concatenated `parts`. */
-type Mac = (length: number, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
+type Mac = (length: number, parts: Iterable<Uint8Array>) => Eventual<Bytes>
 
 /** Returns the block inside a frame, or `undefined` if it does not authenticate. */
 export type Opener = (nonce: Bytes, aad: Bytes, ciphertext: Bytes) => Eventual<Bytes | undefined>
@@ -26,7 +26,7 @@ export const webPrimitives: Primitives = {
   sha256: async (data) => new Uint8Array(await subtle.digest("SHA-256", data)),
   mac: async (key) => {
     const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
-    return async (length, ...parts) => new Uint8Array(await subtle.sign("HMAC", imported, concat(...parts)), 0, length)
+    return async (length, parts) => new Uint8Array(await subtle.sign("HMAC", imported, joined([...parts])), 0, length)
   },
   seal: async (key, nonce, aad, plaintext) => {
     const imported = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"])

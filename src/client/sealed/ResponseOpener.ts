@@ -138,7 +138,7 @@ export class ResponseOpener {
   /** Verifies the end record of a response whose final frame was opened. */
   async end(record: JsonObject): Promise<VerifiedEnd> {
     const { commitKey, credentialKey } = this.keys
-    const credential = await hmac(credentialKey, utf8(this.sent.credential))
+    const credential = await hmac(credentialKey, [utf8(this.sent.credential)])
     const status = literal(record, "status", STATUSES)
     const statement = string(record, "receipt")
     const receipt = receiptClaimsFrom(await verifyStatement("receipt", statement, this.trusted))

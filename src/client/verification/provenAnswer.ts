@@ -97,9 +97,9 @@ const endOf = ({ incomplete_details, status, stop_reason }: JsonObject): Readonl
 
 /** Responses repeat the answer so far in some events; Messages begin with it and send the end in `message_delta`. */
 const eventsAnswer = (events: ReadonlyArray<JsonObject>): ProvenAnswer => {
-  const said: JsonObject = Object.assign(
-    {},
-    ...events.map(({ delta, message, response, type }) => (type === "message_delta" ? delta : (response ?? message))),
-  )
+  const said: JsonObject = {}
+  for (const { delta, message, response, type } of events) {
+    Object.assign(said, type === "message_delta" ? delta : (response ?? message))
+  }
   return { ...wholeAnswer(said), answer: undefined, text: events.map(deltaText).join("") }
 }

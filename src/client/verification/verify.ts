@@ -96,14 +96,14 @@ export interface RevealedExchange {
 
 /** Recomputes the commitment over the data frames' payloads. */
 export const responseCommitment = (commitKey: Bytes, payloads: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
-  hmac(commitKey, responseCommitmentPrefix, ...payloads.flatMap((payload) => [commitmentLength(payload), payload]))
+  hmac(commitKey, [responseCommitmentPrefix, ...payloads.flatMap((payload) => [commitmentLength(payload), payload])])
 
 /** Recomputes the commitment over the request: the HMAC of its credential, and its payload. */
 export const requestCommitment = (
   commitKey: Bytes,
   credentialCommitment: Uint8Array,
   payload: Uint8Array,
-): Promise<Bytes> => hmac(commitKey, requestCommitmentPrefix, credentialCommitment, payload)
+): Promise<Bytes> => hmac(commitKey, [requestCommitmentPrefix, credentialCommitment, payload])
 
 const matches = (expected: string, actual: Bytes): boolean => {
   const bytes = decodeBase64Url(expected)

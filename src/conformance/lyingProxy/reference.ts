@@ -175,4 +175,4 @@ export const requestCommitment = (keys: CommitmentKeys, credential: Uint8Array, 
   hmac(keys.commitKey, label("request"), credentialCommitment(keys, credential), payload)
 
 export const responseCommitment = (commitKey: Uint8Array, payloads: ReadonlyArray<Uint8Array>): Buffer =>
-  hmac(commitKey, label("response"), ...payloads.flatMap((payload) => [u32(payload.length), payload]))
+  hmac(commitKey, Buffer.concat([label("response"), ...payloads.flatMap((payload) => [u32(payload.length), payload])]))

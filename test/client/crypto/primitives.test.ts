@@ -79,7 +79,7 @@ describe.each([
     assert.isUndefined(await keys.open(frameNonce(keys.baseNonce, 1), aad, ciphertext))
     // RFC 4231, test case 2, and FIPS 180-4's "abc".
     assert.strictEqual(
-      hex(await hmac(utf8("Jefe"), utf8("what do ya want "), utf8("for nothing?"))),
+      hex(await hmac(utf8("Jefe"), [utf8("what do ya want "), utf8("for nothing?")])),
       "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
     )
     assert.strictEqual(

@@ -12,6 +12,7 @@ import {
   verifyProof,
   verifyReceipt,
 } from "../../../src/client/index.ts"
+import { provenAnswer } from "../../../src/client/verification/provenAnswer.ts"
 import { exchangeNamed, published, sessionOf, unhex } from "../../support/protocol/published.ts"
 import {
   b64u,
@@ -215,10 +216,11 @@ describe("evidence of one exchange", () => {
     change: (payload: Claims) => Claims,
     changeAnswer: (payload: Claims, index: number) => Claims = (payload) => payload,
     claims: Claims = {},
+    exchange = revealed,
   ): RevealedExchange => {
     const commitKey = unhex(response.commit_key)
-    const question = JSON.stringify(change(JSON.parse(revealed.request)))
-    const responses = revealed.responses.map((text, index) => JSON.stringify(changeAnswer(JSON.parse(text), index)))
+    const question = JSON.stringify(change(JSON.parse(exchange.request)))
+    const responses = exchange.responses.map((text, index) => JSON.stringify(changeAnswer(JSON.parse(text), index)))
     const receipt = signedReceipt({
       request_commitment: b64u(
         requestCommitment({ commitKey, credentialKey: unhex(response.credential_key) }, text(""), text(question)),
@@ -268,6 +270,17 @@ describe("evidence of one exchange", () => {
     await tampered({}, /no signed statement/)
     await tampered({ receipt, recording: recorded }, /without its proof/)
     await tampered({ receipt: signedReceipt({ software: "x" }), exchange: revealed }, /not that of the revealed/)
+  })
+
+  it("is verified if the stream has 150,000 frames", async () => {
+    const begin = JSON.stringify({ deltas: [{ type: "message_start", message: { model: "m" } }] })
+    const piece = JSON.stringify({ deltas: [{ type: "ping" }] })
+    const long: RevealedExchange = { ...revealed, responses: [begin, ...Array.from({ length: 149_999 }, () => piece)] }
+    const ofMessages = (request: Claims) => ({ ...request, api: "messages" })
+    const claims = { count: long.responses.length, status: "failed", finish_reasons: [], usage: null, model: "m" }
+    const { exchange } = await verifyEvidence({ exchange: committed(ofMessages, same, claims, long) }, trust)
+    assert.strictEqual(exchange?.responses.length, long.responses.length)
+    assert.deepStrictEqual(provenAnswer(exchange ?? assert.fail("there is none"))?.models, ["m"])
   })
 
   it.each<readonly [string, Claims, Claims, RegExp]>([

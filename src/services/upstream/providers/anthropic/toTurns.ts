@@ -22,7 +22,7 @@ export const toTurns = (
   const turns: Array<{ readonly role: Turn["role"]; readonly content: Array<Block> }> = []
   const say = (role: Turn["role"], blocks: ReadonlyArray<Block>) => {
     const last = turns.at(-1)
-    if (last?.role === role) last.content.push(...blocks)
+    if (last?.role === role) for (const block of blocks) last.content.push(block)
     else if (blocks.length > 0) turns.push({ role, content: [...blocks] })
   }
   for (const [index, message] of messages.entries()) {
@@ -31,7 +31,7 @@ export const toTurns = (
     switch (message.role) {
       case "system":
       case "developer":
-        system.push(...toTextBlocks(message.content, `${path}.content`, unsupported))
+        for (const block of toTextBlocks(message.content, `${path}.content`, unsupported)) system.push(block)
         break
       case "user":
         say("user", toBlocks(message.content, `${path}.content`, unsupported))

@@ -80,7 +80,7 @@ export class GeminiChunkReader implements ChunkReader {
     for (const [position, candidate] of candidates.entries()) {
       const read = this.candidate(candidate, candidate.index ?? position)
       if (Result.isFailure(read)) return Result.fail(read.failure)
-      chunks.push(...read.success)
+      for (const chunk of read.success) chunks.push(chunk)
     }
     if (this.finish.settled && usage !== undefined) chunks.push({ ...this.envelope([]), usage })
     return Result.succeed(chunks)

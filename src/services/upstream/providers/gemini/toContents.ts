@@ -39,7 +39,7 @@ export const toContents = (
     switch (message.role) {
       case "system":
       case "developer":
-        system.push(...toTexts(message.content, `${path}.content`, unsupported))
+        for (const text of toTexts(message.content, `${path}.content`, unsupported)) system.push(text)
         break
       case "user":
         say("user", toParts(toPieces(message.content, `${path}.content`, unsupported), unsupported))

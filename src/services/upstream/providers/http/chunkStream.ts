@@ -223,7 +223,7 @@ class EventParser<Piece> {
     if (this.reader.thoughts !== thoughts) this.watch?.thinking()
     if (this.reader.usage !== undefined && this.reader.usage !== usage) this.watch?.spent(this.reader.usage)
     if (Result.isFailure(read)) return this.fail(read.failure)
-    this.ready.push(...read.success)
+    for (const piece of read.success) this.ready.push(piece)
     this.whole = isWhole(this.reader)
   }
 
