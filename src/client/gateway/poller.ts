@@ -21,20 +21,23 @@ const RATE_LIMITED = 429
 const isTemporary = (error: unknown): error is GatewayProblem | Unreachable =>
   error instanceof Unreachable || (error instanceof GatewayProblem && error.problem.retryable)
 
+/** Milliseconds of the monotonic clock: setting the time of day must neither delay a request nor end the polling. */
+const thisMoment = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
 /** Makes a poller for one resource. */
 export const makePoller = Effect.gen(function* () {
   let interval = LEAST_INTERVAL
-  let askedAt = 0
-  let reachedAt = yield* Clock.currentTimeMillis
+  let reachedAt = yield* thisMoment
+  let askedAt = reachedAt
 
-  const noteReached = Effect.map(Clock.currentTimeMillis, (now) => {
+  const noteReached = Effect.map(thisMoment, (now) => {
     reachedAt = now
   })
 
   /** Waits until the interval since the start of the last request has passed. */
   const pauseAtLeast = Effect.fnUntraced(function* (atLeast: number) {
     const begin = askedAt + interval * (1 + JITTER * (yield* Random.next))
-    const left = Math.max(begin - (yield* Clock.currentTimeMillis), atLeast)
+    const left = Math.max(begin - (yield* thisMoment), atLeast)
     interval = left > 0 ? Math.min(2 * interval, MOST_INTERVAL) : LEAST_INTERVAL
     yield* Effect.sleep(Math.max(left, 0))
   })
@@ -43,7 +46,7 @@ export const makePoller = Effect.gen(function* () {
     if (!isTemporary(error)) return yield* Effect.fail(error)
     const refusal = error instanceof GatewayProblem ? error : undefined
     if (refusal?.problem.status === RATE_LIMITED) yield* noteReached
-    if ((yield* Clock.currentTimeMillis) - reachedAt >= GIVE_UP_AFTER) return yield* Effect.fail(error)
+    if ((yield* thisMoment) - reachedAt >= GIVE_UP_AFTER) return yield* Effect.fail(error)
     yield* pauseAtLeast(refusal?.retryAfterMs ?? 0)
     return undefined
   })
@@ -54,7 +57,7 @@ export const makePoller = Effect.gen(function* () {
      * has been away for two minutes. `wait` is the wait that the request asks for.
      */
     ask: Effect.fnUntraced(function* <A, E>(request: Effect.Effect<A, E>, wait: Duration.Duration = Duration.zero) {
-      askedAt = yield* Clock.currentTimeMillis
+      askedAt = yield* thisMoment
       return yield* withErrors(request).pipe(
         Effect.timeoutOrElse({
           duration: Duration.sum(wait, ANSWER_WITHIN),

@@ -8,6 +8,7 @@ import { GatewayProblem } from "../../../src/client/gateway/GatewayProblem.ts"
 import { connect } from "../../../src/client/gateway/gatewayCalls.ts"
 import { GatewayClient } from "../../../src/client/gateway/GatewayClient.ts"
 import { untilEnded } from "../../../src/client/gateway/GatewayJobs.ts"
+import { settableClock } from "../../support/settableClock.ts"
 import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../../src/domain/problems/problem.ts"
 
 const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -195,6 +196,29 @@ describe("waiting for a job", () => {
         yield* pass(60)
         const error = yield* Effect.flip(Fiber.join(waiting))
         assert.strictEqual(error instanceof SealgateError ? error.code : error, code)
+      }),
+    )
+  }
+
+  for (const [how, byMs] of [
+    ["set back", -3_600_000],
+    ["set forward", 3_600_000],
+  ] as const) {
+    it.effect(`goes on while the time of day is ${how} by an hour`, () =>
+      Effect.gen(function* () {
+        const { clock, set } = yield* settableClock
+        const answers = [() => jobThatIs("running"), () => refusal(503, "draining"), () => jobThatIs("completed")]
+        yield* Effect.gen(function* () {
+          const { asked, pass, waiting } = yield* waitAt(() =>
+            Effect.sync(() => {
+              set.forward += byMs
+              return answers.shift()?.() ?? assert.fail("asked after the end")
+            }),
+          )
+          yield* pass(10)
+          assert.strictEqual(asked.length, 3)
+          assert.strictEqual((yield* Fiber.join(waiting)).status, "completed")
+        }).pipe(Effect.provideService(Clock.Clock, clock))
       }),
     )
   }
