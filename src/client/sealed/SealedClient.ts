@@ -7,7 +7,7 @@ import { floorOf, paceOf } from "../../domain/protocol/pace.ts"
 import { type Form, MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
 import { parseStatement } from "../../domain/protocol/statement.ts"
 import { string, strings } from "../verification/decode.ts"
-import { deferred } from "../transport/deferred.ts"
+import { orAbort } from "../transport/orAbort.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { CodeProver } from "../attestation/CodeProver.ts"
 import type { ProvenCode } from "../attestation/Policy.ts"
@@ -338,14 +338,4 @@ const mustBeSealed = async (response: HttpResponse, mediaType: string): Promise<
   if (response.status === 200 && type.trim().toLowerCase() === mediaType) return
   await hangUp(response)
   throw new Tampered(`An unsealed answer (status ${response.status}) came instead of a sealed one.`)
-}
-
-/** Returns `promise`, but rejects when `signal` fires first. */
-const orAbort = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
-  if (signal === undefined) return promise
-  const { promise: aborted, reject } = deferred<never>()
-  const abort = () => reject(signal.reason)
-  if (signal.aborted) abort()
-  signal.addEventListener("abort", abort, { once: true })
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort))
 }
