@@ -10,7 +10,7 @@ export const tokensText = ({ completion_tokens, prompt_tokens, prompt_tokens_det
     cacheText(details["cache_write_tokens"], "into it"),
   ].filter((text) => text !== undefined)
   const cached = cache.length === 0 ? "" : ` (${cache.join(", ")})`
-  return `${String(prompt_tokens)} ${prompt_tokens === 1 ? "token" : "tokens"} in${cached}, ${String(completion_tokens)} out`
+  return `${JSON.stringify(prompt_tokens)} ${prompt_tokens === 1 ? "token" : "tokens"} in${cached}, ${JSON.stringify(completion_tokens)} out`
 }
 
 const cacheText = (count: unknown, where: string): string | undefined =>

@@ -89,6 +89,13 @@ describe("sealgate chat over another API", () => {
   )
 })
 
+it("tokensText shows counts that are no numbers", () => {
+  assert.strictEqual(
+    tokensText({ prompt_tokens: { toString: 1 }, completion_tokens: null }),
+    '{"toString":1} tokens in, null out',
+  )
+})
+
 it("tokensText uses the singular for one token", () => {
   assert.strictEqual(tokensText({ prompt_tokens: 1, completion_tokens: 2 }), "1 token in, 2 out")
 })

@@ -170,7 +170,7 @@ describe("sealgate doctor", () => {
         [502, { "content-type": "text/plain" }, "no upstream\u001b[2J"],
         [308, { location: "https://elsewhere.example/sub/health?from=here" }, ""],
         [302, { location: "/login" }, ""],
-        [200, { "content-type": "application/json" }, '{"software":{"toString":1}}'],
+        [200, { "content-type": "text/plain" }, '{"software":{"toString":1},"type":{"toString":1}}'],
       ] as const) {
         const url = yield* answering((response) => response.writeHead(status, headers).end(body))
         const { code, stdout } = yield* run(doctorCommand, ["--proxy", url])
@@ -198,7 +198,7 @@ describe("sealgate doctor", () => {
           "It redirects to /login; use the proxy's own address.",
         ],
         [
-          'A server answers, but it is not sealgate: status 200, application/json: {"software":{"toString":1}}',
+          'A server answers, but it is not sealgate: status 200, text/plain: {"software":{"toString":1},"type":{"toString":1}}',
           "Check the address, path included.",
         ],
       ])

@@ -1,7 +1,7 @@
 /** Rules that accept exactly what evidence shows: trust on first use. */
 import { collateralNeedOf } from "../../attestation/collateralNeed.ts"
 import type { ProxyEvidence } from "../../attestation/evidence.ts"
-import { EvidenceFailure } from "../../attestation/failure.ts"
+import { EvidenceFailure, must } from "../../attestation/failure.ts"
 import type { Accepted, EvidencePolicy, SnpTcb } from "../../attestation/policy.ts"
 import { readReport, tcbOf } from "../../attestation/sevSnp/report.ts"
 import { checkEventLog } from "../../attestation/tdx/dstack.ts"
@@ -50,8 +50,11 @@ const jsonIn = (bytes: Uint8Array): JsonObject => {
   return isObject(value) ? value : {}
 }
 
-/** Text of any JSON value, of which `String` cannot convert some objects. */
-const wordOf = (value: unknown): string => (typeof value === "string" ? value : String(JSON.stringify(value)))
+const textOf = (object: unknown, member: string): string => {
+  const value = isObject(object) ? object[member] : undefined
+  must(typeof value === "string", "answer-malformed", `The evidence has no text as ${member}.`)
+  return value
+}
 
 const tdxEntry = ({ collateral, format, report }: ProxyEvidence, names: Names): Accepted => {
   const { mrtd, rtmr } = readQuote(report).body
@@ -75,13 +78,14 @@ const tdxEntry = ({ collateral, format, report }: ProxyEvidence, names: Names): 
 
 const spaceEntry = ({ report }: ProxyEvidence): Accepted => {
   const [, payload = ""] = textIn(report).split(".")
-  const { aud, submods } = jsonIn(Buffer.from(payload, "base64url"))
+  const token = jsonIn(Buffer.from(payload, "base64url"))
+  const { submods } = token
   const { container } = isObject(submods) ? submods : {}
   return {
     format: "confidential-space",
-    image_digests: [wordOf(isObject(container) ? container["image_digest"] : undefined)],
+    image_digests: [textOf(container, "image_digest")],
     hardware: ["GCP_INTEL_TDX"],
-    audience: wordOf(aud),
+    audience: textOf(token, "aud"),
     environment: [],
   }
 }
@@ -104,15 +108,15 @@ const configurationRules = (bytes: Uint8Array): EvidencePolicy["configuration"] 
   const slots = listIn(providers).filter(isObject)
   const outgoing = isObject(proxies) ? [proxies["http"], proxies["https"]] : []
   const endpoints = originsIn(listIn(telemetry))
-  const { flags, version } = isObject(node) ? node : {}
+  const { flags } = isObject(node) ? node : {}
   return {
-    software: [{ version: wordOf(configuration["software"]), digest: wordOf(configuration["software_digest"]) }],
+    software: [{ version: textOf(configuration, "software"), digest: textOf(configuration, "software_digest") }],
     origins: originsIn([...slots.map((slot) => slot["base_url"]), ...outgoing]),
-    vendors: unique(slots.map((slot) => wordOf(slot["vendor"]))),
+    vendors: unique(slots.map((slot) => textOf(slot, "vendor"))),
     telemetry: endpoints.length === 0 ? "none" : endpoints,
     extra_ca: typeof ca === "string" ? [ca] : [],
-    node: { versions: [wordOf(version)], flags: listIn(flags).map(wordOf) },
-    key_storage: [wordOf(configuration["key_storage"])],
+    node: { versions: [textOf(node, "version")], flags: listIn(flags).filter((flag) => typeof flag === "string") },
+    key_storage: [textOf(configuration, "key_storage")],
   }
 }
 

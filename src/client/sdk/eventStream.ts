@@ -94,7 +94,7 @@ class EventGate implements Gate {
   private over = false
 
   waits({ type }: JsonObject): boolean {
-    this.over ||= LAST.test(String(type))
+    this.over ||= typeof type === "string" && LAST.test(type)
     return this.over
   }
 

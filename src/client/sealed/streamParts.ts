@@ -22,7 +22,8 @@ export const expectEvent = (event: ServerSentEvent, name: string): JsonObject =>
 /** Returns the frame in `event`, which must have this `seq`. */
 export const frameOf = (event: ServerSentEvent, seq: number): { readonly data: string; readonly final: boolean } => {
   const frame = expectEvent(event, "frame")
-  if (integer(frame, "seq") !== seq) throw new Tampered(`Frame ${seq} was due, but ${String(frame["seq"])} came.`)
+  const came = integer(frame, "seq")
+  if (came !== seq) throw new Tampered(`Frame ${seq} was due, but ${came} came.`)
   const final = frame["final"] ?? false
   if (typeof final !== "boolean") throw new Tampered("final is neither true nor false.")
   return { data: string(frame, "ciphertext"), final }

@@ -78,8 +78,9 @@ export const mustBeTimely = (receivedAt: number, issuedAt: number, elapsed: numb
 const mustBeFresh = ({ provider, received_at }: ReceiptClaims, { issued_at }: JsonObject): void => {
   if (provider === null) return
   if (typeof issued_at !== "number" || Math.abs(received_at - issued_at / 1000) > MAX_SKEW_SECONDS + 1) {
+    const issued = typeof issued_at === "number" ? `${issued_at} ms` : "no time"
     throw new Tampered(
-      `The receipt and the request contradict each other: received_at (${received_at} s) and issued_at (${String(issued_at)} ms) are more than ${MAX_SKEW_SECONDS} s apart.`,
+      `The receipt and the request contradict each other: received_at (${received_at} s) and issued_at (${issued}) are more than ${MAX_SKEW_SECONDS} s apart.`,
     )
   }
 }

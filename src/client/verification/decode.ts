@@ -102,7 +102,9 @@ export const problemFrom = (object: JsonObject, status: number): Problem => ({
     ? {
         errors: object["errors"]
           .filter(isObject)
-          .map((issue) => ({ path: String(issue["path"]), message: String(issue["message"]) })),
+          .flatMap(({ message, path }) =>
+            typeof path === "string" && typeof message === "string" ? [{ path, message }] : [],
+          ),
       }
     : {}),
 })

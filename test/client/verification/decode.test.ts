@@ -23,4 +23,10 @@ describe("a decoded problem", () => {
       retryable: false,
     })
   })
+
+  it("has no mistakes but those that are text", () => {
+    const errors = [{ path: { toString: 1 }, message: "b" }, { path: "a", message: { toString: 1 } }, { path: "a" }, 1]
+    const known = { path: "a", message: "b" }
+    assert.deepStrictEqual(problemFrom({ errors: [...errors, known] }, 400).errors, [known])
+  })
 })

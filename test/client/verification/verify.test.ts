@@ -272,6 +272,11 @@ describe("evidence of one exchange", () => {
     await tampered({ receipt: signedReceipt({ software: "x" }), exchange: revealed }, /not that of the revealed/)
   })
 
+  it("is refused if its request was issued at no time", async () => {
+    const exchange = committed((request) => ({ ...request, issued_at: { toString: 1 } }))
+    await tampered({ exchange }, /issued_at \(no time\)/)
+  })
+
   it("is verified if the stream has 150,000 frames", async () => {
     const begin = JSON.stringify({ deltas: [{ type: "message_start", message: { model: "m" } }] })
     const piece = JSON.stringify({ deltas: [{ type: "ping" }] })
