@@ -16,7 +16,7 @@ import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { accountOf, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
+import { accountOf, makeCallAndRecord, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
 import { Spending, UNLIMITED, worstCase } from "./Spending.ts"
 import { apiSize } from "./apiSize.ts"
 import { type ApiAnswered, type ApiCall, makeAskApi, mayAddLimit } from "./askApi.ts"
@@ -50,8 +50,9 @@ export class Router extends Context.Service<
     Effect.gen(function* () {
       const times = new FirstTokenTimes()
       const route = yield* makeRoute(times)
-      const askChat = yield* makeAskChat(times)
-      const askApi = yield* makeAskApi(times)
+      const callAndRecord = yield* makeCallAndRecord(times)
+      const askChat = yield* makeAskChat(callAndRecord)
+      const askApi = yield* makeAskApi(callAndRecord)
       const tenantBudgets = yield* TenantBudgets
       const keysOf = yield* ProviderKeys
 

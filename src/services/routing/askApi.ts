@@ -8,9 +8,8 @@ import type { Labels } from "../../domain/routing/labels.ts"
 import type { TargetFilter, TargetName } from "../../domain/upstream/targets.ts"
 import type { Answered, ApiRequest, AskOptions, Emit, OutputLimit } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { makeCallAndRecord, type RequestRoute } from "./callAndRecord.ts"
+import type { CallAndRecord, RequestRoute } from "./callAndRecord.ts"
 import type { Dialect } from "./Dialects.ts"
-import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
 /** A client's request, for the targets that its model names. */
@@ -67,9 +66,8 @@ const asking = (request: ApiRequest, options: AskOptions): ApiRequest => ({
 })
 
 /** Returns functions that call the targets of a route in their order until one answers. */
-export const makeAskApi = Effect.fnUntraced(function* (times: FirstTokenTimes) {
+export const makeAskApi = Effect.fnUntraced(function* (callAndRecord: CallAndRecord) {
   const upstream = yield* Upstream
-  const callAndRecord = yield* makeCallAndRecord(times)
 
   return (route: RequestRoute, request: ApiRequest, dialect: Dialect, emit?: Emit<JsonObject>) => {
     let bytes = 0

@@ -6,10 +6,9 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { makeCallAndRecord, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
+import type { CallAndRecord, RequestRoute, RoutedRequest } from "./callAndRecord.ts"
 import { type Answer, AnswerDraft, type TextListener } from "./AnswerDraft.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
-import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import type { CallFailed } from "./RoutingErrors.ts"
 
 /**
@@ -35,9 +34,8 @@ export interface Routed extends Answer {
 }
 
 /** Returns a function that calls the targets of a route in their order until one answers. */
-export const makeAskChat = Effect.fnUntraced(function* (times: FirstTokenTimes) {
+export const makeAskChat = Effect.fnUntraced(function* (callAndRecord: CallAndRecord) {
   const upstream = yield* Upstream
-  const callAndRecord = yield* makeCallAndRecord(times)
 
   return (
     route: RequestRoute,

@@ -1,5 +1,5 @@
 /** Calls the chosen targets and enters every call in the ledger before the answer is returned. */
-import { Cause, type Context, Effect, Exit, Option, Schedule } from "effect"
+import { Cause, Effect, Exit, Option } from "effect"
 import type { Budgeted } from "../../domain/access/budgets.ts"
 import type { StepCall } from "../../domain/jobs/job.ts"
 import type { Mode } from "../../domain/jobs/modes.ts"
@@ -12,9 +12,8 @@ import type { AskOptions, Attempt, TenantKeys, UpstreamError } from "../../domai
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { Spending } from "./Spending.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
-import { Ledger } from "./Ledger.ts"
+import { makeRecordPaid } from "./recordPaid.ts"
 import { CallFailed } from "./RoutingErrors.ts"
-import { countRecords } from "./RoutingMetrics.ts"
 import type { TargetRequirements } from "./TargetChoice.ts"
 
 /** A request to whichever target the routing chooses. `policy` is the agent's; `allowance` is the unused part of the job's limits. */
@@ -69,17 +68,12 @@ interface RecordedAnswer<A> {
 
 /** Returns a function that calls the targets of a route in their order until one answers. */
 export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenTimes) {
-  const ledger = yield* Ledger
+  const recordPaid = yield* makeRecordPaid
 
   const account = ({ request, settings }: RequestRoute, attempts: ReadonlyArray<ChargedAttempt>) => {
     for (const attempt of attempts) noteFirstToken(times, attempt)
     const records = recordsOf(settings, accountOf(request), attempts)
-    return Effect.contextWith((context: Context.Context<never>) =>
-      Effect.map(Effect.retry(ledger.record(records), WRITE_AGAIN), () => {
-        countRecords(records, context)
-        return stepCallOf(records)
-      }),
-    )
+    return Effect.as(recordPaid(records), stepCallOf(records))
   }
 
   return <A>(
@@ -107,7 +101,7 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
       },
     })
     // Uninterruptible from the end of the last call until the calls are in the ledger: a cancelled job has spent their
-    // cost. After an interruption, a write that fails is only logged.
+    // cost. Nobody hears of a write that fails after an interruption.
     return Effect.uninterruptibleMask(
       Effect.fnUntraced(function* (restore) {
         const exit = yield* Effect.exit(restore(answered))
@@ -131,8 +125,7 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
   }
 })
 
-/** Retries the ledger for 5 seconds: without the row of a paid call, the job would pay for it again. */
-const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+export type CallAndRecord = Effect.Success<ReturnType<typeof makeCallAndRecord>>
 
 /** The columns of the ledger that a request's calls share. */
 export const accountOf = (request: Omit<RoutedRequest, "api" | "size">): Account => ({

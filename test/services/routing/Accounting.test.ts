@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer, Metric } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Logger, Metric } from "effect"
 import type { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { AttemptOutcome } from "../../../src/domain/upstream/failures.ts"
@@ -7,12 +7,14 @@ import type { RoutingSettingsInput } from "../../../src/domain/routing/routing.t
 import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
+import { makeRecordPaid, MAX_KEPT } from "../../../src/services/routing/recordPaid.ts"
 import { Router } from "../../../src/services/routing/Router.ts"
 import { RoutingConfig } from "../../../src/services/routing/RoutingConfig.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import type { Provider } from "../../../src/services/upstream/Provider.ts"
 import { sqlite } from "../../support/databases.ts"
 import { fails, hang, passingTime, says, scripted, text, usage as usageChunk } from "../upstream/ScriptedProvider.ts"
+import { callRecord } from "./callRecords.ts"
 import { call, ledgerRows, prices, routing, settings, target } from "./RouterFixture.ts"
 import { attempt, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
 
@@ -219,19 +221,24 @@ describe("the rows of a request", () => {
   )
 })
 
-it.effect("rows are retried when the database is away for a moment", () => {
-  const upstream = new ScriptedUpstream(everyone)
-  let away = 2
+/** The router over a ledger that cannot be written while `isAway` says so. */
+const overUnsteadyLedger = (isAway: () => boolean) => {
   const unsteady = Layer.effect(
     Ledger,
     Effect.map(Ledger, (ledger) =>
       Ledger.of({
         ...ledger,
         record: (rows) =>
-          Effect.suspend(() => (away-- > 0 ? Effect.fail(new StorageUnavailable()) : ledger.record(rows))),
+          Effect.suspend(() => (isAway() ? Effect.fail(new StorageUnavailable()) : ledger.record(rows))),
       }),
     ),
   ).pipe(Layer.provide(Ledger.layer))
+  return Router.layer.pipe(Layer.provideMerge(Layer.merge(RoutingConfig.layer(), unsteady)))
+}
+
+it.effect("rows are retried when the database is away for a moment", () => {
+  const upstream = new ScriptedUpstream(everyone)
+  let away = 2
   return Effect.gen(function* () {
     yield* RoutingConfig.use((config) => config.put(settings(), { by: "test" }))
     // Longer than it waits between its tries, and less than the database may take.
@@ -241,9 +248,107 @@ it.effect("rows are retried when the database is away for a moment", () => {
     assert.strictEqual((yield* ledgerRows).length, 1)
   }).pipe(
     Effect.provide(
-      Router.layer.pipe(
-        Layer.provideMerge(Layer.merge(RoutingConfig.layer(), unsteady)),
-        Layer.provideMerge(Layer.merge(upstream.layer, sqlite.layer)),
+      Layer.provideMerge(
+        overUnsteadyLedger(() => away-- > 0),
+        Layer.merge(upstream.layer, sqlite.layer),
+      ),
+    ),
+  )
+})
+
+/** Lets seconds pass until something is done; real time too, which the database takes. */
+const passUntil = <E, R>(isDone: Effect.Effect<boolean, E, R>) =>
+  TestClock.adjust("1 second").pipe(
+    Effect.andThen(TestClock.withLive(Effect.sleep("10 millis"))),
+    Effect.andThen(isDone),
+    Effect.repeat({ until: (done) => done, times: 60 }),
+  )
+
+const budgeted = [
+  { owner: { kind: "key" as const, id: "key" }, budgets: [{ per: "total" as const, max_cost_micro_usd: 10_000_000 }] },
+]
+
+it.effect("rows of paid calls are kept while the database is away, and entered once it is back", () => {
+  const upstream = new ScriptedUpstream(everyone)
+  let isAway = false
+  return Effect.gen(function* () {
+    yield* RoutingConfig.use((config) => config.put(settings(), { by: "test" }))
+    isAway = true
+    const answered = yield* Effect.forkChild(Effect.flip(call({ budgeted })), { startImmediately: true })
+    yield* Effect.repeat(Effect.yieldNow, { until: () => upstream.requests.length === 1 })
+    upstream.script = () => ({ hangs: true })
+    const hangUp = yield* Effect.forkChild(call(), { startImmediately: true })
+    yield* Effect.repeat(Effect.yieldNow, { until: () => upstream.requests.length === 2 })
+    yield* Effect.forkChild(Fiber.interrupt(hangUp), { startImmediately: true })
+    yield* passUntil(Effect.sync(() => [answered, hangUp].every((fiber) => fiber.pollUnsafe() !== undefined)))
+    assert.strictEqual((yield* Fiber.join(answered))._tag, "StorageUnavailable")
+    assert.deepStrictEqual(yield* ledgerRows, [])
+    isAway = false
+    yield* passUntil(Effect.map(ledgerRows, (rows) => rows.length === 2))
+    const rows = yield* ledgerRows
+    assert.deepStrictEqual(
+      rows.map((row) => [row["outcome"], row["reservation_id"] !== null]),
+      [
+        ["success", true],
+        ["interrupted", false],
+      ],
+    )
+    // Each was written once.
+    yield* TestClock.adjust("1 minute")
+    assert.strictEqual((yield* ledgerRows).length, 2)
+  }).pipe(
+    Effect.provide(
+      Layer.provideMerge(
+        overUnsteadyLedger(() => isAway),
+        Layer.merge(upstream.layer, sqlite.layer),
+      ),
+    ),
+  )
+})
+
+it.effect("kept rows are entered at a shutdown", () => {
+  const upstream = new ScriptedUpstream(everyone)
+  let isAway = false
+  return Effect.gen(function* () {
+    const gateway = overUnsteadyLedger(() => isAway)
+    yield* Effect.gen(function* () {
+      yield* RoutingConfig.use((config) => config.put(settings(), { by: "test" }))
+      isAway = true
+      yield* Effect.flip(passingTime(call(), "8 seconds"))
+      isAway = false
+    }).pipe(Effect.provide(gateway))
+    assert.strictEqual((yield* ledgerRows).length, 1)
+  }).pipe(Effect.provide(Layer.merge(upstream.layer, sqlite.layer)))
+})
+
+it.effect("kept rows have a bound, which the log names once, and a refused one holds up no other", () => {
+  const lines: Array<string> = []
+  const logged = Logger.layer([Logger.make((entry) => void lines.push(Logger.formatJson.log(entry)))])
+  let isAway = true
+  const entered: Array<string> = []
+  return Effect.gen(function* () {
+    const record = yield* makeRecordPaid
+    const rows = Array.from({ length: MAX_KEPT }, (_, index) => callRecord({ tenant: index < 64 ? "refused" : "" }))
+    for (const paid of [rows, [callRecord({})], [callRecord({})]]) {
+      yield* passingTime(Effect.flip(record(paid)), "8 seconds")
+    }
+    assert.strictEqual(lines.filter((line) => line.includes("The ledger will miss calls")).length, 1)
+    isAway = false
+    yield* passUntil(Effect.sync(() => entered.length === MAX_KEPT - 64))
+    assert.strictEqual(new Set(entered).size, MAX_KEPT - 64)
+  }).pipe(
+    Effect.provide(
+      Layer.merge(
+        logged,
+        Layer.mock(Ledger, {
+          record: (rows) =>
+            Effect.suspend(() => {
+              if (isAway || rows.some(({ tenant }) => tenant === "refused"))
+                return Effect.fail(new StorageUnavailable())
+              entered.push(...rows.map(({ id }) => id))
+              return Effect.void
+            }),
+        }),
       ),
     ),
   )
