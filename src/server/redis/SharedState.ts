@@ -3,8 +3,9 @@
  * configured Redis does not answer, each process counts alone.
  */
 import { Effect, Layer, type Redacted } from "effect"
-import { CircuitBreaker, RateLimiter, type Redis } from "effect/persistence"
+import { CircuitBreaker, type Redis } from "effect/persistence"
 import { RateLimits } from "../../services/access/RateLimits.ts"
+import { layerTokenBuckets } from "./layerTokenBuckets.ts"
 import { layerCircuitsInMemory, withLocalFallback } from "../../services/upstream/CircuitStore.ts"
 
 const PREFIX = "sealgate:"
@@ -35,7 +36,7 @@ export const layerRateLimits = (url: RedisUrl): Layer.Layer<RateLimits> =>
   url === undefined
     ? RateLimits.layer
     : RateLimits.layerShared.pipe(
-        Layer.provide(RateLimiter.layerStoreRedis({ prefix: `${PREFIX}rate:` })),
+        Layer.provide(layerTokenBuckets(`${PREFIX}rate:`)),
         Layer.provideMerge(connectionTo(url)),
       )
 

@@ -1,10 +1,12 @@
 /** State that several processes share through a real Redis; skipped with a message without one. */
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Fiber, Layer, Redacted, Stream } from "effect"
-import { layerCircuitStore } from "../../../src/server/redis/SharedState.ts"
+import { Clock, Context, Deferred, Duration, Effect, Fiber, Layer, Redacted, Schedule, Stream } from "effect"
+import { layerCircuitStore, layerRateLimits } from "../../../src/server/redis/SharedState.ts"
+import { RateLimits } from "../../../src/services/access/RateLimits.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ask, fails, hang, says, scripted, settingsWith, text } from "../../services/upstream/ScriptedProvider.ts"
+import { settableClock } from "../../support/settableClock.ts"
 import { streamOf } from "../../support/streamed.ts"
 
 const URL = process.env["TEST_REDIS_URL"] ?? "redis://127.0.0.1:6379"
@@ -49,4 +51,26 @@ describe.runIf(reachable)("with Redis", () => {
       yield* Fiber.interrupt(reader)
     }),
   )
+
+  for (const [name, forward] of [
+    ["ahead", 600_000],
+    ["behind", -600_000],
+  ] as const) {
+    it.live(`a process whose clock is ${name} changes no rate limit of another`, () =>
+      Effect.gen(function* () {
+        const { clock, set } = yield* settableClock
+        set.forward = forward
+        const key = unique("caller")
+        const take = (limit: number) => RateLimits.use((limits) => limits.take(key, limit))
+        const elsewhere = (limit: number) => Effect.provideService(take(limit), Clock.Clock, clock)
+        assert.strictEqual((yield* elsewhere(3)).remaining, 2)
+        assert.strictEqual((yield* take(3)).remaining, 1)
+        assert.strictEqual((yield* elsewhere(3)).remaining, 0)
+        assert.isAtMost((yield* Effect.flip(take(3))).retryAfterMs, 20_000)
+        // A limit that refills every millisecond.
+        const refilled = Effect.retry(take(60_000), { schedule: Schedule.spaced("5 millis"), times: 100 })
+        assert.isAtLeast((yield* refilled).remaining, 0)
+      }).pipe(Effect.provide(layerRateLimits(redis))),
+    )
+  }
 })
