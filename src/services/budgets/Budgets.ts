@@ -3,13 +3,14 @@
  * is spent, and the rest is free again. A reservation has a lease, which its process renews while the call runs: after a
  * crash it ends with the lease, and counts as spent. So no crash, timeout or silent provider lets a call exceed a budget.
  */
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { BudgetUse, Budgeted, BudgetExhausted } from "../../domain/access/budgets.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
-import { regularly, survive } from "../background.ts"
+import { regularly } from "../background.ts"
 import { databaseTime } from "../databaseTime.ts"
+import { thisMoment } from "../moments.ts"
 import { givenRows, skipLocked, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { Pending } from "../routing/Accounting.ts"
 import { CurrentReservation } from "./CurrentReservation.ts"
@@ -30,6 +31,8 @@ export interface PlannedCall {
 /** A reservation that is not renewed for this long is that of a dead process. */
 const LEASE = Duration.seconds(15)
 const RENEW_EVERY = Duration.seconds(5)
+/** The delay between renewals while the database is away. */
+const RENEW_AGAIN = Duration.seconds(1)
 
 export class Budgets extends Context.Service<
   Budgets,
@@ -65,7 +68,19 @@ const make = Effect.gen(function* () {
   })
   const renew = makeRenew(sql, { holder, lease, open })
   const endLost = yield* makeEndLost(holder, lease, settle)
-  yield* Effect.forkScoped(regularly(Effect.andThen(survive(renew), endLost), RENEW_EVERY))
+  // After an outage all leases may have run out: those of living processes are renewed first.
+  const patience = sql.onDialectOrElse({ sqlite: () => 0, orElse: () => lease })
+  let answersSince = Infinity
+  const tick = Effect.gen(function* () {
+    yield* Effect.retry(
+      Effect.tapError(renew, () => Effect.sync(() => (answersSince = Infinity))),
+      Schedule.spaced(RENEW_AGAIN),
+    )
+    const now = yield* thisMoment
+    answersSince = Math.min(answersSince, now)
+    if (now - answersSince >= patience) yield* endLost
+  })
+  yield* Effect.forkScoped(regularly(tick, RENEW_EVERY))
 
   /** If the write fails, which is logged, the reservation ends with its lease. */
   const end = ({ id, limits, worst }: Reservation, used: Amount) =>
@@ -97,7 +112,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** Returns an effect that renews the leases of these reservations. */
+/** Returns an effect that renews the leases of these reservations; it fails without the database, also if there are none. */
 const makeRenew = (
   sql: SqlClient.SqlClient,
   { holder, lease, open }: { readonly holder: string; readonly lease: number; readonly open: ReadonlySet<string> },
@@ -105,10 +120,8 @@ const makeRenew = (
   const given = givenRows(sql, { id: "TEXT" })
   // Rows that are being settled are skipped: waiting for them could deadlock.
   return Effect.suspend(() =>
-    open.size === 0
-      ? Effect.void
-      : unavailable(sql`UPDATE budget_reservations SET until = ${databaseTime(sql)} + ${lease} WHERE id IN (
-          SELECT id FROM budget_reservations WHERE holder = ${holder} AND id IN (SELECT id FROM ${given([...open].map((id) => ({ id })))})
-          ${skipLocked(sql, "NO KEY UPDATE")})`),
+    unavailable(sql`UPDATE budget_reservations SET until = ${databaseTime(sql)} + ${lease} WHERE id IN (
+      SELECT id FROM budget_reservations WHERE holder = ${holder} AND id IN (SELECT id FROM ${given([...open].map((id) => ({ id })))})
+      ${skipLocked(sql, "NO KEY UPDATE")})`),
   )
 }

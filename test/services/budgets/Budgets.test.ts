@@ -49,6 +49,11 @@ const renewedUntil = Effect.fnUntraced(function* <A, E, R>(read: Effect.Effect<A
 
 describeDatabases("budgets", (database) => {
   const storage = Layer.provideMerge(Ledger.layer, database.layer)
+  /** Returns once so many reservations are left. The embedded database, which has no other process, ends lost ones at once. */
+  const onceLeft = (count: number) =>
+    database.kind === "sqlite"
+      ? Effect.repeat(reservations, { until: (rows) => rows.length === count })
+      : renewedUntil(reservations, (rows) => rows.length === count)
   const test = <E>(name: string, body: Effect.Effect<void, E, Budgets | SqlClient.SqlClient>) =>
     it.effect(name, () => Effect.provide(body, Layer.provideMerge(Budgets.layer, storage)))
 
@@ -177,14 +182,14 @@ describeDatabases("budgets", (database) => {
       const ofNoJob = yield* begin(Effect.void, { job: null, role: null, labels: {}, key: null })
       assert.strictEqual((yield* reservations).length, 3)
       // A process of the embedded database needs no lease: it is the only one.
-      if (database.kind === "postgres") yield* sql`UPDATE budget_reservations SET until = 0`
+      if (database.kind === "postgres") yield* sql`UPDATE budget_reservations SET holder = 'dead', until = 0`
       // Rows of another version, which cannot be read in part, or not at all.
       const uses = JSON.stringify([{ owner: "key:key", per: "total", since: 0 }])
       yield* sql`UPDATE budget_use SET reserved_cost = reserved_cost + 5, reserved_tokens = reserved_tokens + 50`
       yield* sql`INSERT INTO budget_reservations (id, holder, until, at, cost, tokens, uses, asked)
         VALUES ('odd', 'dead', 0, 0, 5, 50, ${uses}, '{}'), ('odder', 'dead', 0, 0, 0, 0, '{}', '{}')`
       yield* start
-      yield* Effect.repeat(reservations, { until: (rows) => rows.length === 1 })
+      yield* onceLeft(1)
 
       const charged = [{ owner: "key:key", spent_cost: 92, spent_tokens: 920, reserved_cost: 0 }]
       assert.deepStrictEqual(yield* stored, charged)
@@ -221,8 +226,38 @@ describeDatabases("budgets", (database) => {
       // The other process died before it settled, so a third one does.
       yield* sql`UPDATE budget_reservations SET until = 0`
       yield* start
-      yield* Effect.repeat(reservations, { until: (rows) => rows.length === 0 })
+      yield* onceLeft(0)
       assert.deepStrictEqual(yield* stored, [{ owner: "key:key", spent_cost: 40, spent_tokens: 400, reserved_cost: 0 }])
+    }).pipe(Effect.provide(storage)),
+  )
+
+  it.effect.skipIf(database.kind === "sqlite")("outlive an outage in which all leases ran out", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const start = Effect.map(Layer.build(Layer.fresh(Budgets.layer)), (context) => Context.get(context, Budgets))
+      yield* start
+      // The idle process works before the busy one.
+      yield* TestClock.adjust("2 seconds")
+      const busy = yield* start
+      const begun = yield* Deferred.make<void>()
+      const call = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const plan = planned(amount(40), of("key", { per: "total", max_cost_micro_usd: 100 }))
+      const fiber = yield* Effect.forkChild(busy.within(plan, call, () => amount(1)))
+      yield* Deferred.await(begun)
+      const pass = Effect.fnUntraced(function* (seconds: number) {
+        for (let n = 0; n < seconds; n++) {
+          yield* TestClock.adjust("1 second")
+          yield* TestClock.withLive(Effect.sleep("30 millis"))
+        }
+      })
+      yield* sql`ALTER TABLE budget_reservations RENAME TO away`
+      yield* pass(7)
+      yield* sql`UPDATE away SET until = 0`
+      yield* sql`ALTER TABLE away RENAME TO budget_reservations`
+      yield* pass(40)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* sql`SELECT outcome FROM ledger_calls`, [])
+      assert.deepStrictEqual(yield* spent, [1])
     }).pipe(Effect.provide(storage)),
   )
 
