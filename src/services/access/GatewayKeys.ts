@@ -214,6 +214,13 @@ const shown = ({ document, used_at }: typeof Row.Type): GatewayKey => ({
 /** Returns a function that notes a use at `now` (milliseconds since the epoch). Uses are written together, also at the end. */
 const makeNoteUse = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const uses = givenRows(sql, { key_id: "TEXT", at: "BIGINT" })
+  // All processes lock the keys in one order, or they could deadlock.
+  const locked = (rows: Parameters<typeof uses>[0]) =>
+    sql.onDialectOrElse({
+      pg: () => sql`gateway_keys.id IN
+        (SELECT id FROM gateway_keys WHERE id IN (SELECT key_id FROM ${uses(rows)}) ORDER BY id FOR NO KEY UPDATE)`,
+      orElse: () => sql`TRUE`,
+    })
   const pending = new Map<KeyId, number>()
   const write = Effect.suspend(() => {
     const rows = [...pending].map(([key_id, at]) => ({ key_id, at }))
@@ -221,7 +228,8 @@ const makeNoteUse = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     return rows.length === 0
       ? Effect.void
       : Effect.asVoid(
-          sql`UPDATE gateway_keys SET used_at = given.at FROM ${uses(rows)} WHERE gateway_keys.id = given.key_id`,
+          sql`UPDATE gateway_keys SET used_at = given.at FROM ${uses(rows)} WHERE gateway_keys.id = given.key_id
+            AND COALESCE(used_at, -1) < given.at AND ${locked(rows)}`,
         )
     // A failure is logged; a last use is only information.
   }).pipe(unavailable)
