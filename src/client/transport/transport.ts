@@ -10,7 +10,7 @@ import type { HttpRequest, HttpResponse, Send } from "./httpTypes.ts"
 import { originHint } from "./originHint.ts"
 import { isRedirect, redirectMessage } from "./redirect.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
-import { connectionReason, systemCode } from "../../domain/problems/systemErrors.ts"
+import { connectionReason, NO_ANSWER, systemCode } from "../../domain/problems/systemErrors.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -168,8 +168,8 @@ const readBytes = (response: HttpResponse, { mayHaveBeenServed, signal }: SendCo
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason
     if (cause instanceof Tampered) throw cause
-    const reason = systemCode(cause) === undefined ? "" : `: ${connectionReason(cause)}`
-    const message = `The connection broke before the answer was complete${reason}.`
+    const reason = connectionReason(cause)
+    const message = `The connection broke before the answer was complete${reason === NO_ANSWER ? "" : `: ${reason}`}.`
     throw new Unreachable(message, { cause }, mayHaveBeenServed)
   })
 

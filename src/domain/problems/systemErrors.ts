@@ -11,6 +11,8 @@ export const systemCode = (error: unknown): string | undefined => {
 
 const NO_TLS = "it does not speak TLS; use http:// there"
 const CLOSED = "it closed the connection"
+/** Nothing more is known. */
+export const NO_ANSWER = "there was no answer"
 const NO_NAME = "there is no host with that name; check the spelling"
 
 const CONNECTIONS: Readonly<Record<string, string>> = {
@@ -46,7 +48,7 @@ const isTimeout = (error: unknown): boolean =>
 export const connectionReason = (error: unknown, address = ""): string => {
   if (isTimeout(error)) return "there was no answer in time"
   const code = systemCode(error)
-  if (code === undefined) return "there was no answer"
+  if (code === undefined) return NO_ANSWER
   if (CONNECTIONS[code] === CLOSED && address.startsWith("http:")) return `${CLOSED}; if it speaks TLS, use https://`
   return CONNECTIONS[code] ?? (code.startsWith("HPE_") ? "it does not speak HTTP" : `there was no answer (${code})`)
 }
