@@ -2,7 +2,8 @@
  * The database's clock, in milliseconds since the epoch: many processes, whose clocks may differ, decide whether a job
  * is due.
  */
-import type { SqlClient, Statement } from "effect/sql"
+import { Clock, Effect } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 
 export const databaseTime = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql.onDialectOrElse({
@@ -10,3 +11,9 @@ export const databaseTime = (sql: SqlClient.SqlClient): Statement.Fragment =>
     pg: () => sql.literal("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"),
     orElse: () => sql.literal("CAST(unixepoch('subsec') * 1000 AS INTEGER)"),
   })
+
+/** The earlier of this process's and the database's time: rows are removed for good, so a clock that is ahead must not decide. */
+export const earlierTime = (sql: SqlClient.SqlClient): Effect.Effect<number, SqlError.SqlError> =>
+  Effect.zipWith(Clock.currentTimeMillis, sql<{ now: number }>`SELECT ${databaseTime(sql)} AS now`, (here, [row]) =>
+    Math.min(here, row?.now ?? here),
+  )

@@ -1,7 +1,8 @@
 /** Removes expired rows: ended jobs with their steps, idempotency keys, and threads without jobs. */
-import { Clock, Duration, Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { regularly } from "../background.ts"
+import { earlierTime } from "../databaseTime.ts"
 import { inBatches } from "../inBatches.ts"
 import { unavailableUnlimited } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -31,7 +32,7 @@ const makeRemoveThreads = (sql: SqlClient.SqlClient, before: number) => {
 /** Removes all expired rows; returns the number of removed jobs. */
 export const prune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* earlierTime(sql)
   const { retention } = yield* JobSettings
   yield* inBatchesOf(
     (size) => sql`DELETE FROM idempotency_keys WHERE (tenant, route, key) IN

@@ -2,11 +2,12 @@
  * Removes old calls from the ledger. Their hourly sums stay, so statistics stay right, and so do the calls of jobs that
  * still exist, whose usage they are.
  */
-import { Clock, DateTime, Duration, Effect, Layer } from "effect"
+import { DateTime, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { regularly } from "../background.ts"
+import { earlierTime } from "../databaseTime.ts"
 import { inBatches } from "../inBatches.ts"
-import { unavailableUnlimited } from "../storedRows.ts"
+import { unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { HOUR_MS } from "./HourlySums.ts"
 
 /** How long calls are kept. */
@@ -57,7 +58,8 @@ export const pruneLedger = Effect.fn("LedgerRetention.prune")(function* (cutoff:
 export const layerLedgerRetention = (retention: Retention) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const now = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
+      const sql = yield* SqlClient.SqlClient
+      const now = DateTime.makeUnsafe(yield* unavailable(earlierTime(sql)))
       yield* pruneLedger(DateTime.toEpochMillis(DateTime.subtract(now, retention)))
     }).pipe((task) => regularly(task, EVERY), Effect.forkScoped),
   )

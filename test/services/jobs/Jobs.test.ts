@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Fiber, Latch, Layer, Schedule, Schema, Stream } from "effect"
+import { Clock, DateTime, Duration, Effect, Fiber, Latch, Layer, Schedule, Schema, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -16,6 +16,7 @@ import { prune } from "../../../src/services/jobs/JobRetention.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { answer, ended, enqueueOne, gateway, makeAgent, services, start, takeJob, use } from "../../support/jobs.ts"
+import { settableClock } from "../../support/settableClock.ts"
 import { keepingTracer } from "../../support/spans.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
@@ -561,6 +562,18 @@ describeDatabases("jobs", (database) => {
       assert.strictEqual(yield* countOf("job_steps"), 0)
       assert.strictEqual((yield* jobs.get(tenant, open.id)).status, "queued")
     }),
+  )
+
+  it.live("are kept for their retention if the clock of this process is years ahead", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      yield* jobs.cancel(tenant, job.id)
+      const { clock, set } = yield* settableClock
+      set.forward = Duration.toMillis("1000 days")
+      assert.strictEqual(yield* Effect.provideService(prune, Clock.Clock, clock), 0)
+      assert.strictEqual((yield* jobs.get(tenant, job.id)).status, "cancelled")
+    }).pipe(Effect.provide(services(database.layer, still))),
   )
 
   test(

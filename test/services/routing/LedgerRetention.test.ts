@@ -1,12 +1,13 @@
 import { assert, it } from "@effect/vitest"
-import { Array, DateTime, Effect, Fiber, Layer } from "effect"
+import { Array, Clock, DateTime, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
-import { pruneLedger } from "../../../src/services/routing/LedgerRetention.ts"
+import { layerLedgerRetention, pruneLedger } from "../../../src/services/routing/LedgerRetention.ts"
 import { RoutingStats } from "../../../src/services/routing/RoutingStats.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { settableClock } from "../../support/settableClock.ts"
 import { callRecord } from "./callRecords.ts"
 
 const at = (ms: number) => DateTime.makeUnsafe(ms)
@@ -34,6 +35,22 @@ describeDatabases("LedgerRetention", (database) => {
       assert.deepStrictEqual(
         (yield* kept).map(({ at }) => at),
         [HOUR_MS, 2 * HOUR_MS],
+      )
+    }).pipe(Effect.provide(services)),
+  )
+
+  it.live("keeps recent calls if the clock of this process is years ahead", () =>
+    Effect.gen(function* () {
+      const ledger = yield* Ledger
+      const now = yield* Clock.currentTimeMillis
+      yield* ledger.record([callRecord({ at: 0 }), callRecord({ at: now })])
+      const { clock, set } = yield* settableClock
+      set.forward = Duration.toMillis("1000 days")
+      yield* Effect.provideService(Layer.build(layerLedgerRetention({ days: 1 })), Clock.Clock, clock)
+      yield* Effect.repeat(kept, { until: (rows) => rows[0]?.at !== 0 })
+      assert.deepStrictEqual(
+        (yield* kept).map(({ at }) => at),
+        [now],
       )
     }).pipe(Effect.provide(services)),
   )
