@@ -4,7 +4,6 @@
  * later code takes time per level and per value, and a megabyte of brackets has half a million of them.
  */
 import { fromUtf8, utf8 } from "../bytes/bytes.ts"
-import { isObject, type JsonObject, parseJson } from "./json.ts"
 import { HALF_PAIR, JsonTokens, skipSpace } from "./jsonTokens.ts"
 
 export interface JsonLimits {
@@ -158,12 +157,6 @@ export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceW
 export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): string | undefined => {
   const fault = text.isWellFormed() ? bytesFault(utf8(text), limits) : HALF
   return fault === NOT_JSON ? undefined : fault
-}
-
-/** Parses an object; `undefined` if `text` is something else, or no I-JSON within `limits`. */
-export const objectIn = (text: string, limits = JSON_LIMITS): JsonObject | undefined => {
-  const value = jsonFault(text, limits) === undefined ? parseJson(text) : undefined
-  return isObject(value) ? value : undefined
 }
 
 /** The text is not I-JSON or exceeds its limits. `message` says why. */

@@ -231,7 +231,8 @@ describeDatabases("budgets", (database) => {
     }).pipe(Effect.provide(storage)),
   )
 
-  it.effect.skipIf(database.kind === "sqlite")("outlive an outage in which all leases ran out", () =>
+  const onPostgres = database.kind === "postgres" ? it.effect : () => {}
+  onPostgres("outlive an outage in which all leases ran out", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const start = Effect.map(Layer.build(Layer.fresh(Budgets.layer)), (context) => Context.get(context, Budgets))
@@ -254,6 +255,9 @@ describeDatabases("budgets", (database) => {
       yield* pass(7)
       yield* sql`UPDATE away SET until = 0`
       yield* sql`ALTER TABLE away RENAME TO budget_reservations`
+      const leases = sql<{ until: number }>`SELECT until FROM budget_reservations`
+      yield* TestClock.adjust("1 second")
+      yield* TestClock.withLive(Effect.repeat(leases, { until: ([lease]) => lease?.until !== 0 }))
       yield* pass(40)
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(yield* sql`SELECT outcome FROM ledger_calls`, [])

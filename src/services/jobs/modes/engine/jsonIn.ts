@@ -3,8 +3,9 @@
  * to read would block one process after another.
  */
 import { Equal } from "effect"
-import { objectIn } from "../../../../domain/json/iJson.ts"
+import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
 import type { JsonObject } from "../../../../domain/json/json.ts"
+import { objectIn } from "../../../../domain/json/objectIn.ts"
 
 /** Larger than any critique and any answer that a revision repeats. */
 export const MAX_JSON_CHARS = 1024 * 1024
@@ -25,7 +26,7 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
     if (index < from) continue
     if (tried++ === MAX_BEGINNINGS) return []
     const end = endOfObject(text, index)
-    const value = end === undefined ? undefined : objectIn(text.slice(index, end))
+    const value = end === undefined ? undefined : valueOf(text.slice(index, end))
     found.push(value)
     if (end !== undefined && value !== undefined) from = end
   }
@@ -38,6 +39,9 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
  */
 export const onlyOf = <A>(values: ReadonlyArray<A>): A | undefined =>
   values.every((value) => Equal.equals(value, values[0])) ? values[0] : undefined
+
+const valueOf = (text: string): JsonObject | undefined =>
+  jsonFault(text, JSON_LIMITS) === undefined ? objectIn(text) : undefined
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

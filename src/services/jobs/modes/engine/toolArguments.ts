@@ -1,5 +1,5 @@
-import { objectIn } from "../../../../domain/json/iJson.ts"
 import type { JsonObject } from "../../../../domain/json/json.ts"
+import { objectIn } from "../../../../domain/json/objectIn.ts"
 
 const MAX_KIB = 256
 const LIMITS = { depth: 64, values: 4096 }

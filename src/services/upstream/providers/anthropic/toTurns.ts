@@ -2,7 +2,7 @@
 import { Option, Schema } from "effect"
 import type { AssistantMessage, Message } from "../../../../domain/chat/chat.ts"
 import { encodeBase64Url, utf8 } from "../../../../domain/bytes/bytes.ts"
-import { objectIn } from "../../../../domain/json/iJson.ts"
+import { objectIn } from "../../../../domain/json/objectIn.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"

@@ -1,7 +1,7 @@
 /** Converts messages to contents, one for each message; the results of parallel calls share one. */
 import { Option, Schema } from "effect"
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
-import { objectIn } from "../../../../domain/json/iJson.ts"
+import { objectIn } from "../../../../domain/json/objectIn.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import { type Piece, toPieces } from "../shared/Parts.ts"
