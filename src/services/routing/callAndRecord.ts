@@ -51,7 +51,7 @@ export interface RequestRoute {
 }
 
 /** How a request is asked within its route. */
-interface RoutedCall<A> {
+export interface RoutedCall<A> {
   readonly ask: (options: AskOptions) => Effect.Effect<A, UpstreamError>
   /** The members for the longest output that is left; `undefined` if the target's context is shorter. */
   readonly limitOf: (most: number | undefined) => ReturnType<NonNullable<AskOptions["outputLimit"]>>
@@ -60,7 +60,7 @@ interface RoutedCall<A> {
 }
 
 /** An answer, with the call that served it and the sum of all calls. */
-interface RecordedAnswer<A> {
+export interface RecordedAnswer<A> {
   readonly value: A
   readonly served: ChargedAttempt
   readonly call: StepCall
