@@ -17,7 +17,7 @@ import { fault } from "../support/FakeUpstream.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 import { failureOf } from "../support/tamper.ts"
 
-interface Told {
+interface Report {
   readonly ok: boolean
   readonly findings: ReadonlyArray<{
     readonly check: string
@@ -30,10 +30,10 @@ interface Told {
 const examine = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray<string>) {
   const { code, stdout } = yield* run(doctorCommand, ["--proxy", url, "--json", ...args])
   // The command prints exactly this shape.
-  const told = JSON.parse(stdout) as Told
-  const of = (level: string) => told.findings.filter((finding) => finding.level === level).map(({ check }) => check)
-  const says = (check: string) => told.findings.find((finding) => finding.check === check)?.says ?? ""
-  return { code, told, errors: of("error"), warnings: of("warning"), says }
+  const report = JSON.parse(stdout) as Report
+  const of = (level: string) => report.findings.filter((finding) => finding.level === level).map(({ check }) => check)
+  const says = (check: string) => report.findings.find((finding) => finding.check === check)?.says ?? ""
+  return { code, report, errors: of("error"), warnings: of("warning"), says }
 })
 
 describe("sealgate doctor", () => {
@@ -43,8 +43,8 @@ describe("sealgate doctor", () => {
       const anybody = yield* examine(proxy.url, "--pin", proxy.kid)
       assert.deepStrictEqual([anybody.code, anybody.errors, anybody.warnings], [0, [], []])
       const operator = ["--operator", proxy.operatorUrl]
-      const { code, errors, says, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid, ...operator)
-      assert.deepStrictEqual([code, told.ok, errors], [0, true, []])
+      const { code, errors, says, report, warnings } = yield* examine(proxy.url, "--pin", proxy.kid, ...operator)
+      assert.deepStrictEqual([code, report.ok, errors], [0, true, []])
       // Whether there is guarded memory depends on the machine.
       assert.deepStrictEqual(
         warnings.filter((check) => check !== "keys"),
@@ -141,9 +141,9 @@ describe("sealgate doctor", () => {
   it.live("warns when requests of coding agents would be too large", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup({ maxRequestBytes: 1024 * 1024 })
-      const { code, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
+      const { code, report, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
       assert.deepStrictEqual([code, warnings], [0, ["limits"]])
-      assert.include(told.findings.find(({ check }) => check === "limits")?.fix, "MAX_REQUEST_BYTES")
+      assert.include(report.findings.find(({ check }) => check === "limits")?.fix, "MAX_REQUEST_BYTES")
     }),
   )
 
@@ -154,8 +154,8 @@ describe("sealgate doctor", () => {
       const { url } = yield* makeMiddleman(proxy.url, (asked, onward) =>
         asked.path.startsWith("/v1/") && asked.path !== "/v1/models" ? onward(asked) : none(),
       )
-      const { code, errors, says, told } = yield* examine(url, "--pin", proxy.kid)
-      assert.deepStrictEqual([code, errors, told.ok], [0, [], true])
+      const { code, errors, says, report } = yield* examine(url, "--pin", proxy.kid)
+      assert.deepStrictEqual([code, errors, report.ok], [0, [], true])
       assert.include(says("reachable"), "another implementation")
       const pinned = yield* examine(url, "--pin", "A".repeat(43))
       assert.deepStrictEqual([pinned.code, pinned.errors], [1, ["pin"]])
@@ -176,9 +176,9 @@ describe("sealgate doctor", () => {
         const { code, stdout } = yield* run(doctorCommand, ["--proxy", url])
         assert.strictEqual(code, 1)
         assert.notInclude(stdout, "\u001b[2J")
-        const { errors, says, told } = yield* examine(url)
+        const { errors, says, report } = yield* examine(url)
         assert.deepStrictEqual(errors, ["reachable"])
-        found.push([says("reachable"), told.findings.find(({ check }) => check === "reachable")?.fix])
+        found.push([says("reachable"), report.findings.find(({ check }) => check === "reachable")?.fix])
       }
       assert.deepStrictEqual(found, [
         [
@@ -213,9 +213,9 @@ describe("sealgate doctor", () => {
         ["http", true],
         ["https", false],
       ] as const) {
-        const { says, told } = yield* examine(`${scheme}://127.0.0.1:${port}`)
+        const { says, report } = yield* examine(`${scheme}://127.0.0.1:${port}`)
         assert.strictEqual(says("reachable"), "The proxy cannot be reached: it closed the connection.")
-        const fix = told.findings.find(({ check }) => check === "reachable")?.fix
+        const fix = report.findings.find(({ check }) => check === "reachable")?.fix
         assert.strictEqual(fix?.includes("https://"), advises)
       }
     }),
@@ -272,11 +272,11 @@ describe("sealgate doctor", () => {
     Effect.gen(function* () {
       const { kid, port } = yield* startProxy()
       // Reaches this machine, but is no name of it.
-      const { code, errors, says, told } = yield* examine(`http://0.0.0.0:${port}`, "--pin", kid)
+      const { code, errors, says, report } = yield* examine(`http://0.0.0.0:${port}`, "--pin", kid)
       assert.deepStrictEqual([code, errors], [1, ["reachable"]])
       assert.include(says("reachable"), "does not answer under that name")
       assert.include(
-        JSON.stringify(told.findings),
+        JSON.stringify(report.findings),
         "This server does not accept that name; the operator can add it to ALLOWED_HOSTS",
       )
     }),
@@ -308,10 +308,10 @@ describe("sealgate doctor --call", () => {
           ? Promise.resolve(new Response(problem, { status: 401, headers }))
           : onward(asked),
       )
-      const { errors, told } = yield* examine(url, "--pin", proxy.kid, "--call")
+      const { errors, report } = yield* examine(url, "--pin", proxy.kid, "--call")
       assert.deepStrictEqual(errors, ["calls"])
       assert.strictEqual(
-        told.findings.at(-1)?.fix,
+        report.findings.at(-1)?.fix,
         "A server in front of the proxy may have refused: look at the proxy's log.",
       )
     }),
@@ -354,7 +354,7 @@ describe("sealgate doctor --call", () => {
       const found = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
       assert.deepStrictEqual([found.code, found.errors], [1, ["calls"]])
       assert.include(found.says("calls"), `provider1 (model-1) did not answer: ${says}`)
-      const said = found.told.findings.at(-1)?.fix ?? ""
+      const said = found.report.findings.at(-1)?.fix ?? ""
       assert.include(said, fix)
       assert.match(said, / The proxy's log says why, for this trace or an earlier one: [0-9a-f]{32}$/)
     }),

@@ -25,7 +25,11 @@ export const ASKS: Reply = {
         question: "May I pay the 40 dollars that this bill asks for?\nIt came without an order.",
         answer_schema: {
           type: "object",
-          properties: { approved: { type: "boolean", description: "Whether to pay" }, note: { type: "string" } },
+          properties: {
+            approved: { type: "boolean", description: "Whether to pay" },
+            note: { type: "string" },
+            answer: { type: "string" },
+          },
           required: ["approved"],
         },
       },

@@ -4,8 +4,7 @@
  */
 import { Equal } from "effect"
 import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
-import type { JsonObject } from "../../../../domain/json/json.ts"
-import { objectIn } from "../../../../domain/json/objectIn.ts"
+import { isObject, type JsonObject, parseJson } from "../../../../domain/json/json.ts"
 
 /** Larger than any critique and any answer that a revision repeats. */
 export const MAX_JSON_CHARS = 1024 * 1024
@@ -40,8 +39,10 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
 export const onlyOf = <A>(values: ReadonlyArray<A>): A | undefined =>
   values.every((value) => Equal.equals(value, values[0])) ? values[0] : undefined
 
-const valueOf = (text: string): JsonObject | undefined =>
-  jsonFault(text, JSON_LIMITS) === undefined ? objectIn(text) : undefined
+const valueOf = (text: string): JsonObject | undefined => {
+  const value = jsonFault(text, JSON_LIMITS) === undefined ? parseJson(text) : undefined
+  return isObject(value) ? value : undefined
+}
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
