@@ -50,6 +50,7 @@ import { layerLiveSteps } from "../services/jobs/LiveSteps.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import type { OwnMode } from "../services/jobs/modes/own/defineMode.ts"
 import { layerOwnModes } from "../services/jobs/modes/own/OwnModes.ts"
+import { layerBudgetRetention } from "../services/budgets/BudgetRetention.ts"
 import { Budgets } from "../services/budgets/Budgets.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { LedgerExport } from "../services/routing/LedgerExport.ts"
@@ -99,6 +100,7 @@ const layerServices = (settings: GatewaySettings) =>
     layerScheduler,
     layerWebhookDelivery,
     layerLedgerRetention(settings.ledgerRetention),
+    layerBudgetRetention,
     layerSpendPeriods,
   ).pipe(
     Layer.provide(Layer.provide(Modes.layer, layerRevealSecret)),

@@ -17,6 +17,7 @@ export const budgets: ReadonlyArray<string> = [
     room_tokens BIGINT NOT NULL CHECK (room_tokens >= 0),
     PRIMARY KEY (owner, per, since)
   )`,
+  `CREATE INDEX budget_use_by_age ON budget_use (since) WHERE since > 0`,
   `CREATE TABLE budget_reservations (
     id TEXT PRIMARY KEY,
     holder TEXT NOT NULL,
