@@ -3,6 +3,12 @@
 /** Whether a URL holds a user or a password. */
 export const hasUser = ({ password, username }: URL): boolean => username !== "" || password !== ""
 
+/** Throws if `url` has a user or password, which `fetch` refuses. Its message does not quote them. */
+export const refuseUser = (url: string, whose: string, instead: string): void => {
+  if (!URL.canParse(url) || !hasUser(new URL(url))) return
+  throw new TypeError(`The ${whose}'s address holds a user or password, which no ${whose} takes; use \`${instead}\`.`)
+}
+
 /** `url` without trailing slashes. */
 export const withoutSlashes = (url: string): string => {
   let end = url.length

@@ -4,6 +4,7 @@ import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { Authorization } from "../../api/gateway/Authorization.ts"
+import { refuseUser } from "../../domain/url.ts"
 
 export interface GatewayClientOptions {
   /** Where the gateway is, such as `https://gateway.example.com`. */
@@ -22,12 +23,16 @@ const layerBearer = ({ token }: GatewayClientOptions) =>
     }),
   )
 
-/** The derived client: a method per endpoint, with its input and output as the API declares them. */
+/**
+ * The derived client: a method per endpoint, with its input and output as the API declares them. Throws a `TypeError` if the
+ * address holds a user or password.
+ */
 export const makeGatewayApi = <E, R>(
   options: GatewayClientOptions,
   transformClient: (client: HttpClient.HttpClient) => HttpClient.HttpClient.With<E, R>,
 ) => {
   const { baseUrl, fetch } = options
+  refuseUser(String(baseUrl), "gateway", "token")
   /** Follows no redirect: it would resend secrets to another server, without the token, and a POST as a GET. */
   const once =
     (platform: typeof globalThis.fetch): typeof globalThis.fetch =>

@@ -1,7 +1,7 @@
 /** HTTP to one proxy, with errors that say whether a request without an answer may have been served. */
 import { withPiece } from "../../domain/bytes/bytes.ts"
 import type { Problem } from "../../domain/problems/problemTypes.ts"
-import { hasUser, withoutSlashes } from "../../domain/url.ts"
+import { refuseUser, withoutSlashes } from "../../domain/url.ts"
 import { parseObject, problemFrom } from "../verification/decode.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { SealedProblem, Tampered, Unreachable } from "../errors.ts"
@@ -54,10 +54,7 @@ export class Transport {
 
   constructor(baseUrl: string | URL, fetch: Fetch | undefined) {
     this.baseUrl = withoutSlashes(String(baseUrl))
-    // Without the URL, whose password would be logged.
-    if (URL.canParse(this.baseUrl) && hasUser(new URL(this.baseUrl))) {
-      throw new TypeError("The proxy's address holds a user or password, which no proxy takes; use `credential`.")
-    }
+    refuseUser(this.baseUrl, "proxy", "credential")
     this.fetch = fetch
   }
 

@@ -1,4 +1,4 @@
-/** How clients answer a server that redirects. */
+/** Addresses that clients refuse, and servers that redirect them. */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import { modelsCommand } from "../../../src/cli/modelsCommand.ts"
@@ -23,6 +23,11 @@ const redirecting = Effect.fnUntraced(function* (status: number) {
 })
 
 describe("a gateway's client", () => {
+  it("refuses an address with a user or password, and does not quote it", () => {
+    const open = () => new GatewayClient({ baseUrl: "https://user:hunter2@gateway.test", token: "x" })
+    assert.throws(open, TypeError, /^(?!.*hunter2).*gateway's address holds a user or password/)
+  })
+
   for (const status of [301, 302, 303, 307, 308]) {
     it.live(`does not follow a redirect with status ${status}, and says where it leads`, () =>
       Effect.gen(function* () {
