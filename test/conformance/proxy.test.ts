@@ -4,6 +4,7 @@ import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { createServer as createTcpServer } from "node:net"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
 import { CHECKS, checksOf } from "../../src/conformance/proxy/checks/all.ts"
@@ -13,6 +14,7 @@ import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
 import type { Provider } from "../../src/services/upstream/Provider.ts"
 import { echo } from "../../src/services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { makeMiddleman } from "../support/middleman.ts"
 import { specification } from "../support/protocol/pages.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { resultsOfServer as resultsOf } from "./support/results.ts"
@@ -160,6 +162,25 @@ describe("our server", () => {
           ...UNSEEN.filter((name) => name !== "session-expired" && name !== "payload-credential"),
         ],
       )
+    }),
+  )
+
+  it.live("passes although a busy machine delays an answer at each pace", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      for (const name of ["pace-ticks", "pace-served", "pace-default"]) {
+        let asked = 0
+        const slow = yield* makeMiddleman(url, async (passing, onward) => {
+          const answer = await onward(passing)
+          const body = await answer.text()
+          if (passing.path === "/v1/completions" && ++asked === 1) await setTimeout(2000)
+          return new Response(body, answer)
+        })
+        const checks = CHECKS.filter((check) => check.name === name)
+        const { failed, passed } = yield* resultsOf({ url: slow.url, kid }, checks)
+        assert.deepStrictEqual([failed, passed.length], [[], 1])
+        assert.isAbove(asked, 1)
+      }
     }),
   )
 
