@@ -1,6 +1,5 @@
 /** Reads and joins URLs as people write them. */
 
-/** Whether a URL holds a user or a password. */
 export const hasUser = ({ password, username }: URL): boolean => username !== "" || password !== ""
 
 /** Throws if `url` has a user or password, which `fetch` refuses. Its message does not quote them. */
@@ -9,7 +8,6 @@ export const refuseUser = (url: string, whose: string, instead: string): void =>
   throw new TypeError(`The ${whose}'s address holds a user or password, which no ${whose} takes; use \`${instead}\`.`)
 }
 
-/** `url` without trailing slashes. */
 export const withoutSlashes = (url: string): string => {
   let end = url.length
   while (url[end - 1] === "/") end--

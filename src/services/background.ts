@@ -9,7 +9,6 @@ const logged = (cause: Cause.Cause<unknown>) => logFault("Work in the background
 export const survive = <R>(task: Effect.Effect<unknown, StorageUnavailable, R>): Effect.Effect<unknown, never, R> =>
   Effect.catchCauseIf(Effect.ignore(task), Cause.hasDies, (cause) => logged(cause))
 
-/** Repeats a task. */
 export const regularly = <R>(task: Effect.Effect<unknown, StorageUnavailable, R>, every: Duration.Input) =>
   Effect.repeat(survive(task), Schedule.spaced(every))
 

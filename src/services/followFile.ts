@@ -6,7 +6,6 @@ const INTERVAL = Duration.seconds(5)
 const SETTLE = Duration.seconds(1)
 
 interface Look<A> {
-  /** Identifies the content. */
   readonly digest: string
   readonly content: A
 }
@@ -14,7 +13,6 @@ interface Look<A> {
 interface Following<A, E> {
   /** The subject of the log's sentences. */
   readonly what: string
-  /** The digest of the content in use. */
   readonly first: string
   readonly read: Effect.Effect<Look<A>, E>
   /** Puts new content into use, and returns what to log of it. */

@@ -1,7 +1,6 @@
 /** Streams values that are all there at once. */
 import { Effect, Stream } from "effect"
 
-/** Values of a turn. */
 const TURN = 32
 
 /**

@@ -13,7 +13,6 @@ const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 60
 /** Bucket bounds for jobs, which make up to some twenty calls and may wait. */
 const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
 
-/** A series for each mode. */
 const EACH_MODE = BuiltInMode.literals.map((mode) => ({ mode }))
 
 /** Why a session's key was destroyed. */
@@ -327,7 +326,6 @@ const METRICS = {
 
 export type MetricName = keyof typeof METRICS
 
-/** All entries, with their names. */
 export const declarations = Object.entries<Declaration>(METRICS).map(([name, declaration]) => ({
   name,
   labels: [],

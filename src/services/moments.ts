@@ -5,5 +5,4 @@ const NANOS_PER_MS = 1_000_000
 
 export const momentOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / NANOS_PER_MS
 
-/** The present moment. */
 export const thisMoment: Effect.Effect<number> = Effect.map(Clock.Clock, momentOf)

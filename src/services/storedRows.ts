@@ -66,11 +66,9 @@ const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined 
 export const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"
 
-/** Fails if the database does not answer in time. */
 export const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | StorageUnavailable, R> =>
   Effect.timeoutOrElse(effect, { duration: PATIENCE, orElse: () => failWith("Timeout") })
 
-/** `unavailableUnlimited` with the time limit. */
 export const unavailable = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> => inTime(unavailableUnlimited(effect))
@@ -173,7 +171,6 @@ export const decodeRows = <A, I>(table: string, schema: Schema.Codec<A, I>) => {
     Effect.catch(decode(rows), () => Effect.die(new Error(`A row of "${table}" is not what this version writes.`)))
 }
 
-/** Encodes a validated value for storage. */
 export const encodeRow = <A, I>(table: string, schema: Schema.Codec<A, I>) => {
   const encode = Schema.encodeEffect(schema)
   return (value: A): Effect.Effect<I> =>

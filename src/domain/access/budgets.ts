@@ -16,13 +16,11 @@ export const Budget = Schema.Struct({
 })
 export type Budget = typeof Budget.Type
 
-/** At most one per period. A call must fit all of them. */
 export const BudgetList = Schema.Array(Budget)
   .check(Schema.isMinLength(1), Schema.isMaxLength(PERIODS.length))
   .annotate({ description: "Budgets of its calls, at most one per period; a call must fit all of them." })
 export type BudgetList = typeof BudgetList.Type
 
-/** The budgets of a tenant; an empty list is none. */
 export const TenantBudgetList = Schema.Array(Budget)
   .check(Schema.isMaxLength(PERIODS.length))
   .annotate({ description: "At most one per period; an empty list is none." })
@@ -41,7 +39,6 @@ export interface Budgeted {
   readonly budgets: ReadonlyArray<Budget>
 }
 
-/** A budget with its use in the present period. */
 export const BudgetUse = Schema.Struct({
   owner: BudgetOwner,
   ...Budget.fields,
@@ -64,7 +61,6 @@ export type BudgetUse = typeof BudgetUse.Type
 export const BudgetReport = Schema.Struct({ items: Schema.Array(BudgetUse) })
 export type BudgetReport = typeof BudgetReport.Type
 
-/** Mistakes of budgets. */
 export const budgetIssues = (budgets: ReadonlyArray<Budget>, path: string): ReadonlyArray<ProblemIssue> => [
   ...(new Set(budgets.map(({ per }) => per)).size < budgets.length
     ? [{ path, message: "must have at most one budget per period" }]
@@ -84,7 +80,6 @@ export const renewalOf = (per: Budget["per"], now: number): number | undefined =
     ? undefined
     : DateTime.add(DateTime.makeUnsafe(startOf(per, now)), { [`${per}s`]: 1 }).epochMilliseconds
 
-/** The code of a refusal because of other calls' reservations. */
 export const BUDGET_RESERVED = "budget-reserved"
 
 /** The mean delay before a repetition if other calls' reservations are in the way. */
@@ -134,7 +129,6 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
   }
 }
 
-/** A request has members that escape its budgets, or the models of its key. */
 export class RequestUnbounded extends Refusal<RequestUnbounded>()("RequestUnbounded", {
   code: "request-unbounded",
   status: 422,

@@ -25,10 +25,8 @@ export const ClaimedTenant = Name.check(
   }),
 ).pipe(Schema.brand("TenantId"))
 
-/** The tenant of a user, if users are tenants. */
 export const tenantOfUser = (subject: string): TenantId => TenantId.make(USER_TENANT_PREFIX + subject)
 
-/** The limits of the key that a caller holds. */
 export interface KeyLimits {
   readonly id: KeyId
   /** The targets that its calls may use; `undefined` means all, as for the members below. */
@@ -81,7 +79,6 @@ export class TokenRefused extends Refusal<TokenRefused>()("TokenRefused", {
   static readonly absent = () => new TokenRefused({ headers: challenge() })
 }
 
-/** The issuer's keys could not be loaded, so its tokens cannot be verified. */
 export class TokenKeysUnavailable extends Refusal<TokenKeysUnavailable>()("TokenKeysUnavailable", {
   code: "token-keys-unavailable",
   status: 503,

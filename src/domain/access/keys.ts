@@ -60,7 +60,6 @@ const limits = {
   expires_at: Schema.optionalKey(Expiry),
 }
 
-/** A new key. */
 export const CreateKey = Schema.Struct({ name: Name, roles: Roles, ...limits })
 export type CreateKey = typeof CreateKey.Type
 

@@ -69,7 +69,6 @@ export class SecretsOff extends Refusal<SecretsOff>()("SecretsOff", {
   title: "This gateway keeps no secrets, because its operator has set no SECRETS_KEY. Ask the operator to set it.",
 }) {}
 
-/** The tenant has the most secrets it may have. */
 export class TooManySecrets extends Refusal<TooManySecrets>()("TooManySecrets", {
   code: "too-many-secrets",
   status: 409,
@@ -84,7 +83,6 @@ export class ProviderTakesNoKey extends Refusal<ProviderTakesNoKey>()("ProviderT
   detail: "Ask the operator to set PROVIDERn_TENANT_KEYS=on, or tenant_keys in PROVIDERS_FILE.",
 }) {}
 
-/** The tenant has a key of the provider under another name. */
 export class ProviderKeyElsewhere extends Refusal<ProviderKeyElsewhere>()("ProviderKeyElsewhere", {
   code: "provider-key-elsewhere",
   status: 409,

@@ -8,13 +8,11 @@ export type Bytes = Uint8Array<ArrayBuffer>
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** UTF-8 bytes of `text`. */
 export const utf8 = (text: string): Bytes => encoder.encode(text)
 
 /** Text of UTF-8 `bytes`; throws a `TypeError` on malformed input instead of replacing it. */
 export const fromUtf8 = (bytes: Uint8Array): string => decoder.decode(bytes)
 
-/** Joins `parts` in order into one new array. */
 export const concat = (...parts: ReadonlyArray<Uint8Array>): Bytes => joined(parts)
 
 /** {@link concat} for any number of parts; too many arguments would overflow the stack. */

@@ -1,6 +1,6 @@
 /**
  * OpenAI Chat Completions, which both servers use internally. Known members are checked; unknown ones are kept, so they reach
- * OpenAI-compatible providers unchanged.
+ * OpenAI-compatible providers unchanged. `chatTypes.ts` describes the members.
  */
 import { Schema } from "effect"
 import type * as Types from "./chatTypes.ts"
@@ -13,7 +13,6 @@ const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 export const TextPart = open({ type: Schema.Literal("text"), text: Schema.String })
 export type TextPart = Types.TextPart
 
-/** `image_url.url` is an `https:` URL or a `data:` URL with base64 content. */
 export const ImagePart = open({
   type: Schema.Literal("image_url"),
   image_url: open({ url: Schema.NonEmptyString, detail: Schema.optionalKey(Schema.String) }),
@@ -25,7 +24,6 @@ export type RefusalPart = Types.RefusalPart
 
 const KNOWN_PARTS: ReadonlySet<string> = new Set(["text", "image_url", "refusal"])
 
-/** A content part of another type (audio, file, …). */
 const OtherPart = open({
   type: Schema.NonEmptyString.check(
     Schema.makeFilter((type: string) => !KNOWN_PARTS.has(type), { message: "malformed content part" }),
@@ -37,7 +35,6 @@ export type ContentPart = Types.ContentPart
 
 const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
 
-/** `arguments` is JSON text, as the model wrote it. */
 export const FunctionCall = open({ name: Schema.NonEmptyString, arguments: Schema.String })
 export type FunctionCall = Types.FunctionCall
 
@@ -68,7 +65,6 @@ export type ToolMessage = Types.ToolMessage
 export const Message = Schema.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage])
 export type Message = Types.Message
 
-/** `parameters` is a JSON Schema. */
 const FunctionDefinition = open({
   name: Schema.NonEmptyString,
   description: Schema.optionalKey(Schema.String),
@@ -121,7 +117,6 @@ const options = {
  */
 const absent = (message: string) => Schema.optionalKey(Schema.Never.annotate({ message }))
 
-/** A Chat Completions request in normal form, with `messages`. */
 export const ChatRequest = open({
   ...options,
   messages: Schema.Array(Message).check(Schema.isMinLength(1)),
@@ -130,7 +125,6 @@ export const ChatRequest = open({
 })
 export type ChatRequest = Types.ChatRequest
 
-/** The shorthand: one `prompt`, optionally under a `system` message, in place of `messages`. */
 const PromptRequest = open({
   ...options,
   prompt: Schema.NonEmptyString,
@@ -139,7 +133,6 @@ const PromptRequest = open({
 })
 type PromptRequest = Types.PromptRequest
 
-/** A request with either messages or the prompt shorthand. */
 export const ChatInput = Schema.Union([ChatRequest, PromptRequest], { mode: "oneOf" })
 export type ChatInput = Types.ChatInput
 
@@ -157,14 +150,9 @@ export const normalize = (input: ChatInput): ChatRequest => {
 /** A larger count is a provider's mistake. */
 export const MAX_TOKENS = 1_000_000_000
 
-/** A plausible token count of one call. */
 export const TokenCount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_TOKENS }))
 const OptionalCount = Schema.optionalKey(Schema.NullOr(TokenCount))
 
-/**
- * Token counts. The details count parts of `prompt_tokens` (read from and written to the prompt cache) and of
- * `completion_tokens` (reasoning).
- */
 export const Usage = open({
   prompt_tokens: TokenCount,
   completion_tokens: TokenCount,
@@ -176,7 +164,6 @@ export const Usage = open({
 })
 export type Usage = Types.Usage
 
-/** OpenAI's finish reasons are `stop`, `length`, `tool_calls` and `content_filter`. */
 export const FinishReason = Schema.NonEmptyString
 export type FinishReason = Types.FinishReason
 
@@ -186,7 +173,6 @@ const Choice = open({
   finish_reason: FinishReason,
 })
 
-/** A finished answer (`chat.completion`). `created` is in seconds since the epoch. */
 export const ChatCompletion = open({
   id: Schema.String,
   object: Schema.Literal("chat.completion"),
@@ -197,10 +183,6 @@ export const ChatCompletion = open({
 })
 export type ChatCompletion = Types.ChatCompletion
 
-/**
- * One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. Calls of types
- * other than `function` have other members.
- */
 export const ToolCallDelta = open({
   index: Schema.Natural,
   id: Schema.optionalKey(Schema.String),
@@ -219,7 +201,6 @@ export const Delta = open({
 })
 export type Delta = Types.Delta
 
-/** One piece of a streamed answer (`chat.completion.chunk`). */
 export const ChatChunk = open({
   id: Schema.String,
   object: Schema.Literal("chat.completion.chunk"),

@@ -12,7 +12,6 @@ interface Growing {
   /** Identifies the text; events with the same place continue one another. */
   readonly place: string
   readonly text: string
-  /** The event with another text. */
   readonly with: (text: string) => JsonObject
 }
 

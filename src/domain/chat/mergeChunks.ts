@@ -14,7 +14,6 @@ const CALLS = "tool_calls"
 
 /** The text that a chunk adds to the one before it. */
 export interface Added {
-  /** The text's member of the delta. */
   readonly member: string
   readonly text: string
 }

@@ -70,7 +70,6 @@ const limits = {
   max_cost_micro_usd: Schema.optionalKey(PositiveInt.annotate(MAX_COST)),
 }
 
-/** The limits of one job. */
 export const AgentLimits = Schema.Struct({ ...limits, max_rounds: MaxRounds, timeout_seconds: TimeoutSeconds })
 export type AgentLimits = typeof AgentLimits.Type
 
@@ -174,7 +173,6 @@ export class AgentNotFound extends Refusal<AgentNotFound>()("AgentNotFound", {
   title: "There is no such agent.",
 }) {}
 
-/** The tenant has the most agents it may have. */
 export class TooManyAgents extends Refusal<TooManyAgents>()("TooManyAgents", {
   code: "too-many-agents",
   status: 409,

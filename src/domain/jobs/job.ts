@@ -124,7 +124,6 @@ export const AtMost = Schema.Struct({ calls: Schema.Natural, cost_micro_usd: Cos
 })
 export type AtMost = typeof AtMost.Type
 
-/** Why a queued job does not run. */
 export const JobWaiting = Schema.Struct({
   reason: Schema.Literals(["worker", "tenant-limit", "key-limit", "concurrency", "retry", "budget", "timer"]).annotate({
     description:
@@ -149,7 +148,6 @@ export const StepCall = Schema.Struct({
 })
 export type StepCall = typeof StepCall.Type
 
-/** A step that finished. A failed one may be followed by another of the same name, after a retry. */
 export const JobStep = Schema.Struct({
   name: Schema.NonEmptyString.annotate({ description: "Unique among the completed steps, for logs." }),
   ...Step.fields,
@@ -235,7 +233,6 @@ export class OutputSchemaRefused extends Refusal<OutputSchemaRefused>()("OutputS
   detail: 'Set mode to "direct", or leave options.output_schema out.',
 }) {}
 
-/** Only a job that failed or ran out of time can be resumed. */
 export class JobNotResumable extends Refusal<JobNotResumable>()("JobNotResumable", {
   code: "job-not-resumable",
   status: 409,
@@ -248,21 +245,18 @@ export class JobKeyRefused extends Refusal<JobKeyRefused>()("JobKeyRefused", {
   title: "The job's key is revoked, expired or may not run this any more; give the agent the task again.",
 }) {}
 
-/** The tenant has the most open jobs it may have. */
 export class TooManyJobs extends Refusal<TooManyJobs>()("TooManyJobs", {
   code: "too-many-jobs",
   status: 429,
   title: "The tenant has as many open jobs as it may have; wait until some end, or cancel some.",
 }) {}
 
-/** The key was used with another body within the last 24 hours. */
 export class IdempotencyMismatch extends Refusal<IdempotencyMismatch>()("IdempotencyMismatch", {
   code: "idempotency-key-reused",
   status: 422,
   title: "This Idempotency-Key was used with another body; use a new key for a new request.",
 }) {}
 
-/** A request with the same key is still running. */
 export class IdempotencyInFlight extends Refusal<IdempotencyInFlight>()("IdempotencyInFlight", {
   code: "idempotency-in-flight",
   status: 409,

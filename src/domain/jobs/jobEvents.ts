@@ -29,7 +29,6 @@ export const JobDelta = Schema.Struct({
 }).annotate({ identifier: "JobDelta" })
 export type JobDelta = typeof JobDelta.Type
 
-/** A tool call that begins. */
 export const JobToolCall = Schema.Struct({
   name: Name,
   ...Step.fields,
@@ -39,7 +38,6 @@ export const JobToolCall = Schema.Struct({
 }).annotate({ identifier: "JobToolCall" })
 export type JobToolCall = typeof JobToolCall.Type
 
-/** The result of a tool call; its output is cut like the step's. */
 export const JobToolResult = Schema.Struct({
   name: Name,
   tool: Tool,

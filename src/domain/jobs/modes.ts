@@ -61,7 +61,6 @@ export const JobOptions = Schema.Struct({
 })
 export type JobOptions = typeof JobOptions.Type
 
-/** The meaning of a verdict for readers of the answer. */
 export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
   modeOf(mode)?.verdicts[verdict] ?? { tone: "warn", meaning: "A program of the operator gave this answer." }
 

@@ -34,7 +34,6 @@ export type Question = typeof Question.Type
 const time = (description: string) =>
   Schema.String.annotate({ description }).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
 
-/** A question that a job waits for. */
 export const JobQuestion = Schema.Struct({
   step: Schema.String.annotate({ description: "The `name` that the step with the answer will have." }),
   question: Schema.String.annotate({ description: "What the model asks." }),
@@ -46,7 +45,6 @@ export const JobQuestion = Schema.Struct({
 }).annotate({ identifier: "JobQuestion" })
 export type JobQuestion = typeof JobQuestion.Type
 
-/** The body of an answer. */
 export const JobInput = Schema.Struct({
   answer: Schema.Unknown.annotate({ description: "Fits the question's `answer_schema`." }),
   step: Schema.optionalKey(
@@ -57,14 +55,12 @@ export const JobInput = Schema.Struct({
 })
 export type JobInput = typeof JobInput.Type
 
-/** The job waits for no answer, or for one to another question. */
 export class InputNotRequired extends Refusal<InputNotRequired>()("InputNotRequired", {
   code: "input-not-required",
   status: 409,
   title: "The job does not wait for this answer; read it again.",
 }) {}
 
-/** The answer does not fit the question's schema. */
 export class InputInvalid extends Refusal<InputInvalid>()("InputInvalid", {
   code: "input-invalid",
   status: 422,

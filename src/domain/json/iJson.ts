@@ -142,7 +142,6 @@ export function* faultSteps(
   }
 }
 
-/** Runs all steps of {@link faultSteps}. */
 export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceWatch): string | undefined => {
   const steps = faultSteps(bytes, limits, watch)
   for (;;) {

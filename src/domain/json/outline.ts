@@ -37,7 +37,6 @@ export class Outline implements PlaceWatch {
     }
   }
 
-  /** Records that a value on this level ends before `end`. */
   ended(level: number, end: number): void {
     if (level === OUTER) {
       if (this.name !== undefined) this.outer.set(this.name, [this.from, end])
@@ -48,7 +47,6 @@ export class Outline implements PlaceWatch {
     }
   }
 
-  /** Whether the JSON in `bytes` is an object. */
   static isObject(bytes: Uint8Array): boolean {
     return bytes[skipSpace(bytes, 0)] === OPEN_OBJECT
   }

@@ -26,7 +26,6 @@ export class RawObject {
     this.spans = spans
   }
 
-  /** Creates an object from members. */
   static of(members: JsonObject): RawObject {
     const spans = new Map<string, Span>()
     let text = "{"

@@ -114,7 +114,6 @@ const astOf = (form: Issue): SchemaAST.AST | undefined => {
   return form._tag === "Filter" || form._tag === "Encoding" ? astOf(form.issue) : undefined
 }
 
-/** Whether an issue is about the member `key`. */
 const isAt = (key: PropertyKey) => (issue: Issue) => issue._tag === "Pointer" && issue.path[0] === key
 
 /** The issue of the form that was meant, or an issue about the discriminating member. */
@@ -131,7 +130,6 @@ const meant = (union: SchemaAST.Union, forms: Arr.NonEmptyReadonlyArray<Issue>):
   return missing ?? wrongTag(tag)
 }
 
-/** Whether an issue is a missing or an unexpected member. */
 const isOf = (issue: Issue, kind: "MissingKey" | "UnexpectedKey"): boolean =>
   issue._tag === "Pointer" && issue.issue._tag === kind
 

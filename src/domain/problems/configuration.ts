@@ -16,7 +16,6 @@ export interface Rule<Values> {
 export const mistakesOf = <Values>({ problems }: Rule<Values>, values: Values): ReadonlyArray<Mistake> =>
   Object.entries(problems(values)).flatMap(([variable, problem]) => (problem === false ? [] : [{ variable, problem }]))
 
-/** All mistakes in the configuration. */
 export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMistakes>()("ConfigurationMistakes", {
   mistakes: Schema.Array(Mistake),
 }) {
@@ -26,7 +25,6 @@ export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMista
   }
 }
 
-/** Fails with all mistakes that the rules find in `values`. */
 export const checkRules = <Values>(values: Values, rules: ReadonlyArray<Rule<Values>>) => {
   const mistakes = rules.flatMap((rule) => mistakesOf(rule, values))
   return mistakes.length === 0 ? Effect.void : Effect.fail(new ConfigurationMistakes({ mistakes }))

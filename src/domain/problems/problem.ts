@@ -4,7 +4,6 @@ import type * as Types from "./problemTypes.ts"
 
 export const PROBLEM_CONTENT_TYPE = "application/problem+json"
 
-/** A member of a request that does not fit its schema. */
 export const ProblemIssue = Schema.Struct({
   path: Schema.String.annotate({ description: "Where in the request, such as `payload.limits.max_rounds`." }),
   message: Schema.String,
@@ -22,14 +21,12 @@ export const Problem = Schema.Struct({
     Schema.String.annotate({ description: "Finds the request in the operator's traces and logs." }),
   ),
   retryable: Schema.Boolean.annotate({ description: "Whether the same request may succeed later." }),
-  /** Under the seal, where there is no header for it. */
   retry_after_ms: Schema.optionalKey(
     Schema.Finite.annotate({ description: "Milliseconds after which another try may succeed." }),
   ),
   errors: Schema.optionalKey(
     Schema.Array(ProblemIssue).annotate({ description: "The members of the request that do not fit." }),
   ),
-  /** For callers whose SDKs know the provider's errors. */
   provider_error: Schema.optionalKey(
     Schema.Record(Schema.String, Schema.Unknown).annotate({
       description: "The provider's error object; in sealed answers only.",
@@ -47,7 +44,6 @@ export const problemType = <Code extends string>(code: Code) => `urn:sealgate:pr
 /** Whether a problem with this status is likely to pass by itself. */
 export const isRetryable = (status: number): boolean => status === 429 || status >= 500
 
-/** Builds a problem document. */
 export const makeProblem = (
   members: Pick<Problem, "code" | "status" | "title"> & Partial<Omit<Problem, "type">>,
 ): Problem => ({

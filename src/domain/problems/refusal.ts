@@ -33,7 +33,6 @@ export interface RefusalBrand {
   readonly problem: Problem
 }
 
-/** Any refusal. */
 export interface Refusal extends Error, Problem, RefusalBrand {
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -4,7 +4,6 @@
  */
 import { type Bytes, concat, utf8 } from "../bytes/bytes.ts"
 
-/** Length of a nonce, in bytes. */
 export const EVIDENCE_NONCE_BYTES = 32
 
 const LABEL = utf8("sealgate evidence 1")

@@ -26,7 +26,6 @@ type LatencyCounts = Readonly<Record<LatencyClass, number>>
 
 export const LATENCY_NAMES = Record.keys(LATENCY_CLASSES)
 
-/** The lower bound of each class. */
 const lowerBound = (i: number): number => {
   const before = LATENCY_NAMES[i - 1]
   return before === undefined ? 0 : LATENCY_CLASSES[before]

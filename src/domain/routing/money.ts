@@ -5,7 +5,6 @@
 import { Schema } from "effect"
 import type { Usage } from "../chat/chatTypes.ts"
 
-/** Prices are quoted for this many tokens. */
 const TOKENS_PER_PRICE = 1_000_000n
 
 /** 100,000 USD per million tokens. A larger price is a mistake of units. */
@@ -29,7 +28,6 @@ const rates = {
   ),
 }
 
-/** Prices of a model. */
 export const Prices = Schema.Struct({
   ...rates,
   long_context: Schema.optionalKey(

@@ -62,7 +62,6 @@ export const Target = Schema.Struct({
 })
 export type Target = typeof Target.Type
 
-/** Whether a target serves requests of an API. */
 export const serves = ({ apis }: Target, api: ApiName): boolean => apis === undefined || apis.includes(api)
 
 /** A name that clients may use as a model. A colon would look like an agent's, a slash like a provider's. */
@@ -119,7 +118,6 @@ const settings = {
   timeouts: Timeouts,
 }
 
-/** The routing in force. */
 export const RoutingSettings = Schema.Struct({
   version: Schema.Int.annotate({ description: "Counts the changes; 0 is the default." }),
   ...settings,
@@ -133,7 +131,6 @@ export const isNamed = ({ names }: Pick<RoutingSettings, "names">, name: string,
   return [target.model, modelOf(target), `${target.provider}/${target.model}`].includes(name)
 }
 
-/** Current prices of a target. */
 export const EffectivePrice = Schema.Struct({
   ...TargetName.fields,
   prices: Schema.NullOr(Prices).annotate({ description: "`null` if unknown." }),
@@ -142,7 +139,6 @@ export const EffectivePrice = Schema.Struct({
 })
 export type EffectivePrice = typeof EffectivePrice.Type
 
-/** The routing in force, with the prices of its targets and its baseline. */
 export const PricedRoutingSettings = Schema.Struct({
   ...RoutingSettings.fields,
   effective_prices: Schema.Array(EffectivePrice).annotate({

@@ -7,7 +7,6 @@ import type { JsonObject } from "../json/json.ts"
 /** The vendor whose SDKs and error format an API has. */
 export type ApiVendor = "openai" | "anthropic"
 
-/** Streaming in an API. */
 interface ApiStream {
   /** Whether a stream may restart after output; not in APIs whose agents act on partial output. */
   readonly restart: boolean

@@ -10,17 +10,14 @@ const MAX_PATTERN = 256
 /** Postgres cannot store U+0000, and the ledger stores the model's name. */
 const PRINTABLE = Schema.isPattern(/^[\x20-\x7e\x80-\uffff]*$/, { expected: "no control characters" })
 
-/** The name of a model. */
 export const ModelName = Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL), PRINTABLE)
 
-/** A model at a provider. */
 export const TargetName = Schema.Struct({ provider: ProviderId, model: ModelName })
 export type TargetName = typeof TargetName.Type
 
 /** A target as one text. */
 export const nameOf = ({ model, provider }: TargetName): string => `${provider}/${model}`
 
-/** Whether two names mean the same model at the same provider. */
 export const sameTarget = (a: TargetName, b: TargetName): boolean => a.provider === b.provider && a.model === b.model
 
 /** The model without the vendor that resellers put before it: `gpt-5` for `openai/gpt-5`. */

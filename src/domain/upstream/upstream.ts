@@ -22,7 +22,6 @@ export const ProviderId = Schema.String.check(
 )
 export type ProviderId = typeof ProviderId.Type
 
-/** A model of a provider. */
 export interface UpstreamTarget {
   readonly provider: ProviderId
   readonly model: string
@@ -48,7 +47,6 @@ export const hasKey = (source: KeySource, provider: ProviderId, own: TenantKeys 
 /** Members that limit the output of a call; they replace the request's. */
 export type OutputLimit = Partial<Readonly<Record<LimitMember, number>>>
 
-/** Options of a call beside the request's content. */
 export interface AskOptions {
   /** The provider that must serve the request; by default, the configured order applies. */
   readonly provider?: ProviderId | undefined
@@ -93,7 +91,6 @@ export interface ApiRequest extends AskOptions {
 /** One call to one provider, for accounting, without its content. Times are milliseconds since the epoch. */
 export const Attempt = Schema.Struct({
   provider: ProviderId,
-  /** The requested model. */
   model: Schema.String,
   /** The model that answered, if the provider reported a plausible name; it may be untrue. */
   servedModel: Schema.NullOr(Schema.String),
@@ -106,7 +103,6 @@ export const Attempt = Schema.Struct({
   timeToFirstTokenMs: Schema.NullOr(Schema.Finite),
   /** `null` if the provider reported none. */
   usage: Schema.NullOr(Usage),
-  /** Whether it was made with the tenant's own key. */
   ownKey: Schema.optionalKey(Schema.Boolean),
   /** The statements of a sealed proxy. */
   receipt: Schema.optionalKey(KeptReceipt),
@@ -167,7 +163,6 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
   /** The members of the request that are wrong. */
   errors: Schema.optionalKey(Schema.Redacted(Schema.Array(ProblemIssue))),
-  /** The provider's own error. */
   said: Schema.optionalKey(Schema.Redacted(ProviderError)),
   /** Milliseconds after which another try may succeed. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),

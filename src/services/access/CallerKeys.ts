@@ -24,7 +24,6 @@ export const CallerName = Schema.String.check(
 
 const hashOf = (bytes: string | Buffer): string => createHash("sha256").update(bytes).digest("base64url")
 
-/** Makes a key for `name`, and its line for the file. */
 export const newCallerKey = (name: string): { readonly key: Redacted.Redacted; readonly line: string } => {
   const key = PREFIX + randomBytes(KEY_BYTES).toString("base64url")
   return { key: Redacted.make(key), line: `${name} sha256:${hashOf(key)}` }

@@ -77,7 +77,6 @@ export class GatewayKeys extends Context.Service<
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-/** Returns reads of rows by the hash or the id of their key. */
 const makeHeldBy = (sql: SqlClient.SqlClient, by: "hash" | "id") => {
   const given = givenRows(sql, { asked: "TEXT" })
   const column = sql.literal(by)

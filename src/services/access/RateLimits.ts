@@ -26,9 +26,7 @@ const WINDOW = Duration.minutes(1)
 
 /** The policy of a tenant's requests of one class, sealed or not. */
 export const ofTenants = (rateClass: string): string => `${rateClass}-per-tenant`
-/** The policy of a key's own limit. */
 export const OF_KEYS = "requests-per-key"
-/** The key of the bucket of `whose` requests under a policy. */
 export const rateKey = (policy: string, whose: string): string => `${policy}:${whose}`
 
 export class RateLimits extends Context.Service<
@@ -73,7 +71,6 @@ const outcome = (limit: number, left: number, elapsedMs: number): Effect.Effect<
     : Effect.succeed({ limit, remaining: left, resetAfterMs: until(limit - left) })
 }
 
-/** Enforces limits in `store`, or by `standIn` while the store fails. */
 const takeFrom =
   (store: RateLimiter.RateLimiterStore["Service"], standIn: Take): Take =>
   (key, limit) => {
@@ -93,7 +90,6 @@ interface Bucket {
   refilledAt: number
 }
 
-/** Enforces limits in a table of this process. */
 const buckets = (): { readonly takeHere: Take; readonly lookHere: Take } => {
   const table = new Map<string, Bucket>()
 

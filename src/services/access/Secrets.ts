@@ -32,7 +32,6 @@ const KeyRow = Schema.Struct({
 })
 const decodeKeys = decodeRows("secrets", KeyRow)
 
-/** A secret that may not be sent, and why. */
 export class SecretWithheld extends Schema.TaggedError<SecretWithheld>()("SecretWithheld", { why: Schema.String }) {}
 
 export type Reveal = (

@@ -22,7 +22,6 @@ export interface TokenSettings {
   readonly previousSecret?: Redacted.Redacted | undefined
   /** Keys of RS256, ES256 and Ed25519 tokens. */
   readonly jwks: JwksLocation | undefined
-  /** The `iss` that tokens must have. */
   readonly issuer: string
   /** The `aud` that tokens must include. */
   readonly audience: string
@@ -30,7 +29,6 @@ export interface TokenSettings {
   readonly usersAreTenants: boolean
 }
 
-/** Most verified tokens that are remembered. */
 const MAX_VERIFIED = 1024
 
 /** The identity in a token verified with `key`, valid from `from` to `until`, in milliseconds since the epoch. */
@@ -63,7 +61,6 @@ class VerifiedTokens {
 
 /** The longest token that is checked, in characters. */
 const MAX_TOKEN_LENGTH = 8192
-/** Clock skew allowed, in seconds. */
 const CLOCK_SKEW_SECONDS = 30
 
 const Claims = Schema.Struct({

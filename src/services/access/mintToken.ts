@@ -15,7 +15,6 @@ interface MintOptions {
   readonly ttl: Duration.Duration
 }
 
-/** Makes an HS256 token that is valid from now on. */
 export const mintToken = Effect.fnUntraced(function* (options: MintOptions) {
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const claims = {

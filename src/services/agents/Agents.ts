@@ -173,7 +173,6 @@ const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
   }, sql.withTransaction)
 }
 
-/** Returns the lookup of one agent. */
 const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
   /** Reads documents of agents. Concurrent reads share one query. */
@@ -232,7 +231,6 @@ const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {
   return { tryUpdate, tryRemove }
 }
 
-/** Merges a change, and its limits with the agent's. */
 const changed = (agent: Agent, { limits = {}, ...change }: UpdateAgent, now: DateTime.Utc): Agent => ({
   ...merged(agent, change),
   limits: merged(agent.limits, limits),

@@ -45,7 +45,6 @@ export const makeReadUse = (sql: SqlClient.SqlClient) => {
     )
 }
 
-/** Returns `Budgets.report`. */
 export const makeReport = (sql: SqlClient.SqlClient) => {
   const readUse = makeReadUse(sql)
   return Effect.fnUntraced(function* (budgeted: ReadonlyArray<Budgeted>) {

@@ -16,7 +16,6 @@ import { NonceTree } from "./NonceTree.ts"
 const BETWEEN = Duration.seconds(1)
 /** How long the first nonce of a report waits for others. */
 const GATHERING = Duration.millis(50)
-/** Nonces that may wait at once. */
 const MAX_WAITING = 10_000
 
 interface WaitingNonce {
@@ -54,7 +53,6 @@ const make = Effect.fnUntraced(function* (configuration: string) {
   let isRunning = false
   let nextAt = Number.NEGATIVE_INFINITY
 
-  /** The members that all answers of one report share. */
   const sharedOf = ({ collateral, format, report }: HardwareReport) => ({
     format,
     kid,
@@ -72,7 +70,6 @@ const make = Effect.fnUntraced(function* (configuration: string) {
       ),
     )
 
-  /** Makes one report for all who wait. */
   const answerAll = Effect.gen(function* () {
     const asked = waiting
     waiting = []

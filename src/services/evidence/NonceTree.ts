@@ -6,7 +6,6 @@ import { sha256 } from "../sealing/sha256.ts"
 /** Levels from the leaves to the root. A node without a sibling moves up unchanged, which equals RFC 6962's split. */
 export class NonceTree {
   private readonly levels: ReadonlyArray<ReadonlyArray<Bytes>>
-  /** Number of nonces. */
   readonly size: number
 
   constructor(nonces: ReadonlyArray<Bytes>) {

@@ -57,7 +57,6 @@ export const answerRequest = (tenant: TenantId, job: JobId, { body, key }: Named
   body,
 })
 
-/** Returns functions that find and add the records of keys. */
 export const makeKeyRecords = (sql: SqlClient.SqlClient) => ({
   /** The job of an earlier request with this key, if any. */
   earlier: Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest) {

@@ -21,14 +21,12 @@ export const jobRetried = (mode: Mode) => Metric.update(retries({ mode }), 1)
 export const jobTakenOver = (mode: Mode) => Metric.update(takeovers({ mode }), 1)
 export const stepReplayed = (mode: Mode) => Metric.update(stepsReplayed({ mode }), 1)
 
-/** Counts the end of a job that took `lasted` in all. */
 export const jobEnded = (mode: Mode, status: JobStatus, lasted: Duration.Duration) =>
   Effect.andThen(
     Metric.update(ended({ mode, status }), 1),
     Metric.update(jobDuration({ mode, status }), Duration.toSeconds(lasted)),
   )
 
-/** Counts a step that took so many milliseconds. */
 export const stepFinished = (mode: Mode, status: JobStep["status"], tookMs: number) =>
   Metric.update(stepDuration({ mode, status }), tookMs / 1000)
 

@@ -44,7 +44,6 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return yield* decodeSteps(rows)
   })
 
-  /** Adds steps and usage to jobs. */
   const completed = Effect.fnUntraced(function* (rows: ReadonlyArray<ShownRow>) {
     const ids = rows.map(({ id }) => id)
     const byJob = Map.groupBy(yield* steps(ids), (step) => step.job_id)
@@ -133,7 +132,6 @@ const makeLookups = Effect.fnUntraced(function* (
     }),
   })
 
-  /** Returns the job's state. */
   const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     // A database may refuse to compare with text that is no valid id.
     if (!isJobId(id)) return yield* new JobNotFound()

@@ -25,7 +25,6 @@ export interface JobSettings {
   readonly crashCap: Duration.Duration
   /** A worker that has not renewed its lease for this long counts as dead. Whole seconds. */
   readonly lease: Duration.Duration
-  /** How often leases are renewed. */
   readonly leaseRefresh: Duration.Duration
   /** How often an idle process looks for jobs that other processes enqueued or left behind. */
   readonly poll: Duration.Duration

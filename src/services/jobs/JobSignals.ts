@@ -71,7 +71,6 @@ export const makeSignalBoard: Effect.Effect<SignalBoard, never, Scope.Scope> = E
   return board
 })
 
-/** Subscribers of this process, by topic. */
 class SignalBoard {
   private readonly topics = new Map<string, Set<Latch.Latch>>()
   /** Open while there are subscribers. */

@@ -23,7 +23,6 @@ import { HELD_BY_GIVEN, heldBy, type Lease, ranMs } from "./Lease.ts"
 import { type FinishedStep, makeRecordStep } from "./stepWrites.ts"
 import { type AskedQuestion, encodeQuestion, makeQuestion } from "./storedQuestion.ts"
 
-/** How a worker ends a job. */
 type Ending =
   | { readonly status: "completed"; readonly result: JobResult }
   | { readonly status: "failed" | "timed_out"; readonly problem: Problem }
@@ -177,7 +176,6 @@ const makeEnd = Effect.gen(function* () {
   })
 })
 
-/** Returns `JobWrites.ask`. */
 const makeAsk = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const signals = yield* JobSignals
@@ -198,7 +196,6 @@ const makeAsk = Effect.gen(function* () {
   return Effect.fn("JobWrites.ask")(write, unavailable)
 })
 
-/** Returns `JobWrites.renew`. */
 const makeRenew = (sql: SqlClient.SqlClient, lease: Duration.Duration) => {
   const renewWhere = (which: Statement.Fragment) =>
     Effect.map(

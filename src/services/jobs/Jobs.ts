@@ -222,7 +222,6 @@ const makeNote = Effect.zipWith(
       sql.afterCommit(note(tenant)),
 )
 
-/** Returns `Jobs.input` and `Jobs.took`. */
 const makeAnswering = Effect.fnUntraced(function* ({ read, state }: JobReads) {
   const { earlier } = makeKeyRecords(yield* SqlClient.SqlClient)
   const { input } = yield* makePersonAnswers

@@ -17,7 +17,6 @@ const ANNOUNCED_EVERY = Duration.seconds(5)
 const FOLLOWED_FOR = Duration.seconds(12)
 /** Buffered events for a slow follower; it loses the oldest, and asks for them. */
 const KEPT = 64
-/** The interval at which new text is sent. */
 const SENT_EVERY = Duration.millis(100)
 /** Characters of a text in one signal, which Postgres limits to less than 8000 bytes. */
 const PIECE = 1800
@@ -56,7 +55,6 @@ interface LiveStepsService {
   readonly begin: (job: JobId, step: Begun, hasText?: boolean) => Effect.Effect<LiveStep>
   /** The job's steps as they begin, running ones first and repeatedly, and pieces of texts. The stream does not end. */
   readonly follow: (job: JobId) => Stream.Stream<LiveEvent>
-  /** Asks the worker of a step for a piece of its text. */
   readonly ask: (job: JobId, name: string, at: number) => Effect.Effect<void>
 }
 
@@ -111,7 +109,6 @@ export const layerLiveSteps: Layer.Layer<never, never, JobSignals> = Layer.effec
   }),
 )
 
-/** A running step, and its text so far. */
 class Running {
   readonly step: Begun
   readonly hasText: boolean
@@ -159,7 +156,6 @@ const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) 
   const announce = (job: string, { hasText, step }: Running) =>
     Effect.flatMap(encode(step), (text) => signals.publish(begun(job, text, hasText)))
 
-  /** Sends a piece of a text. */
   const send = (job: string, { sent, since, step }: Running, at: number, piece: string) => {
     const fields = [step.name, since, at, Math.max(sent, at + piece.length), encodeText(piece)]
     run(signals.publish(textTopic(job, fields.join(":"))))

@@ -115,7 +115,6 @@ export const makeAttempt = Effect.gen(function* () {
     )
 })
 
-/** The facts of a job for its program. */
 const jobFacts = ({
   key_id,
   key_models,

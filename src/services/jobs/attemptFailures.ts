@@ -32,7 +32,6 @@ export const logFailure = (faults: AttemptFaults, job: JobId, { code }: Problem)
     ),
   )
 
-/** Logs the causes that a successful attempt ends. */
 export const logSuccess = (faults: AttemptFaults, job: JobId) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     Effect.forEach(

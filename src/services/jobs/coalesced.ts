@@ -1,6 +1,5 @@
 import { Deferred, Effect } from "effect"
 
-/** Passes of one name. */
 interface Passes {
   /** Ends with the pass after the one that runs. */
   next: Deferred.Deferred<void> | undefined

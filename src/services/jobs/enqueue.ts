@@ -38,7 +38,6 @@ import { makeCheckMode } from "./modes/own/OwnModes.ts"
 import { makeNextRank, STEP } from "./ranks.ts"
 import { makeWithHistory } from "./threadHistory.ts"
 
-/** Returns `Jobs.enqueue`. */
 export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
   const sql = yield* SqlClient.SqlClient
   const queue = yield* JobQueue
@@ -151,7 +150,6 @@ interface RankedJob extends NewJob {
 }
 const RANKED_COLUMNS: Columns<RankedJob> = { ...NEW_JOB_COLUMNS, step: ["BIGINT", ({ step }) => step] }
 
-/** Whether the tenant has a thread with the agent. */
 const hasThread = (
   sql: SqlClient.SqlClient,
   { agent_id, tenant }: Pick<NewJob, "agent_id" | "tenant">,
@@ -162,7 +160,6 @@ const hasThread = (
     (rows) => rows.length > 0,
   )
 
-/** Whether a job in the thread has not ended. */
 const isBusy = (sql: SqlClient.SqlClient, thread: string) =>
   Effect.map(sql`SELECT 1 FROM jobs WHERE thread = ${thread} AND finished_at IS NULL`, (rows) => rows.length > 0)
 
@@ -229,7 +226,6 @@ const makePrepare = Effect.gen(function* () {
   })
 })
 
-/** Where a new job is held back first. */
 const firstLine = ({ concurrency }: ExecuteRequest, by: KeyLimits | undefined) => {
   if (concurrency !== undefined) return HELD_BY.concurrencyKey
   return by?.maxRunningJobs === undefined ? HELD_BY.nothing : HELD_BY.callerKey

@@ -10,7 +10,6 @@ interface Choice {
   readonly count: number
   /** How many jobs of each tenant this process works on. */
   readonly running: ReadonlyMap<TenantId, number>
-  /** The tenant whose turn was last. */
   readonly lastServed: string
 }
 
@@ -40,7 +39,6 @@ export const makeFairClaim = (
       })),
     )
   const inOrder = sql`priority DESC, rank, id`
-  /** The next jobs of a tenant. */
   const firstOf = (tenant: string, count: Statement.Fragment) =>
     sql`SELECT id, priority, rank FROM jobs WHERE ${isDue} AND tenant = ${sql.literal(tenant)}
       ORDER BY ${inOrder} LIMIT ${count}`

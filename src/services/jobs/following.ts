@@ -11,7 +11,6 @@ import { toStep } from "./JobRows.ts"
 import { changed, ended, JobSignals } from "./JobSignals.ts"
 import { type LiveEvent, LiveSteps } from "./LiveSteps.ts"
 
-/** Returns `Jobs.wait` and `Jobs.events`. */
 export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, textOf }: JobReads) {
   const signals = yield* JobSignals
   const liveSteps = yield* LiveSteps
@@ -90,7 +89,6 @@ export const makeFollowing = Effect.fnUntraced(function* ({ read, state, steps, 
   return { wait, events }
 })
 
-/** An event as it is stored. */
 type StoredEvent =
   | { readonly _tag: "Step"; readonly id: number; readonly step: JobStep }
   | { readonly _tag: "InputRequired"; readonly id: number; readonly job: Job }

@@ -17,7 +17,6 @@ import { ended, JobSignals, stopped } from "./JobSignals.ts"
 /** Most jobs per transaction. */
 const BATCH = 100
 
-/** Returns `JobQueue.requeueAbandoned`. */
 export const makeRequeueAbandoned = Effect.fnUntraced(function* (wake: Effect.Effect<void>) {
   const sql = yield* SqlClient.SqlClient
   const signals = yield* JobSignals

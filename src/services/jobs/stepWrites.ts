@@ -26,7 +26,6 @@ export interface FinishedStep {
   readonly finishedAt: number
 }
 
-/** Returns `JobWrites.recordStep`. */
 export const makeRecordStep = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const signals = yield* JobSignals

@@ -14,7 +14,6 @@ export interface AskedQuestion extends Pick<StoredQuestion, "asking" | "question
   readonly timeoutSeconds: number
 }
 
-/** The stored form of a question that is asked now. */
 export const makeQuestion = ({ timeoutSeconds, ...asked }: AskedQuestion): Effect.Effect<StoredQuestion> =>
   Effect.map(DateTime.now, (asked_at) => ({
     ...asked,

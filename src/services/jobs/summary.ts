@@ -23,7 +23,6 @@ const decodeRecent = decodeRows(
 /** The jobs that typical costs are computed from. */
 const RECENT = 100
 
-/** Returns `Jobs.summary`. */
 export const makeSummary = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) => {
   const typicalCosts = Effect.fnUntraced(function* (tenant: TenantId) {
     const jobs = yield* decodeRecent(

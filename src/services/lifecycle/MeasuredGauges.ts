@@ -15,7 +15,6 @@ export const measure = (measurement: Effect.Effect<void>): Effect.Effect<void, n
     ),
   )
 
-/** Updates every measured gauge. */
 export const measureAll: Effect.Effect<void> = Effect.flatMap(MeasuredGauges, (measurements) =>
   Effect.forEach([...measurements], (measurement) => measurement, { concurrency: "unbounded", discard: true }),
 )

@@ -9,7 +9,6 @@ const memory = gauge("sealgate_process_memory_bytes")
 const memoryKinds = ["rss", "heapUsed", "heapTotal", "external", "arrayBuffers"] as const
 const startTime = gauge("sealgate_process_start_time_seconds")()
 
-/** Resolution of the event-loop sampler in milliseconds. */
 const RESOLUTION_MS = 20
 
 /** Delays are kept for at least this many milliseconds, so that several readers see the same ones. */

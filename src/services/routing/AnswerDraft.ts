@@ -51,7 +51,6 @@ export class AnswerDraft {
     return tokensOfBytes(this.bytes)
   }
 
-  /** Returns the answer at the end of the stream. */
   finished({ served }: Streamed): Answer {
     const message = this.answer.completion.choices.find(({ index }) => index === 0)?.message
     const content = typeof message?.content === "string" ? message.content : ""

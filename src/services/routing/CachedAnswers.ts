@@ -192,7 +192,6 @@ const keyOf = ({ budgeted = [], keyPolicy, request, tenant }: ApiCall, routing: 
     .digest("base64url")
 }
 
-/** Enters a cached answer in the ledger. */
 const makeEnter = Effect.gen(function* () {
   const ledger = yield* Ledger
   return Effect.fnUntraced(function* ({ key, labels, tenant }: ApiCall, strategy: Strategy, { cost, target }: Stored) {

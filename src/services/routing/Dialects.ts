@@ -56,7 +56,6 @@ const MOST_MODEST = { limit: "max_tokens", longest: SAFE_OUTPUT_TOKENS } as cons
 const FORM_NAMES =
   /response_?(format|schema|mime_?type|json_?schema)|json_?(schema|object)|json mode|structured output/i
 
-/** Vendors' names for an output limit. */
 const LIMIT_NAMES = /max_?(completion|output|new)?_?tokens/i
 
 /** Whether a refusal mentions one of `names`. */

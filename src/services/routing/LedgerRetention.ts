@@ -22,7 +22,6 @@ interface PruneCursor {
   readonly id: string
 }
 
-/** Before every call. */
 const BEGIN: PruneCursor = { at: Number.MIN_SAFE_INTEGER, id: "" }
 
 /** Removes the calls before `cutoff`, in milliseconds since the epoch, rounded down to the hour. */

@@ -23,7 +23,6 @@ export interface ListPrice {
   readonly from?: string
   /** The longest input in tokens according to the provider's model page; the derived configuration uses it. */
   readonly context?: number
-  /** The date of the source. */
   readonly as_of: string
   readonly source: string
 }
@@ -84,6 +83,5 @@ export const LIST_PRICES: ReadonlyArray<ListPrice> = [
 export const PRICE_TABLE = {
   /** Changes with every row; each ledger row names the version of its price. */
   version: "shipped-2026-11-28",
-  /** The date of the newest price. */
   as_of: LIST_PRICES.reduce((newest, { as_of }) => (as_of > newest ? as_of : newest), ""),
 } as const

@@ -140,7 +140,6 @@ const makeRoute = Effect.fnUntraced(function* (times: FirstTokenTimes) {
     })
 })
 
-/** A request, and the targets that fit it. */
 interface Fitted {
   readonly settings: RoutingSettings
   readonly request: RoutedRequest

@@ -29,7 +29,6 @@ export interface StatsQuery {
   readonly from: DateTime.Utc
   readonly to: DateTime.Utc
   readonly tenant?: string | undefined
-  /** Adds sums per interval. */
   readonly interval?: Interval | undefined
 }
 
@@ -44,7 +43,6 @@ const Group = Schema.Struct({
   ...sums,
 })
 type Group = typeof Group.Type
-/** Sums of one interval. */
 const OfInterval = Schema.Struct({ slot: Schema.Int, ...sums })
 type OfInterval = typeof OfInterval.Type
 const decodeSums = decodeRows("ledger", Schema.Union([Group, OfInterval]))

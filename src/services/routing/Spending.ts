@@ -54,7 +54,6 @@ export const worstCase = (
 
 /** Keeps the calls of one request within its allowance, and computes their charges. */
 export class Spending {
-  /** The sum of all charges. */
   charged: { readonly cost: number; readonly tokens: number } = { cost: 0, tokens: 0 }
   private left: Allowance
   private readonly size: RequestSize
@@ -76,7 +75,6 @@ export class Spending {
     this.pricesOf = pricesOf
   }
 
-  /** Whether any of these targets may be called. */
   mayCall(targets: ReadonlyArray<Target>): boolean {
     const least = leastOutput(this.size)
     return this.left.calls >= 1 && targets.every((target) => this.outputOf(target) >= least)

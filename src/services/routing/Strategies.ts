@@ -2,7 +2,6 @@
 import { Effect, Random } from "effect"
 import type { Strategy, Target } from "../../domain/routing/routing.ts"
 
-/** A target that fits the request. */
 export interface TargetCandidate {
   readonly target: Target
   /** Estimated cost of the request in micro-USD; `null` without a price. */

@@ -24,7 +24,6 @@ export interface TargetRequirements {
   readonly policy?: TargetFilter | undefined
   /** The targets that the caller's key permits. */
   readonly keyPolicy?: TargetFilter | undefined
-  /** The tenant's own keys of providers. */
   readonly own?: TenantKeys | undefined
   /** The limits of its calls. A cost limit excludes targets without a price. */
   readonly allowance?: Allowance | undefined

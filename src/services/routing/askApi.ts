@@ -32,7 +32,6 @@ export interface ApiAnswered extends Answered {
   readonly cost: number | null
 }
 
-/** Whether a request sets a limit for its answer. */
 const limitsItself = ({ api, body }: ApiRequest): boolean =>
   apiOf(api).limits.some((name) => (body.value(name) ?? null) !== null)
 
@@ -111,7 +110,6 @@ const outputBytes = (api: ApiName, piece: JsonObject): number => {
   return choices.reduce((sum: number, choice: unknown) => sum + (isObject(choice) ? textBytes(choice["delta"]) : 0), 0)
 }
 
-/** UTF-8 bytes of all strings in a value. */
 const textBytes = (value: unknown): number => {
   if (typeof value === "string") return Buffer.byteLength(value)
   return typeof value === "object" && value !== null

@@ -50,7 +50,6 @@ export interface RequestRoute {
   readonly spending: Spending
 }
 
-/** How a request is asked within its route. */
 export interface RoutedCall<A> {
   readonly ask: (options: AskOptions) => Effect.Effect<A, UpstreamError>
   /** The members for the longest output that is left; `undefined` if the target's context is shorter. */
@@ -59,7 +58,6 @@ export interface RoutedCall<A> {
   readonly received: () => number
 }
 
-/** An answer, with the call that served it and the sum of all calls. */
 export interface RecordedAnswer<A> {
   readonly value: A
   readonly served: ChargedAttempt

@@ -20,7 +20,6 @@ const LAST_WRITE = Duration.seconds(5)
 export const MAX_KEPT = 10_000
 const BATCH = 64
 
-/** A row, and the reservation that it is charged to. */
 interface Kept {
   readonly row: CallRecord
   readonly reservation: string | null

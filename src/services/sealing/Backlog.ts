@@ -13,7 +13,6 @@ interface Waiting {
   readonly chunk: JsonObject
   readonly json: string
   readonly bytes: number
-  /** Whether it was cut already. */
   readonly isCut?: boolean
 }
 

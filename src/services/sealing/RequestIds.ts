@@ -19,7 +19,6 @@ const BEYOND_SESSION = Duration.seconds(120)
 export class RequestIds extends Context.Service<
   RequestIds,
   {
-    /** Whether `source` has room for another id. */
     readonly hasRoom: (source: string) => Effect.Effect<boolean>
     /** Claims an id, counted for `source` if given. Returns `false` if it was claimed before or there is no room. */
     readonly claim: (credential: Bytes, id: string, source: string | undefined) => Effect.Effect<boolean>

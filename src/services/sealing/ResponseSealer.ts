@@ -47,7 +47,6 @@ export class ResponseSealer {
   private readonly key = this.secrets.subarray(0, responseKeys.key.length)
   private readonly baseNonce = this.secrets.subarray(HASH_BYTES, HASH_BYTES + responseKeys.nonce.length)
   private readonly commitKey = this.secrets.subarray(2 * HASH_BYTES)
-  /** Commitment to a stream. */
   private streamMac: Hmac | undefined
   /** Commitment to a complete answer. */
   private answerMac: Bytes | undefined

@@ -43,7 +43,6 @@ export class ClaimsFull extends Schema.TaggedError<ClaimsFull>()("ClaimsFull", {
 export const claimKey = (enc: Bytes): string => sha256Key(enc)
 
 export interface SessionTableLimits {
-  /** Requests that one session serves. */
   readonly maxRequests: number
   /** Live sessions; one more evicts the oldest of those that never served a caller, or else the oldest. */
   readonly maxLive: number

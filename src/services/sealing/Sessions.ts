@@ -26,7 +26,6 @@ import { sha256 } from "./sha256.ts"
 
 export interface SessionSettings extends SessionTableLimits {
   readonly ttl: Duration.Duration
-  /** Longest ciphertext of a request, in bytes. */
   readonly maxRequestBytes: number
   /** First bytes of the ids of this process's sessions, by which a balancer routes their requests. */
   readonly routingTag?: string | undefined
@@ -104,7 +103,6 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
   })
 })
 
-/** Makes the function that makes a session's key and signs its statement. */
 const makeBeginSession = Effect.fnUntraced(function* (settings: SessionSettings) {
   const vault = yield* KeyVault
   const attestation = yield* Attestation

@@ -57,7 +57,6 @@ export class StreamFrames {
     this.backlog = new Backlog(api, this.isPaced)
   }
 
-  /** Adds an event from the provider. */
   add(event: ApiEvent): void {
     this.calls.recordEvent(event)
     if (event._tag === "Delta") return this.backlog.add(event.chunk)

@@ -54,7 +54,6 @@ export const valuesIn = (object: RawObject, names: ReadonlyArray<string>): Recor
 /** The members of a body that every API is checked for. */
 export const checkedMembers = (body: RawObject): Record<string, unknown> => valuesIn(body, OF_ALL_APIS)
 
-/** Returns the request for a provider. */
 export const apiRequest = Effect.fnUntraced(function* ({
   api,
   body,

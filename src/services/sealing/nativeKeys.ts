@@ -35,7 +35,6 @@ export const withPrivateKey = <A>(
 export const publicKeyOf = (key: PrivateKeyInput, length: number): Bytes =>
   new Uint8Array(createPublicKey(createPrivateKey(key)).export({ format: "der", type: "spki" }).subarray(-length))
 
-/** The public key of an ML-KEM-768 seed. */
 export const mlKemPublicKey = (seed: Bytes): Bytes =>
   withPrivateKey("ml-kem-768", seed, (key) => publicKeyOf(key, ML_KEM_768.publicKeyBytes))
 

@@ -42,7 +42,6 @@ export interface ReadRequest {
   readonly admit: Effect.Effect<Admitted, Refused | UpstreamError, Scope.Scope>
 }
 
-/** The services that decide whether a caller is served. */
 export interface CallerChecks {
   readonly callers: Pick<Callers["Service"], "identify" | "enter">
   readonly requestIds: Pick<RequestIds["Service"], "claim">

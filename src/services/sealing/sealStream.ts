@@ -11,7 +11,6 @@ import { notingDefects, problemOf } from "./sealedProblem.ts"
 import { sealedResponses } from "./SealingMetrics.ts"
 import { COMPLETE, type Outcome, type SealedEvent, StreamFrames } from "./StreamFrames.ts"
 
-/** The transport of a stream. */
 export interface Outlet {
   /** Whether the last write was passed on. Until then nothing more is sealed. */
   readonly isReady: () => boolean

@@ -11,7 +11,6 @@ export const sha256Key = (...parts: ReadonlyArray<Uint8Array>): string => {
   return hash("sha256", first !== undefined && parts.length === 1 ? first : concat(...parts), "latin1")
 }
 
-/** Hashes the concatenated `parts` into bytes. */
 export const sha256 = (...parts: ReadonlyArray<Uint8Array>): Bytes =>
   new Uint8Array(Buffer.from(sha256Key(...parts), "latin1"))
 

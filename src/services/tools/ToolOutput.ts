@@ -7,7 +7,6 @@ import { readBody } from "../readBody.ts"
 export const ToolOutput = Schema.Struct({ text: Schema.String, is_error: Schema.Boolean })
 export type ToolOutput = typeof ToolOutput.Type
 
-/** The input of a call. */
 export type ToolInput = Readonly<Record<string, unknown>>
 
 /** The longest output; the rest of a longer one is not read. */

@@ -7,7 +7,6 @@ import { broken, late, type ToolAttempt } from "./repeated.ts"
 import { outputOf, type ToolInput } from "./ToolOutput.ts"
 import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 
-/** Returns a function that makes one attempt at a call. */
 export const makeHttpAttempt = (network: HttpClient.HttpClient) => {
   const client = HttpClient.withScope(network)
   return (tool: HttpTool, input: ToolInput, key: string, bearer: Bearer): Effect.Effect<ToolAttempt> => {

@@ -1,7 +1,6 @@
 /** Lookups of names that tenants choose. */
 import { lookup as systemLookup } from "node:dns"
 
-/** Resolves a name to all of its addresses. */
 export type Lookup = (
   name: string,
   done: (error: NodeJS.ErrnoException | null, addresses: ReadonlyArray<{ address: string; family: number }>) => void,

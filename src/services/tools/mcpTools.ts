@@ -42,7 +42,6 @@ interface Sent {
   readonly bearer: Bearer
 }
 
-/** Why a server did not list its tools. */
 export interface ListingFailed {
   readonly why: string
   readonly retryable: boolean

@@ -17,7 +17,6 @@ interface Repeatable {
 
 const mayRepeat = ({ idempotent, read_only }: Repeatable): boolean => read_only === true || idempotent === true
 
-/** Delays before the repetitions of a failed call that may be repeated. */
 const PAUSES = [Duration.millis(500), Duration.seconds(2)]
 
 /** Calls a tool, and a read-only or idempotent one up to three times if a repetition may help. */

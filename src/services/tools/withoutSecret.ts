@@ -11,7 +11,6 @@ export type Bearer = Redacted.Redacted | undefined
 export const authorizationOf = (bearer: Bearer): Readonly<Record<string, string>> =>
   bearer === undefined ? {} : { authorization: `Bearer ${Redacted.value(bearer)}` }
 
-/** Replaces a secret in every text of a value. */
 export const withoutSecret = <A>(bearer: Bearer, value: A): A => {
   if (bearer === undefined) return value
   const secret = Redacted.value(bearer)

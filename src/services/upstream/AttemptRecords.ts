@@ -18,7 +18,6 @@ export interface Recorded {
   readonly failure: ProviderFailure | undefined
 }
 
-/** Records a call that ended with `exit`. */
 export const record = (
   { model, own, provider }: ModelTarget,
   label: string,

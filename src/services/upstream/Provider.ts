@@ -23,7 +23,6 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
   /** The members of the request that are wrong. */
   errors: Schema.optionalKey(Schema.Redacted(Schema.Array(ProblemIssue))),
-  /** The error in the provider's words. */
   said: Schema.optionalKey(Schema.Redacted(ProviderError)),
   /** The pause that the provider asked for, in milliseconds. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),

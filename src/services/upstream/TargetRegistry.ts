@@ -64,7 +64,6 @@ export interface KnownTarget extends CalledTarget {
   lastSuccess: number | undefined
 }
 
-/** Whether a key belongs to an unknown target. */
 export const isUnknownTarget = (key: string): boolean => key.includes(`/${UNKNOWN}`)
 
 export class TargetRegistry {
@@ -95,7 +94,6 @@ export class TargetRegistry {
     return PUBLISHED.has(model) || this.configured.get(provider)?.has(model) === true ? model : OTHER
   }
 
-  /** Notes that the configuration names a target. */
   configure({ model, provider }: ModelTarget): void {
     add(this.configured.get(provider.id), model)
     add(this.known.get(provider.id), model)

@@ -123,7 +123,6 @@ interface Sending {
   readonly box: SecretBox | undefined
 }
 
-/** Returns a function that makes one attempt. */
 const makeAttempt = (sql: SqlClient.SqlClient, { box, network }: Sending) => {
   const client = HttpClient.withScope(network)
   return Effect.fnUntraced(function* (row: Delivery): Effect.fn.Return<Attempted, SqlError.SqlError> {

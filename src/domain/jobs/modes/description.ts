@@ -30,7 +30,6 @@ export interface ModeDescription<Verdict extends string> {
   /** The option's value for each effort. */
   readonly depth: Readonly<Record<Effort, number>>
   readonly verdicts: Readonly<Record<Verdict, VerdictMeaning>>
-  /** Labels of the steps, by kind. */
   readonly steps: Readonly<Record<string, (step: Step) => string>>
 }
 

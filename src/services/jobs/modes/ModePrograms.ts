@@ -22,7 +22,6 @@ import * as verified from "./verified/run.ts"
 
 const BUILT_IN: Readonly<Record<BuiltInMode, ModeProgram>> = { adversarial, verified, direct }
 
-/** Returns a function that finds the program of a mode. */
 const makePrograms = Effect.map(OwnModes, (modes) => {
   const own = new Map([...modes].map(([name, mode]) => [name, programOf(mode)]))
   return (mode: Mode): ModeProgram | undefined => (isBuiltIn(mode) ? BUILT_IN[mode] : own.get(mode))

@@ -35,7 +35,6 @@ export const run = (
     return (yield* escalated((tier) => debate(context, { asking, tier, kit }))).result
   })
 
-/** Maximum number of rounds. */
 const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
   Math.min(options.rounds ?? mode.depth[effortOf({ agent, options })], agent.limits.max_rounds)
 

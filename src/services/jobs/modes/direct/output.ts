@@ -63,7 +63,6 @@ export const outputIn = (schema: JsonSchema, answer: ModelAnswer): Read => {
 /** Whether asking again can help. An overlong answer is not sent again. */
 export const isRepairable = (answer: ModelAnswer): boolean => !isEcho(answer) && answer.text.length <= MAX_JSON_CHARS
 
-/** Mistakes that are named at most. */
 const MAX_NAMED = 8
 
 const named = (mistakes: ReadonlyArray<ProblemIssue>): string =>

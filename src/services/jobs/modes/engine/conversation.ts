@@ -13,7 +13,6 @@ import type { ModelAnswer } from "./ModelAnswer.ts"
 import { argumentsIn } from "./toolArguments.ts"
 import type { Toolbox } from "./toolUse.ts"
 
-/** The tools of a conversation. */
 export interface Kit {
   readonly tools: ReadonlyArray<Tool>
   /** Maximum number of turns. In the last one, the model can call no tool. */
@@ -30,7 +29,6 @@ export interface Manner {
   readonly extra?: boolean | undefined
 }
 
-/** One call of a model. */
 export interface ModelCall extends Manner {
   readonly role: ModelRole
   readonly messages: ReadonlyArray<Message>

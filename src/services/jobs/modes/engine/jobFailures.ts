@@ -53,7 +53,6 @@ export const refusal = (text: string, call: StepCall): JobFailure =>
     call,
   })
 
-/** The model returned an empty answer. */
 export const emptyAnswer = (call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({ code: "upstream-protocol", status: 502, title: "The model gave no answer." }),
@@ -102,7 +101,6 @@ export const withToolOutput = (messages: ReadonlyArray<Message>) => (failure: Jo
   })
 }
 
-/** An MCP server did not list its tools. */
 export const toolsUnavailable = (server: string, why: string, retryable: boolean): JobFailure =>
   new JobFailure({
     problem: makeProblem({

@@ -127,7 +127,6 @@ export const makeToolUse = (context: JobContext, { live, reveal, tools }: Servic
   }
 }
 
-/** The output of a call, and the call for the trail. */
 const withTrail = (called: ToolCall["function"], output: ToolOutput) => ({
   value: output,
   tool: {

@@ -11,7 +11,6 @@ import type { Decision, ExaminerQuestion, ProposerQuestion } from "../engine/Ask
 import type { Kit } from "../engine/conversation.ts"
 import type { ModelAnswer } from "../engine/ModelAnswer.ts"
 
-/** A question to a person. */
 interface PersonQuestion<A, I> {
   readonly question: string
   /** A struct of plain types: its JSON Schema may not use patterns or references. Numbers are `Schema.Finite` or `Schema.Int`. */

@@ -1,7 +1,6 @@
 /** Schemas of examiners' answers. Each is sent as JSON Schema and decodes the answer. */
 import { Schema } from "effect"
 
-/** Most findings per answer. */
 const MAX_FINDINGS = 20
 /** Most questions; each costs one more call. */
 export const MAX_QUESTIONS = 3

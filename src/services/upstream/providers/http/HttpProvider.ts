@@ -26,7 +26,6 @@ import { toChunk } from "../shared/toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
 import type { AnswerDefaults, ProviderOptions, WireFormat } from "../shared/WireFormat.ts"
 
-/** The parts of a provider that its calls share. */
 interface Caller {
   readonly post: ProviderHttp["Service"]["post"]
   readonly format: WireFormat
@@ -165,7 +164,6 @@ const chat = (
     return Effect.map(Stream.runCollect(chunks), accumulate)
   })
 
-/** Sends a chat and opens its streamed answer. */
 const chatAnswer = (caller: Caller, request: ProviderRequest, call: AnswerDefaults, watch: StreamWatch | undefined) =>
   Effect.map(execute(caller, CHAT_COMPLETIONS, request, true, watch), (body) => ({
     body,
@@ -226,7 +224,6 @@ const ASKING = {
 const ASKING_FOR_JSON = { ...ASKING, accept: "application/json" }
 const ASKING_FOR_EVENTS = { ...ASKING, accept: "text/event-stream" }
 
-/** The number of choices that a chat asks for. */
 const choicesIn = (body: RawObject): number | null => {
   const n = body.value("n")
   return typeof n === "number" ? n : null

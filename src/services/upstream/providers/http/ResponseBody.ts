@@ -104,7 +104,6 @@ const textsOf = (
     return Effect.flatMap(bytes, textIn)
   })
 
-/** `texts`, preceded by a piece that was already read. */
 const preceded = (head: string, texts: Texts): Texts => {
   let first: string | undefined = head
   return Effect.suspend(() => {

@@ -14,7 +14,6 @@ export class Unsupported {
     this.found.push(`${path}: ${why}`)
   }
 
-  /** Checks the members of `value`, found at `path`, against `rules`. */
   check(value: object, rules: MemberRules, path = ""): void {
     for (const [name, member] of Object.entries(value)) {
       if (member == null) continue

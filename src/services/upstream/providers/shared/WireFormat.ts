@@ -43,7 +43,6 @@ export interface WireFormat {
   readonly request: (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => ProviderRequest
   /** Reads the answer in `body`, the JSON value of a successful response that reports no error. */
   readonly completion: (body: unknown, call: AnswerDefaults) => Result.Result<ChatCompletion, ProviderFailure>
-  /** Makes a reader for the events of one streamed answer. */
   readonly reader: (call: AnswerDefaults) => ChunkReader
   /** The APIs that it speaks itself, if any. */
   readonly native?: {
@@ -55,7 +54,6 @@ export interface WireFormat {
 
 export type ChunkReader = EventReader<ChatChunk>
 
-/** Reads the events of one streamed answer. */
 export interface EventReader<Piece> {
   /** Returns the pieces in the next event, a JSON object of the type `event`, or none if it holds nothing relevant. */
   readonly read: (
