@@ -5,8 +5,12 @@
 import { Schema } from "effect"
 import type * as Types from "./chatTypes.ts"
 
-const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
+/** An object whose unknown members are kept. */
+export const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
+
+/** A member that may be absent or `null`. */
+export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 
@@ -50,8 +54,8 @@ const UserMessage = open({ role: Schema.Literal("user"), content: Content })
 type UserMessage = Types.UserMessage
 export const AssistantMessage = open({
   role: Schema.Literal("assistant"),
-  content: Schema.optionalKey(Schema.NullOr(Content)),
-  refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  content: optional(Content),
+  refusal: optional(Schema.String),
   tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
 })
 export type AssistantMessage = Types.AssistantMessage
@@ -69,7 +73,7 @@ const FunctionDefinition = open({
   name: Schema.NonEmptyString,
   description: Schema.optionalKey(Schema.String),
   parameters: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
-  strict: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  strict: optional(Schema.Boolean),
 })
 
 export const Tool = open({ type: Schema.Literal("function"), function: FunctionDefinition })
@@ -89,7 +93,7 @@ export const ResponseFormat = Schema.Union([
       name: Schema.NonEmptyString,
       description: Schema.optionalKey(Schema.String),
       schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
-      strict: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+      strict: optional(Schema.Boolean),
     }),
   }),
 ])
@@ -97,19 +101,19 @@ export type ResponseFormat = Types.ResponseFormat
 
 const options = {
   model: Schema.optionalKey(Schema.NonEmptyString),
-  stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  stream_options: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  stream: optional(Schema.Boolean),
+  stream_options: optional(Schema.Record(Schema.String, Schema.Unknown)),
   tools: Schema.optionalKey(Schema.Array(Tool)),
   tool_choice: Schema.optionalKey(ToolChoice),
   parallel_tool_calls: Schema.optionalKey(Schema.Boolean),
   response_format: Schema.optionalKey(ResponseFormat),
-  stop: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.String)]))),
-  max_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt)),
-  max_completion_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt)),
-  temperature: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
-  top_p: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
-  seed: Schema.optionalKey(Schema.NullOr(Schema.Int)),
-  n: Schema.optionalKey(Schema.NullOr(PositiveInt)),
+  stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
+  max_tokens: optional(PositiveInt),
+  max_completion_tokens: optional(PositiveInt),
+  temperature: optional(Schema.Finite),
+  top_p: optional(Schema.Finite),
+  seed: optional(Schema.Int),
+  n: optional(PositiveInt),
 }
 
 /**
@@ -151,7 +155,7 @@ export const normalize = (input: ChatInput): ChatRequest => {
 export const MAX_TOKENS = 1_000_000_000
 
 export const TokenCount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_TOKENS }))
-const OptionalCount = Schema.optionalKey(Schema.NullOr(TokenCount))
+const OptionalCount = optional(TokenCount)
 
 export const Usage = open({
   prompt_tokens: TokenCount,
@@ -160,7 +164,7 @@ export const Usage = open({
   prompt_tokens_details: Schema.optionalKey(
     Schema.NullOr(open({ cached_tokens: OptionalCount, cache_write_tokens: OptionalCount })),
   ),
-  completion_tokens_details: Schema.optionalKey(Schema.NullOr(open({ reasoning_tokens: OptionalCount }))),
+  completion_tokens_details: optional(open({ reasoning_tokens: OptionalCount })),
 })
 export type Usage = Types.Usage
 
@@ -179,7 +183,7 @@ export const ChatCompletion = open({
   created: Schema.Int,
   model: Schema.String,
   choices: Schema.Array(Choice).check(Schema.isMinLength(1)),
-  usage: Schema.optionalKey(Schema.NullOr(Usage)),
+  usage: optional(Usage),
 })
 export type ChatCompletion = Types.ChatCompletion
 
@@ -195,8 +199,8 @@ export type ToolCallDelta = Types.ToolCallDelta
 
 export const Delta = open({
   role: Schema.optionalKey(Schema.String),
-  content: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  content: optional(Schema.String),
+  refusal: optional(Schema.String),
   tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
 })
 export type Delta = Types.Delta
@@ -207,8 +211,8 @@ export const ChatChunk = open({
   created: Schema.Int,
   model: Schema.String,
   choices: Schema.Array(
-    open({ index: Schema.Natural, delta: Delta, finish_reason: Schema.optionalKey(Schema.NullOr(FinishReason)) }),
+    open({ index: Schema.Natural, delta: Delta, finish_reason: optional(FinishReason) }),
   ),
-  usage: Schema.optionalKey(Schema.NullOr(Usage)),
+  usage: optional(Usage),
 })
 export type ChatChunk = Types.ChatChunk

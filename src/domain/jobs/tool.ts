@@ -1,5 +1,6 @@
 /** The tools of an agent, and the trail of their calls. */
 import { Schema } from "effect"
+import { isDeeper } from "../json/json.ts"
 import { jsonSchemaMistake } from "../json/jsonSchema.ts"
 import { SecretName } from "../access/secrets.ts"
 import { hasUser } from "../url.ts"
@@ -26,13 +27,6 @@ const MAX_SCHEMA_MEMBERS = 64
 const MAX_TIMEOUT_SECONDS = 300
 export const DEFAULT_TOOL_TIMEOUT_SECONDS = 30
 
-/** Levels of nesting, counted up to `most + 1`. */
-const depthOf = (value: unknown, most: number): number => {
-  if (typeof value !== "object" || value === null) return 0
-  if (most === 0) return 1
-  return Object.values(value).reduce<number>((deepest, member) => Math.max(deepest, 1 + depthOf(member, most - 1)), 1)
-}
-
 /** Whether a schema refers to another document, which is never fetched. */
 const refersElsewhere = (value: unknown): boolean =>
   typeof value === "object" &&
@@ -44,7 +38,7 @@ const refersElsewhere = (value: unknown): boolean =>
 
 /** Returns what is wrong with the JSON Schema of a tool's input; `undefined` if it can be used. */
 export const schemaMistake = (schema: Readonly<Record<string, unknown>>): string | undefined => {
-  if (depthOf(schema, MAX_SCHEMA_DEPTH) > MAX_SCHEMA_DEPTH) return `nest at most ${MAX_SCHEMA_DEPTH} levels`
+  if (isDeeper(schema, MAX_SCHEMA_DEPTH)) return `nest at most ${MAX_SCHEMA_DEPTH} levels`
   if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS) return `use at most ${MAX_SCHEMA_CHARS} characters of JSON`
   if (schema["type"] !== "object") return 'set "type" to "object"'
   return refersElsewhere(schema) ? "let every $ref begin with #" : undefined

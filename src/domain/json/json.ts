@@ -6,6 +6,12 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Whether a value has more levels of arrays and objects than `levels`. */
+export const isDeeper = (value: unknown, levels: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1))
+}
+
 /** The value of a JSON text, or `undefined`, which no JSON text has as its value. */
 export const parseJson = (text: string): unknown => {
   try {

@@ -1,7 +1,6 @@
 /** Limits what one caller has in flight at once. */
 import { Context, Data, Effect, Layer, type Scope } from "effect"
 import type { Identity } from "../../domain/access/identity.ts"
-import { holdUntilClosed } from "../lifecycle/holdUntilClosed.ts"
 
 /** The caller has reached its limit. Not an `Error`, for the same reason as `RateLimited`. */
 export class TooManyInFlight extends Data.TaggedClass("TooManyInFlight")<{ readonly limit: number }> {}
@@ -25,7 +24,7 @@ export class ConcurrencyLimits extends Context.Service<
       enter: (key, limit) =>
         limit === 0
           ? Effect.void
-          : holdUntilClosed(
+          : Effect.acquireRelease(
               Effect.suspend(() => {
                 const current = inFlight.get(key) ?? 0
                 if (current >= limit) return Effect.fail(new TooManyInFlight({ limit }))

@@ -3,7 +3,7 @@
  */
 import { Duration } from "effect"
 import type { JobId } from "../../domain/jobs/job.ts"
-import { REPEAT } from "../upstream/Faults.ts"
+import { makeRepeats, REPEAT } from "../upstream/Faults.ts"
 
 /** The most jobs that are remembered for a cause. */
 const REMEMBERED = 100
@@ -26,8 +26,7 @@ interface Ended {
 export class AttemptFaults {
   /** By the code of the problem, of which there are few. Causes whose beginning was logged. */
   private readonly causes = new Map<string, Cause>()
-  /** When the beginning of each cause was last logged. */
-  private readonly logged = new Map<string, number>()
+  private readonly isDueAt = makeRepeats()
 
   /** Notes a failed attempt. Returns whether its cause begins, and was not logged for a while. */
   failed(job: JobId, code: string, now: number): boolean {
@@ -38,8 +37,7 @@ export class AttemptFaults {
       if (known.jobs.size < REMEMBERED) known.jobs.add(job)
       return false
     }
-    if (now - (this.logged.get(code) ?? -Infinity) < Duration.toMillis(REPEAT)) return false
-    this.logged.set(code, now)
+    if (!this.isDueAt(now, code)) return false
     this.causes.set(code, { since: now, latest: now, failed: 1, jobs: new Set([job]) })
     return true
   }

@@ -4,7 +4,6 @@
  */
 import { Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
 import { mayBreakOff } from "../mayBreakOff.ts"
-import { holdUntilClosed } from "./holdUntilClosed.ts"
 
 /** The grace period is over. */
 export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
@@ -85,7 +84,7 @@ export class Drain extends Context.Service<
         return Drain.of({
           draining: Effect.sync(() => draining),
           begun: Deferred.await(begun),
-          inFlight: (kind) => holdUntilClosed(enter(kind), leave),
+          inFlight: (kind) => Effect.acquireRelease(enter(kind), leave),
           aborted,
           unlessAborted,
           onAbort,

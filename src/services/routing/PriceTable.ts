@@ -7,14 +7,13 @@
  * Not included: cache writes for longer than five minutes, cache storage, batch, flex and priority tiers, audio, regional
  * surcharges.
  */
-import type { PublishedModel } from "../../domain/upstream/publishedModels.ts"
 
 type Usd = readonly [input: number, output: number, cachedInput: number]
 
 /** Dates are days in UTC. `from` is the first day on which the price holds; without it, it holds from the beginning. */
 export interface ListPrice {
   /** The model's name, at any provider. */
-  readonly model: PublishedModel
+  readonly model: string
   readonly usd: Usd
   /** The price of all tokens of a request with a longer input than this many tokens. */
   readonly above?: readonly [inputTokens: number, usd: Usd]

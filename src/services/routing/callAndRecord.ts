@@ -8,7 +8,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
-import type { AskOptions, Attempt, TenantKeys, UpstreamError } from "../../domain/upstream/upstream.ts"
+import type { AskOptions, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import type { Spending } from "./Spending.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
@@ -25,8 +25,6 @@ export interface RoutedRequest extends TargetRequirements {
   /** The id of the caller's key. */
   readonly key?: string | undefined
   readonly labels?: Labels | undefined
-  /** The tenant's own keys of providers. */
-  readonly own?: TenantKeys | undefined
   /** The budgets that the call must fit. */
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
   /** The authors of the answers to judge: the targets with the least in common with them come first. */

@@ -3,7 +3,6 @@
  * megabytes.
  */
 import { Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
-import { holdUntilClosed } from "../lifecycle/holdUntilClosed.ts"
 import { FairRoom } from "./FairRoom.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
 
@@ -32,7 +31,7 @@ export class OpenedMemory extends Context.Service<
           })
         })
       return OpenedMemory.of({
-        hold: (source, bytes) => holdUntilClosed(take(source, bytes), (release) => Effect.sync(release)),
+        hold: (source, bytes) => Effect.acquireRelease(take(source, bytes), (release) => Effect.sync(release)),
       })
     })
 }

@@ -4,7 +4,7 @@
  */
 import { Effect, Record as Rec, Redacted, Result, Schema } from "effect"
 import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
-import { ChatInput, type ChatRequest, normalize } from "../../domain/chat/chat.ts"
+import { ChatInput, type ChatRequest, normalize, optional } from "../../domain/chat/chat.ts"
 import { parseJson } from "../../domain/json/json.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import type { ProblemIssue } from "../../domain/problems/problem.ts"
@@ -15,7 +15,6 @@ import { invalidRequest, type Refused } from "./sealedProblem.ts"
 
 /** A boolean that must not be `true`. */
 const not = (message: string) => Schema.Boolean.check(Schema.makeFilter((value) => !value, { message }))
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const bodyOf = (api: ApiName) =>
   Schema.Struct({

@@ -5,8 +5,8 @@
  */
 import { createHash } from "node:crypto"
 import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
-import { PUBLISHED_MODELS } from "../../domain/upstream/publishedModels.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
+import { LIST_PRICES } from "../routing/PriceTable.ts"
 import type { Provider } from "./Provider.ts"
 import type { ModelTarget } from "./Targets.ts"
 
@@ -16,7 +16,8 @@ export const MAX_NAMED_MODELS = 64
 /** Replaces every name that must not be shown. */
 export const OTHER = "other"
 
-const PUBLISHED: ReadonlySet<string> = new Set(PUBLISHED_MODELS)
+/** Names that vendors publish reveal nothing about callers. */
+const PUBLISHED: ReadonlySet<string> = new Set(LIST_PRICES.map(({ model }) => model))
 
 /** The form of model names and finish reasons. Prose does not match it. */
 const NAME = /^[\w.:/@+-]{1,128}$/

@@ -1,7 +1,6 @@
 /** Limits the memory of all requests that wait for a model: each may have megabytes and wait for minutes. */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { Overloaded } from "../../../api/gateway/CallsApi.ts"
-import { holdUntilClosed } from "../../../services/lifecycle/holdUntilClosed.ts"
 import { FairRoom } from "../../../services/sealing/FairRoom.ts"
 
 export class HeldBodies extends Context.Service<
@@ -21,7 +20,7 @@ export class HeldBodies extends Context.Service<
         })
       return HeldBodies.of({
         hold: (tenant, bytes) =>
-          holdUntilClosed(take(tenant, bytes), () => Effect.sync(() => room.giveBack(tenant, bytes))),
+          Effect.acquireRelease(take(tenant, bytes), () => Effect.sync(() => room.giveBack(tenant, bytes))),
       })
     })
 }

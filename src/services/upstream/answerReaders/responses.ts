@@ -1,15 +1,13 @@
 /** Reads answers of the OpenAI Responses API. */
 import { Option, Predicate, Result, Schema } from "effect"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
-import { TokenCount, type Usage } from "../../../domain/chat/chat.ts"
+import { optional, TokenCount, type Usage } from "../../../domain/chat/chat.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
 import { failureOfEvent } from "../providers/http/errorFailures.ts"
 import { plausibleUsage } from "../providers/shared/plausibleUsage.ts"
 import { failure, garbage } from "../providers/shared/providerFailures.ts"
 import { textOr } from "../providers/shared/textOr.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const decodeUsage = Schema.decodeUnknownOption(
   Schema.Struct({

@@ -1,7 +1,6 @@
 /** Answers of the Messages API. Members that are used are checked, all others are ignored. */
 import { Effect, Schema } from "effect"
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+import { optional } from "../../../../domain/chat/chat.ts"
 
 /** Checked after summing, so that an absurd count makes the usage unknown instead of leaving an earlier one. */
 const Count = Schema.Number

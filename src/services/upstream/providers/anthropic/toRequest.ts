@@ -1,10 +1,9 @@
 /** From a Chat Completions request to a Messages API request. */
 import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat/chat.ts"
-import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
+import { type MemberRules, REQUEST, RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { AnswerDefaults } from "../shared/WireFormat.ts"
-import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
 
@@ -13,6 +12,20 @@ import { toTurns } from "./toTurns.ts"
  * that think count their thoughts against it.
  */
 const DEFAULT_MAX_TOKENS = 32_000
+
+const REQUEST_MEMBERS: MemberRules = {
+  ...REQUEST,
+  parallel_tool_calls: "translated",
+  n: [1],
+  frequency_penalty: [0],
+  presence_penalty: [0],
+  // The seed is best effort in Chat Completions too: the same seed may give another answer.
+  seed: "advisory",
+  // The end user, for detecting abuse.
+  user: "translated",
+  safety_identifier: "translated",
+  cache_control: "translated",
+}
 
 export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => {
   unsupported.check(request, REQUEST_MEMBERS)

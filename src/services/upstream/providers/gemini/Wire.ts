@@ -3,9 +3,7 @@
  * ignored.
  */
 import { Schema } from "effect"
-import { TokenCount } from "../../../../domain/chat/chat.ts"
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+import { optional, TokenCount } from "../../../../domain/chat/chat.ts"
 
 const Count = optional(TokenCount)
 

@@ -1,12 +1,25 @@
 /** From a Chat Completions request to a `generateContent` request. */
 import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat/chat.ts"
-import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
+import { type MemberRules, REQUEST, RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { AnswerDefaults } from "../shared/WireFormat.ts"
-import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { toContents } from "./toContents.ts"
 import { toThinking } from "./toThinking.ts"
+
+const REQUEST_MEMBERS: MemberRules = {
+  ...REQUEST,
+  parallel_tool_calls: [true],
+  n: "translated",
+  frequency_penalty: "translated",
+  presence_penalty: "translated",
+  seed: "translated",
+  // The end user, for detecting abuse.
+  user: "advisory",
+  safety_identifier: "advisory",
+  // Where the prompt may be cached.
+  cache_control: "advisory",
+}
 
 export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => {
   unsupported.check(request, REQUEST_MEMBERS)

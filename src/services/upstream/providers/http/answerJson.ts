@@ -1,6 +1,6 @@
 /** Parses the JSON that providers send. */
 import { CLIENT_LIMITS } from "../../../../domain/json/iJson.ts"
-import { parseJson } from "../../../../domain/json/json.ts"
+import { isDeeper, parseJson } from "../../../../domain/json/json.ts"
 
 /** A frame adds an object and a list around its content. */
 const LEVELS = CLIENT_LIMITS.depth - 2
@@ -13,10 +13,4 @@ export const answerJson = (text: string): unknown => {
   const value = parseJson(text)
   // Each level takes two characters, so most events are too short to need a check.
   return text.length > 2 * LEVELS && isDeeper(value, LEVELS) ? undefined : value
-}
-
-const isDeeper = (value: unknown, levels: number): boolean => {
-  if (typeof value !== "object" || value === null) return false
-  const members: ReadonlyArray<unknown> = Array.isArray(value) ? value : Object.values(value)
-  return levels === 0 || members.some((member) => isDeeper(member, levels - 1))
 }

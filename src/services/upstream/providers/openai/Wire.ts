@@ -3,12 +3,7 @@
  * servers omit, or send as `null`, members that this product can supply. All other members are kept.
  */
 import { Schema } from "effect"
-import { ContentPart, TokenCount } from "../../../../domain/chat/chat.ts"
-
-const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+import { ContentPart, open, optional, TokenCount } from "../../../../domain/chat/chat.ts"
 
 const envelope = {
   id: Schema.optionalKey(Schema.Unknown),
