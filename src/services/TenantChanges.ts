@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Duration, Effect, Latch, Layer, Schedule, Stream } from "effect"
 import { JobSignals, type Topic } from "./jobs/JobSignals.ts"
+import { KeyedSets } from "./KeyedSets.ts"
 import { momentOf } from "./moments.ts"
 
 /** Least time between two announcements of a tenant's changes. */
@@ -39,7 +40,7 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
   Effect.gen(function* () {
     const signals = yield* JobSignals
     const clock = yield* Clock.Clock
-    const followers = new Map<string, Set<Latch.Latch>>()
+    const followers = new KeyedSets<Latch.Latch>()
     /** Until when each tenant counts as followed. */
     const followed = new Map<string, number>()
     const due = new Set<Topic>()
@@ -53,7 +54,7 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
     yield* signals.listen((topic) => {
       if (topic.startsWith(FOLLOWED)) noteFollowed(topic.slice(FOLLOWED.length), momentOf(clock))
       else if (topic.startsWith(TENANT)) {
-        for (const hasNews of followers.get(topic.slice(TENANT.length)) ?? []) hasNews.openUnsafe()
+        for (const hasNews of followers.of(topic.slice(TENANT.length))) hasNews.openUnsafe()
       }
     })
 
@@ -81,15 +82,7 @@ export const layerTenantChanges: Layer.Layer<never, never, JobSignals> = Layer.e
     const follow = Effect.fnUntraced(function* (tenant: string | undefined) {
       const key = keyOf(tenant)
       const hasNews = Latch.makeUnsafe(true)
-      yield* Effect.acquireRelease(
-        Effect.sync(() => followers.set(key, (followers.get(key) ?? new Set()).add(hasNews))),
-        () =>
-          Effect.sync(() => {
-            const others = followers.get(key)
-            others?.delete(hasNews)
-            if (others?.size === 0) followers.delete(key)
-          }),
-      )
+      yield* followers.hold(hasNews, key)
       yield* Effect.forkScoped(Effect.repeat(signals.publish(`${FOLLOWED}${key}`), Schedule.spaced(ANNOUNCED_EVERY)))
       // By then the other processes have heard of this follower, so nothing is missed after the first element.
       yield* Effect.sleep(PAUSE)

@@ -12,14 +12,5 @@ export const spanned =
         : effect,
     )
 
-/** Annotates the current span, if spans are exported, and then runs an effect. */
-export const annotatedFirst = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-  attributes: () => Readonly<Record<string, unknown>>,
-): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) =>
-    isExported(fiber) ? Effect.andThen(Effect.annotateCurrentSpan(attributes()), effect) : effect,
-  )
-
 const isExported = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
   fiber.getRef(Tracer.Tracer) !== Tracer.nativeTracer

@@ -2,6 +2,7 @@
 import { DateTime, Schema } from "effect"
 import type { ProblemIssue } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
+import { timeText } from "../timeText.ts"
 
 const PERIODS = ["hour", "day", "month", "total"] as const
 const OWNERS = ["tenant", "agent", "key"] as const
@@ -50,11 +51,7 @@ export const BudgetUse = Schema.Struct({
   reserved_tokens: Schema.Natural.annotate({ description: "For calls under way." }),
   left_micro_usd: Schema.NullOr(Schema.Natural).annotate({ description: "`null` without that limit." }),
   left_tokens: Schema.NullOr(Schema.Natural).annotate({ description: "`null` without that limit." }),
-  renews_at: Schema.optionalKey(
-    Schema.String.annotate({ description: "Absent for `total`, which never renews." }).pipe(
-      Schema.decodeTo(Schema.DateTimeUtcFromString),
-    ),
-  ),
+  renews_at: Schema.optionalKey(timeText("Absent for `total`, which never renews.")),
 })
 export type BudgetUse = typeof BudgetUse.Type
 

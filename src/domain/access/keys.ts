@@ -1,9 +1,10 @@
 /** Keys of the gateway: a tenant's managers give them to programs and people. A key is shown once. */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { budgetIssues, BudgetList } from "./budgets.ts"
 import { AgentId } from "../jobs/agent.ts"
 import type { ProblemIssue } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
+import { timeText } from "../timeText.ts"
 import { TargetFilter } from "../upstream/targets.ts"
 import { Role } from "./roles.ts"
 
@@ -50,31 +51,24 @@ const Expiry = Schema.String.check(Schema.isMaxLength(MAX_TIME))
   .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
 
 const limits = {
-  models: Schema.optionalKey(Models),
-  agents: Schema.optionalKey(AgentIds),
-  budgets: Schema.optionalKey(BudgetList),
-  requests_per_minute: Schema.optionalKey(PerMinute),
-  weight: Schema.optionalKey(Weight),
-  max_running_jobs: Schema.optionalKey(RunningJobs),
-  max_calls_in_flight: Schema.optionalKey(CallsInFlight),
-  expires_at: Schema.optionalKey(Expiry),
+  models: Models,
+  agents: AgentIds,
+  budgets: BudgetList,
+  requests_per_minute: PerMinute,
+  weight: Weight,
+  max_running_jobs: RunningJobs,
+  max_calls_in_flight: CallsInFlight,
+  expires_at: Expiry,
 }
 
-export const CreateKey = Schema.Struct({ name: Name, roles: Roles, ...limits })
+export const CreateKey = Schema.Struct({ name: Name, roles: Roles, ...Struct.map(limits, Schema.optionalKey) })
 export type CreateKey = typeof CreateKey.Type
 
 /** A change: given members replace the key's, `null` removes an optional one. */
 export const UpdateKey = Schema.Struct({
   name: Schema.optionalKey(Name),
   roles: Schema.optionalKey(Roles),
-  models: Schema.optionalKey(Schema.NullOr(Models)),
-  agents: Schema.optionalKey(Schema.NullOr(AgentIds)),
-  budgets: Schema.optionalKey(Schema.NullOr(BudgetList)),
-  requests_per_minute: Schema.optionalKey(Schema.NullOr(PerMinute)),
-  weight: Schema.optionalKey(Schema.NullOr(Weight)),
-  max_running_jobs: Schema.optionalKey(Schema.NullOr(RunningJobs)),
-  max_calls_in_flight: Schema.optionalKey(Schema.NullOr(CallsInFlight)),
-  expires_at: Schema.optionalKey(Schema.NullOr(Expiry)),
+  ...Struct.map(Struct.map(limits, Schema.NullOr), Schema.optionalKey),
 })
 export type UpdateKey = typeof UpdateKey.Type
 
@@ -89,11 +83,7 @@ export type StoredKey = typeof StoredKey.Type
 
 export const GatewayKey = Schema.Struct({
   ...StoredKey.fields,
-  last_used_at: Schema.optionalKey(
-    Schema.String.annotate({ description: "Up to 10 s behind; absent if the key was never used." }).pipe(
-      Schema.decodeTo(Schema.DateTimeUtcFromString),
-    ),
-  ),
+  last_used_at: Schema.optionalKey(timeText("Up to 10 s behind; absent if the key was never used.")),
 })
 export type GatewayKey = typeof GatewayKey.Type
 

@@ -210,9 +210,7 @@ export const ChatChunk = open({
   object: Schema.Literal("chat.completion.chunk"),
   created: Schema.Int,
   model: Schema.String,
-  choices: Schema.Array(
-    open({ index: Schema.Natural, delta: Delta, finish_reason: optional(FinishReason) }),
-  ),
+  choices: Schema.Array(open({ index: Schema.Natural, delta: Delta, finish_reason: optional(FinishReason) })),
   usage: optional(Usage),
 })
 export type ChatChunk = Types.ChatChunk

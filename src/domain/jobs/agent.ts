@@ -1,5 +1,5 @@
 /** Agents, which a tenant configures once and then gives tasks. */
-import { Schema, SchemaTransformation } from "effect"
+import { Schema, SchemaTransformation, Struct } from "effect"
 import { BudgetList } from "../access/budgets.ts"
 import { BuiltInMode, MAX_MODE_NAME, Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
@@ -99,20 +99,30 @@ const Instructions = Schema.String.check(Schema.isMaxLength(MAX_INSTRUCTIONS)).a
 })
 const DefaultEffort = Effort.annotate({ description: "Effort of jobs that set none; `medium` if left out." })
 
+/** What a new agent may have besides its name. */
+const members = {
+  role: AgentRole,
+  instructions: Instructions,
+  default_mode: ModeName,
+  default_effort: DefaultEffort,
+  model_policy: TargetFilter,
+  tools: HttpTools,
+  mcp_servers: McpServers,
+  ask_person: AskPerson,
+  webhook_url: WebhookUrl,
+  limits: PartialLimits,
+  budgets: BudgetList,
+  metadata: Metadata,
+}
+const optional = Struct.map(members, Schema.optionalKey)
+
 export const Agent = Schema.Struct({
   id: AgentId,
   name: Name,
-  role: Schema.optionalKey(AgentRole),
-  instructions: Schema.optionalKey(Instructions),
+  ...optional,
   default_mode: Mode,
-  default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: TargetFilter,
-  tools: Schema.optionalKey(HttpTools),
-  mcp_servers: Schema.optionalKey(McpServers),
-  ask_person: Schema.optionalKey(AskPerson),
-  webhook_url: Schema.optionalKey(WebhookUrl),
   limits: AgentLimits,
-  budgets: Schema.optionalKey(BudgetList),
   metadata: Metadata,
   version: PositiveInt.annotate({ description: "Counts changes from 1; it is the ETag." }),
   created_at: Schema.DateTimeUtcFromString,
@@ -121,38 +131,17 @@ export const Agent = Schema.Struct({
 export type Agent = typeof Agent.Type
 
 /** A new agent; omitted members take their defaults. */
-export const CreateAgent = Schema.Struct({
-  name: Name,
-  role: Schema.optionalKey(AgentRole),
-  instructions: Schema.optionalKey(Instructions),
-  default_mode: Schema.optionalKey(ModeName),
-  default_effort: Schema.optionalKey(DefaultEffort),
-  model_policy: Schema.optionalKey(TargetFilter),
-  tools: Schema.optionalKey(HttpTools),
-  mcp_servers: Schema.optionalKey(McpServers),
-  ask_person: Schema.optionalKey(AskPerson),
-  webhook_url: Schema.optionalKey(WebhookUrl),
-  limits: Schema.optionalKey(PartialLimits),
-  budgets: Schema.optionalKey(BudgetList),
-  metadata: Schema.optionalKey(Metadata),
-})
+export const CreateAgent = Schema.Struct({ name: Name, ...optional })
 export type CreateAgent = typeof CreateAgent.Type
+
+const removable = Struct.omit(members, ["default_mode", "model_policy", "limits", "metadata"])
 
 /** A change: given members replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
 export const UpdateAgent = Schema.Struct({
   name: Schema.optionalKey(Name),
-  role: Schema.optionalKey(Schema.NullOr(AgentRole)),
-  instructions: Schema.optionalKey(Schema.NullOr(Instructions)),
-  default_mode: Schema.optionalKey(ModeName),
-  default_effort: Schema.optionalKey(DefaultEffort),
-  model_policy: Schema.optionalKey(TargetFilter),
-  tools: Schema.optionalKey(HttpTools),
-  mcp_servers: Schema.optionalKey(McpServers),
-  ask_person: Schema.optionalKey(Schema.NullOr(AskPerson)),
-  webhook_url: Schema.optionalKey(Schema.NullOr(WebhookUrl)),
+  ...optional,
+  ...Struct.map(Struct.map(removable, Schema.NullOr), Schema.optionalKey),
   limits: Schema.optionalKey(ChangedLimits),
-  budgets: Schema.optionalKey(Schema.NullOr(BudgetList)),
-  metadata: Schema.optionalKey(Metadata),
 })
 export type UpdateAgent = typeof UpdateAgent.Type
 

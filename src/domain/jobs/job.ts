@@ -7,6 +7,7 @@ import { KeptReceipt } from "../protocol/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
+import { timeText } from "../timeText.ts"
 import { JobQuestion } from "./question.ts"
 import { Step } from "./step.ts"
 import { ThreadId } from "./thread.ts"
@@ -129,11 +130,7 @@ export const JobWaiting = Schema.Struct({
     description:
       "`worker`: all workers are busy. `tenant-limit`: the tenant has as many running jobs as one gateway gives it (JOB_TENANT_PERCENT). `key-limit`: as many jobs of its caller's key as may run (`max_running_jobs`) have begun. `concurrency`: as many with its concurrency key have. `retry`: the pause after a failure or crash. `budget`: a budget renews. `timer`: its program waits for a time.",
   }),
-  until: Schema.optionalKey(
-    Schema.String.annotate({ description: "When it may run, unless it waits for a worker." }).pipe(
-      Schema.decodeTo(Schema.DateTimeUtcFromString),
-    ),
-  ),
+  until: Schema.optionalKey(timeText("When it may run, unless it waits for a worker.")),
 })
 export type JobWaiting = typeof JobWaiting.Type
 

@@ -1,6 +1,7 @@
 /** Questions of models to people, which a job waits for. */
 import { Schema } from "effect"
 import { Refusal } from "../problems/refusal.ts"
+import { timeText } from "../timeText.ts"
 import { CheckedSchema } from "./tool.ts"
 
 /** The name of the tool that asks. */
@@ -31,17 +32,14 @@ export const Question = Schema.Struct({
 })
 export type Question = typeof Question.Type
 
-const time = (description: string) =>
-  Schema.String.annotate({ description }).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
-
 export const JobQuestion = Schema.Struct({
   step: Schema.String.annotate({ description: "The `name` that the step with the answer will have." }),
   question: Schema.String.annotate({ description: "What the model asks." }),
   answer_schema: Schema.Record(Schema.String, Schema.Unknown).annotate({
     description: "JSON Schema that the answer must fit.",
   }),
-  asked_at: time("When it was asked."),
-  deadline: time("When the job goes on without an answer."),
+  asked_at: timeText("When it was asked."),
+  deadline: timeText("When the job goes on without an answer."),
 }).annotate({ identifier: "JobQuestion" })
 export type JobQuestion = typeof JobQuestion.Type
 

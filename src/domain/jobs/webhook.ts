@@ -1,6 +1,7 @@
 /** Webhooks: signed notices of a job's events (Standard Webhooks, https://www.standardwebhooks.com). */
 import { Schema } from "effect"
 import { Refusal } from "../problems/refusal.ts"
+import { timeText } from "../timeText.ts"
 import { ToolUrl } from "./tool.ts"
 
 export const WebhookUrl = ToolUrl.annotate({
@@ -24,11 +25,7 @@ export const WebhookDelivery = Schema.Struct({
   attempts: Schema.Int.annotate({ description: "Attempts so far." }),
   last_failure: Schema.optionalKey(Schema.String.annotate({ description: "Why the last attempt failed." })),
   created_at: Schema.DateTimeUtcFromString.annotate({ description: "When it happened." }),
-  next_attempt_at: Schema.optionalKey(
-    Schema.String.annotate({ description: "Absent once it is no longer pending." }).pipe(
-      Schema.decodeTo(Schema.DateTimeUtcFromString),
-    ),
-  ),
+  next_attempt_at: Schema.optionalKey(timeText("Absent once it is no longer pending.")),
 }).annotate({ identifier: "WebhookDelivery" })
 export type WebhookDelivery = typeof WebhookDelivery.Type
 

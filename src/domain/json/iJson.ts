@@ -128,7 +128,7 @@ export function* faultSteps(
     // After a value come closing brackets, and then a comma or the end.
     for (;;) {
       const end = i
-      if (depth === 0) return tokens.isSpaceFrom(end) ? undefined : NOT_JSON
+      if (depth === 0) return skipSpace(bytes, end) === bytes.length ? undefined : NOT_JSON
       i = skipSpace(bytes, end)
       watch?.ended(depth, end)
       named = open[depth] !== 0

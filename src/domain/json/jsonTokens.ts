@@ -28,10 +28,7 @@ const codes = (text: string): ReadonlyArray<number> => Array.from(text, (charact
 /** Bytes that end plain text in a string. The missing byte after the last one counts as 0, so every search ends. */
 const SPECIAL = table([QUOTE, BACKSLASH, ...Array.from({ length: 0x20 }, (_, code) => code)])
 const ESCAPED = table(codes('"\\/bfnrt'))
-const FOUR_SPACES = 0x20202020
-const TRUE = codes("true")
-const FALSE = codes("false")
-const NULL = codes("null")
+const WORDS = ["true", "false", "null"].map(codes)
 
 /** Position of the first byte from `at` on that is not white space. */
 export const skipSpace = (bytes: Uint8Array, at: number): number => {
@@ -50,14 +47,6 @@ export class JsonTokens {
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-  }
-
-  /** Whether only white space follows. Compares four bytes at once, because an end record has thousands of spaces. */
-  isSpaceFrom(at: number): boolean {
-    const { bytes, view } = this
-    let i = at
-    while (i <= bytes.length - 4 && view.getInt32(i, true) === FOUR_SPACES) i += 4
-    return skipSpace(bytes, i) === bytes.length
   }
 
   /** Position of the closing quote of the string whose text begins at `at`. */
@@ -86,19 +75,8 @@ export class JsonTokens {
 
   /** Position after the number or literal that begins at `at`. */
   endOfScalar(at: number): number {
-    switch (this.bytes[at]) {
-      case TRUE[0]:
-        return this.endOfWord(at, TRUE)
-      case FALSE[0]:
-        return this.endOfWord(at, FALSE)
-      case NULL[0]:
-        return this.endOfWord(at, NULL)
-      default:
-        return this.endOfNumber(at)
-    }
-  }
-
-  private endOfWord(at: number, word: ReadonlyArray<number>): number {
+    const word = WORDS.find(([first]) => first === this.bytes[at])
+    if (word === undefined) return this.endOfNumber(at)
     return word.every((code, index) => this.bytes[at + index] === code) ? at + word.length : NO_PIECE
   }
 

@@ -4,15 +4,8 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type AuditAction, AuditEntry } from "../../domain/access/audit.ts"
 import type { Identity } from "../../domain/access/identity.ts"
-import {
-  type CursorInvalid,
-  type Page,
-  type PageRequest,
-  pageBounds,
-  pageOf,
-  type PageRow,
-  type StorageUnavailable,
-} from "../../domain/operations/storage.ts"
+import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { makeReadPage } from "../readPage.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 
 const decode = decodeRows("audit_entries", Schema.Struct({ ...AuditEntry.fields, at: Schema.DateTimeUtcFromMillis }))
@@ -36,6 +29,8 @@ export class Audit extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
+      const columns = "id, at, tenant, subject, key_id, action, target"
+      const readPage = makeReadPage(sql, { table: "audit_entries", columns, bytes: "0" })
       const add = Effect.fnUntraced(function* (
         { key, subject, tenant }: Identity,
         action: AuditAction,
@@ -50,16 +45,7 @@ export class Audit extends Context.Service<
         noted: (by, action, change, target) =>
           unavailable(sql.withTransaction(Effect.tap(change, (changed) => add(by, action, target(changed))))),
 
-        list: Effect.fnUntraced(function* (page) {
-          const { before, limit } = yield* pageBounds(page)
-          const found = yield* sql<PageRow>`SELECT id, 0 AS bytes FROM audit_entries
-            WHERE id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-          const { items, ...next } = pageOf(found, limit)
-          if (items.length === 0) return { items: [] }
-          const rows = yield* sql`SELECT id, at, tenant, subject, key_id, action, target FROM audit_entries
-            WHERE id IN ${sql.in(items)} ORDER BY id DESC`
-          return { ...next, items: yield* decode(rows) }
-        }, unavailable),
+        list: (page) => unavailable(readPage(sql`TRUE`, page, decode)),
       })
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))

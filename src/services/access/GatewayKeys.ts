@@ -14,17 +14,10 @@ import {
 } from "../../domain/access/keys.ts"
 import { TenantId } from "../../domain/jobs/agent.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
-import {
-  type CursorInvalid,
-  type Page,
-  type PageRequest,
-  pageBounds,
-  pageOf,
-  type PageRow,
-  type StorageUnavailable,
-} from "../../domain/operations/storage.ts"
+import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { merged } from "../../domain/json/merged.ts"
 import { regularly, survive } from "../background.ts"
+import { makeReadPage } from "../readPage.ts"
 import { makeRecent } from "../recent.ts"
 import { decodeRows, encodeRow, givenRows, unavailable } from "../storedRows.ts"
 import { hasChecksum, hashOfKey, makeKeySecret } from "./keySecret.ts"
@@ -112,6 +105,8 @@ const make = Effect.gen(function* () {
   const holderOf = makeHolderOf(yield* makeNoteUse(sql))
 
   const { byHash, byId, forget } = yield* makeHeld(sql)
+  const listed = { table: "gateway_keys", columns: "hash, tenant, document, used_at", bytes: "octet_length(document)" }
+  const readPage = makeReadPage(sql, listed)
   const forUpdate = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE`, orElse: () => sql`` })
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string, lock = sql``) {
     // A database may refuse to look for a malformed id.
@@ -141,14 +136,8 @@ const make = Effect.gen(function* () {
     get: (tenant, id) => unavailable(Effect.map(read(tenant, id), shown)),
 
     list: Effect.fnUntraced(function* (tenant, page) {
-      const { before, limit } = yield* pageBounds(page)
-      const found = yield* sql<PageRow>`SELECT id, octet_length(document) AS bytes FROM gateway_keys
-        WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-      const { items, ...next } = pageOf(found, limit)
-      if (items.length === 0) return { items: [] }
-      const rows = yield* sql`SELECT hash, tenant, document, used_at FROM gateway_keys
-        WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
-      return { ...next, items: (yield* decode(rows)).map(shown) }
+      const { items, ...next } = yield* readPage(sql`tenant = ${tenant}`, page, decode)
+      return { ...next, items: items.map(shown) }
     }, unavailable),
 
     update: (tenant, id, change, check) =>

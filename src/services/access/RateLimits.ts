@@ -99,12 +99,7 @@ const buckets = (): { readonly takeHere: Take; readonly lookHere: Take } => {
     if (bucket !== undefined) table.delete(key)
     const current = bucket ?? { tokens: limit, refilledAt: -Infinity }
     table.set(key, current)
-    if (table.size > MAX_BUCKETS) {
-      for (const oldest of table.keys()) {
-        table.delete(oldest)
-        break
-      }
-    }
+    if (table.size > MAX_BUCKETS) for (const oldest of table.keys().take(1)) table.delete(oldest)
     return current
   }
 

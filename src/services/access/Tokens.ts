@@ -39,26 +39,6 @@ interface Verified {
   readonly until: number
 }
 
-/**
- * Verified tokens by their hashes. A token's validity depends only on the token, its key and the time, so it is verified
- * once per key. Invalid tokens are not remembered.
- */
-class VerifiedTokens {
-  private readonly known = new Map<string, Verified>()
-
-  find(digest: string, key: CryptoKey, now: number): Identity | undefined {
-    const found = this.known.get(digest)
-    return found?.key === key && found.from <= now && now < found.until ? found.identity : undefined
-  }
-
-  add(digest: string, verified: Verified): void {
-    this.known.delete(digest)
-    this.known.set(digest, verified)
-    const oldest = this.known.size > MAX_VERIFIED ? this.known.keys().next().value : undefined
-    if (oldest !== undefined) this.known.delete(oldest)
-  }
-}
-
 /** The longest token that is checked, in characters. */
 const MAX_TOKEN_LENGTH = 8192
 const CLOCK_SKEW_SECONDS = 30
@@ -89,7 +69,8 @@ export class Tokens extends Context.Service<
           ...(settings.jwks === undefined ? [] : [yield* jwksKeys(settings.jwks)]),
         ]
 
-        const verified = new VerifiedTokens()
+        // By their hashes. Whether a token is valid depends only on itself, its key and the time, so it is verified once a key.
+        const verified = new Map<string, Verified>()
 
         const identityOf = Effect.fnUntraced(function* (claims: unknown) {
           const { sub, tenant, ...roles } = yield* Effect.mapError(decodeClaims(claims), refused)
@@ -106,8 +87,9 @@ export class Tokens extends Context.Service<
           return yield* Effect.firstSuccessOf(
             fitting.map(({ algorithms, keyFor }) =>
               Effect.flatMap(keyFor(header), (key) => {
-                const known = verified.find(digest, key, now)
-                return known === undefined ? verify(token, digest, key, algorithms, now) : Effect.succeed(known)
+                const known = verified.get(digest)
+                const isValid = known?.key === key && known.from <= now && now < known.until
+                return isValid ? Effect.succeed(known.identity) : verify(token, digest, key, algorithms, now)
               }),
             ),
           )
@@ -135,7 +117,9 @@ export class Tokens extends Context.Service<
           const { exp = 0 } = payload
           const until = (exp + CLOCK_SKEW_SECONDS) * 1000
           const identity = { ...(yield* identityOf(payload)), until }
-          verified.add(digest, { identity, key, from: now, until })
+          verified.delete(digest)
+          verified.set(digest, { identity, key, from: now, until })
+          if (verified.size > MAX_VERIFIED) for (const oldest of verified.keys().take(1)) verified.delete(oldest)
           return identity
         })
 

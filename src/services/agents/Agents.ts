@@ -1,5 +1,5 @@
 /** The agents of every tenant. A call sees only the agents of its tenant. */
-import { Clock, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import {
@@ -16,21 +16,12 @@ import {
   TooManyAgents,
   type UpdateAgent,
 } from "../../domain/jobs/agent.ts"
-import {
-  type CursorInvalid,
-  type Page,
-  type PageRequest,
-  pageBounds,
-  pageOf,
-  type PageRow,
-  type StorageUnavailable,
-} from "../../domain/operations/storage.ts"
+import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { merged } from "../../domain/json/merged.ts"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { TenantQuotas } from "../access/TenantQuotas.ts"
-import { makeBatched } from "../batched.ts"
-import { spanned } from "../spans.ts"
-import { givenRows, permitted, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { makeReadPage } from "../readPage.ts"
+import { givenRows, permitted, unavailable } from "../storedRows.ts"
 import { decodeAgent, encodeAgent } from "./storedAgents.ts"
 
 /** An `If-Match` header, as it was sent. */
@@ -76,7 +67,8 @@ export class Agents extends Context.Service<
 
       const { agents: most } = yield* TenantQuotas
       const insert = makeInsert(sql, most)
-      const find = yield* makeFind(sql)
+      const readPage = makeReadPage(sql, { table: "agents", columns: "document", bytes: "octet_length(document)" })
+      const find = makeFind(sql)
       const { tryRemove, tryUpdate } = makeChanges(sql, find)
 
       return Agents.of({
@@ -99,7 +91,7 @@ export class Agents extends Context.Service<
           return yield* new TooManyAgents({ detail: `At most ${most} agents of one tenant may exist.` })
         }, unavailable),
 
-        get: (tenant, id) => spanned("Agents.get")(unavailableUnlimited(find(tenant, id))),
+        get: Effect.fn("Agents.get")(find, unavailable),
 
         named: Effect.fn("Agents.named")(function* (tenant, name, agents) {
           if (isAgentId(name)) return yield* agents?.includes(name) === false ? new AgentNotFound() : find(tenant, name)
@@ -110,14 +102,10 @@ export class Agents extends Context.Service<
         }, unavailable),
 
         list: Effect.fn("Agents.list")(function* (tenant, page, agents) {
-          const { before, limit } = yield* pageBounds(page)
-          const found = yield* sql<PageRow>`SELECT id, octet_length(document) AS bytes FROM agents
-            WHERE tenant = ${tenant} AND ${permitted(sql, "id", agents)} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-          const { items, ...next } = pageOf(found, limit)
-          if (items.length === 0) return { items: [] }
-          const rows = yield* sql<Stored>`SELECT document FROM agents
-            WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
-          return { ...next, items: yield* Effect.forEach(rows, ({ document }) => decodeAgent(document)) }
+          const wanted = sql`tenant = ${tenant} AND ${permitted(sql, "id", agents)}`
+          return yield* readPage(wanted, page, (rows: ReadonlyArray<Stored>) =>
+            Effect.forEach(rows, ({ document }) => decodeAgent(document)),
+          )
         }, unavailable),
 
         update: Effect.fn("Agents.update")(
@@ -135,12 +123,6 @@ export class Agents extends Context.Service<
 }
 
 const isAgentId = Schema.is(AgentId)
-
-/** One read. The tenant is part of it, because a query may serve several tenants. */
-interface AgentRef {
-  readonly tenant: TenantId
-  readonly agent_id: AgentId
-}
 
 interface Stored {
   readonly document: string
@@ -173,33 +155,15 @@ const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
   }, sql.withTransaction)
 }
 
-const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
-  /** Reads documents of agents. Concurrent reads share one query. */
-  const documentOf = yield* makeBatched<AgentRef, Option.Option<string>>({
-    run: (asked) =>
-      Effect.map(
-        sql<Stored & AgentRef>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
-          JOIN agents ON agents.tenant = given.tenant AND agents.id = given.agent_id`,
-        (rows) =>
-          asked.map(({ agent_id, tenant }) =>
-            Option.map(
-              Option.fromUndefinedOr(rows.find((row) => row.agent_id === agent_id && row.tenant === tenant)),
-              ({ document }) => document,
-            ),
-          ),
-      ),
-  })
-
-  return Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+const makeFind = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     // Checked first, because a database may refuse to look for a malformed id.
     if (!isAgentId(id)) return yield* new AgentNotFound()
-    const document = yield* documentOf({ tenant, agent_id: id })
-    return Option.isSome(document) ? yield* decodeAgent(document.value) : yield* new AgentNotFound()
+    const [row] = yield* sql<Stored>`SELECT document FROM agents WHERE tenant = ${tenant} AND id = ${id}`
+    return row === undefined ? yield* new AgentNotFound() : yield* decodeAgent(row.document)
   })
-})
 
-type Find = Effect.Success<ReturnType<typeof makeFind>>
+type Find = ReturnType<typeof makeFind>
 
 /** Returns one attempt each at changing and removing an agent. They fail with `Overtaken` if its row changed meanwhile. */
 const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {

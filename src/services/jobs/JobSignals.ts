@@ -5,6 +5,7 @@
 import { Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"
+import { KeyedSets } from "../KeyedSets.ts"
 
 /** How often waiters look without a signal. */
 const SAFETY_POLL = Duration.seconds(5)
@@ -72,24 +73,24 @@ export const makeSignalBoard: Effect.Effect<SignalBoard, never, Scope.Scope> = E
 })
 
 class SignalBoard {
-  private readonly topics = new Map<string, Set<Latch.Latch>>()
+  private readonly latches = new KeyedSets<Latch.Latch>()
   /** Open while there are subscribers. */
   private readonly inUse = Latch.makeUnsafe()
   private readonly listeners = new Set<(topic: string) => void>()
 
   wake(topic: string): void {
-    for (const latch of this.topics.get(topic) ?? []) latch.openUnsafe()
+    for (const latch of this.latches.of(topic)) latch.openUnsafe()
     for (const onTopic of this.listeners) onTopic(topic)
   }
 
   wakeAll(): void {
-    for (const topic of this.topics.keys()) this.wake(topic)
+    for (const topic of this.latches.keys) this.wake(topic)
   }
 
   wakeAllAfter(time: Duration.Duration): Effect.Effect<void> {
     const wake = Effect.sync(() => {
       this.wakeAll()
-      if (this.topics.size === 0) this.inUse.closeUnsafe()
+      if (this.latches.keys.length === 0) this.inUse.closeUnsafe()
     })
     return this.inUse.await.pipe(Effect.andThen(Effect.sleep(time)), Effect.andThen(wake))
   }
@@ -105,20 +106,9 @@ class SignalBoard {
 
   subscribe(topics: ReadonlyArray<string>): Effect.Effect<Subscription, never, Scope.Scope> {
     const latch = Latch.makeUnsafe()
-    return Effect.acquireRelease(
-      Effect.sync((): Subscription => {
-        for (const topic of topics) this.topics.set(topic, (this.topics.get(topic) ?? new Set()).add(latch))
-        this.inUse.openUnsafe()
-        return { next: Effect.andThen(latch.await, latch.close) }
-      }),
-      () => {
-        for (const topic of topics) {
-          const latches = this.topics.get(topic)
-          latches?.delete(latch)
-          if (latches?.size === 0) this.topics.delete(topic)
-        }
-        return Effect.void
-      },
-    )
+    return Effect.map(this.latches.hold(latch, ...topics), () => {
+      this.inUse.openUnsafe()
+      return { next: Effect.andThen(latch.await, latch.close) }
+    })
   }
 }

@@ -10,6 +10,7 @@ import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schem
 import type { JobId } from "../../domain/jobs/job.ts"
 import { JobStepBegun, JobToolCall } from "../../domain/jobs/jobEvents.ts"
 import { ENDS_IN_HALF } from "../../domain/json/surrogates.ts"
+import { KeyedSets } from "../KeyedSets.ts"
 import { begun, JobSignals, more, text as textTopic, watched } from "./JobSignals.ts"
 
 const ANNOUNCED_EVERY = Duration.seconds(5)
@@ -70,7 +71,7 @@ export const layerLiveSteps: Layer.Layer<never, never, JobSignals> = Layer.effec
   LiveSteps,
   Effect.gen(function* () {
     const signals = yield* JobSignals
-    const followers = new Registry<Queue.Queue<LiveEvent>>()
+    const followers = new KeyedSets<Queue.Queue<LiveEvent>>()
     const worker = yield* makeWorker(signals)
 
     const hear = (job: string, event: () => Option.Option<LiveEvent>) => {
@@ -97,10 +98,7 @@ export const layerLiveSteps: Layer.Layer<never, never, JobSignals> = Layer.effec
         Stream.unwrap(
           Effect.gen(function* () {
             const queue = yield* Queue.sliding<LiveEvent>(KEPT)
-            yield* Effect.acquireRelease(
-              Effect.sync(() => followers.add(job, queue)),
-              () => Effect.sync(() => followers.remove(job, queue)),
-            )
+            yield* followers.hold(queue, job)
             yield* Effect.forkScoped(Effect.repeat(signals.publish(watched(job)), Schedule.spaced(ANNOUNCED_EVERY)))
             return Stream.fromQueue(queue)
           }),
@@ -149,7 +147,7 @@ class Running {
 const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
-  const running = new Registry<Running>()
+  const running = new KeyedSets<Running>()
   const followedUntil = new Map<string, number>()
 
   const isFollowed = (job: string) => (followedUntil.get(job) ?? 0) > clock.currentTimeMillisUnsafe()
@@ -215,27 +213,6 @@ const makeWorker = Effect.fnUntraced(function* (signals: JobSignals["Service"]) 
       }),
   }
 })
-
-/** Sets of items by job. */
-class Registry<A> {
-  private readonly sets = new Map<string, Set<A>>()
-
-  of(job: string): ReadonlySet<A> {
-    return this.sets.get(job) ?? new Set()
-  }
-
-  add(job: string, item: A): void {
-    const items = this.sets.get(job)
-    if (items === undefined) this.sets.set(job, new Set([item]))
-    else items.add(item)
-  }
-
-  remove(job: string, item: A): void {
-    const items = this.sets.get(job)
-    items?.delete(item)
-    if (items?.size === 0) this.sets.delete(job)
-  }
-}
 
 /** As base64url, because a signal's text contains neither spaces nor colons. */
 const SignalText = Schema.StringFromBase64Url.pipe(

@@ -14,16 +14,9 @@ import {
   ScheduleNotFound,
   TooManySchedules,
 } from "../../domain/jobs/schedule.ts"
-import {
-  type CursorInvalid,
-  type Page,
-  type PageRequest,
-  pageBounds,
-  pageOf,
-  type PageRow,
-  type StorageUnavailable,
-} from "../../domain/operations/storage.ts"
+import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Agents } from "../agents/Agents.ts"
+import { makeReadPage } from "../readPage.ts"
 import { permitted, unavailable } from "../storedRows.ts"
 import { decodeSchedules, nextAt, planOf, SCHEDULE_COLUMNS, type ScheduleRow } from "./scheduleRows.ts"
 
@@ -56,6 +49,8 @@ export class Schedules extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const agents = yield* Agents
       const columns = sql.literal(SCHEDULE_COLUMNS)
+      const listed = { table: "schedules", columns: SCHEDULE_COLUMNS, bytes: "octet_length(request)" }
+      const readPage = makeReadPage(sql, listed)
 
       return Schedules.of({
         create: Effect.fn("Schedules.create")(function* (tenant, plan, key) {
@@ -85,14 +80,9 @@ export class Schedules extends Context.Service<
         }, unavailable),
 
         list: Effect.fn("Schedules.list")(function* (tenant, page, agents) {
-          const { before, limit } = yield* pageBounds(page)
-          const found = yield* sql<PageRow>`SELECT id, octet_length(request) AS bytes FROM schedules
-            WHERE tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-          const { items, ...next } = pageOf(found, limit)
-          if (items.length === 0) return { items: [] }
-          const rows = yield* sql`SELECT ${columns} FROM schedules
-            WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
-          return { ...next, items: (yield* decodeSchedules(rows)).map(toSchedule) }
+          const wanted = sql`tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)}`
+          const { items, ...next } = yield* readPage(wanted, page, decodeSchedules)
+          return { ...next, items: items.map(toSchedule) }
         }, unavailable),
 
         remove: Effect.fn("Schedules.remove")(function* (tenant, id) {

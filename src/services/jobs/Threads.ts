@@ -5,16 +5,9 @@ import { SqlClient } from "effect/sql"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { AgentId, type AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
 import { isThreadId, Thread, ThreadBusy, ThreadNotFound } from "../../domain/jobs/thread.ts"
-import {
-  type CursorInvalid,
-  type Page,
-  type PageRequest,
-  pageBounds,
-  pageOf,
-  type PageRow,
-  type StorageUnavailable,
-} from "../../domain/operations/storage.ts"
+import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Agents } from "../agents/Agents.ts"
+import { makeReadPage } from "../readPage.ts"
 import { decodeRows, permitted, unavailable } from "../storedRows.ts"
 import { Jobs } from "./Jobs.ts"
 
@@ -49,6 +42,7 @@ export class Threads extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const agents = yield* Agents
       const jobs = yield* Jobs
+      const readPage = makeReadPage(sql, { table: "threads", columns: "id, agent_id, created_at", bytes: "0" })
 
       const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
         // A database may refuse to compare with text that is no valid id.
@@ -95,12 +89,7 @@ export class Threads extends Context.Service<
         get: Effect.fn("Threads.get")(find, unavailable),
 
         list: Effect.fn("Threads.list")(function* (tenant, page, agents) {
-          const { before, limit } = yield* pageBounds(page)
-          const found = yield* sql`SELECT id, agent_id, created_at FROM threads
-            WHERE tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-          const threads = yield* decode(found)
-          const { items, ...next } = pageOf(threads.map(rowOf), limit)
-          return { ...next, items: threads.slice(0, items.length) }
+          return yield* readPage(sql`tenant = ${tenant} AND ${permitted(sql, "agent_id", agents)}`, page, decode)
         }, unavailable),
 
         remove: Effect.fn("Threads.remove")(function* (tenant, id) {
@@ -114,6 +103,3 @@ export class Threads extends Context.Service<
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
-
-/** A thread is small, so its size does not count. */
-const rowOf = ({ id }: Thread): PageRow => ({ id, bytes: 0 })

@@ -14,7 +14,7 @@ import type { Attempt, Emit, UpstreamError } from "../../domain/upstream/upstrea
 import { ProviderKeys } from "../access/Secrets.ts"
 import { TenantBudgets } from "../access/TenantBudgets.ts"
 import { momentOf } from "../moments.ts"
-import { annotatedFirst, spanned } from "../spans.ts"
+import { spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { accountOf, makeCallAndRecord, type RequestRoute, type RoutedRequest } from "./callAndRecord.ts"
 import { Spending, UNLIMITED, worstCase } from "./Spending.ts"
@@ -184,11 +184,8 @@ const makeCallFitting = (clock: Clock.Clock) => {
     })
     const announced =
       onChosen === undefined || first === undefined ? answered : Effect.andThen(onChosen(first), answered)
-    return annotatedFirst(announced, () => ({
-      strategy: settings.strategy,
-      role: request.role ?? "none",
-      targets: targets.length,
-    }))
+    const attributes = { strategy: settings.strategy, role: request.role ?? "none", targets: targets.length }
+    return Effect.andThen(Effect.annotateCurrentSpan(attributes), announced)
   }
 }
 

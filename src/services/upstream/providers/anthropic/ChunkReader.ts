@@ -2,12 +2,12 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { AnswerHead } from "../shared/AnswerHead.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { argumentsOf } from "../shared/argumentsOf.ts"
-import { textOr } from "../shared/textOr.ts"
-import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
+import type { ChunkReader } from "../shared/WireFormat.ts"
 import type { ThinkingBlock } from "./Request.ts"
 import * as Wire from "./Wire.ts"
 import { finishReason, stopOf } from "./finishReason.ts"
@@ -30,12 +30,9 @@ type OpenBlock =
   | { readonly _tag: "Thinking"; thinking: string; signature: string }
   | { readonly _tag: "Other" }
 
-export class AnthropicChunkReader implements ChunkReader {
+export class AnthropicChunkReader extends AnswerHead implements ChunkReader {
   usage: Usage | undefined
   thoughts = 0
-  private id: string
-  private model: string
-  private readonly created: number
   private started = false
   private answering = false
   private finished = false
@@ -48,12 +45,6 @@ export class AnthropicChunkReader implements ChunkReader {
   private readonly blocks = new Map<number, OpenBlock>()
   /** Thoughts that await the tool call or text that follows them. */
   private thinking: Array<ThinkingBlock> = []
-
-  constructor(call: AnswerDefaults) {
-    this.id = call.id
-    this.model = call.model
-    this.created = call.created
-  }
 
   get state(): ChunkReader["state"] {
     if (!this.finished) return "open"
@@ -102,8 +93,7 @@ export class AnthropicChunkReader implements ChunkReader {
     if (this.answering) return Result.fail(garbage("a second message_start"))
     const again = this.started
     this.started = true
-    this.id = textOr(this.id, id)
-    this.model = textOr(this.model, model)
+    this.named(id, model)
     this.count(firstCountsOf(usage))
     const role = again ? [] : [this.chunk({ role: "assistant" })]
     const blocks = (content ?? []).flatMap((block, index) => [
@@ -225,9 +215,5 @@ export class AnthropicChunkReader implements ChunkReader {
 
   private chunk(delta: Delta): ChatChunk {
     return this.envelope([{ index: 0, delta, finish_reason: null }])
-  }
-
-  private envelope(choices: ChatChunk["choices"]): ChatChunk {
-    return { id: this.id, object: "chat.completion.chunk", created: this.created, model: this.model, choices }
   }
 }

@@ -2,12 +2,12 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { AnswerHead } from "../shared/AnswerHead.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
 import { argumentsOf } from "../shared/argumentsOf.ts"
-import { textOr } from "../shared/textOr.ts"
 import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { ownId } from "./callIds.ts"
@@ -35,21 +35,16 @@ const decode = Schema.decodeUnknownOption(Wire.Response)
 
 type Read = Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
 
-export class GeminiChunkReader implements ChunkReader {
+export class GeminiChunkReader extends AnswerHead implements ChunkReader {
   usage: Usage | undefined
   thoughts = 0
-  private id: string
-  private model: string
-  private readonly created: number
   private readonly finish: FinishTracker
   /** The number of tool calls of each choice so far. A choice that has not begun is absent. */
   private readonly calls = new Map<number, number>()
   private readonly ids = new Map<number, DistinctIds>()
 
   constructor(call: AnswerDefaults) {
-    this.id = call.id
-    this.model = call.model
-    this.created = call.created
+    super(call)
     this.finish = new FinishTracker(call.choices)
   }
 
@@ -66,8 +61,7 @@ export class GeminiChunkReader implements ChunkReader {
   read(json: unknown): Read {
     const response = Option.getOrUndefined(decode(json))
     if (response === undefined) return Result.fail(garbage("not a response of the Gemini API"))
-    this.id = textOr(this.id, response.responseId)
-    this.model = textOr(this.model, response.modelVersion)
+    this.named(response.responseId, response.modelVersion)
     const usage = usageOf(response.usageMetadata)
     this.usage = usage ?? this.usage
     const candidates = response.candidates ?? []
@@ -137,9 +131,5 @@ export class GeminiChunkReader implements ChunkReader {
     }
     if (part.text) return { content: part.text, ...extra }
     return signature == null ? undefined : extra
-  }
-
-  private envelope(choices: ChatChunk["choices"]): ChatChunk {
-    return { id: this.id, object: "chat.completion.chunk", created: this.created, model: this.model, choices }
   }
 }

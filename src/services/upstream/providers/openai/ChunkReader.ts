@@ -2,9 +2,9 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { AnswerHead } from "../shared/AnswerHead.ts"
 import { garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
-import { textOr } from "../shared/textOr.ts"
 import { toDelta, toTexts } from "../shared/toChunk.ts"
 import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import { TextDigest } from "./TextDigest.ts"
@@ -16,22 +16,17 @@ import { usageOf } from "./usage.ts"
 const decode = Schema.decodeUnknownOption(Wire.Chunk)
 const decodeMessage = Schema.decodeUnknownOption(Wire.Message)
 
-export class OpenAiChunkReader implements ChunkReader {
+export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
   usage: Usage | undefined
   /** The chunks hold the thoughts, except those in content of several parts. */
   thoughts = 0
   private ended = false
-  private id: string
-  private model: string
-  private readonly created: number
   private readonly finish: FinishTracker
   private readonly calls = new Map<number, ToolCalls>()
   private readonly digests = new Map<number, TextDigest>()
 
   constructor(call: AnswerDefaults) {
-    this.id = call.id
-    this.model = call.model
-    this.created = call.created
+    super(call)
     this.finish = new FinishTracker(call.choices)
   }
 
@@ -53,19 +48,15 @@ export class OpenAiChunkReader implements ChunkReader {
   }
 
   private chunk(wire: Wire.Chunk): Result.Result<ChatChunk, ProviderFailure> {
-    this.id = textOr(this.id, wire.id)
-    this.model = textOr(this.model, wire.model)
+    this.named(wire.id, wire.model)
     const choices = Result.all((wire.choices ?? []).map((choice, position) => this.choice(choice, position)))
     return Result.map(choices, (choices) => {
       const usage = usageOf(wire.usage)
       this.usage = usage ?? this.usage
       return {
         ...withoutError(wire),
-        id: this.id,
-        object: "chat.completion.chunk",
+        ...this.envelope(choices),
         created: secondsOr(this.created, wire.created),
-        model: this.model,
-        choices,
         usage,
       }
     })
