@@ -1,7 +1,4 @@
-/**
- * Tells followers, in any process, that jobs or calls of a tenant changed. Followers announce themselves; changes of
- * tenants without followers are not sent.
- */
+/** Tells followers, in any process, that jobs or calls of a tenant changed. Without followers nothing is sent. */
 import { Clock, Context, Duration, Effect, Latch, Layer, Schedule, Stream } from "effect"
 import { JobSignals, type Topic } from "./jobs/JobSignals.ts"
 import { KeyedSets } from "./KeyedSets.ts"

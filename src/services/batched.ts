@@ -1,7 +1,4 @@
-/**
- * Batches concurrent reads or writes: while one batch is under way, new items wait for the next. So a hundred writes cost
- * a few round trips and flushes, and a single one does not wait.
- */
+/** Batches concurrent reads or writes: while one batch is under way, new items wait for the next. */
 import { Array, Cause, Context, Deferred, Effect, Exit, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../domain/operations/storage.ts"

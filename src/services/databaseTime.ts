@@ -1,7 +1,4 @@
-/**
- * The database's clock, in milliseconds since the epoch: many processes, whose clocks may differ, decide whether a job
- * is due.
- */
+/** The database's clock, in milliseconds since the epoch, because the clocks of processes may differ. */
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 

@@ -1,7 +1,4 @@
-/**
- * Checks owner and mode of files with keys. As OpenSSH does, it refuses a file that other users can write, or can read if
- * it is secret.
- */
+/** Refuses files with keys that other users can write, or can read if they are secret, as OpenSSH does. */
 import type { Stats } from "node:fs"
 import { open } from "node:fs/promises"
 

@@ -8,14 +8,12 @@ import { BuiltInMode } from "../domain/jobs/modes.ts"
 
 /** Upper bounds in seconds for requests: from a local call to the longest provider call. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
-/** Bucket bounds for calls to language models. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600]
 /** Bucket bounds for jobs, which make up to some twenty calls and may wait. */
 const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
 
 const EACH_MODE = BuiltInMode.literals.map((mode) => ({ mode }))
 
-/** Why a session's key was destroyed. */
 const SESSION_ENDS = ["expired", "spent", "evicted", "shutdown"] as const
 export type SessionEnd = (typeof SESSION_ENDS)[number]
 

@@ -2,10 +2,7 @@ import { Effect, Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { type Bytes, withPiece } from "../domain/bytes/bytes.ts"
 
-/**
- * Reads a body until it ends or exceeds `limit` bytes, after decompression. A result longer than `limit` means that the body
- * was cut; it is at most one chunk longer.
- */
+/** Reads a body until it ends or exceeds `limit` bytes after decompression: a longer result was cut. */
 export const readBody = Effect.fnUntraced(function* ({ stream }: HttpClientResponse.HttpClientResponse, limit: number) {
   let bytes: Bytes = new Uint8Array()
   let length = 0

@@ -10,10 +10,7 @@ import { unavailableUnlimited } from "./storedRows.ts"
 const KNOWN_FOR_MS = 1000
 const MAX_KNOWN = 1000
 
-/**
- * Caches a value per key, such as a tenant's, for a second. Concurrent reads share a query; `find` keeps the order of the
- * keys.
- */
+/** Caches a value per key for a second. Concurrent reads share a query; `find` keeps the order of the keys. */
 export const makeRecent = <A>(
   find: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError | StorageUnavailable>,
 ) =>

@@ -24,10 +24,7 @@ const PATIENCE = Duration.seconds(5)
 
 const failWith = (reason: string) => Effect.andThen(databaseFailed(reason), Effect.fail(new StorageUnavailable()))
 
-/**
- * Maps database failures to `StorageUnavailable`. The database's message stays out of the error and the log, because it
- * quotes keys and rows.
- */
+/** Maps database failures to `StorageUnavailable`, without the database's message, which quotes keys and rows. */
 export const unavailableUnlimited = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> =>
@@ -47,10 +44,7 @@ const reasonOf = ({ reason }: SqlError.SqlError): string => {
   return words === undefined ? reason._tag : `${words} (the file of DATABASE_URL)`
 }
 
-/**
- * The database failure in a cause, if nothing else failed. After a failure within a transaction the rollback fails too,
- * which the library turns into a defect.
- */
+/** The database failure in a cause, if nothing else failed: a rollback that fails too becomes a defect. */
 const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
   let found: SqlError.SqlError | undefined
   for (const reason of cause.reasons) {
@@ -73,10 +67,7 @@ export const unavailable = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> => inTime(unavailableUnlimited(effect))
 
-/**
- * Codec for JSON that was validated before it was stored. It is parsed without validation, which for a conversation would
- * cost more than the rest of its row. Only for schemas whose encoded form is the value (`Codec<A, A>`).
- */
+/** JSON that was validated before it was stored, parsed without validation; only for schemas `Codec<A, A>`. */
 export const storedJson = <A>(_schema: Schema.Codec<A, A>): Schema.Codec<A, string> =>
   // The stored text was made from a value of this schema.
   Schema.fromJsonString(Schema.Unknown) as unknown as Schema.Codec<A, string>
@@ -137,10 +128,7 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
 export const skipLocked = (sql: SqlClient.SqlClient, strength: "UPDATE" | "NO KEY UPDATE"): Statement.Fragment =>
   sql.onDialectOrElse({ pg: () => sql.literal(`FOR ${strength} SKIP LOCKED`), orElse: () => sql`` })
 
-/**
- * SQL: whether the caller's key permits the agent in this column. Must precede `LIMIT`, else the cursor would reveal agents
- * that the page leaves out.
- */
+/** SQL: whether the caller's key permits the agent. Precedes `LIMIT`, else the cursor would reveal other agents. */
 export const permitted = (
   sql: SqlClient.SqlClient,
   column: "id" | "agent_id",

@@ -1,7 +1,6 @@
 /** The audit trail: who changed what. */
 import { Schema } from "effect"
 
-/** Changes that are recorded; the part before the dot names the kind of object. */
 export const AuditAction = Schema.Literals([
   "key.create",
   "key.update",

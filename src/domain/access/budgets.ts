@@ -103,10 +103,7 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
   get status(): 402 | 429 {
     return this.isReserved || this.renewsAt !== undefined ? 429 : 402
   }
-  /**
-   * The delay before a repetition; `undefined` if it would not help. `random` is in [0, 1), and keeps clients that are
-   * refused together from returning together.
-   */
+  /** Delay before a repetition; `undefined` if useless. `random`, in [0, 1), spreads clients refused together. */
   retryAfterMs(now: number, random: number): number | undefined {
     if (this.isReserved) return Math.ceil(RESERVED_FOR_MS * (0.5 + random))
     return this.renewsAt === undefined ? undefined : this.renewsAt - now

@@ -6,9 +6,6 @@ export const hostName = (host: string): string => {
   return bracketed ?? plain ?? ""
 }
 
-/**
- * Whether `name` always means this machine: `localhost`, 127.0.0.0/8, ::1. Names below `localhost` do not count, because some
- * resolvers look them up elsewhere (RFC 6761 §6.3).
- */
+/** Whether `name` always means this machine: not names below `localhost`, which may not (RFC 6761 §6.3). */
 export const isLoopback = (name: string): boolean =>
   name === "localhost" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name) || name === "::1"

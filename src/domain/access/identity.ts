@@ -16,9 +16,7 @@ export const Subject = Name
 
 const USER_TENANT_PREFIX = "user:"
 
-/**
- * A tenant: the `tenant` of a token. The check keeps a token from claiming the tenant of a user.
- */
+/** A tenant: the `tenant` of a token, which cannot be the tenant of a user. */
 export const ClaimedTenant = Name.check(
   Schema.makeFilter((name: string) => !name.startsWith(USER_TENANT_PREFIX), {
     message: `a tenant that does not begin with ${USER_TENANT_PREFIX}`,
@@ -35,11 +33,9 @@ export interface KeyLimits {
   readonly agents?: ReadonlyArray<string>
   /** Each of its calls must fit all of them. */
   readonly budgets?: BudgetList
-  /** Requests per minute. */
   readonly perMinute?: number
   /** Jobs of it that start for each job of a key without a weight. */
   readonly weight?: number
-  /** Most jobs of it that have begun but not ended. */
   readonly maxRunningJobs?: number
   /** Most of its model calls in flight in one process. */
   readonly maxCallsInFlight?: number
@@ -59,7 +55,6 @@ export interface Identity {
   readonly until?: number
 }
 
-/** Whether the caller's key lets it see and use this agent. */
 export const permitsAgent = ({ key }: Identity, agent: string): boolean =>
   key?.agents === undefined || key.agents.includes(agent)
 
@@ -75,7 +70,6 @@ export class TokenRefused extends Refusal<TokenRefused>()("TokenRefused", {
   title: "A valid key or token is needed.",
   headers: challenge("invalid_token"),
 }) {
-  /** The refusal of a request without a token. */
   static readonly absent = () => new TokenRefused({ headers: challenge() })
 }
 
@@ -85,7 +79,6 @@ export class TokenKeysUnavailable extends Refusal<TokenKeysUnavailable>()("Token
   title: "The keys that tokens are checked with cannot be loaded right now; try again later.",
 }) {}
 
-/** The caller is authenticated but lacks permission. */
 export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
   code: "forbidden",
   status: 403,

@@ -72,7 +72,6 @@ export const UpdateKey = Schema.Struct({
 })
 export type UpdateKey = typeof UpdateKey.Type
 
-/** The stored part of a key, without its secret. */
 export const StoredKey = Schema.Struct({
   id: KeyId,
   ...CreateKey.fields,
@@ -87,7 +86,6 @@ export const GatewayKey = Schema.Struct({
 })
 export type GatewayKey = typeof GatewayKey.Type
 
-/** A key just made, with its secret. */
 export const NewKey = Schema.Struct({
   ...StoredKey.fields,
   key: Schema.String.annotate({ description: "The key itself, shown only here; the gateway keeps its hash." }),
@@ -101,9 +99,7 @@ export class KeyNotFound extends Refusal<KeyNotFound>()("KeyNotFound", {
   title: "There is no such key.",
 }) {}
 
-/**
- * Mistakes of a key. A key that makes keys or agents could make itself unlimited ones, so it cannot be limited.
- */
+/** Mistakes of a key: one that makes keys or agents cannot be limited, because it could make unlimited ones. */
 export const keyIssues = (
   { agents, budgets, models, roles }: Pick<StoredKey, "agents" | "budgets" | "models" | "roles">,
   path: string,

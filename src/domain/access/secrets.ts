@@ -3,7 +3,6 @@ import { Schema } from "effect"
 import { Refusal } from "../problems/refusal.ts"
 import { ProviderId } from "../upstream/upstream.ts"
 
-/** Maximum number of a tenant's secrets. */
 export const MAX_SECRETS = 100
 const MAX_VALUE = 4096
 const MAX_ORIGIN = 300
@@ -47,7 +46,6 @@ export const PutSecret = Schema.Struct({
 }).check(Schema.makeFilter(hasOne, { message: "set exactly one of origin and provider" }))
 export type PutSecret = typeof PutSecret.Type
 
-/** A secret, without its value. */
 export const SecretInfo = Schema.Struct({
   name: SecretName,
   ...destination,

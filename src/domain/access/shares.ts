@@ -1,11 +1,7 @@
-/**
- * Shares of clients in a limited resource. When it is exhausted, the client that holds most gives way, so no client can
- * starve the others.
- */
+/** Shares of clients in a resource: when it is exhausted, the client that holds most gives way. */
 interface Shares<Holder> {
   /** Records how many bytes a holder has now; 0 removes it. */
   readonly record: (client: string, holder: Holder, bytes: number) => void
-  /** Bytes held by all clients. */
   readonly total: () => number
   readonly holders: () => ReadonlyArray<Holder>
   /** The oldest holder of the client that holds most. */

@@ -1,6 +1,4 @@
-/**
- * Byte layouts and encodings of the sealed protocol, for the server, the browser client and the offline verifier.
- */
+/** Byte layouts and encodings of the sealed protocol, for server, browser client and offline verifier. */
 
 /** Bytes backed by an `ArrayBuffer`, as WebCrypto requires. */
 export type Bytes = Uint8Array<ArrayBuffer>
@@ -28,10 +26,7 @@ export const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => {
   return bytes
 }
 
-/**
- * Copies `piece` to `offset` of `bytes`, or of a copy at least twice as long if it does not fit. A list of small pieces takes
- * several hundred bytes for each.
- */
+/** Copies `piece` to `offset` of `bytes`, or of a copy at least twice as long if it does not fit. */
 export const withPiece = (bytes: Bytes, offset: number, piece: Uint8Array): Bytes => {
   const end = offset + piece.length
   const roomy = end <= bytes.length ? bytes : new Uint8Array(Math.max(end, 2 * bytes.length))
@@ -101,10 +96,7 @@ export const encodeBase64Url = (bytes: Uint8Array): string => {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")
 }
 
-/**
- * Decodes strict base64url (RFC 4648 §5): `undefined` for padding, white space, other characters, impossible lengths and
- * non-zero trailing bits, so every byte string has exactly one accepted text.
- */
+/** Decodes strict base64url (RFC 4648 §5): every byte string has exactly one text; `undefined` for any other. */
 export const decodeBase64Url = (text: string): Bytes | undefined => {
   if (!ENDS_IN_ZEROS[text.length & 3]?.test(text)) return undefined
   if (nativeDecode !== undefined) return decodeNatively(nativeDecode, text)

@@ -5,10 +5,7 @@ const FIRST = 1024
 
 const NOTHING = Buffer.alloc(0)
 
-/**
- * Collects pieces of bytes in one buffer. Separate pieces would cost some 200 bytes each, and the sender chooses how small
- * they are.
- */
+/** Collects pieces in one buffer: each piece apart costs some 200 bytes, and the sender chooses their size. */
 export class CollectedBytes {
   readonly #expected: number
   #bytes: Buffer<ArrayBuffer> = NOTHING
@@ -23,9 +20,7 @@ export class CollectedBytes {
     return this.#length
   }
 
-  /**
-   * Size of the buffer: at most twice the bytes that arrived, or 1024, and never more than expected.
-   */
+  /** Size of the buffer: at most twice what arrived, or 1024 bytes, and never more than expected. */
   get held(): number {
     return this.#bytes.length
   }

@@ -1,7 +1,4 @@
-/**
- * OpenAI Chat Completions, which both servers use internally. Known members are checked; unknown ones are kept, so they reach
- * OpenAI-compatible providers unchanged. `chatTypes.ts` describes the members.
- */
+/** OpenAI Chat Completions, checked. Unknown members are kept. `chatTypes.ts` describes the members. */
 import { Schema } from "effect"
 import type * as Types from "./chatTypes.ts"
 
@@ -9,7 +6,6 @@ import type * as Types from "./chatTypes.ts"
 export const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
 
-/** A member that may be absent or `null`. */
 export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
@@ -116,9 +112,7 @@ const options = {
   n: optional(PositiveInt),
 }
 
-/**
- * A member that must be absent. An open schema would otherwise accept it, and `normalize` would silently drop one question.
- */
+/** A member that must be absent: an open schema would accept it, and `normalize` would drop one question. */
 const absent = (message: string) => Schema.optionalKey(Schema.Never.annotate({ message }))
 
 export const ChatRequest = open({

@@ -49,7 +49,6 @@ export class ChatAccumulator {
     }
   }
 
-  /** The answer so far. */
   get completion(): ChatCompletion {
     return {
       ...this.rest.object,
@@ -131,10 +130,7 @@ class CallAccumulator {
   }
 }
 
-/**
- * Unknown members, which grow in place: copying them for each chunk would take time in the square of their number. A map,
- * because a provider may send any name, even `__proto__`.
- */
+/** Unknown members, which grow in place, in linear time. A map, because a name may even be `__proto__`. */
 class Members {
   private readonly values: Map<string, unknown>
 

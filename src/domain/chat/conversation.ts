@@ -1,7 +1,4 @@
-/**
- * Identifies the conversation of a request, in any API, by the caller's name for it or by its opening. Providers cache prefixes
- * of requests, so a turn is cheapest and fastest at the target of the previous one.
- */
+/** Identifies a request's conversation, in any API: a turn is cheapest at the target of the one before. */
 import { Predicate } from "effect"
 
 /** Name of a conversation. Only equality matters; `text` is opaque. */

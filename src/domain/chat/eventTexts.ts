@@ -1,13 +1,9 @@
-/**
- * Growing texts in streams of the Messages and the Responses API: merges events that only continue a text, and joins
- * surrogate pairs that are cut between events.
- */
+/** Growing texts in streams of Messages and Responses: merges their events, and joins cut surrogate pairs. */
 import { cutText } from "./cutText.ts"
 import { isObject, type JsonObject } from "../json/json.ts"
 import { isEmpty } from "./mergeChunks.ts"
 import { ENDS_IN_HALF, mayHaveLoneSurrogate, REPLACEMENT, wellFormedObject } from "../json/surrogates.ts"
 
-/** The text of an event. */
 interface Growing {
   /** Identifies the text; events with the same place continue one another. */
   readonly place: string

@@ -1,7 +1,4 @@
-/**
- * Merges consecutive chunks that only continue the same text, so the number of frames does not reveal the number of tokens
- * (sealed protocol §5).
- */
+/** Merges chunks of the same text, so the number of frames does not reveal that of tokens (sealed protocol §5). */
 import type { ChatChunk } from "./chatTypes.ts"
 import { cutText } from "./cutText.ts"
 
@@ -12,7 +9,6 @@ type Choice = ChatChunk["choices"][number]
 const TEXTS: ReadonlySet<string> = new Set(["content", "reasoning", "reasoning_content", "refusal"])
 const CALLS = "tool_calls"
 
-/** The text that a chunk adds to the one before it. */
 export interface Added {
   readonly member: string
   readonly text: string
@@ -39,10 +35,7 @@ export const mergeChunks = (first: ChatChunk, second: ChatChunk): ChatChunk | un
   return added === undefined ? undefined : withAdded(first, added)
 }
 
-/**
- * Splits `chunk` into equivalent ones whose texts have at most `most` bytes of JSON. All but the last contain only a piece
- * of text. Leaves a text whole that cannot be separated from its chunk.
- */
+/** Splits `chunk` into equivalent ones with at most `most` bytes of JSON text, unless that cannot be separated. */
 export const cutChunk = (chunk: ChatChunk, most: number): ReadonlyArray<ChatChunk> => {
   const [choice] = chunk.choices
   if (choice === undefined || chunk.choices.length > 1) return [chunk]

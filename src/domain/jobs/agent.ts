@@ -34,7 +34,6 @@ export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
     ),
   )
 
-/** The longest name of an agent. */
 export const MAX_NAME = 200
 const MAX_ROLE = 1000
 /** Sent with every model call and copied into every job. */
@@ -148,10 +147,7 @@ export type UpdateAgent = typeof UpdateAgent.Type
 /** The strong entity tag (RFC 9110 §8.8.3) of an agent's version, quotes included. */
 export const agentETag = (agent: Pick<Agent, "version">): string => `"${agent.version}"`
 
-/**
- * Whether an `If-Match` header (RFC 9110 §13.1.1) allows a change to the resource with this `etag`. The comparison is
- * strong, so weak tags never match.
- */
+/** Whether `If-Match` (RFC 9110 §13.1.1) allows a change of `etag`. The comparison is strong: weak tags never match. */
 export const ifMatchAllows = (header: string, etag: string): boolean =>
   header.trim() === "*" || header.split(",").some((tag) => tag.trim() === etag)
 

@@ -77,7 +77,6 @@ const execute = {
   ),
 }
 
-/** Body of an execution: either `task` or `messages`. */
 export const ExecuteRequest = Schema.Union(
   [
     Schema.Struct({ ...execute, task: Schema.NonEmptyString }),
@@ -100,10 +99,7 @@ const TokenUsage = Schema.Struct({
   }),
 }).annotate({ identifier: "TokenUsage" })
 
-/**
- * Sums over all upstream calls of a job in the ledger. Failed and interrupted calls count, and so do calls repeated
- * because a crash came before their step was stored.
- */
+/** Sums over a job's upstream calls in the ledger, failed, interrupted and repeated ones included. */
 const JobUsage = Schema.Struct({
   ...TokenUsage.fields,
   calls: Schema.Natural.annotate({ description: "Provider calls, retries included." }),

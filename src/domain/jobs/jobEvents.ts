@@ -93,7 +93,6 @@ export const JobEventId = Schema.String.check(
 export const positionText = ({ event, open }: JobPosition): string =>
   [event, ...[...open].map(([name, { at, since }]) => `${name}.${since}.${at}`)].join(",")
 
-/** Reads a {@link JobEventId}. */
 export const positionOf = (text: string): JobPosition => {
   const [event, ...open] = text.split(",")
   return {

@@ -4,7 +4,6 @@ import { Refusal } from "../problems/refusal.ts"
 import { timeText } from "../timeText.ts"
 import { CheckedSchema } from "./tool.ts"
 
-/** The name of the tool that asks. */
 export const ASK_PERSON = "ask_person"
 
 const MAX_QUESTION = 4000

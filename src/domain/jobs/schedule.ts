@@ -5,7 +5,6 @@ import { Problem } from "../problems/problem.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { ExecuteRequest, JobId } from "./job.ts"
 
-/** The maximum number of a tenant's schedules. */
 export const MAX_SCHEDULES = 100
 
 /** UUIDv7, so ids sort by creation. */

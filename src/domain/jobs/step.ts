@@ -34,10 +34,7 @@ export const stepOf = (step: Step): Step => Struct.pick(step, Struct.keys(fields
 
 const NAMED = ["within", "round", "sample", "question", "turn", "call", "server"] as const
 
-/**
- * Name under which a step's outcome is stored: unique within one run of a job and the same in every run. To learn what
- * a step is, read its members instead of parsing its name.
- */
+/** Name under which a step's outcome is stored, unique within a run. Read the members instead of parsing it. */
 export const stepName = (step: Step): string =>
   [
     step.kind,

@@ -13,14 +13,10 @@ export interface JsonLimits {
   readonly values: number
 }
 
-/**
- * Limits of servers. The deepest JSON in use is a tool's schema, which takes two levels for each level of its own.
- */
+/** Limits of servers. A tool's schema, the deepest JSON in use, takes two levels for each of its own. */
 export const JSON_LIMITS: JsonLimits = { depth: 64, values: 32_768 }
 
-/**
- * Limits of clients: any number of values, because answers may be large, but few levels, because clients recurse.
- */
+/** Limits of clients: any number of values, because answers may be large, but few levels, because clients recurse. */
 export const CLIENT_LIMITS: JsonLimits = { depth: 1024, values: Number.POSITIVE_INFINITY }
 
 const QUOTE = 0x22
@@ -150,9 +146,7 @@ export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceW
   }
 }
 
-/**
- * Returns the first fault of `text`, as a sentence, except that it is not JSON: the parser, called next, reports that.
- */
+/** The first fault of `text` as a sentence, except that it is no JSON, which the parser, called next, reports. */
 export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): string | undefined => {
   const fault = text.isWellFormed() ? bytesFault(utf8(text), limits) : HALF
   return fault === NOT_JSON ? undefined : fault

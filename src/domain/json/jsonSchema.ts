@@ -1,7 +1,4 @@
-/**
- * The part of JSON Schema that answers of people are checked against. It has no patterns and no references, so that a
- * schema that a model wrote costs no more than its size.
- */
+/** The part of JSON Schema for people's answers: without patterns and references, it costs no more than its size. */
 import { isObject } from "./json.ts"
 import type { ProblemIssue } from "../problems/problemTypes.ts"
 

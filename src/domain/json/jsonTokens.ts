@@ -1,7 +1,4 @@
-/**
- * Finds the ends of tokens in JSON (RFC 8259), in its bytes, so a text of megabytes need not become a string. The bytes must
- * be valid UTF-8.
- */
+/** Finds the ends of tokens in JSON (RFC 8259), in its valid UTF-8, so that megabytes need not become a string. */
 
 /** Returned instead of a position if there is no valid token. */
 const NO_PIECE = -1
@@ -30,7 +27,6 @@ const SPECIAL = table([QUOTE, BACKSLASH, ...Array.from({ length: 0x20 }, (_, cod
 const ESCAPED = table(codes('"\\/bfnrt'))
 const WORDS = ["true", "false", "null"].map(codes)
 
-/** Position of the first byte from `at` on that is not white space. */
 export const skipSpace = (bytes: Uint8Array, at: number): number => {
   let i = at
   for (;;) {
@@ -92,7 +88,6 @@ export class JsonTokens {
     return i
   }
 
-  /** Position after one digit or more. */
   private endOfDigits(at: number): number {
     let i = at
     while (isDigit(this.bytes[i])) i++

@@ -20,10 +20,7 @@ const exceeds = (text: string, limits: JsonLimits): boolean => {
   return false
 }
 
-/**
- * Parses an object that a model wrote; `undefined` if `text` is something else or exceeds `limits`. Models may write half
- * of a surrogate pair, which I-JSON does not have.
- */
+/** Parses an object that a model wrote, half surrogate pairs included; `undefined` if none or beyond `limits`. */
 export const objectIn = (text: string, limits = JSON_LIMITS): JsonObject | undefined => {
   const value = exceeds(text, limits) ? undefined : parseJson(text)
   return isObject(value) ? value : undefined

@@ -1,7 +1,4 @@
-/**
- * Positions of the members of a JSON object, and of one object within it, recorded while the text is checked, so it need not
- * be read again.
- */
+/** Positions of the members of a JSON object and of one within it, recorded while the text is checked. */
 import type { Bytes } from "../bytes/bytes.ts"
 import type { PlaceWatch } from "./iJson.ts"
 import { skipSpace } from "./jsonTokens.ts"

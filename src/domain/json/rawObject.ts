@@ -1,7 +1,4 @@
-/**
- * A JSON object as its sender's bytes: keeps the order of members, the spelling of numbers and escapes, and unknown
- * members. Changes replace single values in the bytes.
- */
+/** A JSON object as its sender's bytes, with order and spelling; changes replace single values in them. */
 import { type Bytes, concat, fromUtf8, utf8 } from "../bytes/bytes.ts"
 import { type JsonObject, parseJson } from "./json.ts"
 import { releaseBytes } from "../bytes/releaseBytes.ts"
@@ -64,14 +61,11 @@ export class RawObject {
     return bytes[from] === OPEN_ARRAY && bytes[skipSpace(bytes, from + 1)] !== CLOSE_ARRAY
   }
 
-  /** The whole object. */
   get text(): string {
     return fromUtf8(this.bytes)
   }
 
-  /**
-   * The UTF-8 with other values, given as JSON texts. New members come first. Overwrites the previous result with zeros.
-   */
+  /** The UTF-8 with other values as JSON texts, new members first. Overwrites the previous result with zeros. */
   with(values: Readonly<Record<string, string>>): Bytes {
     const changes: Array<readonly [Span, string]> = []
     const added: Array<string> = []

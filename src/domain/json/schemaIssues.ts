@@ -1,7 +1,4 @@
-/**
- * Tells a sender why its value does not fit its schema. For a union, reports only the issues of the form it most likely
- * meant.
- */
+/** Tells a sender why its value does not fit its schema; for a union, by the form it most likely meant. */
 import { Array as Arr, Order, SchemaAST, SchemaIssue } from "effect"
 import type { ProblemIssue } from "../problems/problemTypes.ts"
 
@@ -54,9 +51,7 @@ const narrowed = (issue: Issue): Issue => {
   }
 }
 
-/**
- * The member whose literal value discriminates a union, such as `role` of messages and `type` of content parts.
- */
+/** The member whose literal discriminates a union, such as `role` of messages and `type` of content parts. */
 interface Tag {
   readonly key: PropertyKey
   /** The literals of all forms. */

@@ -1,7 +1,4 @@
-/**
- * Joins surrogate pairs that providers cut between chunks, and replaces unpaired surrogates with U+FFFD, because they are
- * not I-JSON (RFC 7493 §2.1).
- */
+/** Joins surrogate pairs cut between chunks, and replaces unpaired ones with U+FFFD, for I-JSON (RFC 7493 §2.1). */
 import { isObject, type JsonObject } from "./json.ts"
 import type { ChatChunk, Delta } from "../chat/chatTypes.ts"
 import { WHOLE } from "../chat/chatStream.ts"

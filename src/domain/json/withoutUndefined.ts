@@ -1,8 +1,4 @@
-/**
- * Removes `undefined` members, because exact optional properties, headers and hashes distinguish them from absent ones.
- *
- * @example `{ id, ...withoutUndefined({ tenant }) }` has a member `tenant` only if it is defined.
- */
+/** Removes `undefined` members, which exact optional properties, headers and hashes tell from absent ones. */
 export const withoutUndefined = <A extends object>(members: A): Defined<A> =>
   // `Object.fromEntries` cannot express that exactly these members are removed.
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<A>

@@ -7,7 +7,6 @@ import { ProviderId } from "../upstream/upstream.ts"
 const ConfiguredProvider = Schema.Struct({
   provider: ProviderId,
   configured: Schema.Literal(true),
-  /** Its default model. */
   model: Schema.String,
   circuit: Schema.Literals(["closed", "open", "half-open"]),
   /** When a call last succeeded, as an RFC 3339 time. */
@@ -17,7 +16,6 @@ const ConfiguredProvider = Schema.Struct({
     Schema.Struct({
       /** As an RFC 3339 time. */
       since: Schema.String,
-      /** The model that was called. */
       model: Schema.String,
       /** The server that was called, with its port. */
       host: Schema.NullOr(Schema.String),

@@ -11,10 +11,7 @@ export class StorageUnavailable extends Refusal<StorageUnavailable>()("StorageUn
 
 const DEFAULT_PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 100
-/**
- * A page ends before it exceeds this, because its reader holds it in memory, and reading conversations takes this process up
- * to 0.4 s per megabyte.
- */
+/** A page ends before this, because it is held in memory, and conversations take up to 0.4 s per megabyte to read. */
 const MAX_PAGE_BYTES = 1024 * 1024
 export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_PAGE_SIZE }))
 
@@ -65,7 +62,6 @@ export const firstIdAt = (moment: number): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
 }
 
-/** Id and approximate size of a row. */
 export interface PageRow {
   readonly id: string
   readonly bytes: number
@@ -84,5 +80,4 @@ export const pageOf = (rows: ReadonlyArray<PageRow>, limit: number, maxBytes = M
   return rows.length > items.length && last !== undefined ? { items, next_cursor: cursorOf(last) } : { items }
 }
 
-/** The cursor of the page after this id. */
 export const cursorOf = (id: string): string => encodeBase64Url(utf8(id))

@@ -1,7 +1,6 @@
 /** Trace context in and out (W3C Trace Context): `traceparent` and `tracestate`, in headers or under a seal. */
 import { Context, Option, Tracer } from "effect"
 
-/** Values of both headers. */
 export interface TraceContext {
   readonly traceparent: string
   readonly tracestate?: string | undefined
@@ -37,10 +36,7 @@ const stateOf = (header: string): string | undefined => {
   return fits && state !== "" && members.every((member) => MEMBER.test(member)) ? state : undefined
 }
 
-/**
- * The caller's span from its headers; `undefined` if they are invalid. Later versions are parsed as version 00 (§4.3);
- * version `ff` is forbidden.
- */
+/** The caller's span; `undefined` if its headers are invalid. Later versions count as 00 (§4.3), except `ff`. */
 export const callerSpan = (traceparent = "", tracestate = ""): Tracer.ExternalSpan | undefined => {
   const [, version, traceId, spanId, flags = "", more] = TRACEPARENT.exec(traceparent) ?? []
   if (traceId === undefined || spanId === undefined) return undefined
@@ -64,10 +60,7 @@ export const requestTraceId = (span: Tracer.AnySpan | undefined): string | undef
   return begun ? span.traceId : requestTraceId(parentOf(span))
 }
 
-/**
- * The trace headers for a callee. If spans are not exported, passes on the caller's headers, if any, because the callee
- * should not refer to spans that were not kept.
- */
+/** The trace headers for a callee; the caller's own if spans are not exported, because ours were not kept. */
 export const traceContextOf = (span: Tracer.AnySpan): TraceContext | undefined => {
   let known: Tracer.AnySpan | undefined = span
   while (known instanceof Tracer.NativeSpan) known = parentOf(known)

@@ -1,6 +1,4 @@
-/**
- * The loggable part of any error: its type and its place in the code. The message could quote a prompt or a secret.
- */
+/** The loggable part of any error, its type and its place: the message could quote a prompt or a secret. */
 import { Cause } from "effect"
 
 const MAX_FRAMES = 8

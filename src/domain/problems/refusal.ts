@@ -42,10 +42,7 @@ export const isRefusal = (error: unknown): error is Refusal => Predicate.hasProp
 /** V8's limit of stack frames. Optional, because browsers load this file too. */
 const Limited = Error as ErrorConstructor & { stackTraceLimit?: number | undefined }
 
-/**
- * `Base` without stack traces: a refusal is an answer, whose stack is never used, and capturing it costs more than the rest
- * of the constructor.
- */
+/** `Base` without stack traces, which cost more than the rest of the constructor: a refusal is an answer. */
 const withoutStack = (Base: unknown): unknown => {
   // Any class of errors is one of these.
   const Any = Base as new (...members: ReadonlyArray<unknown>) => object

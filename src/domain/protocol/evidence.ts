@@ -1,7 +1,4 @@
-/**
- * Layouts of evidence (docs/protocol/evidence.md): which bytes are hashed to bind hardware evidence to a proxy's key, its
- * configuration and the nonces of clients. The caller hashes.
- */
+/** Layouts of evidence (docs/protocol/evidence.md): the bytes that bind it to key, configuration and nonces. */
 import { type Bytes, concat, utf8 } from "../bytes/bytes.ts"
 
 export const EVIDENCE_NONCE_BYTES = 32

@@ -1,6 +1,4 @@
-/**
- * Validates public keys before a secret is agreed with them. All values are public, so nothing needs constant time.
- */
+/** Validates public keys before a secret is agreed. All values are public, so nothing needs constant time. */
 import { type Bytes, equalBytes } from "../bytes/bytes.ts"
 
 const LAST = 31

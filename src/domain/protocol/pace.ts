@@ -1,7 +1,4 @@
-/**
- * The pace of a stream (sealed protocol §5): the milliseconds between its frames. Frames sent by a clock, rather than when a
- * token arrives, reveal nothing about the number of tokens to an observer on the path.
- */
+/** The pace of a stream (sealed protocol §5): frames by a clock reveal nothing about the number of tokens. */
 import { FLOOR, UNPACED_FLOOR } from "./padding.ts"
 
 export const DEFAULT_PACE = 100

@@ -1,7 +1,4 @@
-/**
- * The cipher suites of the sealed protocol (§2): names, lengths, and validity of public keys. Each end implements the KEMs
- * separately: the server has native primitives and a key vault, the browser neither.
- */
+/** The cipher suites of the sealed protocol (§2). Server and browser implement their KEMs separately. */
 import type { Bytes } from "../bytes/bytes.ts"
 import { isMlKem768Key, isX25519Key } from "./kemKeys.ts"
 

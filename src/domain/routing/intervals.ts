@@ -16,10 +16,7 @@ export const intervalAt = (at: number, interval: Interval): number => Math.floor
 export const countIntervals = (from: number, to: number, interval: Interval): number =>
   from >= to ? 0 : Math.ceil(to / LENGTH_MS[interval]) - intervalAt(from, interval)
 
-/**
- * The intervals of a period, in order and without gaps. The first begins at `from` and the last ends at `to`, so both may be
- * shorter than the others.
- */
+/** The intervals of a period, in order and without gaps; the first and the last may be shorter. */
 export const intervalsOf = (from: number, to: number, interval: Interval) => {
   const first = intervalAt(from, interval)
   return Array.from({ length: countIntervals(from, to, interval) }, (_, i) => ({

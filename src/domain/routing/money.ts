@@ -92,10 +92,7 @@ export const highestCostOf = (prices: Prices | null, { input, output }: Pick<Tok
   return plain == null || written == null ? null : Math.max(plain, written)
 }
 
-/**
- * The most output tokens with which a call of `input` tokens, all written to the cache, costs at most `cost`. `Infinity` if
- * output is free, negative if the input alone costs more.
- */
+/** Most output tokens for `cost` after `input` written to the cache; `Infinity` if free, negative if none fits. */
 export const outputWithin = (prices: Prices, input: number, cost: number): number => {
   const rates = ratesOf(prices, input)
   const dearest = Math.max(rates.input, rates.cache_write_input ?? 0)

@@ -1,7 +1,4 @@
-/**
- * Which model serves which call. A target is a model at a provider. A strategy orders the targets that fit; each is
- * tried if the one before it fails.
- */
+/** Which model serves which call: a strategy orders the targets that fit, each tried if the one before fails. */
 import { Schema } from "effect"
 import { Prices } from "./money.ts"
 import { API_NAMES, type ApiName } from "../upstream/apis.ts"
@@ -26,10 +23,7 @@ export type Strategy = typeof Strategy.Type
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const Count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
-/**
- * Bounds of the fault policy's numbers, over the API and from the environment. They are the same for both, because the
- * API shows the environment's policy until another is stored. Waits are in milliseconds.
- */
+/** Bounds of the fault policy over the API and in the environment, which the API shows. Waits are in milliseconds. */
 export const POLICY_BOUNDS = {
   retries: { minimum: 0, maximum: 5 },
   failures: { minimum: 1, maximum: 1000 },

@@ -1,7 +1,4 @@
-/**
- * The supported APIs of model providers, for the proxy, both clients, the connector and the protocol's pages. The content of
- * requests and answers is defined by each vendor.
- */
+/** The supported APIs of model providers. The content of requests and answers is defined by each vendor. */
 import type { JsonObject } from "../json/json.ts"
 
 /** The vendor whose SDKs and error format an API has. */
@@ -67,13 +64,9 @@ export const isApiName = (name: string): name is ApiName => Object.hasOwn(APIS, 
 export const apiAt = (pathname: string): ApiName | undefined =>
   API_NAMES.find((api) => pathname.endsWith(apiOf(api).path))
 
-/** The row of an API, for code that handles all alike. */
 export const apiOf = (name: ApiName): Api => APIS[name]
 
-/**
- * Headers of a vendor's API that affect the model call, in lower case. They travel under the seal; other headers describe
- * the caller and do not reach the provider.
- */
+/** Headers of a vendor's API that affect the model call, in lower case; only they travel under the seal. */
 export const API_HEADERS: Readonly<Record<ApiVendor, ReadonlyArray<string>>> = {
   openai: ["openai-beta"],
   anthropic: ["anthropic-version", "anthropic-beta"],

@@ -79,9 +79,7 @@ export type Suspect = "provider" | "target" | "pace"
 interface FailureRule {
   /** The caller's code if no other target serves the request. */
   readonly code: UpstreamCode
-  /**
-   * Whether the same target is tried again. A silent target is not, because the caller would wait for it twice.
-   */
+  /** Whether the same target is tried again: not a silent one, for which the caller would wait twice. */
   readonly retry: boolean
   /** Whether another target may be tried. A request that is wrong or forbidden would be refused everywhere. */
   readonly failover: boolean
@@ -94,14 +92,9 @@ interface FailureRule {
    * reported some. If so, the cost of the call is unknown unless the provider reported it.
    */
   readonly billed: boolean
-  /**
-   * Whether the failure counts only if the answer has the provider's form. An HTML page with the same status comes from
-   * something in between.
-   */
+  /** Whether the answer must have the provider's form: an HTML page with this status comes from something between. */
   readonly verdict: boolean
-  /**
-   * Whether only the operator can solve this. If so, it is logged as a warning and shown in `/ready` until solved.
-   */
+  /** Whether only the operator can solve this: logged as a warning, and shown in `/ready` until solved. */
   readonly operator: boolean
 }
 
@@ -121,9 +114,7 @@ export const failureRules = table<FailureRule>()({
   unreachable: { ...unanswered, code: "upstream-unavailable" },
   /** No connection within the time limit. */
   "connect-timeout": { ...unanswered, retry: false, code: "upstream-timeout" },
-  /**
-   * No whole answer, or no first output of a stream, within the time limit: the model may be down, or may be thinking.
-   */
+  /** No whole answer, or no first output, within the time limit: the model may be down, or may be thinking. */
   slow: { ...elsewhere, against: "pace", answered: false, billed: true, code: "upstream-timeout" },
   /** No further chunk within the time limit. */
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
@@ -131,10 +122,7 @@ export const failureRules = table<FailureRule>()({
   truncated: { ...transient, billed: true, code: "upstream-truncated" },
   /** The answer ended without a finish reason. Servers that do this do it, and bill, each time. */
   unfinished: { ...transient, retry: false, billed: true, code: "upstream-truncated" },
-  /**
-   * Not JSON, a wrong content type, a malformed answer, or one beyond the limits. It was billed, and another would most likely
-   * be the same.
-   */
+  /** Not JSON, a wrong content type, malformed, or beyond the limits: billed, and another would likely equal it. */
   garbage: { ...transient, retry: false, billed: true, code: "upstream-protocol" },
   /** Whole embeddings beyond the limit: the request asked for them, and any target would send as many. */
   oversized: { ...final, billed: true, verdict: false, code: "invalid-request" },
@@ -149,10 +137,7 @@ export const failureRules = table<FailureRule>()({
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
   /** The provider refused the tenant's own key, or the account that it belongs to. */
   "key-refused": { ...elsewhere, code: "tenant-key-refused" },
-  /**
-   * The address is that of a sealed proxy or a connector, which may lead requests in a loop, or the server there has no
-   * such path.
-   */
+  /** The address of a sealed proxy or connector, which may loop requests, or the server there has no such path. */
   misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
   /**
    * The provider does not have the model, or this server's account cannot access it. If only the caller named the model, no

@@ -56,10 +56,7 @@ export interface AskOptions {
   readonly own?: TenantKeys | undefined
   /** The caller. Turns of one caller's conversation go to the same target; without a caller they do not. */
   readonly caller?: string | undefined
-  /**
-   * Whether a stream may emit {@link StreamEvent} `Restarted` (the default). Otherwise a stream that breaks after output
-   * fails at once with `upstream-interrupted`.
-   */
+  /** Whether a stream may emit `Restarted` (the default), or fails with `upstream-interrupted` once it had output. */
   readonly restart?: boolean | undefined
   /** Called after a failed call: whether another may be made. */
   readonly mayCallAgain?: (() => boolean) | undefined
@@ -82,9 +79,7 @@ export interface ApiRequest extends AskOptions {
   readonly headers: Readonly<Record<string, string>>
   /** The model that `body` names. */
   readonly model: string | undefined
-  /**
-   * Translates the request for providers of another API, or returns its mistakes. Only chats can be translated.
-   */
+  /** Translates the request, if it is a chat, for providers of another API, or returns its mistakes. */
   readonly completion?: (() => Result.Result<ChatRequest, ReadonlyArray<ProblemIssue>>) | undefined
 }
 
@@ -104,7 +99,6 @@ export const Attempt = Schema.Struct({
   /** `null` if the provider reported none. */
   usage: Schema.NullOr(Usage),
   ownKey: Schema.optionalKey(Schema.Boolean),
-  /** The statements of a sealed proxy. */
   receipt: Schema.optionalKey(KeptReceipt),
 })
 export type Attempt = typeof Attempt.Type
@@ -138,10 +132,7 @@ export interface Answered extends Streamed {
   readonly json: string
 }
 
-/**
- * An event of a streamed answer. `Restarted` voids everything before it: the upstream failed after output and another
- * attempt took over.
- */
+/** An event of a stream. `Restarted` voids all before it: another attempt took over after output. */
 export type StreamEvent<Piece = ChatChunk> =
   | { readonly _tag: "Delta"; readonly provider: ProviderId; readonly chunk: Piece }
   | { readonly _tag: "Restarted"; readonly reason: string; readonly provider: ProviderId; readonly model: string }
@@ -173,7 +164,6 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
     const { title } = failureCodes[this.code]
     return this.provider === undefined ? title : `${this.provider}: ${title}`
   }
-  /** HTTP status for the caller. */
   get status(): number {
     return failureCodes[this.code].status
   }

@@ -17,7 +17,6 @@ const LINE = /^([\w.@-]{1,64})[ \t]+sha256:([\w-]{43})$/
 const MAX_FILE_BYTES = 1024 * 1024
 const MAX_KEYS = 10_000
 
-/** The name of a caller in the file. */
 export const CallerName = Schema.String.check(
   Schema.isPattern(/^[\w.@-]{1,64}$/, { expected: "1 to 64 characters of A-Z a-z 0-9 . _ @ -" }),
 )

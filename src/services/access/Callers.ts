@@ -51,10 +51,7 @@ export class Callers extends Context.Service<
     readonly required: boolean
     /** Fails after too many refused credentials from the request's {@link Source}. */
     readonly mayTry: Effect.Effect<void, RateLimited>
-    /**
-     * Returns the caller with `credential`, the value of an `Authorization` header; `undefined` if no credential is needed.
-     * A refusal counts against the {@link Source}.
-     */
+    /** The caller with this `Authorization`; `undefined` if none is needed. A refusal counts against the source. */
     readonly identify: (credential: string) => Effect.Effect<Caller | undefined, NotIdentified>
     /** Counts a request of the caller, and as in flight until the scope closes. */
     readonly enter: (caller: Caller | undefined) => Effect.Effect<void, RateLimited | TooManyInFlight, Scope.Scope>

@@ -1,15 +1,9 @@
-/**
- * Token buckets per caller and class of request, in a table of bounded size. With Redis they are shared between processes;
- * the table replaces Redis while it is away.
- */
+/** Token buckets per caller and class of request, bounded in number. Redis shares them while it answers. */
 import { Context, Data, Duration, Effect, Layer } from "effect"
 import { RateLimiter } from "effect/persistence"
 import { thisMoment } from "../moments.ts"
 
-/**
- * The bucket is empty. The next request passes after `retryAfterMs`. Not an `Error`: capturing a stack trace would be the
- * largest cost of a refusal.
- */
+/** No request passes for `retryAfterMs`. Not an `Error`: its stack trace would be the largest cost of a refusal. */
 export class RateLimited extends Data.TaggedClass("RateLimited")<{
   readonly limit: number
   readonly retryAfterMs: number
@@ -46,9 +40,7 @@ export class RateLimits extends Context.Service<
     return RateLimits.of({ take: takeHere, takeHere, lookHere })
   })
 
-  /**
-   * Buckets in the given store, or in this process while the store fails; each process then enforces the limit alone.
-   */
+  /** Buckets in the given store, or in this process alone while the store fails. */
   static readonly layerShared = Layer.effect(
     RateLimits,
     Effect.map(RateLimiter.RateLimiterStore, (store) => {

@@ -1,7 +1,4 @@
-/**
- * Keys for verifying tokens. Each source has fixed algorithms, so that a token cannot have a public key used as a shared
- * secret (RFC 8725 §2.1, §3.1).
- */
+/** Keys for tokens, each with fixed algorithms: no public key counts as a shared secret (RFC 8725 §2.1, §3.1). */
 import { Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"

@@ -1,7 +1,4 @@
-/**
- * Secrets of gateway keys: `sgk_`, 256 random bits and a checksum in base64url. A mistyped key is refused without a
- * look into the database.
- */
+/** Gateway keys: `sgk_`, 256 random bits and a checksum in base64url, which spares the database mistyped keys. */
 import { hash, randomBytes } from "node:crypto"
 import { Redacted } from "effect"
 
@@ -12,7 +9,6 @@ const CHECKSUM_CHARS = 6
 
 const checksumOf = (text: string): string => hash("sha256", `checksum ${text}`, "base64url").slice(0, CHECKSUM_CHARS)
 
-/** The stored form of a key. */
 export const hashOfKey = (key: string): string => hash("sha256", key, "base64url")
 
 /** Whether a bearer token is a gateway key, perhaps a mistyped one, rather than a JWT. */

@@ -28,7 +28,6 @@ type Lost = typeof Lost.Type
 const Charged = Schema.Struct({ id: Schema.String, cost: Schema.Int, tokens: Schema.Int, answered: Schema.Int })
 const decodeCharged = decodeRows("ledger_calls", Charged)
 
-/** Most reservations at once. */
 const BATCH = 100
 
 /** Returns an effect that ends all reservations whose lease has run out. `lease` in milliseconds. */

@@ -1,7 +1,4 @@
-/**
- * Evidence for clients: at most one report a second, however many ask. All nonces that wait when a report is made share it
- * through a tree, so each client gets a fresh one.
- */
+/** Evidence for clients: one report a second at most, shared through a tree by all nonces that wait for it. */
 import { Clock, Context, Deferred, Duration, Effect, Layer } from "effect"
 import { type Bytes, decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { bindingInput, type EvidenceAnswer } from "../../domain/protocol/evidence.ts"

@@ -15,7 +15,6 @@ export class NonceTree {
     this.levels = levels
   }
 
-  /** The hash over all nonces. */
   get root(): Bytes {
     return this.levels.at(-1)?.[0] ?? sha256()
   }

@@ -1,6 +1,4 @@
-/**
- * The causes of failed attempts at jobs, to log when each begins and ends. Every attempt shows in the steps of its job.
- */
+/** The causes of failed attempts at jobs, to log when each begins and ends. */
 import { Duration } from "effect"
 import type { JobId } from "../../domain/jobs/job.ts"
 import { makeRepeats, REPEAT } from "../upstream/Faults.ts"

@@ -1,7 +1,4 @@
-/**
- * `Idempotency-Key`: repeats of a request under the same key share one job, and those of an answer answer one question.
- * The record is written in the transaction of the change, so neither exists without the other.
- */
+/** `Idempotency-Key`: repeats under one key share a job, or answer one question, recorded in the same transaction. */
 import { isObject } from "../../domain/json/json.ts"
 import { createHash } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"

@@ -1,7 +1,4 @@
-/**
- * The interface between durable jobs and the modes. After a crash or a retry a program runs again from its beginning,
- * and its finished steps return their stored outcomes.
- */
+/** Between durable jobs and modes: a resumed program runs from its beginning, with the outcomes of finished steps. */
 import { Context, type Effect, Schema } from "effect"
 import type { Agent, Metadata, TenantId } from "../../domain/jobs/agent.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
@@ -52,10 +49,8 @@ export interface JobContext {
   readonly mode: Mode
   readonly options: JobOptions
   readonly metadata: Metadata
-  /** The id of its caller's key. */
   readonly key?: string | undefined
   readonly labels: Labels
-  /** The budgets that its calls must fit. */
   readonly budgeted: ReadonlyArray<Budgeted>
   /** The targets that the key of its caller permits; `undefined` permits all. */
   readonly models?: TargetFilter | undefined
@@ -73,10 +68,7 @@ export interface JobContext {
     schema: Schema.Codec<A, I>,
     effect: Effect.Effect<StepOutcome<A>, E, R>,
   ) => Effect.Effect<A, E, R>
-  /**
-   * Asks a person. The job leaves its worker, and the program is interrupted; when it resumes, the step that asked has its
-   * outcome, a `ToolOutput`.
-   */
+  /** Asks a person: the program is interrupted, and resumes with the answer as its step's outcome, a `ToolOutput`. */
   readonly ask: (question: AskedQuestion) => Effect.Effect<never>
   /**
    * Returns once it is `time`, in milliseconds since the epoch. Before, the whole job leaves its worker after its running

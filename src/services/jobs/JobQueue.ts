@@ -1,7 +1,4 @@
-/**
- * The job queue, which is the table of jobs: a queued job may begin once it is due, and a running job becomes due when its
- * worker has not renewed its lease in time. Tenants take turns.
- */
+/** The job queue, which is the table of jobs: queued ones that are due, and running ones whose lease has run out. */
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"

@@ -65,7 +65,6 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return jobs
   })
 
-  /** The receipts of the job's steps, in their order. */
   const receipts = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     yield* state(tenant, id)
     const rows = yield* sql`SELECT name, receipt FROM job_steps

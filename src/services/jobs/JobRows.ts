@@ -129,7 +129,6 @@ const WorkRow = Schema.Struct({
   key_id: Schema.NullOr(Schema.String),
   key_budgets: Schema.NullOr(storedJson(BudgetList)),
   webhook: Schema.NullOr(Schema.String),
-  /** The targets that the key of its caller permits. */
   key_models: Schema.NullOr(storedJson(TargetFilter)),
   traceparent: Schema.String,
   /** In milliseconds since the epoch. */
@@ -162,11 +161,9 @@ const UNBEGUN = {
 
 /** The parts of a job that are known when it is enqueued. */
 export interface NewJob extends Omit<ShownRow, keyof typeof UNBEGUN | "due_at" | "read_at"> {
-  /** The agent as JSON. */
   readonly agent: string
   /** `null` if other options override it. */
   readonly effort: Effort | null
-  /** The key that the job was enqueued with. */
   readonly key: KeyLimits | undefined
   /** Where its events are announced. */
   readonly webhook: string | undefined

@@ -15,10 +15,7 @@ import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { countTenant, makeRunningJobs } from "./RunningJobs.ts"
 
-/**
- * Works on jobs until a shutdown begins or its scope closes. By then every job in flight has ended or gone back to the
- * queue. The layers that it depends on, such as the database, close after it.
- */
+/** Works on jobs until a shutdown begins or its scope closes; by then no job is in flight. */
 export const layerJobRunner = Layer.effectDiscard(
   Effect.gen(function* () {
     const drain = yield* Drain

@@ -1,7 +1,4 @@
-/**
- * Wakes callers that wait for a change of a job. They read the change from the database, so a lost signal only causes
- * a delay: all waiters are woken every `SAFETY_POLL`.
- */
+/** Wakes callers that wait for a change of a job; a lost signal only delays them, by at most `SAFETY_POLL`. */
 import { Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"

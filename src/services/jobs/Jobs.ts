@@ -86,10 +86,7 @@ export class Jobs extends Context.Service<
       patience: Duration.Input,
       enough?: Effect.Effect<void>,
     ) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
-    /**
-     * Streams the events after `after` (default: all): steps as they begin and finish, texts as they are written, then the
-     * ended job.
-     */
+    /** Streams the events after `after` (default: all): steps, texts as they are written, then the ended job. */
     readonly events: (
       tenant: TenantId,
       id: string,

@@ -150,10 +150,7 @@ const MAX_RETRY_DELAY = Duration.seconds(1)
 
 const isResult = Schema.is(JobResult)
 
-/**
- * The span of one attempt. Its parent is the span that enqueued the job, as OpenTelemetry's messaging conventions allow
- * where one message is processed at a time, so a request and the job that it enqueued form one trace.
- */
+/** The span of an attempt, below the span that enqueued the job: a request and its job form one trace. */
 const withJobSpan =
   ({ attempt, id, mode, traceparent }: Lease["job"]) =>
   <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>

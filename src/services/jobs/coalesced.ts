@@ -5,10 +5,7 @@ interface Passes {
   next: Deferred.Deferred<void> | undefined
 }
 
-/**
- * Returns a function that runs `pass` for a name and waits for it. While one runs, later callers of the same name share the
- * next one, so that a name holds at most one connection. A pass goes on if its caller is interrupted.
- */
+/** Returns what runs `pass` for a name. Callers during a run share the next; an interrupted caller ends none. */
 export const makeCoalesced = (pass: (name: string) => Effect.Effect<void>) =>
   Effect.map(Effect.context<never>(), (context) => {
     const runFork = Effect.runForkWith(context)

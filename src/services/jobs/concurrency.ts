@@ -62,7 +62,6 @@ export const newLines = (job: string) => {
   }
 }
 
-/** Most places to give at once. */
 const BATCH = 100
 
 export const makeConcurrency = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wake: Effect.Effect<void>) {

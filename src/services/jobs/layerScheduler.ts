@@ -19,7 +19,6 @@ class ScheduleKeyRefused extends Refusal<ScheduleKeyRefused>()("ScheduleKeyRefus
   title: "The schedule's key is revoked, expired or may not run this any more.",
 }) {}
 
-/** The maximum number of schedules that are looked at in one go. */
 const BATCH = 50
 const POSTPONED = Duration.hours(1)
 

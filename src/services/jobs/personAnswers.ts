@@ -19,7 +19,6 @@ import { StoredQuestion } from "./storedQuestion.ts"
 
 const decode = decodeRows("jobs", Schema.Struct({ question: StoredQuestion }))
 
-/** Expired questions per round. */
 const BATCH = 100
 /** After this, a question that cannot be read is looked at again. */
 const POSTPONED = Duration.hours(1)

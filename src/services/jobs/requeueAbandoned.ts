@@ -14,7 +14,6 @@ import { jobEnded, jobTakenOver } from "./JobMetrics.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { ended, JobSignals, stopped } from "./JobSignals.ts"
 
-/** Most jobs per transaction. */
 const BATCH = 100
 
 export const makeRequeueAbandoned = Effect.fnUntraced(function* (wake: Effect.Effect<void>) {

@@ -10,10 +10,7 @@ import { decodeRows, storedJson } from "../storedRows.ts"
 
 const decodeTurns = decodeRows("jobs", Schema.Struct({ task: storedJson(JobTask), result: storedJson(JobResult) }))
 
-/**
- * Returns a function that puts the completed jobs of a thread before the task of its job: their tasks and answers, the
- * oldest first, as far back as {@link HISTORY} allows.
- */
+/** Returns a function that puts a thread's completed jobs before a task, the oldest first, within {@link HISTORY}. */
 export const makeWithHistory = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (thread: string, { id, task }: { readonly id: JobId; readonly task: JobTask }) {
     const rows = yield* sql<PageRow>`SELECT id, octet_length(task) + octet_length(result) AS bytes FROM jobs

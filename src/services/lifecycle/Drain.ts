@@ -1,7 +1,4 @@
-/**
- * Orderly shutdown: readiness turns bad, no new work begins, and work in flight may finish within a grace period; the rest
- * is aborted. The log counts the work waited for.
- */
+/** Orderly shutdown: no new work begins, and work in flight may finish within a grace period; the rest is aborted. */
 import { Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
 import { mayBreakOff } from "../mayBreakOff.ts"
 
@@ -29,10 +26,7 @@ export class Drain extends Context.Service<
     readonly draining: Effect.Effect<boolean>
     /** Returns once the shutdown has begun, for idle waiters such as long polls. */
     readonly begun: Effect.Effect<void>
-    /**
-     * Counts the caller as in flight until its scope closes. Call it before reading `draining`, or a drain that begins in
-     * between misses the caller.
-     */
+    /** Counts the caller as in flight until its scope closes. Call it before `draining`, or a drain misses it. */
     readonly inFlight: (kind: Work["kind"]) => Effect.Effect<Work, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>

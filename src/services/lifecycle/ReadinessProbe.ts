@@ -56,7 +56,6 @@ export class ReadinessProbe extends Context.Service<
   })
 }
 
-/** A provider's state as `/ready` shows it. */
 const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
   provider: status.provider,
   configured: true,

@@ -1,7 +1,4 @@
-/**
- * Answers exact repetitions of a tenant's model calls from memory. A repetition has the same API, bytes, vendor's headers
- * and limits of its key, while the same routing is in force.
- */
+/** Answers exact repetitions of a tenant's model calls from memory, while the same routing is in force. */
 import { createHash } from "node:crypto"
 import { Clock, Context, Duration, Effect, Layer, Queue, Schedule, Stream } from "effect"
 import type { RequestUnbounded } from "../../domain/access/budgets.ts"

@@ -15,7 +15,6 @@ export interface CallRecord {
   readonly tenant: string
   readonly job: string | null
   readonly agent: string | null
-  /** The id of the caller's key. */
   readonly key: string | null
   readonly labels: Labels
   readonly mode: string | null

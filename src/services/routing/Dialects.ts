@@ -33,10 +33,7 @@ export class Dialects {
     this.known.set(nameOf(target), { dialect, until: now + Duration.toMillis(LEARNED_FOR) })
   }
 
-  /**
-   * Dialects to try after a refusal: one change at a time, so that the effective one is known, and at last all of
-   * them.
-   */
+  /** Dialects to try after a refusal: one change at a time, so that the effective one is known, and at last all. */
   others(known: Dialect, hasForm: boolean, limit: number | undefined): ReadonlyArray<Dialect> {
     const plain = { ...known, form: false }
     const older = { ...known, limit: "max_tokens" as const }

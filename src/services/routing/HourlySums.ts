@@ -75,10 +75,7 @@ const sumsOf = (row: CallRecord): Sums => {
 
 export const addSums = (a: Sums, b: Sums): Sums => Record.map(NO_SUMS, (_, name) => sumOf(a[name], b[name]))
 
-/**
- * The rows that `rows` add to `ledger_hours`: for their tenant and for all tenants. They are sorted by key, so that
- * all writers lock rows in the same order and cannot deadlock.
- */
+/** The rows that `rows` add to `ledger_hours`, for their tenant and all; sorted by key, so that no writers deadlock. */
 export const hourlySums = (rows: ReadonlyArray<CallRecord>) => {
   const ofTenants = summed(rows.map((row) => [keyOf(row), sumsOf(row)]))
   const ofAll = summed(ofTenants.map(([key, sums]) => [{ ...key, tenant: ALL_TENANTS }, sums]))

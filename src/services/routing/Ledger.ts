@@ -1,7 +1,4 @@
-/**
- * The ledger: every upstream call, with its cost and its cost at the baseline. The transaction that writes the rows
- * also updates the sums, so rows and sums always agree, even after a crash.
- */
+/** The ledger: every upstream call with its cost and baseline. Rows and their sums are written in one transaction. */
 import { Context, Effect, Layer, Random, Record, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"

@@ -1,7 +1,4 @@
-/**
- * Removes old calls from the ledger. Their hourly sums stay, so statistics stay right, and so do the calls of jobs that
- * still exist, whose usage they are.
- */
+/** Removes old calls from the ledger, but neither their hourly sums nor the calls of jobs that still exist. */
 import { DateTime, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { regularly } from "../background.ts"
@@ -10,7 +7,6 @@ import { inBatches } from "../inBatches.ts"
 import { unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { HOUR_MS } from "./HourlySums.ts"
 
-/** How long calls are kept. */
 type Retention = { readonly days: number } | { readonly months: number }
 
 /** The least and most calls looked at per transaction. */

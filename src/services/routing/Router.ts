@@ -1,7 +1,4 @@
-/**
- * Routes requests: chooses the targets, reserves within the budgets, then asks the targets in their order, again in other
- * dialects if they refuse members, which is remembered.
- */
+/** Routes requests: chooses the targets, reserves within budgets, and asks them in order, also in other dialects. */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { type Budgeted, RequestUnbounded } from "../../domain/access/budgets.ts"
 import type { JsonObject } from "../../domain/json/json.ts"

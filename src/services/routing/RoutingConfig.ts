@@ -1,7 +1,4 @@
-/**
- * The routing configuration in force. The database keeps it with its history. A change applies from the next call on in
- * its process, and a second later in every other process of the database.
- */
+/** The routing configuration in force, with its history. Other processes follow a change within a second. */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ifMatchAllows } from "../../domain/jobs/agent.ts"

@@ -1,7 +1,4 @@
-/**
- * A tenant's spend by key, agent, model or label. It is read from sums of periods, never from calls: a report's time
- * grows with its distinct values, not with calls, and old reports stay right when calls are removed.
- */
+/** A tenant's spend by key, agent, model or label, from sums of periods, which outlive the calls. */
 import { Context, DateTime, Effect, Layer, Record, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SpendBy, SpendOf, SpendReport } from "../../domain/routing/spend.ts"

@@ -1,7 +1,4 @@
-/**
- * Moves the sums of past hours from `ledger_spend_new` to `ledger_spend`, in the background: reports are right at all
- * times, and calls do not wait for sums of longer periods.
- */
+/** Moves the sums of past hours from `ledger_spend_new` to `ledger_spend`, so that calls need not wait for it. */
 import { Clock, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { regularly } from "../background.ts"

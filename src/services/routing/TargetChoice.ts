@@ -99,10 +99,7 @@ const kinship = (target: TargetName, other: TargetName): number => {
   return target.provider === other.provider ? 1 : 0
 }
 
-/**
- * Sorts targets by what they have in common with `others`: first by the closest of them, then by all of them, else in
- * the given order. Targets that are named several times count several times.
- */
+/** Sorts targets by what they have in common with `others`: by the closest, then by all, else as given. */
 export const leastRelatedFirst = (
   targets: ReadonlyArray<Target>,
   others: ReadonlyArray<TargetName>,

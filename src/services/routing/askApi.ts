@@ -18,7 +18,6 @@ export interface ApiCall {
   readonly request: ApiRequest
   /** The targets that the caller's key permits. */
   readonly keyPolicy?: TargetFilter | undefined
-  /** The id of the caller's key. */
   readonly key?: string | undefined
   readonly labels?: Labels | undefined
   /** The budgets of the key; those of the tenant apply, too. */

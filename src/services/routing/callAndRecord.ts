@@ -22,10 +22,8 @@ export interface RoutedRequest extends TargetRequirements {
   readonly job?: string | undefined
   readonly agent?: string | undefined
   readonly mode?: Mode | undefined
-  /** The id of the caller's key. */
   readonly key?: string | undefined
   readonly labels?: Labels | undefined
-  /** The budgets that the call must fit. */
   readonly budgeted?: ReadonlyArray<Budgeted> | undefined
   /** The authors of the answers to judge: the targets with the least in common with them come first. */
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
@@ -135,10 +133,7 @@ export const accountOf = (request: Omit<RoutedRequest, "api" | "size">): Account
   extra: request.extra ?? false,
 })
 
-/**
- * A call that failed before any output counts as infinitely slow; an interrupted one does not count, nor does the failure of
- * a tenant's own account.
- */
+/** A call without output counts as infinitely slow, unless it was interrupted or a tenant's own account failed. */
 const noteFirstToken = (times: FirstTokenTimes, attempt: Attempt): void => {
   const failed = attempt.outcome !== "success" && attempt.outcome !== "interrupted" && attempt.ownKey !== true
   const ms = attempt.timeToFirstTokenMs ?? (failed ? Infinity : undefined)

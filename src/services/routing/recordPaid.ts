@@ -1,7 +1,4 @@
-/**
- * Enters paid calls in the ledger. Rows that the database does not take are kept in memory, and written once it is back or
- * at the shutdown.
- */
+/** Enters paid calls in the ledger. Rows that the database does not take are kept in memory for later. */
 import { Array, type Context, Duration, Effect, Schedule } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { regularly, survive } from "../background.ts"

@@ -3,10 +3,7 @@ import { Record } from "effect"
 import { ANSWERED, type CallRecord } from "./CallRecord.ts"
 import { HOUR_MS, summed } from "./HourlySums.ts"
 
-/**
- * Values of labels per tenant and day that a process sums up. A label may differ in every call, and reports would read
- * as many rows; calls with further values count in totals only.
- */
+/** Label values per tenant and day that a process sums up; calls with further values count in totals only. */
 export const MAX_LABEL_VALUES = 1000
 
 export const NO_SPEND = {
@@ -49,10 +46,7 @@ const groupsOf = ({ agent, key, labels, model, provider }: CallRecord): Readonly
   ...Record.toEntries(labels).map(([name, value]) => [`label:${name}`, value] as const),
 ]
 
-/**
- * Returns a function from calls to their rows. Rows are sorted by key, so that all writers lock them in the same order
- * and cannot deadlock.
- */
+/** Returns a function from calls to their rows, sorted by key, so that writers lock them in one order. */
 export const makeSpendSums = () => {
   const isSummed = makeLabelLimit()
   return (rows: ReadonlyArray<CallRecord>) =>

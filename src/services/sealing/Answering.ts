@@ -15,9 +15,7 @@ export interface Admitted {
 export class Answering extends Context.Service<
   Answering,
   {
-    /** Asks for a whole answer. */
     readonly answer: (admitted: Admitted) => Effect.Effect<Answered, ServingError>
-    /** The same, streamed. */
     readonly stream: (admitted: Admitted, emit: Emit<JsonObject>) => Effect.Effect<Streamed, ServingError>
   }
 >()("sealgate/services/sealing/Answering") {

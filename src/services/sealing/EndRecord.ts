@@ -1,6 +1,4 @@
-/**
- * The end of a response: the end record with its receipt, and the terminal proof of a stream (sealed protocol §5, §6).
- */
+/** The end of a response: the end record with its receipt, and a stream's terminal proof (sealed protocol §5, §6). */
 import { Clock, Effect } from "effect"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"

@@ -1,7 +1,4 @@
-/**
- * Divides a limited capacity among the sources of requests. Each source may hold at most what is still free: one gets half,
- * nine a tenth each; a new one always finds some.
- */
+/** Divides a limited capacity among sources. Each may hold at most what is still free, so a new one finds some. */
 export class FairRoom {
   private readonly max: number
   private readonly held = new Map<string, number>()

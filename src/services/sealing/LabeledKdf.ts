@@ -54,7 +54,6 @@ export class LabeledKdf {
     return output
   }
 
-  /** Overwrites all outputs. */
   wipe(): void {
     this.outputs.memory.fill(0)
     this.outputs.used = 0

@@ -1,7 +1,4 @@
-/**
- * Limits the memory of all requests that wait for a provider. Their content is kept for minutes, and each may have
- * megabytes.
- */
+/** Limits the memory of all requests that wait for a provider, for minutes and with megabytes each. */
 import { Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
 import { FairRoom } from "./FairRoom.ts"
 import { openingsFailed } from "./SealingMetrics.ts"

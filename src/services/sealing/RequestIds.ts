@@ -1,7 +1,4 @@
-/**
- * Served `request_id`s by credential, across sessions (sealed protocol §6): a process serves a request once, even if the
- * client seals it again.
- */
+/** Served `request_id`s by credential, across sessions: none is served again if resealed (sealed protocol §6). */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import { momentOf } from "../moments.ts"

@@ -35,12 +35,10 @@ const decoded = (member: string | Bytes): Bytes | undefined =>
 /** The request cannot be decrypted or its block is malformed: one error for all causes. */
 class Unopenable extends Schema.TaggedError<Unopenable>()("Unopenable", {}) {}
 
-/** The ciphertext is longer than the session allows. */
 class CiphertextTooLarge extends Schema.TaggedError<CiphertextTooLarge>()("CiphertextTooLarge", {
   maxBytes: Schema.Int,
 }) {}
 
-/** The proxy is shutting down and accepts no new request. */
 class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {}
 
 export type OpeningError = SessionGone | Replayed | ClaimsFull | ShuttingDown | Unopenable | CiphertextTooLarge
@@ -62,10 +60,7 @@ export interface Opened {
 export class RequestOpener extends Context.Service<
   RequestOpener,
   {
-    /**
-     * Checks, opens and claims one request, in the order of the protocol: size, not claimed yet, session, room, drain, HPKE,
-     * block, claim. No copy of the request is opened again.
-     */
+    /** Checks, opens and claims one request: size, not claimed yet, session, room, drain, HPKE, block, claim. */
     readonly open: (envelope: Envelope) => Effect.Effect<Opened, OpeningError, Scope.Scope>
   }
 >()("sealgate/services/sealing/RequestOpener") {

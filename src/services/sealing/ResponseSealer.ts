@@ -1,7 +1,4 @@
-/**
- * Seals the frames of one response and computes its hash chain and commitments (sealed protocol §4.3 to §5). The work per
- * frame does not grow with the stream.
- */
+/** Seals the frames of one response, with its hash chain and commitments (sealed protocol §4.3 to §5). */
 import { createCipheriv, createHmac, type Hmac } from "node:crypto"
 import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import type { SealedContent } from "../../domain/protocol/sealedContent.ts"

@@ -1,7 +1,4 @@
-/**
- * Serves sealed requests: opens each, reads it, calls a provider and seals the answer. An observer cannot even distinguish
- * an answer from a failure.
- */
+/** Serves sealed requests. An observer cannot even distinguish an answer from a failure. */
 import { Context, Effect, type Fiber, Layer, Option, type Scope, Tracer } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { UNPACED } from "../../domain/protocol/pace.ts"

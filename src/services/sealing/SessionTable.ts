@@ -1,7 +1,4 @@
-/**
- * The sessions of a proxy, the requests that each has claimed, and when each ends. All methods are synchronous, so a check
- * and the write after it are atomic.
- */
+/** Sessions of a proxy and their claims. All methods are synchronous, so a check and its write are atomic. */
 import { type Clock, type Context, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { momentOf } from "../moments.ts"
@@ -46,7 +43,6 @@ export interface SessionTableLimits {
   readonly maxRequests: number
   /** Live sessions; one more evicts the oldest of those that never served a caller, or else the oldest. */
   readonly maxLive: number
-  /** Claims that are remembered at once. */
   readonly maxClaims: number
 }
 

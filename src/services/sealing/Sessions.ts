@@ -47,19 +47,13 @@ export class Sessions extends Context.Service<
   {
     /** Begins a session and returns the statement that offers it. */
     readonly begin: (request: SessionRequest) => Effect.Effect<string>
-    /**
-     * Returns the live session with this id. Fails if the request was claimed before, or if `source` has used up its share of
-     * the claims.
-     */
+    /** Returns the live session with this id; fails if the request was claimed or `source` used up its claims. */
     readonly find: (
       id: string,
       request: string,
       source: string,
     ) => Effect.Effect<Session, SessionGone | Replayed | ClaimsFull>
-    /**
-     * Claims a request, known by its `claimKey`: of any number of concurrent copies, one succeeds. It uses up one request of
-     * the session; the last one ends the session.
-     */
+    /** Claims a request once, by its `claimKey`, however many copies come; the last request ends the session. */
     readonly claim: (
       session: Session,
       request: string,

@@ -16,7 +16,6 @@ export type SealedEvent =
   | { readonly _tag: "Frame"; readonly seq: number; readonly final: boolean; readonly ciphertext: Bytes }
   | { readonly _tag: "Proof"; readonly proof: string }
 
-/** How a stream ends. */
 export interface Outcome {
   readonly status: EndStatus
   readonly error?: ServingError
@@ -64,7 +63,6 @@ export class StreamFrames {
     this.backlog.startOver(restart)
   }
 
-  /** The provider has answered. */
   complete(served: Served): void {
     this.calls.served = served
     this.backlog.end()

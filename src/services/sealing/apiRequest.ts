@@ -1,7 +1,4 @@
-/**
- * Checks the members of a request body that the proxy needs, for each API: the model, the form, and options whose answer
- * could not be returned. Everything else is left to the provider.
- */
+/** Checks the members of a request that the proxy needs: model, form, and options whose answer it cannot return. */
 import { Effect, Record as Rec, Redacted, Result, Schema } from "effect"
 import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import { ChatInput, type ChatRequest, normalize, optional } from "../../domain/chat/chat.ts"

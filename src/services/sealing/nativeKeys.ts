@@ -1,7 +1,4 @@
-/**
- * Private keys for Node's crypto library, which takes them encoded. Each use gives it a copy, which it cleanses and frees
- * when the key object is garbage-collected.
- */
+/** Private keys for Node's crypto library, which copies them encoded, and cleanses each copy once it is collected. */
 import { createPrivateKey, createPublicKey, decapsulate, type PrivateKeyInput } from "node:crypto"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { ML_KEM_768 } from "../../domain/protocol/suites.ts"

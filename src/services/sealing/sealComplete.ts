@@ -31,10 +31,7 @@ interface CompleteOutcome {
   readonly error?: ServingError
 }
 
-/**
- * Begins to serve and seal a request, in a fiber of the scope. `answered` is called once the request's content is no longer
- * needed. A shutdown aborts the call, and the end record says so.
- */
+/** Begins to serve and seal a request in the scope. `answered` is called when its content is no longer needed. */
 export const sealComplete = (
   { answering, attestation, drain }: CompleteServices,
   opened: Opened,

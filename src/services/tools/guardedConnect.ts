@@ -1,7 +1,4 @@
-/**
- * Opens connections to permitted addresses only. Every address that a name resolves to is checked where the connection is
- * made, so a name cannot resolve to another address between check and use.
- */
+/** Opens connections to permitted addresses only. A name's addresses are checked as the connection is made. */
 import { isIP, type LookupFunction } from "node:net"
 import type { buildConnector } from "undici"
 import { type Lookup, oneAtATime } from "./lookups.ts"

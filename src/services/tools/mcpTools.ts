@@ -1,7 +1,4 @@
-/**
- * MCP tools (revision 2025-11-25) over streamable HTTP or a process's standard streams. Each list and each call opens a
- * session.
- */
+/** MCP tools (revision 2025-11-25) over streamable HTTP or standard streams, one session for each list or call. */
 import { Duration, Effect, type Scope } from "effect"
 import type { McpClient, McpClientError, McpSchema } from "effect/ai"
 import { HttpClient, HttpClientRequest } from "effect/http"

@@ -16,10 +16,7 @@ import { RecentPlaces } from "./RecentPlaces.ts"
 import { apiNameOf, modelOf, type ModelTarget } from "./Targets.ts"
 import { countTurn } from "./UpstreamMetrics.ts"
 
-/**
- * How long a moved conversation stays away, counted from the move. With a turn every few seconds, it is back within 30
- * s of its target's recovery.
- */
+/** How long a moved conversation stays away, from the move: it is back within 30 s of its target's recovery. */
 export const STAY = Duration.seconds(20)
 
 /** How long a response is remembered after its last use: about as long as agents pause. */

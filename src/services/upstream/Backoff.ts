@@ -10,10 +10,7 @@ const JITTER = 0.2
 export const jittered = (ms: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => ms * (1 - JITTER + 2 * JITTER * random))
 
-/**
- * Returns the delay in milliseconds before retry number `retry`, counted from 0: exponential, up to a cap. `Retry-
- * After` is added to it, so that it is always respected and callers with the same `Retry-After` do not return together.
- */
+/** Milliseconds before retry number `retry` (from 0): exponential up to a cap, and always beyond `Retry-After`. */
 export const backoff = (
   { base, cap, factor }: UpstreamSettings["retry"],
   retry: number,

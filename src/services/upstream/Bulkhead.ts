@@ -8,10 +8,7 @@ import type { UpstreamSettings } from "./UpstreamSettings.ts"
 export class BulkheadFull extends Schema.TaggedError<BulkheadFull>()("BulkheadFull", {}) {}
 
 export interface Bulkhead {
-  /**
-   * Runs a call once there is a place for it, if that is before the moment `deadline`. Waiting can be interrupted. The
-   * place is always released.
-   */
+  /** Runs a call once it has a place, if before the moment `deadline`. Waiting can be interrupted. */
   readonly enter: <A, E, R>(
     call: Effect.Effect<A, E, R>,
     deadline: number,

@@ -14,10 +14,7 @@ import type { UpstreamQuestion } from "./Questions.ts"
 import type { ModelTarget } from "./Targets.ts"
 import { watched, type WatchResult } from "./watched.ts"
 
-/**
- * The time limits of a call in milliseconds, and the deadline of its request as a moment. `thinking` replaces `firstToken`
- * once the model has shown that it is working.
- */
+/** A call's limits in ms, and its request's deadline. `thinking` replaces `firstToken` once the model shows work. */
 export type CallLimits = Readonly<Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>>
 
 export interface ProviderCall<A> {
@@ -47,10 +44,7 @@ const SILENT = {
 } as const
 const timedOut = (limit: keyof typeof SILENT) => Exit.fail(new ProviderFailure(SILENT[limit]))
 
-/**
- * Fails a call whose translation threw on unexpected input. The message is not logged, because parsers quote their
- * input.
- */
+/** Fails a call whose translation threw, without the message, because parsers quote their input. */
 const notUnderstood =
   ({ provider }: ModelTarget) =>
   (defect: unknown): Effect.Effect<never, ProviderFailure> =>
@@ -90,10 +84,7 @@ export const wholeAnswer = <Answer>(
   },
 })
 
-/**
- * The number of pieces without output that are held back at the beginning of an attempt. While nothing else has come,
- * the caller does not notice a failure. More pieces than this count as output.
- */
+/** Pieces without output that are held back while a failure would go unnoticed. More of them count as output. */
 const MAX_HELD = 16
 
 /** The output that the caller of a stream already has, across all attempts. */
@@ -174,10 +165,7 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
     )
   }
 
-  /**
-   * The usage of an incomplete answer is the last one known. The usage of a complete answer comes from its pieces
-   * alone, because an earlier count is partial.
-   */
+  /** A complete answer's usage comes from its pieces alone; an incomplete one's is the last one known. */
   get served(): Served {
     const { finished, said } = this.reading
     const usage = said.usage ?? (finished ? null : this.usageSoFar)

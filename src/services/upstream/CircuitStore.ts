@@ -39,10 +39,7 @@ const monotonic = (clock: Clock.Clock): Clock.Clock => {
   }
 }
 
-/**
- * The library measures open times by the time of day: setting the clock back would leave a circuit open for as long
- * again, setting it forward would close it early.
- */
+/** The library measures open times by the time of day, so that setting the clock would prolong or cut them. */
 const newCircuit = (clock: Clock.Clock): Effect.Effect<Store> => {
   const measured = Effect.provideService(Clock.Clock, clock)
   return Effect.map(Effect.scoped(Layer.build(CircuitBreaker.layerStoreMemory())), (services) => {

@@ -39,10 +39,7 @@ interface ProviderCircuits {
 
 /** A call's admission through its circuits. */
 export interface CircuitPermit {
-  /**
-   * Call it when the target shows that it works. If the call is a probe, its circuit closes then and not at the end of
-   * the call, which can be minutes later.
-   */
+  /** The target works: if the call is a probe, its circuit closes now and not at the end, perhaps minutes later. */
   readonly working: () => void
   /** Whether the call is a probe whose target has not yet shown that it works. */
   readonly isProbe: () => boolean
@@ -51,9 +48,7 @@ export interface CircuitPermit {
 type CallFailure = ProviderFailure | BulkheadFull | OutOfTime | CircuitBreaker.CircuitBreakerError
 
 export interface Circuits {
-  /**
-   * Runs a call through the circuits of its target. They count one outcome for it, however many retries it contains.
-   */
+  /** Runs a call, which counts once however many retries it contains, through its target's circuits. */
   readonly guard: <A, R>(
     target: CalledTarget,
     api: ApiName,

@@ -1,7 +1,4 @@
-/**
- * The time limit of a request as a moment. Each wait on its way ends by then, so nothing has to race against the whole
- * request.
- */
+/** The time limit of a request as a moment by which each wait ends, so nothing races against the whole request. */
 import { Data } from "effect"
 
 /** The request ran out of time. This says nothing about the target that was being called. */

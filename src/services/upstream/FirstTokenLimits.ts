@@ -1,7 +1,4 @@
-/**
- * Limits the time to the first output of a stream by the target's recent calls, if another target can take over. A
- * hanging target is left after some 10 s, and a model that thinks in silence is not cut off.
- */
+/** Limits the time to a stream's first output by the target's recent calls, if another target can take over. */
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { FirstTokenTimes } from "../routing/FirstTokenTimes.ts"

@@ -85,10 +85,7 @@ export const send = (
     )
   })
 
-/**
- * One request and its response, as `undici` reports them. The waiting fiber resumes after a whole packet was reported.
- * Most answers are one packet with head, body and end, which would otherwise resume it three times.
- */
+/** A request and its response as `undici` reports them. The fiber resumes once per packet, not once per event. */
 class Exchange implements Dispatcher.DispatchHandler {
   onHead: ((outcome: Exit.Exit<ProviderResponse, ConnectionFailed>) => void) | undefined
   private controller: Dispatcher.DispatchController | undefined

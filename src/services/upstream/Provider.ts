@@ -1,7 +1,4 @@
-/**
- * One model provider, called once. A provider translates between Chat Completions and its wire format and classifies
- * failures. The fault policy decides whether to wait, retry or go elsewhere.
- */
+/** One model provider, called once: translates to and from its wire format, and classifies failures. */
 import { type Duration, type Effect, type Redacted, Schema, type Stream } from "effect"
 import type { ApiName } from "../../domain/upstream/apis.ts"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat/chat.ts"

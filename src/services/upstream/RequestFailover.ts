@@ -1,7 +1,4 @@
-/**
- * Handles one request under the fault policy: tries its targets in order, each with its retries. Each wait (for a
- * place, before a retry, for the provider) keeps the time limit of the request.
- */
+/** Handles one request under the fault policy: its targets in order, each with retries, within one time limit. */
 import { Context, Duration, Effect, Tracer } from "effect"
 import type { ApiName } from "../../domain/upstream/apis.ts"
 import { failureRules } from "../../domain/upstream/failures.ts"

@@ -52,17 +52,11 @@ export const targetFailureOf = (
 const namingModel = (model: string, said: Redacted.Redacted | undefined): Redacted.Redacted =>
   Redacted.make(said === undefined ? model : `${model}: ${Redacted.value(said)}`)
 
-/**
- * Ends the search with this failure, which otherwise would have gone on. If the caller has output of it, it becomes
- * `upstream-interrupted`.
- */
+/** Ends the search with this failure: `upstream-interrupted` if the caller has output of it. */
 export const endingSearch = (failed: TargetFailure, hasOutput: boolean): TargetFailure =>
   failed.failover ? { ...failed, failover: false, ...(hasOutput && { code: "upstream-interrupted" }) } : failed
 
-/**
- * Whether a target is worth asking after `failures`. It is not if its known context window is no larger than one that
- * was too small.
- */
+/** Whether a target is worth asking: not with a known context window no larger than one that was too small. */
 export const mayFit = (target: ModelTarget, failures: ReadonlyArray<TargetFailure>): boolean =>
   !failures.some(
     (failed) =>

@@ -59,10 +59,7 @@ export const apiNameOf = (request: UpstreamRequest | ApiRequest): ApiName =>
 export const modelOf = (request: UpstreamRequest | ApiRequest): string | undefined =>
   "api" in request ? request.model : request.completion.model
 
-/**
- * Whether a provider can take a request. Chats can be translated for every provider; other requests need one that
- * speaks their API.
- */
+/** Whether a provider can take a request: chats are translated for every provider, other APIs are not. */
 const speaks = ({ native }: Provider, request: UpstreamRequest | ApiRequest): boolean =>
   !("api" in request) || request.api === CHAT_COMPLETIONS || native?.names.has(request.api) === true
 

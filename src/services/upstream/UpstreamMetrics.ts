@@ -1,7 +1,4 @@
-/**
- * Metrics of provider calls. Labels have few values: a model is named only if it is configured or publicly known (see
- * `TargetRegistry`); all others are from closed lists.
- */
+/** Metrics of provider calls. Labels are from closed lists; models are named as in `TargetRegistry`. */
 import { type Context, Effect, type Exit, Metric } from "effect"
 import type { UpstreamCode } from "../../domain/upstream/failures.ts"
 import type { Attempt, ProviderId } from "../../domain/upstream/upstream.ts"

@@ -11,10 +11,7 @@ export const defaultUpstreamSettings = {
     answer: Duration.seconds(120),
     /** Until the first output of a stream, from the start of the call. Each visible thought extends it by `idle`. */
     firstToken: Duration.seconds(60),
-    /**
-     * Silence after the first output. Comments and pings do not count as output, and the time of a slow reader does not
-     * count.
-     */
+    /** Silence after the first output: comments and pings are no output, and a slow reader's time does not count. */
     idle: Duration.seconds(15),
     /** For a whole request: waiting, retries, failover, and reading the answer. */
     total: Duration.minutes(10),

@@ -28,10 +28,7 @@ export const withCallSpan = <A, E, R>(
   )
 }
 
-/**
- * Writes the outcome of a call on its span. If the target's model is not named, the served model is not either, because
- * some providers repeat whatever name they were asked for.
- */
+/** Writes a call's outcome on its span. An unnamed model hides the served one too: some providers repeat names. */
 export const annotateCall = (span: Tracer.Span, { attempt, model, served }: Recorded): void => {
   const { outcome, servedModel, usage } = attempt
   if (outcome !== "success") span.attribute("error.type", outcome)

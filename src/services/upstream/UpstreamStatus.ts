@@ -17,7 +17,6 @@ export interface TargetStatus {
 /** A provider's state as `/ready` shows it. `lastSuccess` is in milliseconds since the epoch. */
 export interface ProviderStatus {
   readonly provider: ProviderId
-  /** Its default model. */
   readonly model: string
   /** Where it runs, as its operator says. */
   readonly region?: string

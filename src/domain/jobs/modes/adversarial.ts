@@ -22,7 +22,6 @@ export const Reply = Schema.Struct({
 })
 export type Reply = typeof Reply.Type
 
-/** A critic's objection to an answer. */
 export const Objection = Schema.Struct({
   id: Schema.Int.annotate({ description: "Stays the same over all rounds." }),
   round: Schema.Int.annotate({ description: "The round in which it was raised." }),

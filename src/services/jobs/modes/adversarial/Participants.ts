@@ -26,10 +26,7 @@ export class Participants {
     }))
   }
 
-  /**
-   * Whether the judgement comes from other models than the author's: every judge, or every critic if critic and
-   * author agree.
-   */
+  /** Whether other models than the author's judged: every judge, or every critic if critic and author agree. */
   isIndependent(contested: boolean): boolean {
     const authors = this.of("proposer")
     const areOthers = (role: ModelRole) => {

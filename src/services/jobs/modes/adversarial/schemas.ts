@@ -1,7 +1,4 @@
-/**
- * Schemas of critics', authors' and judges' answers. Each is sent as JSON Schema and decodes the answer, so a verdict
- * is one of these values or missing.
- */
+/** Schemas of critics', authors' and judges' answers, sent as JSON Schema; each decodes its answer. */
 import { Schema } from "effect"
 import { Severity } from "../../../../domain/jobs/modes/adversarial.ts"
 import { Fraction } from "../../../../domain/jobs/modes/description.ts"

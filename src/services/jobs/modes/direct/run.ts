@@ -20,7 +20,6 @@ const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): num
     ? Math.min(options.turns ?? mode.depth[effortOf({ agent, options })], agent.limits.max_turns ?? mode.option.maximum)
     : 1
 
-/** Maximum number of calls. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
   perTier: { proposer: 0, critic: 0, judge: 0 },
   besides: { proposer: turnsOf(job), critic: 0, judge: 0 },

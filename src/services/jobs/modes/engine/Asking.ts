@@ -1,7 +1,4 @@
-/**
- * Asks models for a mode. Every call is one durable step within the agent's limits and policy. Its answer is stored before
- * anything builds on it, so a resumed job finds the same answers and pays for none of them again.
- */
+/** Asks models for a mode. Each call is a durable step: a resumed job finds its answer and does not pay again. */
 import { DateTime, Effect, Option, Schema } from "effect"
 import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"

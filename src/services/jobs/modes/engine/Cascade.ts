@@ -1,7 +1,4 @@
-/**
- * Escalation: a mode repeats its work with the next target while its measure (agreement, or the judge's confidence) is
- * below the configured threshold and there is a next target.
- */
+/** Escalation: a mode repeats its work with the next target while its measure is below the configured threshold. */
 import { Effect } from "effect"
 
 interface TierResult {

@@ -1,7 +1,4 @@
-/**
- * A conversation with a model, which may call tools, turn by turn, until it answers. Every turn and every tool call is a
- * step. The turns go to one target as long as it can be asked.
- */
+/** A conversation with a model, which may call tools, until it answers. Every turn and tool call is a step. */
 import { Effect } from "effect"
 import type { ChatRequest, Message, ResponseFormat, Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
@@ -20,7 +17,6 @@ export interface Kit {
   readonly call: Toolbox["call"]
 }
 
-/** How a question is asked. */
 export interface Manner {
   /** Absent if the model may call no tool: then the only turn has no number. */
   readonly kit?: Kit | undefined

@@ -23,7 +23,6 @@ const upstreamProblem = ({ code, detail, retryable }: UpstreamError) => {
   })
 }
 
-/** The router got no answer. */
 export const routingFailure = (error: RouterError): JobFailure => {
   if (error._tag === "CallFailed") {
     const { retryAfterMs } = error.error
@@ -40,7 +39,6 @@ export const routingFailure = (error: RouterError): JobFailure => {
   })
 }
 
-/** The model declined the task. */
 export const refusal = (text: string, call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({
@@ -74,7 +72,6 @@ export const turnsUsedUp = (call: StepCall): JobFailure =>
     call,
   })
 
-/** The model called tools although the step offered none. */
 export const noToolsOffered = (call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({
@@ -116,14 +113,12 @@ export const toolsUnavailable = (server: string, why: string, retryable: boolean
 export const isLimited = ({ max_calls, max_cost_micro_usd, max_tokens }: AgentLimits): boolean =>
   max_calls !== undefined || max_cost_micro_usd !== undefined || max_tokens !== undefined
 
-/** The unused part of the limits. */
 export const allowanceOf = (limits: AgentLimits, spent: Spent): Allowance => ({
   calls: (limits.max_calls ?? Infinity) - spent.calls,
   tokens: (limits.max_tokens ?? Infinity) - spent.charged_tokens,
   cost: (limits.max_cost_micro_usd ?? Infinity) - spent.charged_cost,
 })
 
-/** The exhausted limit; `undefined` if there is none. */
 export const limitReached = ({ calls, cost, tokens }: Allowance): keyof Allowance | undefined => {
   if (calls < 1) return "calls"
   if (tokens < 1) return "tokens"

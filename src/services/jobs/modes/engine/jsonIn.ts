@@ -1,7 +1,4 @@
-/**
- * Finds JSON in a model's answer, in linear time: the answer is stored before it is read, so one that took forever
- * to read would block one process after another.
- */
+/** Finds JSON in a model's answer in linear time: a stored answer is read by one process after another. */
 import { Equal } from "effect"
 import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
 import { isObject, type JsonObject, parseJson } from "../../../../domain/json/json.ts"
@@ -32,10 +29,7 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
   return found
 }
 
-/**
- * Returns the value if all are equal. A model that examines a text may quote what the text asks for, so the first of
- * several may not be its own.
- */
+/** Returns the value if all are equal: of several, the first may be one that the model quotes. */
 export const onlyOf = <A>(values: ReadonlyArray<A>): A | undefined =>
   values.every((value) => Equal.equals(value, values[0])) ? values[0] : undefined
 

@@ -1,7 +1,4 @@
-/**
- * Measurements of models: how often each is right, how errors correlate, and how reliable judges are. `npm run eval --
- * --write` writes the shipped figures to `measurements.ts`.
- */
+/** Measurements of models: how often each is right, how errors correlate, and how reliable judges are. */
 import { Context } from "effect"
 import type { ErrorModel, Measurements } from "./errorModel.ts"
 import { MEASUREMENTS } from "./measurements.ts"

@@ -17,10 +17,7 @@ export interface Vote {
   readonly group: number
 }
 
-/**
- * The share of the variance beyond difficulty that all answers of one model have in common. An assumption, not
- * measured.
- */
+/** The share of variance beyond difficulty that one model's answers have in common. An assumption, not measured. */
 const QUIRK = 0.7
 /** How often a model that is wrong twice about one question repeats its wrong answer. An assumption, not measured. */
 const SAME_WRONG_ITSELF = 0.85
@@ -28,10 +25,7 @@ const SAME_WRONG_ITSELF = 0.85
 /** Nodes and weights that approximate a standard normal variable: the middles of equally likely slices. */
 const NODES = Array.from({ length: 16 }, (_, i) => inverseNormal((i + 0.5) / 16))
 
-/**
- * Returns the probability that each group is right, by its number. The remainder to 1 is the probability that no group
- * is right.
- */
+/** Returns the probability that each group is right, by its number; the rest to 1 is that none is. */
 export const posterior = (measured: Measurements, votes: ReadonlyArray<Vote>): ReadonlyArray<number> => {
   const groups = Math.max(-1, ...votes.map(({ group }) => group)) + 1
   const models = [...Map.groupBy(votes, ({ target }) => modelOf(target)).values()]

@@ -1,7 +1,4 @@
-/**
- * Quotes the texts of users and models for examiners: one document behind an unguessable fence, after the
- * instructions, in the user's turn. So a text can neither end the document nor pass for instructions.
- */
+/** Quotes texts for examiners behind an unguessable fence: none can end the document or pass for instructions. */
 import { randomUUID } from "node:crypto"
 import type { ContentPart, Message } from "../../../../domain/chat/chat.ts"
 

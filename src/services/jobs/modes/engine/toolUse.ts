@@ -24,7 +24,6 @@ export interface Toolbox {
    * in which several models do the task get only read-only tools, and none that asks people.
    */
   readonly offered: Effect.Effect<ReadonlyArray<Tool>, JobFailure>
-  /** Carries out a call of an offered tool. */
   readonly use: (step: Step, called: ToolCall["function"]) => Effect.Effect<ToolOutput>
   /** Carries out a model's call of an offered tool. `content` is that of its `tool` message. */
   readonly call: (

@@ -7,10 +7,7 @@ import type { AnswerDefaults } from "../shared/WireFormat.ts"
 import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
 
-/**
- * The limit if the caller sets none, because the API demands one. Every current model can write this much, and models
- * that think count their thoughts against it.
- */
+/** The limit if the caller sets none, which the API demands. Every current model can write, or think, this much. */
 const DEFAULT_MAX_TOKENS = 32_000
 
 const REQUEST_MEMBERS: MemberRules = {

@@ -14,10 +14,7 @@ import { nativeEcho } from "./nativeEcho.ts"
 
 const DEFAULT_MODEL = "echo-1"
 
-/**
- * Returns the names of the tools that the last message asks for: those that `tool_choice` names or requires, else those
- * that the user's text mentions.
- */
+/** The names of tools that the last message asks for: by `tool_choice`, else those that the user's text mentions. */
 const toolsFor = (request: ChatRequest, text: string): ReadonlyArray<string> => {
   const names = (request.tools ?? []).map((tool) => tool.function.name)
   const choice = request.tool_choice ?? "auto"

@@ -11,10 +11,7 @@ export const textOf = (content: unknown): string => {
 /** A million words of one request would hold up all others for a second. */
 const MAX_WORDS_LENGTH = 64 * 1024
 
-/**
- * Splits a text into words that keep their white space, or a long one into pieces of 1,024 characters, so that joining
- * them gives the text back.
- */
+/** Splits a text into words with their white space, or a long one into pieces of 1,024 characters. */
 export const words = (text: string): ReadonlyArray<string> => {
   if (text.length > MAX_WORDS_LENGTH) return text.match(/.{1,1024}/gsu) ?? []
   const start = text.length - text.trimStart().length

@@ -1,7 +1,4 @@
-/**
- * The built-in provider in the vendors' own APIs. It repeats the last text that it is sent, so that the README's first
- * hour and the snippets of docs/reference/clients.md run without a key.
- */
+/** The built-in provider in the vendors' own APIs: it repeats the last text, so that the first hour needs no key. */
 import { Clock, Effect, Random, Stream } from "effect"
 import { type ApiName, isApiName } from "../../../../domain/upstream/apis.ts"
 import { isObject, type JsonObject } from "../../../../domain/json/json.ts"

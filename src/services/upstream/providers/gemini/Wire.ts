@@ -1,7 +1,4 @@
-/**
- * Answers of `generateContent`, whole or as events of a stream. Members that are used are checked, all others are
- * ignored.
- */
+/** Answers of `generateContent`, whole or as events of a stream. Unused members are ignored. */
 import { Schema } from "effect"
 import { optional, TokenCount } from "../../../../domain/chat/chat.ts"
 

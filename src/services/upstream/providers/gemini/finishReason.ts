@@ -1,9 +1,6 @@
 /** The finish reasons of Chat Completions for those of the Gemini API. */
 
-/**
- * Reasons that mean that content was withheld or unusable. `content_filter` is the only finish reason that keeps callers
- * from treating the answer as complete.
- */
+/** Content was withheld or unusable: only `content_filter` keeps callers from taking the answer for complete. */
 const WITHHELD: ReadonlySet<string> = new Set([
   "SAFETY",
   "RECITATION",
@@ -32,9 +29,6 @@ export const finishReason = (reason: string, calledTools: boolean): string => {
   return WITHHELD.has(reason) ? "content_filter" : reason
 }
 
-/**
- * Returns why a candidate or a prompt ended, or `undefined` if it has not. The API's enumerations also have a name for
- * "unspecified".
- */
+/** Returns why a candidate or prompt ended; `undefined` if it has not, or it is "unspecified". */
 export const given = (reason: string | null | undefined): string | undefined =>
   !reason || reason.endsWith("_UNSPECIFIED") ? undefined : reason

@@ -179,10 +179,7 @@ const toResult = (
   }
 }
 
-/**
- * A JSON object is the response itself; any other text becomes its `output`, as does an object with a member of that
- * name.
- */
+/** A JSON object is the response itself; other text becomes its `output`, as does an object with such a member. */
 const toResponse = (text: string): Readonly<Record<string, unknown>> => {
   const object = objectIn(text)
   return object === undefined ? { output: text } : "output" in object || "error" in object ? { output: object } : object

@@ -25,10 +25,7 @@ const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex
   ["zstd", () => createZstdDecompress(ZSTD)],
 ])
 
-/**
- * Decompresses a body. Bytes are produced as they are read, one buffer at a time, so a reader that stops at a limit is
- * safe from a decompression bomb.
- */
+/** Decompresses a body as it is read, so a reader that stops at a limit is safe from a decompression bomb. */
 export const decodedBytes = (
   response: ProviderResponse,
 ): Effect.Effect<NextPiece<Pieces, ProviderFailure>, never, Scope.Scope> => {

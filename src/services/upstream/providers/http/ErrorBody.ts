@@ -1,7 +1,4 @@
-/**
- * Error bodies of all formats, read by one lenient schema: servers that speak one vendor's format often report errors
- * in another's.
- */
+/** Error bodies of all formats in one lenient schema: servers often report errors in another vendor's format. */
 import { Option, Predicate, Schema } from "effect"
 import { finite } from "./RetryAfter.ts"
 
@@ -52,10 +49,7 @@ const decodeBody = Schema.decodeUnknownOption(
 /** Whether `body`, any JSON value, reports an error in place of an answer. */
 export const reportsError = (body: unknown): boolean => isError(unwrapped(body))
 
-/**
- * Returns the part of `body` that may be an error. Gemini wraps the errors of streams in an array, and gateways put
- * theirs in a choice.
- */
+/** The part of `body` that may be an error: Gemini wraps those of streams in an array, gateways in a choice. */
 const unwrapped = (body: unknown): unknown => {
   const value: unknown = Array.isArray(body) ? body[0] : body
   const failed = isError(value) ? undefined : failedChoice(value)

@@ -7,10 +7,7 @@ import { decodedBytes } from "./ContentCoding.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { retryAfterNow } from "./RetryAfter.ts"
 
-/**
- * A whole JSON value, or the text of an event stream. Some servers ignore `stream`, and many report an error as JSON
- * where a stream was asked for.
- */
+/** A JSON value, or the text of an event stream. Servers may send the first where a stream was asked for. */
 export type Body = JsonBody | EventsBody
 
 export interface EventsBody extends Pick<ProviderResponse, "hasEnded"> {
@@ -114,10 +111,7 @@ const preceded = (head: string, texts: Texts): Texts => {
   })
 }
 
-/**
- * Reads as much of a body as arrives and fits into `limit` bytes: for error bodies, where the status is explanation
- * enough.
- */
+/** Reads what arrives of a body within `limit` bytes: for error bodies, where the status is enough. */
 export const someText: (response: ProviderResponse, limit: number) => Effect.Effect<string, never, Scope.Scope> =
   Effect.fnUntraced(
     function* (response, limit) {

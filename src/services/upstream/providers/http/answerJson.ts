@@ -5,10 +5,7 @@ import { isDeeper, parseJson } from "../../../../domain/json/json.ts"
 /** A frame adds an object and a list around its content. */
 const LEVELS = CLIENT_LIMITS.depth - 2
 
-/**
- * Returns the value of a JSON text, or `undefined` if it is malformed or nested deeper than clients accept. Clients
- * would report such an answer as tampered with.
- */
+/** The value of a JSON text; `undefined` if malformed or deeper than clients accept: they would report tampering. */
 export const answerJson = (text: string): unknown => {
   const value = parseJson(text)
   // Each level takes two characters, so most events are too short to need a check.

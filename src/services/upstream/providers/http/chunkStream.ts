@@ -24,10 +24,7 @@ import type { Limits } from "../shared/Limits.ts"
 import type { Body, EventsBody, JsonBody, Texts } from "./ResponseBody.ts"
 import type { EventReader } from "../shared/WireFormat.ts"
 
-/**
- * How long a finished answer waits, in milliseconds, for late parts such as its usage, unless the provider says that
- * nothing follows.
- */
+/** Milliseconds that a finished answer waits for late parts such as its usage, unless nothing follows. */
 const FINISH_GRACE = 500
 
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
@@ -135,10 +132,7 @@ export const eventPieces = <Piece extends JsonObject>(
 /** Whether the answer is finished, even if the connection then breaks. */
 const isWhole = ({ state }: Pick<EventReader<unknown>, "state">): boolean => state === "finished" || state === "closed"
 
-/**
- * Closes a connection after the rest of a finished response, so that it can serve the next call. Detached, because the
- * answer is complete and the time is bounded.
- */
+/** Closes a connection after the rest of a finished response, so that it can be used again. Detached and bounded. */
 const closeAfter = (
   { hasEnded, texts }: EventsBody,
   reader: EventReader<unknown>,
@@ -201,10 +195,7 @@ class EventParser<Piece> {
     }
   }
 
-  /**
-   * Reads the last line at the end of a response if it has no line break. Returns whether there may be more pieces.
-   * Half an event counts as a truncated answer.
-   */
+  /** Reads a last line without line break; half an event is a truncated answer. Returns whether more may come. */
   finish(): boolean {
     if (this.atEnd || this.closed) return false
     this.atEnd = true

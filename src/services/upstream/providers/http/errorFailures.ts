@@ -8,10 +8,7 @@ import { PROVIDERS } from "../../Slots.ts"
 import { failure } from "../shared/providerFailures.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
 
-/**
- * The status for an error's name, for errors without a status. Names of all vendors apply at every provider, because
- * servers pass on errors of servers behind them.
- */
+/** Statuses of errors' names, of all vendors at every provider: servers pass on errors of servers behind them. */
 const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
   Object.values(PROVIDERS).flatMap(({ format }) => Object.entries(format.errors)),
 )
@@ -23,10 +20,7 @@ export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: 
   return failureOf(error, status, retryAfterMs, errorIn(body, error) ?? {}, `status ${status}`)
 }
 
-/**
- * Classifies an error within a successful response, either an event of a stream or the whole body, as if the response
- * had the error's status.
- */
+/** Classifies an error in a successful response, an event or the whole body, by the status that it would have. */
 export const failureOfEvent = (body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
   const named = error.codes.map((code) => STATUS_OF_ERROR.get(code)).find((known) => known !== undefined)
@@ -89,10 +83,7 @@ const MODEL_MESSAGE = /\bnot a valid model\b|^(invalid|unknown) model\b/i
 /** The greatest distance in characters between "model" and "not found". Beyond it, something else may be missing. */
 const MODEL_REACH = 200
 
-/**
- * Whether a line says that a model does not exist. One linear pass, because a pattern with such a gap would restart at
- * every word.
- */
+/** Whether a line says that a model does not exist: one pass, as a pattern with a gap would restart at each word. */
 const missesModel = (message: string): boolean => {
   let after = -Infinity
   for (const { 0: found, index } of message.matchAll(/\bmodel\b|\bnot (?:exist|found)|[\n\r\u2028\u2029]/gi)) {

@@ -57,10 +57,7 @@ export const refused = Effect.fnUntraced(function* (
   return yield* html && failureRules[found.kind].verdict ? garbage(`a page with status ${response.status}`) : found
 })
 
-/**
- * Describes the target of a redirect. Redirects are not followed: keys and prompts go only where the operator sends
- * them. The text names the host alone, because the rest of the URL may contain secrets.
- */
+/** A redirect's host, for the failure: redirects are not followed, and the rest of the URL may have secrets. */
 const whereTo = (request: ProviderRequest, { headers, status }: ProviderResponse): string => {
   const { location } = headers
   const from = URL.parse(request.url)

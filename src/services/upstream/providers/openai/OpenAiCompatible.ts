@@ -1,7 +1,4 @@
-/**
- * Providers that speak OpenAI Chat Completions. Requests are in this format already, so they are passed on with all
- * members, unknown ones included. Answers are checked, and completed where servers leave members out.
- */
+/** Providers of OpenAI Chat Completions: requests pass with all members; answers are checked and completed. */
 import { Redacted } from "effect"
 import { type ApiName, APIS, CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import { isObject } from "../../../../domain/json/json.ts"

@@ -1,7 +1,4 @@
-/**
- * The length and hash of the text so far, to recognize it again. The texts of all open streams would take too much
- * memory.
- */
+/** The length and hash of the text so far, to recognize it again without keeping the texts of all open streams. */
 export class TextDigest {
   length = 0
   private hash = 0

@@ -72,10 +72,7 @@ class OpenCall {
     this.given = given
   }
 
-  /**
-   * Whether `piece` can belong to this call. It cannot with another id or name, or with arguments after the call's own
-   * are complete.
-   */
+  /** Whether `piece` can belong to this call: not with another id or name, nor after its arguments are complete. */
   takes(piece: PieceOfCall): boolean {
     if (piece.id !== undefined && this.given !== undefined && piece.id !== this.given) return false
     if (piece.name !== undefined && this.name !== undefined && piece.name !== this.name) return false

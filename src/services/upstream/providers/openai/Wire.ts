@@ -1,7 +1,4 @@
-/**
- * Answers of OpenAI-compatible servers as they occur in practice. The schemas demand what an answer needs, and let
- * servers omit, or send as `null`, members that this product can supply. All other members are kept.
- */
+/** Answers of OpenAI-compatible servers in practice: members that this product can supply may be missing. */
 import { Schema } from "effect"
 import { ContentPart, open, optional, TokenCount } from "../../../../domain/chat/chat.ts"
 

@@ -1,7 +1,4 @@
-/**
- * The limits of an answer, beyond which it counts as garbage. Far more than models write today (some 128,000 tokens), yet
- * small enough to keep many answers in memory.
- */
+/** The limits of an answer, beyond which it counts as garbage: far more than models write today. */
 export const LIMITS = {
   /** Bytes of a whole answer, or of a whole stream. */
   responseBytes: 32 * 1024 * 1024,

@@ -1,6 +1,4 @@
-/**
- * Splits message content into texts and images, the only content that formats other than Chat Completions take here.
- */
+/** Splits content into texts and images, the only ones that formats other than Chat Completions take here. */
 import type { ContentPart, ImagePart, RefusalPart, TextPart } from "../../../../domain/chat/chat.ts"
 import { PART } from "./MemberRules.ts"
 import type { Unsupported } from "./Unsupported.ts"

@@ -1,7 +1,4 @@
-/**
- * Collects the members of a request that a provider's format cannot express. None is dropped silently: the request is
- * refused before it is sent, and the refusal names all of them.
- */
+/** Collects what a provider's format cannot express in a request, which is then refused, with all of it named. */
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
 import type { MemberRule, MemberRules, NeutralValues } from "./MemberRules.ts"

@@ -34,10 +34,7 @@ export interface AnswerDefaults {
 }
 
 export interface WireFormat {
-  /**
-   * The `gen_ai.provider.name` of its spans. By convention, compatible providers are named after the API that they
-   * speak.
-   */
+  /** Its `gen_ai.provider.name`: compatible providers are named after the API that they speak. */
   readonly name: string
   /** Makes the HTTP request for `request`. Adds what the format cannot express to `unsupported`. */
   readonly request: (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => ProviderRequest
