@@ -12,10 +12,7 @@ interface FileFault {
   readonly remedy: string
 }
 
-/**
- * The fault of a file's owner or mode; `undefined` if there is none, and on Windows. The group may read a file of root's:
- * orchestrators mount secrets that way.
- */
+/** The fault of a file's owner or mode; none on Windows. A group may read root's: orchestrators mount secrets so. */
 export const accessFault = (
   path: string,
   { mode, uid }: Pick<Stats, "mode" | "uid">,

@@ -121,10 +121,7 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
     })
 }
 
-/**
- * SQL: locks the rows of a query, without those that another process has locked. `NO KEY UPDATE` lets other rows refer to
- * them meanwhile. The embedded database has one writer.
- */
+/** SQL: locks rows, except locked ones, so that others may refer to them. The embedded database has one writer. */
 export const skipLocked = (sql: SqlClient.SqlClient, strength: "UPDATE" | "NO KEY UPDATE"): Statement.Fragment =>
   sql.onDialectOrElse({ pg: () => sql.literal(`FOR ${strength} SKIP LOCKED`), orElse: () => sql`` })
 

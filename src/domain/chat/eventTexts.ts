@@ -112,10 +112,7 @@ export class EventJoiner {
     this.textOf = textOf
   }
 
-  /**
-   * `event` (`json` is its JSON) with its text cut between characters. An event that continues no text is preceded by held
-   * surrogates. Returns the same object if nothing was held or cut.
-   */
+  /** `event` (`json` is its JSON) with its text cut between characters, after held surrogates; itself if unchanged. */
   add(event: JsonObject, json: string): ReadonlyArray<JsonObject> {
     if (this.held.size === 0 && !mayHaveLoneSurrogate(json)) return [event]
     const growing = this.textOf(event)

@@ -44,10 +44,7 @@ export class PairJoiner {
   /** The last chunk from which something is held. */
   private last: ChatChunk | undefined
 
-  /**
-   * `chunk` (`json` is its JSON) with texts cut between characters, preceded by held surrogates of choices that it ends.
-   * Returns the same object if nothing was held or cut.
-   */
+  /** `chunk` (`json` is its JSON) with texts cut between characters, after held surrogates; itself if unchanged. */
   add(chunk: ChatChunk, json = JSON.stringify(chunk)): ReadonlyArray<ChatChunk> {
     if (this.held.size === 0 && !MAYBE_HALF.test(json)) return [chunk]
     const choices = chunk.choices.map((choice) => ({

@@ -21,10 +21,7 @@ export interface PageRequest {
   readonly cursor?: string | undefined
 }
 
-/**
- * One page of a list, newest first; the last has no `next_cursor`. A page may have fewer items than requested although more
- * follow.
- */
+/** One page of a list, newest first, perhaps with fewer items than asked; the last has no `next_cursor`. */
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
   readonly next_cursor?: string

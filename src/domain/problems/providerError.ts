@@ -4,10 +4,7 @@ import { Schema } from "effect"
 export const ProviderError = Schema.Struct({
   /** The HTTP status of the response, or the one in the error if it came within an answer. */
   status: Schema.optionalKey(Schema.Int),
-  /**
-   * The vendor's error object; for OpenAI and Anthropic, the member `error` of the body. An error that is not an object
-   * becomes `message`.
-   */
+  /** The vendor's error object, as OpenAI's and Anthropic's `error`; one that is not an object becomes `message`. */
   error: Schema.Record(Schema.String, Schema.Unknown),
 })
 export type ProviderError = typeof ProviderError.Type

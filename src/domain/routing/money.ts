@@ -69,10 +69,7 @@ const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates
   return long !== undefined && input > long.above_input_tokens ? long : prices
 }
 
-/**
- * The cost of one call in micro-USD, summed exactly and rounded once, half up. So one call is off by at most half a
- * micro-USD. `null` if the price or the tokens are unknown, or the amount is not a safe integer.
- */
+/** The cost of one call in micro-USD, rounded once, half up. `null` if unknown, or not a safe integer. */
 export const costOf = (prices: Prices | null, tokens: TokenUse | null): number | null => {
   if (prices === null || tokens === null) return null
   const { input, output, cached_input, cache_write_input = input } = ratesOf(prices, tokens.input)

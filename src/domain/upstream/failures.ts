@@ -87,10 +87,7 @@ interface FailureRule {
   readonly against: Suspect | undefined
   /** Whether the provider answered at all, so it can be reached. */
   readonly answered: boolean
-  /**
-   * Whether a model may have run. If not, providers do not charge, so the tokens count as 0 unless the provider
-   * reported some. If so, the cost of the call is unknown unless the provider reported it.
-   */
+  /** Whether a model may have run: the cost is then unknown, and otherwise 0, unless the provider reported it. */
   readonly billed: boolean
   /** Whether the answer must have the provider's form: an HTML page with this status comes from something between. */
   readonly verdict: boolean

@@ -28,10 +28,7 @@ export const SUMS_OF_CALLS = {
   ),
 } as const
 
-/**
- * SQL counterparts of `sumOf`: `total` sums an expression over rows, `sum` adds two, and `addUp` adds given sums to those
- * of a row that is already there (`ON CONFLICT`).
- */
+/** SQL of `sumOf`: `total` sums over rows, `sum` adds two, and `addUp` adds to a row already there (`ON CONFLICT`). */
 export const cappedSums = (sql: SqlClient.SqlClient) => {
   const { sum, total } = sql.onDialectOrElse({
     pg: () => ({

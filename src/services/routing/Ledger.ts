@@ -31,10 +31,7 @@ const sums = {
   charged_cost: Schema.Int,
 }
 const Spent = Schema.Struct(sums)
-/**
- * The usage of a job so far. `cost` is the known part of its cost, and `unpriced` counts the calls of unknown cost;
- * charges against its limits use estimates for them.
- */
+/** A job's usage so far: `cost` as far as known, `unpriced` calls without; charges against limits estimate those. */
 export type Spent = typeof Spent.Type
 
 const SpentRow = Schema.Struct({ job_id: Schema.String, ...sums })

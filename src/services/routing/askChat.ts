@@ -11,10 +11,7 @@ import { type Answer, AnswerDraft, type TextListener } from "./AnswerDraft.ts"
 import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { CallFailed } from "./RoutingErrors.ts"
 
-/**
- * A chat for whichever target the routing chooses. A `model` in `completion` is ignored. If a target refuses
- * `response_format` or its output limit, the router retries without, and remembers that for a while.
- */
+/** A chat for a routed target. A `model` in `completion` is ignored; refused members are left out, and remembered. */
 export interface RouterRequest extends Omit<RoutedRequest, "api" | "model" | "size"> {
   readonly completion: ChatRequest
   readonly heard?: TextListener | undefined

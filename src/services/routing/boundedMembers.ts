@@ -1,7 +1,4 @@
-/**
- * The members, tools and items of requests that cost no more than their length and their limit of output: the model that
- * the caller names reads what the request holds, and writes up to the limit, at the usual prices.
- */
+/** What in requests costs no more than its length and output limit: one named model reads it, at usual prices. */
 import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 
 const SHARED = [

@@ -81,10 +81,7 @@ const SPACE = 0x20
 /** Largest end record in one block, in bytes. */
 const MOST = endRecordLength(0)
 
-/**
- * Returns the record with as much of the problem as fits into one block. It drops errors from the end, then shortens the
- * detail, which repeats the provider's message, then that message.
- */
+/** The record with as much of the problem as fits one block: errors from the end go first, then detail and message. */
 const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): Uint8Array => {
   let { detail = "", errors = [], provider_error: said } = problem
   for (;;) {

@@ -68,10 +68,7 @@ const PACE = "#pace"
 
 const AT_ONCE = { concurrency: "unbounded" } as const
 
-/**
- * The meaning of an exit for a suspect. A request that was refused, or whose caller left, means nothing. If it was a
- * probe, its slot is free for the next one.
- */
+/** An exit's meaning for a suspect: none if the request was refused or its caller left, which frees a probe's slot. */
 const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, CallFailure>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))

@@ -128,10 +128,7 @@ export class Ballot {
     return this.votes.filter((vote) => vote.group === group).length / (this.asked.length + chosen)
   }
 
-  /**
-   * The possible effect of that many more equal answers: `settle`, one answer reaches the probability `sure`;
-   * `change`, another answer takes the lead.
-   */
+  /** What so many equal answers could do: `settle` one at the probability `sure`, or `change` the leader. */
   couldStill(more: number, sure: number): { readonly settle: boolean; readonly change: boolean } {
     const leader = this.leader
     const outcomes = this.groups.map((_, group) =>

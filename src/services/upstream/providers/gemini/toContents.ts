@@ -151,10 +151,7 @@ const decodeState = Schema.decodeUnknownOption(GoogleState)
 const signatureOf = (holder: Readonly<Record<string, unknown>>): string | undefined =>
   Option.getOrUndefined(decodeState(stateOf(holder, "google")))?.thought_signature
 
-/**
- * Replaces the signature of a call that another model made. Models from Gemini 3 on refuse a first call without a
- * signature; earlier ones do not know this value.
- */
+/** Replaces another model's signature, which models from Gemini 3 on demand; earlier ones do not know this value. */
 const FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 const wantsSignatures = (model: string): boolean => !/^(models\/)?gemini-[12]\b/.test(model)
 

@@ -48,10 +48,7 @@ const failureOf = (
 
 const isError = (status: number | undefined): boolean => status !== undefined && status >= 400
 
-/**
- * Returns the error object of a body: its member `error`, or the body itself if its members are an error's. Any other
- * form, such as a text, becomes an object with its message.
- */
+/** The error object of a body: its member `error`, or itself if it has an error's members; a text as its `message`. */
 const errorIn = (body: unknown, { message }: ErrorBody): JsonObject | undefined => {
   if (isObject(body) && isObject(body["error"])) return body["error"]
   if (isObject(body) && typeof body["message"] === "string") return body
