@@ -10,6 +10,7 @@ import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
+import { isPlainChunk } from "./plain.ts"
 import { argumentsOf, finishOf, messageOf, secondsOr, withoutError } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 
@@ -41,7 +42,7 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
   }
 
   read(json: unknown): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
-    const wire = Option.getOrUndefined(decode(json))
+    const wire = isPlainChunk(json) ? json : Option.getOrUndefined(decode(json))
     if (wire === undefined) return Result.fail(garbage("an event is not a chunk"))
     if (wire.choices == null && wire.usage == null) return Result.succeed([])
     return Result.map(this.chunk(wire), (chunk) => [chunk])

@@ -1,0 +1,20 @@
+/** Recognizes the most common chunks, pieces of text, without their schema: 0.04 instead of 1.4 of 29 µs that a token costs. */
+import { isObject } from "../../../../domain/json/json.ts"
+import type * as Wire from "./Wire.ts"
+
+/** Whether `json` is a chunk without tool calls and parts, which the schema would not change. */
+export const isPlainChunk = (json: unknown): json is Wire.Chunk =>
+  isObject(json) && Array.isArray(json["choices"]) && json["choices"].every(isPlainChoice)
+
+const isPlainChoice = (choice: unknown): boolean => {
+  if (!isObject(choice) || !isObject(choice["delta"])) return false
+  const { delta, finish_reason: reason, index } = choice
+  return (index == null || isIndex(index)) && isText(reason) && isPlainDelta(delta)
+}
+
+const isPlainDelta = ({ content, refusal, role, tool_calls: calls }: Readonly<Record<string, unknown>>): boolean =>
+  isText(content) && isText(refusal) && isText(role) && calls == null
+
+const isIndex = (value: unknown): boolean => typeof value === "number" && Number.isSafeInteger(value) && value >= 0
+
+const isText = (value: unknown): boolean => value == null || typeof value === "string"
