@@ -155,8 +155,8 @@ export const Usage = open({
   prompt_tokens: TokenCount,
   completion_tokens: TokenCount,
   total_tokens: TokenCount,
-  prompt_tokens_details: Schema.optionalKey(
-    Schema.NullOr(open({ cached_tokens: OptionalCount, cache_write_tokens: OptionalCount })),
+  prompt_tokens_details: optional(
+    open({ cached_tokens: OptionalCount, cache_write_tokens: OptionalCount, cache_write_1h_tokens: OptionalCount }),
   ),
   completion_tokens_details: optional(open({ reasoning_tokens: OptionalCount })),
 })

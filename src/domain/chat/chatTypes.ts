@@ -144,7 +144,11 @@ export interface Usage extends Open {
   readonly completion_tokens: number
   readonly total_tokens: number
   readonly prompt_tokens_details?:
-    | (Open & { readonly cached_tokens?: number | null; readonly cache_write_tokens?: number | null })
+    | (Open & {
+        readonly cached_tokens?: number | null
+        readonly cache_write_tokens?: number | null
+        readonly cache_write_1h_tokens?: number | null
+      })
     | null
   readonly completion_tokens_details?: (Open & { readonly reasoning_tokens?: number | null }) | null
 }

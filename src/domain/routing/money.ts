@@ -26,6 +26,11 @@ const rates = {
       description: "Micro-USD per million input tokens that the provider writes to its cache; default: as `input`.",
     }),
   ),
+  cache_write_1h_input: Schema.optionalKey(
+    Price.annotate({
+      description: "The same for tokens that it keeps for an hour; default: as `cache_write_input`.",
+    }),
+  ),
 }
 
 export const Prices = Schema.Struct({
@@ -38,12 +43,16 @@ export const Prices = Schema.Struct({
 })
 export type Prices = typeof Prices.Type
 
-/** Token counts of one call. `cached` and `written` are the parts of `input` that the provider's cache read and wrote. */
+/**
+ * Token counts of one call. `cached` and `written` are the parts of `input` that the provider's cache read and wrote, and
+ * `writtenForHour` is the part of `written` that it keeps for an hour.
+ */
 export interface TokenUse {
   readonly input: number
   readonly output: number
   readonly cached: number
   readonly written?: number
+  readonly writtenForHour?: number
 }
 
 export const NO_TOKENS: TokenUse = { input: 0, output: 0, cached: 0 }
@@ -61,7 +70,8 @@ export const tokensOf = (usage: Usage | null | undefined): TokenUse | null => {
   const all = input + output
   if (all === 0 || all > MAX_TOKENS) return null
   const cached = Math.min(details?.cached_tokens ?? 0, input)
-  return { input, output, cached, written: Math.min(details?.cache_write_tokens ?? 0, input - cached) }
+  const written = Math.min(details?.cache_write_tokens ?? 0, input - cached)
+  return { input, output, cached, written, writtenForHour: Math.min(details?.cache_write_1h_tokens ?? 0, written) }
 }
 
 const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates> => {
@@ -72,11 +82,13 @@ const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates
 /** The cost of one call in micro-USD, rounded once, half up. `null` if unknown, or not a safe integer. */
 export const costOf = (prices: Prices | null, tokens: TokenUse | null): number | null => {
   if (prices === null || tokens === null) return null
-  const { input, output, cached_input, cache_write_input = input } = ratesOf(prices, tokens.input)
-  const { written = 0 } = tokens
+  const { input, output, cached_input, cache_write_input = input, ...rates } = ratesOf(prices, tokens.input)
+  const { cache_write_1h_input = cache_write_input } = rates
+  const { written = 0, writtenForHour = 0 } = tokens
   const exact =
     BigInt(tokens.input - tokens.cached - written) * BigInt(input) +
-    BigInt(written) * BigInt(cache_write_input) +
+    BigInt(written - writtenForHour) * BigInt(cache_write_input) +
+    BigInt(writtenForHour) * BigInt(cache_write_1h_input) +
     BigInt(tokens.cached) * BigInt(cached_input) +
     BigInt(tokens.output) * BigInt(output)
   const rounded = Number((exact + TOKENS_PER_PRICE / 2n) / TOKENS_PER_PRICE)
@@ -85,14 +97,16 @@ export const costOf = (prices: Prices | null, tokens: TokenUse | null): number |
 
 /** The cost of a call whose cache writes the whole input, if that costs more. */
 export const highestCostOf = (prices: Prices | null, { input, output }: Pick<TokenUse, "input" | "output">) => {
-  const [plain, written] = [0, input].map((written) => costOf(prices, { input, output, cached: 0, written }))
-  return plain == null || written == null ? null : Math.max(plain, written)
+  const costs = [[0], [input], [input, input]].map(([written = 0, writtenForHour = 0]) =>
+    costOf(prices, { input, output, cached: 0, written, writtenForHour }),
+  )
+  return costs.reduce((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)), 0)
 }
 
 /** Most output tokens for `cost` after `input` written to the cache; `Infinity` if free, negative if none fits. */
 export const outputWithin = (prices: Prices, input: number, cost: number): number => {
   const rates = ratesOf(prices, input)
-  const dearest = Math.max(rates.input, rates.cache_write_input ?? 0)
+  const dearest = Math.max(rates.input, rates.cache_write_input ?? 0, rates.cache_write_1h_input ?? 0)
   const left = BigInt(Math.floor(cost)) * TOKENS_PER_PRICE - BigInt(input) * BigInt(dearest)
   if (left < 0n) return -1
   return rates.output === 0 ? Infinity : Number(left / BigInt(rates.output))

@@ -4,7 +4,7 @@
  * (negotiated, regional, newer) in `targets[].prices` of the routing configuration always win. An unlisted model has
  * no price, so its cost is unknown, not 0.
  *
- * Not included: cache writes for longer than five minutes, cache storage, batch, flex and priority tiers, audio, regional
+ * Not included: cache storage, batch, flex and priority tiers, audio, regional
  * surcharges.
  */
 
@@ -17,8 +17,8 @@ export interface ListPrice {
   readonly usd: Usd
   /** The price of all tokens of a request with a longer input than this many tokens. */
   readonly above?: readonly [inputTokens: number, usd: Usd]
-  /** The price of writing an input token to the five-minute cache, as a multiple of `input`. */
-  readonly cacheWrite?: number
+  /** The prices of writing an input token to the cache for five minutes and for an hour, as multiples of `input`. */
+  readonly cacheWrites?: readonly [fiveMinutes: number, hour: number]
   readonly from?: string
   /** The longest input in tokens according to the provider's model page; the derived configuration uses it. */
   readonly context?: number
@@ -32,7 +32,7 @@ const GOOGLE = "https://ai.google.dev/gemini-api/docs/pricing"
 
 const openai = { as_of: "2026-09-24", source: OPENAI }
 const olderOpenai = { as_of: "2026-03-01", source: OPENAI }
-const anthropic = { cacheWrite: 1.25, as_of: "2026-10-24", source: ANTHROPIC }
+const anthropic: Pick<ListPrice, "cacheWrites" | "as_of" | "source"> = { cacheWrites: [1.25, 2], as_of: "2026-10-24", source: ANTHROPIC }
 const google = { as_of: "2026-09-20", source: GOOGLE }
 
 export const LIST_PRICES: ReadonlyArray<ListPrice> = [
@@ -81,6 +81,6 @@ export const LIST_PRICES: ReadonlyArray<ListPrice> = [
 
 export const PRICE_TABLE = {
   /** Changes with every row; each ledger row names the version of its price. */
-  version: "shipped-2026-11-28",
+  version: "shipped-2026-11-29",
   as_of: LIST_PRICES.reduce((newest, { as_of }) => (as_of > newest ? as_of : newest), ""),
 } as const

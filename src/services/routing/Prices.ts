@@ -21,16 +21,19 @@ const SNAPSHOT = /-(\d{4}-\d{2}-\d{2}|\d{8})$/
 
 const microUsd = (usd: number): number => Math.round(usd * 1_000_000)
 
-const rates = ([input, output, cached]: ListPrice["usd"], cacheWrite: number | undefined) => ({
+const rates = ([input, output, cached]: ListPrice["usd"], cacheWrites: ListPrice["cacheWrites"]) => ({
   input: microUsd(input),
   output: microUsd(output),
   cached_input: microUsd(cached),
-  ...(cacheWrite !== undefined && { cache_write_input: microUsd(input * cacheWrite) }),
+  ...(cacheWrites !== undefined && {
+    cache_write_input: microUsd(input * cacheWrites[0]),
+    cache_write_1h_input: microUsd(input * cacheWrites[1]),
+  }),
 })
 
-const toPrices = ({ above, cacheWrite, usd }: ListPrice): Prices => ({
-  ...rates(usd, cacheWrite),
-  ...(above !== undefined && { long_context: { above_input_tokens: above[0], ...rates(above[1], cacheWrite) } }),
+const toPrices = ({ above, cacheWrites, usd }: ListPrice): Prices => ({
+  ...rates(usd, cacheWrites),
+  ...(above !== undefined && { long_context: { above_input_tokens: above[0], ...rates(above[1], cacheWrites) } }),
 })
 
 const dayOf = (at: number): string => DateTime.formatIsoDateUtc(DateTime.makeUnsafe(at))

@@ -21,6 +21,12 @@ describe("costOf", () => {
       { input: 1000, output: 500, cached: 700, written: 200 },
       8760,
     ],
+    [
+      "a part that the cache keeps for an hour at its own price",
+      { ...usd(3, 15, 0.3), cache_write_input: 3_750_000, cache_write_1h_input: 6_000_000 },
+      { input: 1000, output: 500, cached: 700, written: 200, writtenForHour: 120 },
+      9030,
+    ],
     ["a written part without such a price", usd(3, 15, 0.3), { input: 1000, output: 0, cached: 0, written: 900 }, 3000],
     ["nothing", usd(3, 15, 0.3), { input: 0, output: 0, cached: 0 }, 0],
     ["a free model", usd(0, 0, 0), { input: 1000, output: 500, cached: 0 }, 0],
@@ -64,14 +70,16 @@ describe("costOf", () => {
     output,
     cached: Math.floor(input * share),
     written: Math.floor(input * (1 - share) * share),
+    writtenForHour: Math.floor(input * (1 - share) * share * share),
   })
   const MILLION = 1_000_000n
-  const exactOf = (prices: Prices, { cached, input, output, written = 0 }: TokenUse): bigint => {
+  const exactOf = (prices: Prices, { cached, input, output, written = 0, writtenForHour = 0 }: TokenUse): bigint => {
     const long = prices.long_context
     const at = long !== undefined && input > long.above_input_tokens ? long : prices
     return (
       BigInt(input - cached - written) * BigInt(at.input) +
-      BigInt(written) * BigInt(at.cache_write_input ?? at.input) +
+      BigInt(written - writtenForHour) * BigInt(at.cache_write_input ?? at.input) +
+      BigInt(writtenForHour) * BigInt(at.cache_write_1h_input ?? at.cache_write_input ?? at.input) +
       BigInt(cached) * BigInt(at.cached_input) +
       BigInt(output) * BigInt(at.output)
     )
@@ -107,15 +115,17 @@ describe("tokensOf", () => {
       output: 2,
       cached: 0,
       written: 0,
+      writtenForHour: 0,
     })
-    for (const [cached_tokens, cache_write_tokens, cached, written] of [
-      [9, 1, 5, 0],
-      [2, 9, 2, 3],
-      [1, 2, 1, 2],
+    for (const [cached_tokens, cache_write_tokens, cached, written, cache_write_1h_tokens, writtenForHour] of [
+      [9, 1, 5, 0, 1, 0],
+      [2, 9, 2, 3, 8, 3],
+      [1, 2, 1, 2, 1, 1],
     ] as const) {
       const counts = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
-      const tokens = tokensOf({ ...counts, prompt_tokens_details: { cached_tokens, cache_write_tokens } })
-      assert.deepStrictEqual(tokens, { input: 5, output: 2, cached, written })
+      const details = { cached_tokens, cache_write_tokens, cache_write_1h_tokens }
+      const tokens = tokensOf({ ...counts, prompt_tokens_details: details })
+      assert.deepStrictEqual(tokens, { input: 5, output: 2, cached, written, writtenForHour })
     }
   })
 

@@ -47,7 +47,7 @@ it.effect("charges what a provider reports, and what was reserved if it reports 
 it.effect("reserves what the cache may write, and charges what it wrote", () =>
   Effect.gen(function* () {
     yield* call({ budgeted: budgeted("writes"), completion: { ...completion("x".repeat(3000)), max_tokens: 10 } })
-    assert.strictEqual(yield* spentBy("writes"), 500 * 10 + 500 * 20 + 10 * 40)
+    assert.strictEqual(yield* spentBy("writes"), 500 * 10 + 300 * 15 + 200 * 20 + 10 * 40)
     const refused = yield* Effect.flip(
       call({ budgeted: budgeted("writes"), completion: { ...completion("x".repeat(60_000)), max_tokens: 10 } }),
     )
@@ -55,9 +55,15 @@ it.effect("reserves what the cache may write, and charges what it wrote", () =>
   }).pipe(
     Effect.provide(
       routing(
-        upstreamOf({ usage: { ...usage(1000, 10), prompt_tokens_details: { cache_write_tokens: 500 } } }),
+        upstreamOf({
+          usage: { ...usage(1000, 10), prompt_tokens_details: { cache_write_tokens: 500, cache_write_1h_tokens: 200 } },
+        }),
         settings({
-          targets: [target("provider1/large", { prices: { ...prices(10, 40), cache_write_input: 20_000_000 } })],
+          targets: [
+            target("provider1/large", {
+              prices: { ...prices(10, 40), cache_write_input: 15_000_000, cache_write_1h_input: 20_000_000 },
+            }),
+          ],
         }),
       ),
     ),

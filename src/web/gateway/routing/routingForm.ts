@@ -89,9 +89,9 @@ const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Rec
   }
   const micro = (usd: number) => Math.round(usd * MICRO)
   const prices: Prices = { input: micro(input), output: micro(output), cached_input: micro(cached ?? input) }
-  const { cache_write_input, long_context, input: before } = known?.prices ?? {}
-  const write = before === prices.input ? cache_write_input : undefined
-  return { ...prices, ...withoutUndefined({ cache_write_input: write, long_context }) }
+  const { cache_write_input, cache_write_1h_input, long_context, input: before } = known?.prices ?? {}
+  const writes = before === prices.input ? { cache_write_input, cache_write_1h_input } : {}
+  return { ...prices, ...withoutUndefined({ ...writes, long_context }) }
 }
 
 /** Applies the fields to `settings`, keeping members that the form does not show; or returns mistakes by field. */

@@ -45,7 +45,13 @@ const saidBy = (failure: ProviderFailure | undefined) =>
 
 type Event = Readonly<Record<string, unknown>>
 
-const USAGE = { input_tokens: 3, cache_read_input_tokens: 10, cache_creation_input_tokens: 2, output_tokens: 1 }
+const USAGE = {
+  input_tokens: 3,
+  cache_read_input_tokens: 10,
+  cache_creation_input_tokens: 2,
+  cache_creation: { ephemeral_5m_input_tokens: 1, ephemeral_1h_input_tokens: 1 },
+  output_tokens: 1,
+}
 const start: Event = {
   type: "message_start",
   message: {
@@ -182,7 +188,7 @@ describe("a stream", () => {
           prompt_tokens: 15,
           completion_tokens: 7,
           total_tokens: 22,
-          prompt_tokens_details: { cached_tokens: 10, cache_write_tokens: 2 },
+          prompt_tokens_details: { cached_tokens: 10, cache_write_tokens: 2, cache_write_1h_tokens: 1 },
         },
       })
       const answer = new ResponsesReading()

@@ -141,16 +141,18 @@ describe("token counts", () => {
   )
 
   it("include compactions and advisors, which Anthropic leaves out of its totals", () => {
+    const written = { cache_creation_input_tokens: 40, cache_creation: { ephemeral_1h_input_tokens: 30 } }
     const usage = {
       input_tokens: 23_000,
       output_tokens: 1000,
       iterations: [
-        { type: "compaction", input_tokens: 180_000, output_tokens: 3500 },
+        { type: "compaction", input_tokens: 180_000, output_tokens: 3500, ...written },
         { type: "message", input_tokens: 23_000, output_tokens: 1000, cache_read_input_tokens: 7 },
       ],
     }
     const { usage: said } = Result.getOrThrow(READINGS.messages.whole(message(usage), ASKED))
-    assert.deepStrictEqual([said?.prompt_tokens, said?.completion_tokens], [203_007, 4500])
+    assert.deepStrictEqual([said?.prompt_tokens, said?.completion_tokens], [203_047, 4500])
+    assert.deepInclude(said?.prompt_tokens_details, { cache_write_tokens: 40, cache_write_1h_tokens: 30 })
     const { usage: alike } = Result.getOrThrow(READINGS.messages.whole(message({ ...usage, iterations: [{}] }), ASKED))
     assert.deepStrictEqual([alike?.prompt_tokens, alike?.completion_tokens], [23_000, 1000])
   })

@@ -11,6 +11,8 @@ export const Usage = Schema.Struct({
   output_tokens: optional(Count),
   cache_creation_input_tokens: optional(Count),
   cache_read_input_tokens: optional(Count),
+  /** The part of `cache_creation_input_tokens` that is kept for an hour. */
+  cache_creation: optional(Schema.Struct({ ephemeral_1h_input_tokens: optional(Count) })),
   output_tokens_details: optional(Schema.Struct({ thinking_tokens: optional(Count) })),
   /** Every sampling of the request. */
   iterations: Schema.optionalKey(Schema.Unknown),

@@ -13,6 +13,8 @@ const COUNTS = [
   "cache_read_input_tokens",
 ] as const satisfies ReadonlyArray<keyof Wire.Usage>
 
+const forHour = (usage: Wire.Usage): number => usage.cache_creation?.ephemeral_1h_input_tokens ?? 0
+
 /** The counts in `value`. Those of compactions and advisors are only in `iterations`, whose sums count if they are more. */
 export const countsOf = (value: unknown): Wire.Usage | undefined => {
   const usage = Option.getOrUndefined(decodeUsage(value))
@@ -22,7 +24,9 @@ export const countsOf = (value: unknown): Wire.Usage | undefined => {
     const sum = each.reduce((total, counts) => total + (counts[name] ?? 0), 0)
     return [name, sum > (usage[name] ?? 0) ? sum : usage[name]] as const
   })
-  return { ...usage, ...Object.fromEntries(sums) }
+  const sumForHour = each.reduce((total, counts) => total + forHour(counts), 0)
+  const cache_creation = { ephemeral_1h_input_tokens: Math.max(sumForHour, forHour(usage)) }
+  return { ...usage, ...Object.fromEntries(sums), cache_creation }
 }
 
 /** The counts at the beginning of a stream, where `output_tokens` is 1 whatever follows. */
@@ -42,7 +46,11 @@ export const usageOf = (wire: Wire.Usage | undefined): Usage | undefined => {
     prompt_tokens: prompt,
     completion_tokens: wire.output_tokens,
     total_tokens: prompt + wire.output_tokens,
-    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    prompt_tokens_details: {
+      cached_tokens: read,
+      cache_write_tokens: written,
+      ...(forHour(wire) > 0 && { cache_write_1h_tokens: forHour(wire) }),
+    },
     ...(reasoning == null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
   })
 }
