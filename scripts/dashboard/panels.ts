@@ -28,24 +28,19 @@ export interface Row {
   readonly panels: ReadonlyArray<Panel>
 }
 
-type Options = Pick<Panel, "width" | "alarm" | "stacked" | "words">
+/** A panel's queries, or its only one, and how it differs from others of its type. */
+type Shown = Partial<Pick<Panel, "width" | "alarm" | "stacked" | "words">> & (Query | Pick<Panel, "queries">)
 
 const panelOf =
   (type: Panel["type"], width: number) =>
-  (
-    title: string,
-    description: string,
-    unit: Unit,
-    queries: Query | ReadonlyArray<Query>,
-    options: Partial<Options> = {},
-  ): Panel => ({
+  (title: string, description: string, unit: Unit, shown: Shown): Panel => ({
     type,
     title,
     description,
     unit,
-    queries: "expr" in queries ? [queries] : queries,
     width,
-    ...options,
+    queries: "expr" in shown ? [shown] : shown.queries,
+    ...shown,
   })
 
 /** One number. */

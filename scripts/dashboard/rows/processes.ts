@@ -5,16 +5,11 @@ import { highest, increase, rate, total } from "../promql.ts"
 export const server: Row = {
   title: "Processes",
   panels: [
-    graph(
-      "Event-loop lag",
-      "99th percentile. Above 0.1 s the process has more to do than one core can.",
-      "s",
-      {
-        expr: highest("sealgate_event_loop_lag_seconds", { by: ["instance"] }),
-        legend: "{{instance}}",
-      },
-      { alarm: [0.1, 0.5] },
-    ),
+    graph("Event-loop lag", "99th percentile. Above 0.1 s the process has more to do than one core can.", "s", {
+      expr: highest("sealgate_event_loop_lag_seconds", { by: ["instance"] }),
+      legend: "{{instance}}",
+      alarm: [0.1, 0.5],
+    }),
     graph("Memory", "Resident, and of it the JavaScript heap.", "bytes", {
       expr: total("sealgate_process_memory_bytes", { by: ["instance", "kind"], where: { kind: '=~"rss|heapUsed"' } }),
       legend: "{{instance}} {{kind}}",

@@ -10,10 +10,12 @@ const baseline = rate("sealgate_routing_baseline_micro_usd_total")
 export const savings: Row = {
   title: "Savings",
   panels: [
-    graph("Cost and baseline", "Dollars per hour; only calls whose cost and baseline are both known.", "currencyUSD", [
-      { expr: usdPerHour(cost), legend: "cost" },
-      { expr: usdPerHour(baseline), legend: "baseline" },
-    ]),
+    graph("Cost and baseline", "Dollars per hour; only calls whose cost and baseline are both known.", "currencyUSD", {
+      queries: [
+        { expr: usdPerHour(cost), legend: "cost" },
+        { expr: usdPerHour(baseline), legend: "baseline" },
+      ],
+    }),
     graph("Saved share", "Of what the baseline would have cost.", "percentunit", {
       expr: `1 - ${cost} / ${baseline}`,
       legend: "saved",
