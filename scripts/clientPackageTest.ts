@@ -3,12 +3,12 @@
  * README and of the main README there, on every runtime available from the registry.
  */
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { rolldown } from "rolldown"
 import { startProxy } from "../examples/demo/serverProcess.ts"
+import { check, emptyFolder, install, packClient, startProject } from "./packed.ts"
 import { pathOf } from "./paths.ts"
 
 const MAX_PACKAGES = 6
@@ -19,11 +19,6 @@ const MAX_BUNDLE_BYTES = 30_000
 
 const run = (command: string, args: ReadonlyArray<string>, cwd: string, env = process.env): string =>
   execFileSync(command, args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
-
-const check = (what: string, holds: boolean): void => {
-  if (!holds) throw new Error(`failed: ${what}`)
-  console.log(`✓ ${what}`)
-}
 
 const bytesIn = (folder: string): number =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -90,13 +85,10 @@ const bundle = async (entry: string) => {
   return { files, loaded }
 }
 
-const folder = mkdtempSync(join(tmpdir(), "sealgate-client-"))
+const folder = emptyFolder()
 try {
-  run(process.execPath, [pathOf("scripts/buildClient.ts"), "--types"], pathOf("."))
-  run("npm", ["pack", "--silent", "--pack-destination", folder], pathOf("packages/client"))
-  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? ""
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }))
-  run("npm", ["install", "--silent", "--no-audit", "--no-fund", `./${tarball}`], folder)
+  startProject(folder)
+  install(folder, [packClient(folder)])
 
   const lock: { readonly packages: Readonly<Record<string, unknown>> } = JSON.parse(
     readFileSync(join(folder, "package-lock.json"), "utf8"),
@@ -146,7 +138,7 @@ export const answer = new SealedClient({ baseUrl: "http://x", pins: [] }).comple
       ...Object.entries(PROGRAMS).map(([file, { shows }]) => [file, shows] as const),
       ["readme.mjs", "Hello"] as const,
     ]
-    const runtimes = mkdtempSync(join(tmpdir(), "sealgate-runtimes-"))
+    const runtimes = emptyFolder()
     writeFileSync(join(runtimes, "package.json"), JSON.stringify({ private: true }))
     const others = RUNTIMES.flatMap(([name, spec, command, ...args]) => {
       const { status } = spawnSync("npm", ["install", "--silent", "--no-audit", "--no-fund", spec], { cwd: runtimes })

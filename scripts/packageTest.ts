@@ -3,30 +3,25 @@
  * and the gateway's client with its types.
  */
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { check, emptyFolder, install, pack, startProject } from "./packed.ts"
+import { pathOf } from "./paths.ts"
 
 const FORBIDDEN = /\.(ts|map)$|^package\/(src|test|examples|bench|scripts)\//
 
-const folder = mkdtempSync(join(tmpdir(), "sealgate-package-"))
-const run = (command: string, args: ReadonlyArray<string>, cwd = folder): string =>
-  execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
-
-const check = (what: string, holds: boolean): void => {
-  if (!holds) throw new Error(`failed: ${what}`)
-  console.log(`✓ ${what}`)
-}
+const folder = emptyFolder()
+const run = (command: string, args: ReadonlyArray<string>): string =>
+  execFileSync(command, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
 
 try {
-  run("npm", ["pack", "--silent", "--pack-destination", folder], resolve("."))
-  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? ""
+  const tarball = pack(".", folder)
   const files = run("tar", ["tzf", tarball]).trim().split("\n")
   const extra = files.filter((file) => FORBIDDEN.test(file) && !file.endsWith(".d.ts"))
   check(`the package holds ${files.length} files and nothing but what users need`, extra.length === 0)
 
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }))
-  run("npm", ["install", "--silent", "--no-audit", "--no-fund", `./${tarball}`])
+  startProject(folder)
+  install(folder, [tarball])
   check("npx sealgate --help", run("npx", ["sealgate", "--help"]).includes("START HERE"))
 
   const program = `import { GatewayClient } from "sealgate/gateway-client"
@@ -35,18 +30,8 @@ console.log(typeof client.agents.create)
 `
   writeFileSync(join(folder, "program.ts"), program)
   check("the gateway's client in Node", run(process.execPath, ["program.ts"]).trim() === "function")
-  const options = [
-    "--module",
-    "nodenext",
-    "--strict",
-    "--noEmit",
-    "--skipLibCheck",
-    "--lib",
-    "esnext,dom",
-    "--types",
-    "",
-  ]
-  run(resolve("node_modules/.bin/tsc"), [...options, "program.ts"])
+  const options = "--module nodenext --strict --noEmit --skipLibCheck --lib esnext,dom".split(" ")
+  run(pathOf("node_modules/.bin/tsc"), [...options, "--types", "", "program.ts"])
   check("its types", true)
 
   const gateway = 'import { Gateway } from "sealgate"; console.log(typeof Gateway.start)'

@@ -1,6 +1,6 @@
 /** Packs both packages and installs them into empty folders, as a user would. */
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathOf } from "./paths.ts"
@@ -12,17 +12,30 @@ export const check = (what: string, holds: boolean, why = ""): void => {
 
 export const emptyFolder = (): string => mkdtempSync(join(tmpdir(), "sealgate-docs-"))
 
+/** Packs the package in the folder `path` of this checkout, and returns the path of the archive in `folder`. */
+export const pack = (path: string, folder: string): string => {
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: pathOf(path), stdio: "pipe" })
+  const { name, version }: { readonly name: string; readonly version: string } = JSON.parse(
+    readFileSync(pathOf(`${path}/package.json`), "utf8"),
+  )
+  return join(folder, `${name}-${version}.tgz`)
+}
+
+/** Builds and packs the client's package. */
+export const packClient = (folder: string): string => {
+  execFileSync(process.execPath, [pathOf("scripts/buildClient.ts"), "--types"], { cwd: pathOf("."), stdio: "inherit" })
+  return pack("packages/client", folder)
+}
+
 /** Packs both packages and returns the paths of the archives. */
 export const packAll = (): Readonly<Record<"sealgate" | "sealgate-client", string>> => {
   const folder = emptyFolder()
-  execFileSync(process.execPath, [pathOf("scripts/buildClient.ts"), "--types"], { cwd: pathOf("."), stdio: "inherit" })
-  for (const path of [".", "packages/client"]) {
-    execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: pathOf(path), stdio: "pipe" })
-  }
-  const archive = (pattern: RegExp): string =>
-    join(folder, readdirSync(folder).find((name) => pattern.test(name)) ?? "missing")
-  return { sealgate: archive(/^sealgate-\d/), "sealgate-client": archive(/^sealgate-client-/) }
+  return { "sealgate-client": packClient(folder), sealgate: pack(".", folder) }
 }
+
+/** Makes the folder of a user's project that uses ES modules. */
+export const startProject = (folder: string): void =>
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }))
 
 /** Runs `npm install` in a folder and returns what it warned about. */
 export const install = (folder: string, packages: ReadonlyArray<string>): string => {

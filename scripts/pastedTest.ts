@@ -3,12 +3,21 @@
  * folder with the packed packages, by plain `node` of the versions that the packages allow.
  */
 import { spawnSync } from "node:child_process"
-import { readFileSync, writeFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { startGateway, startProxy } from "../examples/demo/serverProcess.ts"
 import { PROGRAMS, snippets } from "../test/docs/snippets.ts"
 import { freePort } from "../test/support/freePort.ts"
-import { check, CLIENT_NODES, emptyFolder, install, installNodes, packAll, SERVER_NODES } from "./packed.ts"
+import {
+  check,
+  CLIENT_NODES,
+  emptyFolder,
+  install,
+  installNodes,
+  packAll,
+  SERVER_NODES,
+  startProject,
+} from "./packed.ts"
 import { pathOf } from "./paths.ts"
 
 const SDKS = ["openai", "@anthropic-ai/sdk", "ai", "@ai-sdk/openai", "@ai-sdk/anthropic"]
@@ -27,7 +36,7 @@ const programs = Object.entries(PROGRAMS).map(([name, { after = [], says, shown 
 
 const archives = packAll()
 const folder = emptyFolder()
-writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }))
+startProject(folder)
 const warnings = install(folder, [
   archives.sealgate,
   archives["sealgate-client"],

@@ -2,13 +2,13 @@
 import { deepStrictEqual } from "node:assert/strict"
 import { join } from "node:path"
 import { DateTime, Effect, Layer } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { layerSqlite } from "../../src/layers/database/Database.ts"
 import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
 import { HOUR_MS, SUM_COLUMNS, SUMS_OF_CALLS, type Sums } from "../../src/services/routing/HourlySums.ts"
 import { Ledger } from "../../src/services/routing/Ledger.ts"
 import { RoutingStats, type StatsQuery } from "../../src/services/routing/RoutingStats.ts"
+import { callRecord } from "../../test/services/routing/callRecords.ts"
 import { temporaryFolder } from "../../test/support/proxy.ts"
 import type { Case, Figure } from "../harness/Case.ts"
 import { median } from "../harness/compare.ts"
@@ -32,35 +32,24 @@ const TENANTS = 5
 /** Generates the same calls in every run, spread over the month. */
 const callAt = (i: number, rows: number): CallRecord => {
   const [provider, model] = TARGETS[i % TARGETS.length] ?? TARGETS[0]
-  const id = SecureRandom.uuidV7Unsafe()
   const failed = i % 50 === 0
-  return {
-    id,
+  return callRecord({
     at: START + Math.floor((i / rows) * HOURS * HOUR_MS),
-    requestId: id,
-    first: true,
     tenant: `tenant-${i % TENANTS}`,
     job: `job-${Math.floor(i / 8)}`,
     agent: `agent-${i % 100}`,
-    key: null,
-    labels: {},
-    estimated: false,
-    ownKey: false,
     mode: i % 3 === 0 ? "adversarial" : "verified",
-    strategy: "cost",
-    role: "proposer",
     provider,
     model,
     servedModel: model,
     tokens: { input: 500 + (i % 1000), output: 100 + (i % 300), cached: i % 400 },
-    priceVersion: "bench",
     cost: i % 97 === 0 ? null : 100 + (i % 1000),
     charged: { tokens: 600, cost: 100 + (i % 1000) },
     baseline: failed ? 0 : 500 + (i % 2000),
     latency: 1000,
     ttft: 300,
     outcome: failed ? "timeout" : "success",
-  }
+  })
 }
 
 const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

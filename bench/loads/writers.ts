@@ -3,50 +3,18 @@
  * the gateways, each with its own connections.
  */
 import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { TenantId } from "../../src/domain/jobs/agent.ts"
 import { layerPostgres } from "../../src/layers/database/Database.ts"
 import { Agents } from "../../src/services/agents/Agents.ts"
 import { JobWrites } from "../../src/services/jobs/JobWrites.ts"
 import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
-import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
 import { Ledger } from "../../src/services/routing/Ledger.ts"
+import { callRecord } from "../../test/services/routing/callRecords.ts"
 import type { Work } from "../harness/Load.ts"
 
 const TENANT = TenantId.make("bench")
 const CONNECTIONS = 3
-
-const callAt = (at: number, job: string): CallRecord => {
-  const id = SecureRandom.uuidV7Unsafe()
-  return {
-    id,
-    at,
-    requestId: id,
-    first: true,
-    tenant: TENANT,
-    job,
-    agent: "agent",
-    key: null,
-    labels: {},
-    estimated: false,
-    ownKey: false,
-    mode: "adversarial",
-    strategy: "cost",
-    role: "proposer",
-    provider: "provider1",
-    model: "gpt-6-luna",
-    servedModel: "gpt-6-luna",
-    tokens: { input: 500, output: 100, cached: 0 },
-    priceVersion: "bench",
-    cost: 100,
-    charged: { tokens: 100, cost: 100 },
-    baseline: 500,
-    latency: 1000,
-    ttft: 300,
-    outcome: "success",
-  }
-}
 
 /** Creates a gateway without workers, and one step writer per lane. */
 const makeWriter = async (url: string): Promise<(lane: number) => Promise<void>> => {
@@ -76,7 +44,7 @@ const makeWriter = async (url: string): Promise<(lane: number) => Promise<void>>
     const now = Date.now()
     const exit = await Effect.runPromiseExit(
       Effect.gen(function* () {
-        yield* ledger.record([callAt(now, lease.job.id)])
+        yield* ledger.record([callRecord({ at: now, tenant: TENANT, job: lease.job.id, agent: agent.id })])
         const step = { kind: `step${count++}` }
         return yield* writes.recordStep(lease, {
           step,
