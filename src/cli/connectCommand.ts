@@ -16,6 +16,7 @@ import {
   proxyFlag,
   switchFlag,
   trustOnFirstUseFlag,
+  valueFlag,
 } from "./flags.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
 import { policyFlags, policyFrom } from "./attest/policyFlags.ts"
@@ -56,11 +57,12 @@ const flags = {
     "allow-remote",
     "Let --host be reachable from other machines: anyone who can connect can send requests, in plaintext",
   ),
-  allowHost: Flag.String("allow-host").pipe(
-    Flag.withMetavar("host"),
-    Flag.withDescription("Host name to accept beside localhost; may be repeated"),
-    Flag.atLeast(0),
-  ),
+  allowHost: valueFlag(
+    "allow-host",
+    "host",
+    "Host name to accept beside localhost; may be repeated",
+    Schema.String,
+  ).pipe(Flag.atLeast(0)),
   json: jsonFlag("Log lines as JSON; the default unless standard output is a terminal"),
   logLevel: logLevelFlag("info"),
 }

@@ -9,14 +9,13 @@ import { LOG_LEVELS } from "../layers/config/serverSettings.ts"
 export const switchFlag = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-/** A flag with a value and no default. `metavar` names the value in help. */
+/** A required flag with a value. `metavar` names the value in help. */
+export const valueFlag = <A>(name: string, metavar: string, description: string, codec: Schema.Codec<A, string>) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.withSchema(codec))
+
+/** A flag with a value and no default. */
 export const optionalFlag = <A>(name: string, metavar: string, description: string, codec: Schema.Codec<A, string>) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar(metavar),
-    Flag.withDescription(description),
-    Flag.withSchema(codec),
-    Flag.optional,
-  )
+  valueFlag(name, metavar, description, codec).pipe(Flag.optional)
 
 export const isPin = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
@@ -34,15 +33,13 @@ export const proxyFlag = optionalFlag(
   ServerUrlText,
 )
 
-export const pinsFlag = Flag.String("pin").pipe(
-  Flag.withMetavar("pin"),
-  Flag.withDescription(
-    "Id of the proxy's key; only a proxy with this key is trusted. The proxy prints it at start; ask its operator. May be " +
-      "repeated while keys are rotated (default SEALGATE_PIN; for a proxy on this machine, the key in this folder)",
-  ),
-  Flag.withSchema(PinText),
-  Flag.atLeast(0),
-)
+export const pinsFlag = valueFlag(
+  "pin",
+  "pin",
+  "Id of the proxy's key; only a proxy with this key is trusted. The proxy prints it at start; ask its operator. May be " +
+    "repeated while keys are rotated (default SEALGATE_PIN; for a proxy on this machine, the key in this folder)",
+  PinText,
+).pipe(Flag.atLeast(0))
 
 /** Flags whose value is the id of a key. */
 const OF_KEYS: ReadonlySet<string | undefined> = new Set(["--pin", "--policy-signer"])

@@ -9,16 +9,12 @@ import { decodeSettings } from "../layers/config/Setting.ts"
 import { unusable } from "./CommandFailed.ts"
 import { withHelp } from "./help/Guide.ts"
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
-import { jsonFlag, optionalFlag } from "./flags.ts"
+import { jsonFlag, optionalFlag, valueFlag } from "./flags.ts"
 
 export const tokenCommand = Command.make(
   "token",
   {
-    sub: Flag.String("sub").pipe(
-      Flag.withMetavar("name"),
-      Flag.withDescription("Subject of the token: its user (required)"),
-      Flag.withSchema(Subject),
-    ),
+    sub: valueFlag("sub", "name", "Subject of the token: its user (required)", Subject),
     tenant: optionalFlag(
       "tenant",
       "name",
@@ -29,11 +25,8 @@ export const tokenCommand = Command.make(
       Flag.withDescription("A role; may be repeated (default none)"),
       Flag.atLeast(0),
     ),
-    ttl: Flag.String("ttl").pipe(
-      Flag.withMetavar("time"),
-      Flag.withDescription("How long it is valid, such as 15min or 12h (default 1h)"),
-      Flag.withDefault("1h"),
-      Flag.withSchema(DurationText),
+    ttl: valueFlag("ttl", "time", "How long it is valid, such as 15min or 12h (default 1h)", DurationText).pipe(
+      Flag.withDefault(Duration.hours(1)),
     ),
     json: jsonFlag("Print JSON"),
   },

@@ -1,6 +1,7 @@
 import { Console, Effect, Schema } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { parsed } from "../../layers/config/codecs.ts"
+import { valueFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { expectedOf } from "./expected.ts"
@@ -14,11 +15,7 @@ const DigestText = parsed(
 export const expectCommand = Command.make(
   "expect",
   {
-    image: Flag.String("image").pipe(
-      Flag.withMetavar("digest"),
-      Flag.withDescription("Digest of the image that you built or compared, sha256:…"),
-      Flag.withSchema(DigestText),
-    ),
+    image: valueFlag("image", "digest", "Digest of the image that you built or compared, sha256:…", DigestText),
   },
   Effect.fn(function* ({ image }) {
     yield* Console.log(printableJson(yield* expectedOf(image)))

@@ -2,6 +2,7 @@ import { Console, Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { intText } from "../../layers/config/codecs.ts"
 import { readKeyFile } from "../../services/sealing/AttestationKeyFile.ts"
+import { valueFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableLine } from "../printable.ts"
 import { dimOnStderr } from "../terminal.ts"
@@ -40,17 +41,18 @@ export const policyCommand = Command.make(
   {
     url: urlArgument,
     accept: acceptFlag,
-    key: Flag.String("key").pipe(
-      Flag.withMetavar("file"),
-      Flag.withDescription("Your key that signs the policy; `sealgate keygen <file>` makes one"),
-      Flag.withSchema(Schema.NonEmptyString),
+    key: valueFlag(
+      "key",
+      "file",
+      "Your key that signs the policy; `sealgate keygen <file>` makes one",
+      Schema.NonEmptyString,
     ),
-    days: Flag.String("days").pipe(
-      Flag.withMetavar("number"),
-      Flag.withDescription(`Days until the policy expires (default ${DEFAULT_DAYS})`),
-      Flag.withSchema(intText(1, MAX_DAYS)),
-      Flag.withDefault(DEFAULT_DAYS),
-    ),
+    days: valueFlag(
+      "days",
+      "number",
+      `Days until the policy expires (default ${DEFAULT_DAYS})`,
+      intText(1, MAX_DAYS),
+    ).pipe(Flag.withDefault(DEFAULT_DAYS)),
   },
   Effect.fn(function* (input) {
     const { askAt, prove, rulesOf, secondsNow } = yield* Effect.promise(() => import("./prove.ts"))

@@ -2,7 +2,7 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { intText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
-import { portFlag } from "../flags.ts"
+import { portFlag, valueFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { kitFlags } from "./flags.ts"
@@ -18,12 +18,12 @@ export const conformanceClientCommand = Command.make(
       Argument.variadic(),
     ),
     port: portFlag("a free one"),
-    atOnce: Flag.String("at-once").pipe(
-      Flag.withMetavar("number"),
-      Flag.withDescription("How many runs of your command at once (default 2)"),
-      Flag.withDefault("2"),
-      Flag.withSchema(intText(1, MAX_AT_ONCE)),
-    ),
+    atOnce: valueFlag(
+      "at-once",
+      "number",
+      "How many runs of your command at once (default 2)",
+      intText(1, MAX_AT_ONCE),
+    ).pipe(Flag.withDefault(2)),
     ...kitFlags,
   },
   Effect.fn(function* (input) {

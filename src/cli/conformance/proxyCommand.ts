@@ -2,7 +2,7 @@ import { Duration, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { intText, ServerUrlText } from "../../layers/config/codecs.ts"
 import { credentialFileFlag, credentialNow, ENVIRONMENT } from "../credential.ts"
-import { pinsFlag } from "../flags.ts"
+import { pinsFlag, valueFlag } from "../flags.ts"
 import { caFlag, readCa } from "../inputFile.ts"
 import { withHelp } from "../help/Guide.ts"
 import { trustedProxy } from "../settings/proxyAddress.ts"
@@ -20,12 +20,12 @@ export const conformanceProxyCommand = Command.make(
     pin: pinsFlag,
     credentialFile: credentialFileFlag,
     ca: caFlag,
-    limit: Flag.String("limit").pipe(
-      Flag.withMetavar("seconds"),
-      Flag.withDescription("Time limit for all checks; the remaining ones are skipped (default 300)"),
-      Flag.withDefault("300"),
-      Flag.withSchema(intText(1, 9999)),
-    ),
+    limit: valueFlag(
+      "limit",
+      "seconds",
+      "Time limit for all checks; the remaining ones are skipped (default 300)",
+      intText(1, 9999),
+    ).pipe(Flag.withDefault(300)),
     profile: Flag.Literals("profile", ["core", "full"]).pipe(
       Flag.withDescription("core omits checks that depend on models and providers; default full"),
       Flag.withDefault("full"),

@@ -1,9 +1,8 @@
-import { Console, Effect, Schema } from "effect"
+import { Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { printableJson, printableLine } from "../printable.ts"
-import { json } from "./listFlags.ts"
+import { printableLine } from "../printable.ts"
 import { makeListCommand } from "./listCommand.ts"
-import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
+import { askAndPrint, gatewayFlags, withGatewayHelp } from "./remote.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
 
 const createCommand = Command.make(
@@ -12,20 +11,14 @@ const createCommand = Command.make(
     name: Argument.String("name").pipe(Argument.withDescription("Name of the agent")),
     instructions: optionalFlag("instructions", "text", "Instructions for every task (default none)", Schema.String),
     mode: optionalFlag("mode", "name", "Mode of its tasks, as in run (default: the gateway's)", Schema.String),
-    gateway: gatewayFlag,
-    json,
+    ...gatewayFlags,
   },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const { instructions, mode: default_mode, name } = input
-    const settings = { name, ...givenOf({ instructions, default_mode }) }
-    const agent = yield* ask((signal) => gateway.agents.create(settings, { signal }))
-    yield* Console.log(
-      input.json
-        ? printableJson(agent)
-        : `${agent.id}\nGive it a task: sealgate run "…" --agent ${printableLine(agent.id)}`,
-    )
-  }),
+  ({ instructions, mode: default_mode, name, ...input }) =>
+    askAndPrint(
+      input,
+      (gateway, options) => gateway.agents.create({ name, ...givenOf({ instructions, default_mode }) }, options),
+      ({ id }) => `${id}\nGive it a task: sealgate run "…" --agent ${printableLine(id)}`,
+    ),
 ).pipe(
   withGatewayHelp({
     summary: "Create an agent",

@@ -1,12 +1,10 @@
 /** Commands for one thing of a gateway, which its id names. */
-import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
-import { printableJson, printableLine } from "../printable.ts"
-import { json } from "./listFlags.ts"
-import { ask, connect, gatewayFlag, type GatewayHelp, withGatewayHelp } from "./remote.ts"
+import { printableLine } from "../printable.ts"
+import { askAndPrint, type CallOptions, gatewayFlags, type GatewayHelp, withGatewayHelp } from "./remote.ts"
 
-type Call<A> = (gateway: GatewayClient, id: string, options: { readonly signal: AbortSignal }) => Promise<A>
+type Call<A> = (gateway: GatewayClient, id: string, options: CallOptions) => Promise<A>
 
 /** The id of one `kind` of thing. */
 export const idArgument = (kind: string) =>
@@ -24,14 +22,8 @@ export const makeItemCommand = <const Name extends string, Item>(
   name: Name,
   { call, help, kind, text }: Printed<Item>,
 ) =>
-  Command.make(
-    name,
-    { id: idArgument(kind), gateway: gatewayFlag, json },
-    Effect.fn(function* (input) {
-      const gateway = yield* connect(input.gateway)
-      const item = yield* ask((signal) => call(gateway, input.id, { signal }))
-      yield* Console.log(input.json ? printableJson(item) : text(item))
-    }),
+  Command.make(name, { id: idArgument(kind), ...gatewayFlags }, (input) =>
+    askAndPrint(input, (gateway, options) => call(gateway, input.id, options), text),
   ).pipe(withGatewayHelp(help))
 
 interface Deletion {

@@ -7,13 +7,12 @@ import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { givenOf, optionalFlag } from "../flags.ts"
 import { idArgument, makeItemCommand } from "./itemCommands.ts"
-import { json, limitFlag } from "./listFlags.ts"
-import { printList } from "./listCommand.ts"
+import { limitFlag, printList } from "./listCommand.ts"
 import { goesOn, showProgress, showsText, tell } from "./progress.ts"
-import { age, ask, connect, gatewayFlag, listFirst, withGatewayHelp } from "./remote.ts"
+import { age, ask, connect, gatewayFlag, gatewayFlags, json, listFirst, withGatewayHelp } from "./remote.ts"
 import { report, taskText } from "./report.ts"
 
-const ofOne = { id: idArgument("job"), gateway: gatewayFlag, json }
+const ofOne = { id: idArgument("job"), ...gatewayFlags }
 
 const showCommand = makeItemCommand("show", {
   kind: "job",

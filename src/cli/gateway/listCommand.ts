@@ -1,11 +1,17 @@
-import { Clock, Console, Effect } from "effect"
-import { Command } from "effect/cli"
+import { Clock, Console, Effect, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
 import type { Page } from "../../client/gateway/gatewayCalls.ts"
 import { printableJson } from "../printable.ts"
 import { table } from "../table.ts"
-import { json, limitFlag } from "./listFlags.ts"
-import { connect, gatewayFlag, type GatewayHelp, listFirst, type PageAt, withGatewayHelp } from "./remote.ts"
+import { connect, gatewayFlag, type GatewayHelp, json, listFirst, type PageAt, withGatewayHelp } from "./remote.ts"
+
+export const limitFlag = Flag.Int("limit").pipe(
+  Flag.withMetavar("number"),
+  Flag.withDescription("How many to list, 1 to 100 (default 20)"),
+  Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
+  Flag.withDefault(20),
+)
 
 interface Listing<Item> {
   readonly json: boolean

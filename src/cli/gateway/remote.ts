@@ -1,7 +1,8 @@
 /** Access to a running gateway for commands. */
-import { Effect, type Option, Redacted } from "effect"
+import { Console, Effect, type Option, Redacted } from "effect"
 import { clientError } from "../../client/clientError.ts"
 import { type SealgateError, Unreachable } from "../../client/errors.ts"
+import type { GatewayClient } from "../../client/gateway/GatewayClient.ts"
 import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
 import type { Page } from "../../client/gateway/gatewayCalls.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
@@ -9,9 +10,9 @@ import { ServerUrlText } from "../../layers/config/codecs.ts"
 import { clientValues } from "../settings/clientValues.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { type GuideShape, type Help, rowsOf, withHelp } from "../help/Guide.ts"
-import { printableLine } from "../printable.ts"
+import { printableJson, printableLine } from "../printable.ts"
 import { DEFAULT_GATEWAY, gatewayAddress } from "../settings/proxyAddress.ts"
-import { optionalFlag } from "../flags.ts"
+import { jsonFlag, optionalFlag } from "../flags.ts"
 
 export const gatewayFlag = optionalFlag(
   "gateway",
@@ -20,8 +21,13 @@ export const gatewayFlag = optionalFlag(
   ServerUrlText,
 )
 
+export const json = jsonFlag("Print JSON")
+
+/** The last flags of the commands that make one call. */
+export const gatewayFlags = { gateway: gatewayFlag, json }
+
 /** Listed in help. There is no flag for the token: it would show it to every user of the machine. */
-export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(clientSettings.token, clientSettings.gateway)
+const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(clientSettings.token, clientSettings.gateway)
 
 /** Exit codes of the commands that query the gateway. */
 export const EXITS = {
@@ -100,6 +106,26 @@ export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect
     (error) =>
       new CommandFailed({ message: printableLine(error.message) + mistakesIn(error) + hintFor(error), exitCode: 1 }),
   )
+
+export interface CallInput {
+  readonly gateway: Option.Option<URL>
+  readonly json: boolean
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal
+}
+
+/** Makes one call, and prints its answer as JSON or as text. */
+export const askAndPrint = Effect.fnUntraced(function* <A>(
+  input: CallInput,
+  call: (gateway: GatewayClient, options: CallOptions) => Promise<A>,
+  text: (answer: A) => string,
+) {
+  const gateway = yield* connect(input.gateway)
+  const answer = yield* ask((signal) => call(gateway, { signal }))
+  yield* Console.log(input.json ? printableJson(answer) : text(answer))
+})
 
 /** Lists the first `limit` items. */
 export const listFirst = <A>(limit: number, pageAt: (at: PageAt) => Promise<Page<A>>) =>

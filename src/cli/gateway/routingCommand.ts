@@ -1,4 +1,4 @@
-import { Console, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
 import { Argument, Command } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json/json.ts"
@@ -8,10 +8,9 @@ import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { unusable } from "../CommandFailed.ts"
 import { readInput } from "../inputFile.ts"
 import { withHelp } from "../help/Guide.ts"
-import { printableJson, printableLine } from "../printable.ts"
+import { printableLine } from "../printable.ts"
 import { table } from "../table.ts"
-import { json } from "./listFlags.ts"
-import { ask, connect, EXITS, gatewayFlag, withGatewayHelp } from "./remote.ts"
+import { askAndPrint, EXITS, gatewayFlags, withGatewayHelp } from "./remote.ts"
 
 const priceOf = ({ effective_prices }: RoutingSettings, provider: string, model: string): string => {
   const found = effective_prices.find((price) => price.provider === provider && price.model === model)?.prices
@@ -29,14 +28,8 @@ const shown = (settings: RoutingSettings): string =>
     ]),
   ].join("\n")
 
-const showCommand = Command.make(
-  "show",
-  { gateway: gatewayFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const settings = yield* ask((signal) => gateway.routing.config({ signal }))
-    yield* Console.log(input.json ? printableJson(settings) : shown(settings))
-  }),
+const showCommand = Command.make("show", gatewayFlags, (input) =>
+  askAndPrint(input, (gateway, options) => gateway.routing.config(options), shown),
 ).pipe(
   withGatewayHelp({
     summary: "Show how calls are routed",
@@ -71,16 +64,16 @@ const setCommand = Command.make(
   "set",
   {
     file: Argument.String("file").pipe(Argument.withDescription("Configuration as printed by `routing show --json`")),
-    gateway: gatewayFlag,
-    json,
+    ...gatewayFlags,
   },
-  Effect.fn(function* ({ file, gateway: address, json }) {
+  Effect.fn(function* ({ file, ...flags }) {
     const { input, version } = yield* readSettings(file)
-    const gateway = yield* connect(address)
-    const settings = yield* ask((signal) =>
-      gateway.routing.replaceConfig(input, { signal, ...(version === undefined ? {} : { ifVersion: version }) }),
+    const ifVersion = version === undefined ? {} : { ifVersion: version }
+    yield* askAndPrint(
+      flags,
+      (gateway, options) => gateway.routing.replaceConfig(input, { ...options, ...ifVersion }),
+      (settings) => `In force within a second.\n${shown(settings)}`,
     )
-    yield* Console.log(json ? printableJson(settings) : `In force within a second.\n${shown(settings)}`)
   }),
 ).pipe(
   withGatewayHelp({

@@ -10,10 +10,9 @@ import { Effort } from "../../domain/jobs/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { givenOf, jsonFlag, optionalFlag } from "../flags.ts"
 import { readInput } from "../inputFile.ts"
-import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { goesOn, showProgress, showsText, tell } from "./progress.ts"
-import { ask, connect, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
+import { ask, connect, gatewayFlag, overPages, withGatewayHelp } from "./remote.ts"
 import { report } from "./report.ts"
 
 /** Name of the agent that is created if none is given, and reused later. */
@@ -149,7 +148,7 @@ export const runCommand = Command.make(
     if (job.job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Run a task on a gateway",
     description: `Gives a task to a gateway's agent and waits. It shows the job's id, the steps as they begin and finish, with model and
 elapsed time, then answer, verdict and cost. In the direct mode, a terminal shows the answer while it is written. Ending the command does not end the job.`,
@@ -163,11 +162,9 @@ elapsed time, then answer, verdict and cost. In the direct mode, a terminal show
       ['sealgate run --thread new "Name a prime above 100."', "Begins a conversation, which --thread ID continues"],
       ["sealgate run --mode adversarial --json < task.txt", "For programs"],
     ],
-    environment: ENVIRONMENT,
     exits: {
       0: "the job completed, whatever its verdict",
       1: "the job did not complete, or the gateway cannot be reached or refused",
-      2: "wrong usage, or SEALGATE_TOKEN is not set",
       130: "interrupted by a signal; the job continues",
     },
     next: "`sealgate jobs show <id>` shows the job again, `sealgate jobs` lists all jobs.",

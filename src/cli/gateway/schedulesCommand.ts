@@ -1,13 +1,12 @@
-import { Console, Effect, Option, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Option, Schema } from "effect"
+import { Argument, Command } from "effect/cli"
 import type { Schedule } from "../../client/gateway/GatewaySchedules.ts"
-import { givenOf, optionalFlag } from "../flags.ts"
-import { printableJson, printableLine } from "../printable.ts"
+import { givenOf, optionalFlag, valueFlag } from "../flags.ts"
+import { printableLine } from "../printable.ts"
 import { table } from "../table.ts"
 import { makeDeleteCommand, makeItemCommand } from "./itemCommands.ts"
-import { json } from "./listFlags.ts"
 import { makeListCommand } from "./listCommand.ts"
-import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
+import { askAndPrint, gatewayFlags, withGatewayHelp } from "./remote.ts"
 import { taskText } from "./report.ts"
 
 const EXAMPLE = "01a20189-b5c3-7d10-9a41-3f7d2c9f5e08"
@@ -37,13 +36,12 @@ const createCommand = Command.make(
   "create",
   {
     task: Argument.String("task").pipe(Argument.withDescription("The task, in quotes")),
-    agent: Flag.String("agent").pipe(
-      Flag.withMetavar("id"),
-      Flag.withDescription("Id of the agent that gets it, as in `sealgate agents`"),
-    ),
-    cron: Flag.String("cron").pipe(
-      Flag.withMetavar("times"),
-      Flag.withDescription('Minute, hour, day of the month, month and day of the week, such as "0 7 * * 1-5"'),
+    agent: valueFlag("agent", "id", "Id of the agent that gets it, as in `sealgate agents`", Schema.String),
+    cron: valueFlag(
+      "cron",
+      "times",
+      'Minute, hour, day of the month, month and day of the week, such as "0 7 * * 1-5"',
+      Schema.String,
     ),
     timeZone: optionalFlag(
       "time-zone",
@@ -58,10 +56,9 @@ const createCommand = Command.make(
       "Its jobs start only while no other job of your tenant with this key is under way",
       Schema.String,
     ),
-    gateway: gatewayFlag,
-    json,
+    ...gatewayFlags,
   },
-  Effect.fn(function* (input) {
+  (input) => {
     const concurrency = Option.map(input.concurrencyKey, (key) => ({ key }))
     const plan = {
       agent_id: input.agent,
@@ -69,10 +66,12 @@ const createCommand = Command.make(
       request: { task: input.task, ...givenOf({ mode: input.mode, concurrency }) },
       ...givenOf({ time_zone: input.timeZone }),
     }
-    const gateway = yield* connect(input.gateway)
-    const made = yield* ask((signal) => gateway.schedules.create(plan, { signal }))
-    yield* Console.log(input.json ? printableJson(made) : `${made.id}\nIts first job starts at ${made.next_at}.`)
-  }),
+    return askAndPrint(
+      input,
+      (gateway, options) => gateway.schedules.create(plan, options),
+      ({ id, next_at }) => `${id}\nIts first job starts at ${next_at}.`,
+    )
+  },
 ).pipe(
   withGatewayHelp({
     summary: "Create a schedule",

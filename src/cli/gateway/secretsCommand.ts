@@ -1,14 +1,13 @@
 import { text } from "node:stream/consumers"
-import { Console, Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Secret } from "../../client/gateway/GatewaySecrets.ts"
 import { SecretName } from "../../domain/access/secrets.ts"
 import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { unusable } from "../CommandFailed.ts"
-import { printableJson, printableLine } from "../printable.ts"
-import { json } from "./listFlags.ts"
+import { printableLine } from "../printable.ts"
 import { printList } from "./listCommand.ts"
-import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
+import { ask, askAndPrint, connect, gatewayFlags, withGatewayHelp } from "./remote.ts"
 
 const name = Argument.String("name").pipe(
   Argument.withDescription("Name of the secret, as in tools"),
@@ -38,8 +37,7 @@ const setCommand = Command.make(
       Flag.withSchema(ProviderId),
       Flag.optional,
     ),
-    gateway: gatewayFlag,
-    json,
+    ...gatewayFlags,
   },
   Effect.fn(function* (input) {
     const value = process.stdin.isTTY ? "" : (yield* Effect.promise(() => text(process.stdin))).trim()
@@ -52,10 +50,10 @@ const setCommand = Command.make(
     }
     const destination = destinationOf(input)
     if (destination === undefined) return yield* unusable("Give either --origin or --provider.")
-    const gateway = yield* connect(input.gateway)
-    const made = yield* ask((signal) => gateway.secrets.put(input.name, { value, ...destination }, { signal }))
-    yield* Console.log(
-      input.json ? printableJson(made) : `Set ${printableLine(made.name)} for ${printableLine(placeOf(made))}.`,
+    yield* askAndPrint(
+      input,
+      (gateway, options) => gateway.secrets.put(input.name, { value, ...destination }, options),
+      (made) => `Set ${printableLine(made.name)} for ${printableLine(placeOf(made))}.`,
     )
   }),
 ).pipe(
@@ -77,14 +75,15 @@ calls use instead of the operator's. Nobody can read it again.`,
   }),
 )
 
-const removeCommand = Command.make(
-  "remove",
-  { name, gateway: gatewayFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    yield* ask((signal) => gateway.secrets.remove(input.name, { signal }))
-    yield* Console.log(input.json ? printableJson({ name: input.name }) : `Removed ${printableLine(input.name)}.`)
-  }),
+const removeCommand = Command.make("remove", { name, ...gatewayFlags }, ({ name, ...input }) =>
+  askAndPrint(
+    input,
+    async (gateway, options) => {
+      await gateway.secrets.remove(name, options)
+      return { name }
+    },
+    ({ name }) => `Removed ${printableLine(name)}.`,
+  ),
 ).pipe(
   withGatewayHelp({
     summary: "Remove a secret",
@@ -99,7 +98,7 @@ const removeCommand = Command.make(
 
 export const secretsCommand = Command.make(
   "secrets",
-  { gateway: gatewayFlag, json },
+  gatewayFlags,
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const items = yield* ask((signal) => gateway.secrets.list({ signal }))

@@ -1,4 +1,4 @@
-import { Clock, Console, Duration, Effect, Option } from "effect"
+import { Clock, Duration, Effect, Option } from "effect"
 import { usd } from "../../domain/routing/dollars.ts"
 import { SpendBy } from "../../domain/routing/spend.ts"
 import { Command } from "effect/cli"
@@ -6,10 +6,10 @@ import type { RoutingStats, Spend } from "../../client/gateway/GatewayClient.ts"
 import { DurationText } from "../../layers/config/codecs.ts"
 import { unusable } from "../CommandFailed.ts"
 import { pageWidth, wrap } from "../help/layout.ts"
-import { printable, printableJson } from "../printable.ts"
+import { printable } from "../printable.ts"
 import { table } from "../table.ts"
-import { json, limitFlag } from "./listFlags.ts"
-import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
+import { limitFlag } from "./listCommand.ts"
+import { askAndPrint, gatewayFlag, json, withGatewayHelp } from "./remote.ts"
 import { optionalFlag, switchFlag } from "../flags.ts"
 
 const statsText = (stats: RoutingStats): string => {
@@ -56,18 +56,20 @@ export const statsCommand = Command.make(
     if (input.all && Option.isSome(input.by)) {
       return yield* unusable("--by covers one tenant: leave out --all or --by.")
     }
-    const gateway = yield* connect(input.gateway)
     const to = new Date(yield* Clock.currentTimeMillis)
     const last = Option.getOrElse(input.last, () => Duration.hours(24))
     const span = { from: new Date(to.getTime() - Duration.toMillis(last)), to }
     if (Option.isSome(input.by)) {
       const by = input.by.value
-      const spend = yield* ask((signal) => gateway.routing.spend(by, { ...span, limit: input.limit, signal }))
-      return yield* Console.log(input.json ? printableJson(spend) : spendText(spend))
+      const { limit } = input
+      return yield* askAndPrint(
+        input,
+        (gateway, options) => gateway.routing.spend(by, { ...span, limit, ...options }),
+        spendText,
+      )
     }
     const scope = input.all ? "all" : "tenant"
-    const stats = yield* ask((signal) => gateway.routing.stats({ ...span, scope, signal }))
-    yield* Console.log(input.json ? printableJson(stats) : statsText(stats))
+    yield* askAndPrint(input, (gateway, options) => gateway.routing.stats({ ...span, scope, ...options }), statsText)
   }),
 ).pipe(
   withGatewayHelp({

@@ -1,30 +1,23 @@
-import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
-import { printableJson, printableLine } from "../printable.ts"
+import { Schema } from "effect"
+import { Command } from "effect/cli"
+import { valueFlag } from "../flags.ts"
+import { printableLine } from "../printable.ts"
 import { makeDeleteCommand } from "./itemCommands.ts"
-import { json } from "./listFlags.ts"
 import { makeListCommand } from "./listCommand.ts"
-import { ask, connect, gatewayFlag, withGatewayHelp } from "./remote.ts"
+import { askAndPrint, gatewayFlags, withGatewayHelp } from "./remote.ts"
 
 const createCommand = Command.make(
   "create",
   {
-    agent: Flag.String("agent").pipe(
-      Flag.withMetavar("id"),
-      Flag.withDescription("Id of the agent that answers in it, as in `sealgate agents`"),
-    ),
-    gateway: gatewayFlag,
-    json,
+    agent: valueFlag("agent", "id", "Id of the agent that answers in it, as in `sealgate agents`", Schema.String),
+    ...gatewayFlags,
   },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const { agent_id, id, ...made } = yield* ask((signal) => gateway.threads.create(input.agent, { signal }))
-    yield* Console.log(
-      input.json
-        ? printableJson({ id, agent_id, ...made })
-        : `${id}\nContinue it: sealgate run --agent ${printableLine(agent_id)} --thread ${id} "…"`,
-    )
-  }),
+  (input) =>
+    askAndPrint(
+      input,
+      (gateway, options) => gateway.threads.create(input.agent, options),
+      ({ agent_id, id }) => `${id}\nContinue it: sealgate run --agent ${printableLine(agent_id)} --thread ${id} "…"`,
+    ),
 ).pipe(
   withGatewayHelp({
     summary: "Begin a thread",

@@ -6,11 +6,10 @@ import { Role } from "../../../domain/access/roles.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { unusable } from "../../CommandFailed.ts"
 import { optionalFlag } from "../../flags.ts"
-import { withHelp } from "../../help/Guide.ts"
-import { json } from "../listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "../remote.ts"
-import { id, limitFlags, limitsOf } from "./keyFlags.ts"
-import { printKey } from "./printKey.ts"
+import { idArgument } from "../itemCommands.ts"
+import { gatewayFlags, withGatewayHelp } from "../remote.ts"
+import { limitFlags, limitsOf } from "./keyFlags.ts"
+import { askAndPrintKey } from "./keyText.ts"
 
 /** The limits by the words of `--remove`, and their members in the API. */
 const REMOVABLE = {
@@ -27,7 +26,7 @@ const REMOVABLE = {
 export const changeCommand = Command.make(
   "change",
   {
-    id,
+    id: idArgument("key"),
     name: optionalFlag("name", "text", "A new name", CreateKey.fields.name),
     role: Flag.Literals("role", Role.literals).pipe(Flag.withDescription("A new role"), Flag.optional),
     ...limitFlags,
@@ -35,8 +34,7 @@ export const changeCommand = Command.make(
       Flag.withDescription("Removes a limit; may be repeated"),
       Flag.atLeast(0),
     ),
-    gateway: gatewayFlag,
-    json,
+    ...gatewayFlags,
   },
   Effect.fn(function* (input) {
     const given = withoutUndefined({
@@ -51,12 +49,10 @@ export const changeCommand = Command.make(
     if (Object.keys(change).length === 0) {
       return yield* unusable("Nothing to change: give a new value, such as --budget 5usd/day, or --remove budgets.")
     }
-    const gateway = yield* connect(input.gateway)
-    const key = yield* ask((signal) => gateway.keys.update(input.id, change, { signal }))
-    yield* printKey(gateway, key, input.json)
+    yield* askAndPrintKey(input, (gateway, options) => gateway.keys.update(input.id, change, options))
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Change a key",
     description: `Changes what a key may do, within a second; --max-running-jobs holds also for its open jobs. A given limit
 replaces the one of its kind: --budget all budgets, --allow-model and --deny-model both lists. The secret stays.`,
@@ -64,7 +60,6 @@ replaces the one of its kind: --budget all budgets, --allow-model and --deny-mod
       ["sealgate keys change 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --budget 20usd/day", "A larger budget"],
       ["sealgate keys change 01a2018b-0c11-7e55-8a3f-2b1f6f0cbd1a --remove expiry", "Valid until it is revoked"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the key was changed" },
+    exits: { 0: "the key was changed" },
   }),
 )

@@ -2,10 +2,8 @@ import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CreateKey } from "../../../domain/access/keys.ts"
 import { Role } from "../../../domain/access/roles.ts"
-import { withHelp } from "../../help/Guide.ts"
 import { printableJson, printableLine } from "../../printable.ts"
-import { json } from "../listFlags.ts"
-import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "../remote.ts"
+import { ask, connect, gatewayFlags, withGatewayHelp } from "../remote.ts"
 import { limitFlags, limitsOf } from "./keyFlags.ts"
 
 export const createCommand = Command.make(
@@ -20,8 +18,7 @@ export const createCommand = Command.make(
       Flag.withDefault("run" as const),
     ),
     ...limitFlags,
-    gateway: gatewayFlag,
-    json,
+    ...gatewayFlags,
   },
   Effect.fn(function* (input) {
     const settings = { name: input.name, roles: [input.role], ...(yield* limitsOf(input)) }
@@ -33,7 +30,7 @@ export const createCommand = Command.make(
     )
   }),
 ).pipe(
-  withHelp({
+  withGatewayHelp({
     summary: "Create a key",
     description: `Creates a key of your tenant for a program or a person, and prints its secret, once, alone on standard output. The gateway
 keeps only a hash. Your token or key needs the role manage; for the role admin, admin.`,
@@ -42,8 +39,7 @@ keeps only a hash. Your token or key needs the role manage; for the role admin, 
       ["sealgate keys create intern --allow-model '*mini*' --ttl 90d", "May use small models only, for 90 days"],
       ["sealgate keys create dashboard --role read --json", "For programs: the key with its settings"],
     ],
-    environment: ENVIRONMENT,
-    exits: { ...EXITS, 0: "the key was created" },
+    exits: { 0: "the key was created" },
     next: "Its holder puts it into SEALGATE_TOKEN, or sends it as a bearer token. `sealgate keys show <id>` shows its limits.",
   }),
 )

@@ -1,23 +1,16 @@
 /** Flags for what a key may do. */
 import { DateTime, type Duration, Effect, Option, Schema } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Flag } from "effect/cli"
 import type { Budget } from "../../../domain/access/budgets.ts"
 import { MAX_AT_ONCE, MAX_KEY_WEIGHT, MAX_PER_MINUTE } from "../../../domain/access/keys.ts"
 import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 import { AgentId } from "../../../domain/jobs/agent.ts"
 import { DurationText, intText } from "../../../layers/config/codecs.ts"
-import { optionalFlag } from "../../flags.ts"
+import { optionalFlag, valueFlag } from "../../flags.ts"
 import { BudgetText, joinBudgets } from "./budgetText.ts"
 
-export const id = Argument.String("id").pipe(Argument.withDescription("Id of the key, as in `sealgate keys`"))
-
 const repeated = <A>(name: string, metavar: string, description: string, codec: Schema.Codec<A, string>) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar(metavar),
-    Flag.withDescription(`${description}; may be repeated`),
-    Flag.withSchema(codec),
-    Flag.atLeast(0),
-  )
+  valueFlag(name, metavar, `${description}; may be repeated`, codec).pipe(Flag.atLeast(0))
 
 export const limitFlags = {
   budgets: repeated(

@@ -1,9 +1,12 @@
-/** Formats a key for people. */
+/** Shows a key to people. */
+import { Clock, Console, Effect } from "effect"
 import type { BudgetUse } from "../../../client/gateway/GatewayBudgets.ts"
+import type { GatewayClient } from "../../../client/gateway/GatewayClient.ts"
 import type { GatewayKey } from "../../../client/gateway/GatewayKeys.ts"
 import { usd } from "../../../domain/routing/dollars.ts"
+import { printableJson } from "../../printable.ts"
 import { table } from "../../table.ts"
-import { age } from "../remote.ts"
+import { age, ask, type CallInput, type CallOptions, connect } from "../remote.ts"
 import { budgetText } from "./budgetText.ts"
 
 export const budgetsText = ({ budgets }: GatewayKey): string => budgets?.map(budgetText).join(", ") ?? "none"
@@ -33,7 +36,7 @@ const useText = (use: BudgetUse): string => {
 }
 
 /** Everything about a key but its secret, which the gateway does not have. */
-export const keyText = (key: GatewayKey, uses: ReadonlyArray<BudgetUse>, now: number): string =>
+const keyText = (key: GatewayKey, uses: ReadonlyArray<BudgetUse>, now: number): string =>
   table([
     ["id", key.id],
     ["name", key.name],
@@ -49,3 +52,15 @@ export const keyText = (key: GatewayKey, uses: ReadonlyArray<BudgetUse>, now: nu
     ["used", usedText(key, now)],
     ["created", `${key.created_at} by ${key.created_by}`],
   ])
+
+/** Makes a call for a key, and prints the key as JSON, or for people with what is spent of its budgets. */
+export const askAndPrintKey = Effect.fnUntraced(function* (
+  { gateway: address, json }: CallInput,
+  call: (gateway: GatewayClient, options: CallOptions) => Promise<GatewayKey>,
+) {
+  const gateway = yield* connect(address)
+  const key = yield* ask((signal) => call(gateway, { signal }))
+  if (json) return yield* Console.log(printableJson(key))
+  const uses = yield* ask((signal) => gateway.budgets.get({ key: key.id, signal }))
+  yield* Console.log(keyText(key, uses, yield* Clock.currentTimeMillis))
+})

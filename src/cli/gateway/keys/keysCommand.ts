@@ -1,23 +1,13 @@
-import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { makeDeleteCommand } from "../itemCommands.ts"
-import { json } from "../listFlags.ts"
+import { idArgument, makeDeleteCommand } from "../itemCommands.ts"
 import { makeListCommand } from "../listCommand.ts"
-import { ask, connect, gatewayFlag, withGatewayHelp } from "../remote.ts"
+import { gatewayFlags, withGatewayHelp } from "../remote.ts"
 import { changeCommand } from "./changeCommand.ts"
 import { createCommand } from "./createCommand.ts"
-import { id } from "./keyFlags.ts"
-import { budgetsText, usedText } from "./keyText.ts"
-import { printKey } from "./printKey.ts"
+import { askAndPrintKey, budgetsText, usedText } from "./keyText.ts"
 
-const showCommand = Command.make(
-  "show",
-  { id, gateway: gatewayFlag, json },
-  Effect.fn(function* (input) {
-    const gateway = yield* connect(input.gateway)
-    const key = yield* ask((signal) => gateway.keys.get(input.id, { signal }))
-    yield* printKey(gateway, key, input.json)
-  }),
+const showCommand = Command.make("show", { id: idArgument("key"), ...gatewayFlags }, (input) =>
+  askAndPrintKey(input, (gateway, options) => gateway.keys.get(input.id, options)),
 ).pipe(
   withGatewayHelp({
     summary: "Show what a key may do",
