@@ -1,5 +1,6 @@
 /** A test case for clients: how a proxy lies, and how the client must react. */
 import type { Form } from "../../domain/protocol/transcript.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import type { Lie } from "../lyingProxy/Lie.ts"
 
@@ -52,17 +53,14 @@ const formOf = ({ body, events }: Lie): Pick<Case, "form"> => {
   return { form: body === undefined ? "stream" : "complete" }
 }
 
-type Brief = Partial<Omit<Case, "name" | "must" | "says" | "lie">>
+/** A lie, and what its case requires beside it. */
+export type Told = Lie & Partial<Pick<Case, "expect" | "next" | "form" | "suite" | "restart">>
 
-export const refused = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case => ({
-  name,
-  must,
-  says,
-  expect: "attack",
-  lie,
-  ...formOf(lie),
-  ...more,
-})
+export const refused = (must: string, name: string, says: string, told: Told): Case => {
+  const { expect = "attack", form, next, restart, suite, ...lie } = told
+  const needs = withoutUndefined({ form, next, restart, suite })
+  return { name, must, says, expect, lie, ...formOf(lie), ...needs }
+}
 
-export const believed = (must: string, name: string, says: string, lie: Lie, more: Brief = {}): Case =>
-  refused(must, name, says, lie, { expect: "answer", ...more })
+export const believed = (must: string, name: string, says: string, told: Told): Case =>
+  refused(must, name, says, { expect: "answer", ...told })

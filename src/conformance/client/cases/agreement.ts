@@ -4,7 +4,6 @@ import type { JsonObject } from "../../../domain/json/json.ts"
 import { b64u, sha256 } from "../../lyingProxy/reference.ts"
 import { type Case, refused } from "../Case.ts"
 
-const STREAM = { form: "stream" } as const
 const ANOTHER_HASH = b64u(sha256(new Uint8Array(1)))
 const ANOTHER_ID = b64u(new Uint8Array(16))
 
@@ -14,13 +13,10 @@ const receipt = (name: string, says: string, change: (claims: JsonObject) => Jso
   })
 
 const proof = (name: string, says: string, change: (claims: JsonObject) => JsonObject): Case =>
-  refused(
-    "C43",
-    `proof-${name}`,
-    `gives a proof ${says}`,
-    { proof: { claims: (claims) => ({ ...claims, ...change(claims) }) } },
-    STREAM,
-  )
+  refused("C43", `proof-${name}`, `gives a proof ${says}`, {
+    form: "stream",
+    proof: { claims: (claims) => ({ ...claims, ...change(claims) }) },
+  })
 
 const HOUR = 3600
 /** A time in the year 2058. */
@@ -56,13 +52,11 @@ export const agreement: ReadonlyArray<Case> = [
     record: (record) => ({ ...record, finish_reasons: ["length"] }),
     receipt: { claims: (claims) => ({ ...claims, finish_reasons: ["length"] }) },
   }),
-  refused(
-    "C41",
-    "provider-of-restart",
-    "gives a receipt of the provider that another one took over from",
-    { payloads: (payloads) => [{ restart: TAKEOVER, deltas: [] }, ...payloads] },
-    { form: "stream", restart: true },
-  ),
+  refused("C41", "provider-of-restart", "gives a receipt of the provider that another one took over from", {
+    form: "stream",
+    restart: true,
+    payloads: (payloads) => [{ restart: TAKEOVER, deltas: [] }, ...payloads],
+  }),
   receipt("provider-none", "of a complete answer by nobody", () => ({ provider: null })),
   receipt(
     "late",
@@ -112,14 +106,9 @@ export const agreement: ReadonlyArray<Case> = [
   refused("C43", "proof-missing", "gives an empty proof event", {
     events: (events) => events.map((each) => (each.event === "proof" ? { event: "proof", data: {} } : each)),
   }),
-  refused(
-    "C43",
-    "proof-of-another",
-    "gives the proof of another answer to the same request",
-    {
-      events: (events, { again }) =>
-        events.map((each) => (each.event === "proof" ? { event: "proof", data: { proof: again().proof } } : each)),
-    },
-    STREAM,
-  ),
+  refused("C43", "proof-of-another", "gives the proof of another answer to the same request", {
+    form: "stream",
+    events: (events, { again }) =>
+      events.map((each) => (each.event === "proof" ? { event: "proof", data: { proof: again().proof } } : each)),
+  }),
 ]

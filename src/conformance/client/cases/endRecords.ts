@@ -3,10 +3,6 @@ import { omit } from "../../omit.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
 import { type Case, refused } from "../Case.ts"
 
-const COMPLETE = { form: "complete" } as const
-const STREAM = { form: "stream" } as const
-const GENUINE = { expect: "failure" } as const
-
 const record = (must: string, name: string, says: string, change: (record: JsonObject) => unknown): Case =>
   refused(must, `record-${name}`, `has an end record ${says}`, { record: change })
 
@@ -41,27 +37,19 @@ export const endRecords: ReadonlyArray<Case> = [
     ...record,
     finish_reasons: ["length"],
   })),
-  refused(
-    "C33",
-    "answer-and-failure",
-    "gives an answer, and says that it failed",
-    { status: "failed", payloads: (payloads) => payloads },
-    COMPLETE,
-  ),
-  refused(
-    "C33",
-    "null-and-complete",
-    "gives no answer, and says that it is complete",
-    { payloads: () => [null] },
-    COMPLETE,
-  ),
-  refused(
-    "C31",
-    "null-in-stream",
-    "has a frame with nothing in it",
-    { payloads: (payloads) => [null, ...payloads] },
-    STREAM,
-  ),
+  refused("C33", "answer-and-failure", "gives an answer, and says that it failed", {
+    form: "complete",
+    status: "failed",
+    payloads: (payloads) => payloads,
+  }),
+  refused("C33", "null-and-complete", "gives no answer, and says that it is complete", {
+    form: "complete",
+    payloads: () => [null],
+  }),
+  refused("C31", "null-in-stream", "has a frame with nothing in it", {
+    form: "stream",
+    payloads: (payloads) => [null, ...payloads],
+  }),
   refused("C34", "failed-without-problem", "fails without saying why", {
     status: "failed",
     record: (record) => omit(record, "problem"),
@@ -71,32 +59,24 @@ export const endRecords: ReadonlyArray<Case> = [
     record: (record) => ({ ...record, problem: "upstream-timeout" }),
   }),
   // Honest, but not an answer.
-  refused(
-    "C23",
-    "complete-failed",
-    "says, properly sealed, that it failed",
-    { status: "failed" },
-    { ...COMPLETE, ...GENUINE },
-  ),
-  refused(
-    "C23",
-    "complete-aborted",
-    "says, properly sealed, that it stopped",
-    { status: "aborted" },
-    { ...COMPLETE, ...GENUINE },
-  ),
-  refused(
-    "C23",
-    "stream-failed",
-    "says in the end, properly sealed, that the answer broke off",
-    { status: "failed" },
-    { ...STREAM, ...GENUINE },
-  ),
-  refused(
-    "C23",
-    "stream-aborted",
-    "says in the end, properly sealed, that it stopped",
-    { status: "aborted" },
-    { ...STREAM, ...GENUINE },
-  ),
+  refused("C23", "complete-failed", "says, properly sealed, that it failed", {
+    form: "complete",
+    expect: "failure",
+    status: "failed",
+  }),
+  refused("C23", "complete-aborted", "says, properly sealed, that it stopped", {
+    form: "complete",
+    expect: "failure",
+    status: "aborted",
+  }),
+  refused("C23", "stream-failed", "says in the end, properly sealed, that the answer broke off", {
+    form: "stream",
+    expect: "failure",
+    status: "failed",
+  }),
+  refused("C23", "stream-aborted", "says in the end, properly sealed, that it stopped", {
+    form: "stream",
+    expect: "failure",
+    status: "aborted",
+  }),
 ]

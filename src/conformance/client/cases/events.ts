@@ -26,13 +26,11 @@ const changed = (events: Events, at: number, change: (data: object) => unknown):
 const RESTART = { reason: "upstream-unavailable", provider: "provider2", model: "model-2" }
 
 const restarting = (name: string, says: string, restart: unknown, may: boolean): Case =>
-  refused(
-    may ? "C31" : "C38",
-    `restart-${name}`,
-    says,
-    { payloads: ([, ...more]) => [{ restart, deltas: [] }, ...more] },
-    { form: "stream", restart: may },
-  )
+  refused(may ? "C31" : "C38", `restart-${name}`, says, {
+    form: "stream",
+    restart: may,
+    payloads: ([, ...more]) => [{ restart, deltas: [] }, ...more],
+  })
 
 export const events: ReadonlyArray<Case> = [
   stream("C36", "frame-dropped", "leaves a frame out", (events) => events.toSpliced(2, 1)),

@@ -3,17 +3,11 @@ import { withUnusedBit } from "../../spelling.ts"
 import { type Case, refused } from "../Case.ts"
 import type { Lie, ProxyReply } from "../../lyingProxy/Lie.ts"
 
-const COMPLETE = { form: "complete" } as const
-const STREAM = { form: "stream" } as const
-
 const withStatus = (status: number, of: "complete" | "stream"): Case =>
-  refused(
-    "C27",
-    `${of}-status-${status}`,
-    `gives a sealed answer with the status ${status}`,
-    { reply: (reply) => ({ ...reply, status }) },
-    { form: of },
-  )
+  refused("C27", `${of}-status-${status}`, `gives a sealed answer with the status ${status}`, {
+    form: of,
+    reply: (reply) => ({ ...reply, status }),
+  })
 
 const withType = (type: string | undefined, name: string, of: "complete" | "stream"): Case =>
   refused(
@@ -21,12 +15,12 @@ const withType = (type: string | undefined, name: string, of: "complete" | "stre
     `${of}-type-${name}`,
     `gives a sealed answer ${type === undefined ? "without a media type" : `as ${type}`}`,
     {
+      form: of,
       reply: (reply) => ({
         ...reply,
         headers: type === undefined ? {} : { "content-type": type },
       }),
     },
-    { form: of },
   )
 
 const instead = (type: string, text: string): Lie => ({
@@ -53,20 +47,14 @@ const opening = (name: string, says: string, change: (nonce: unknown) => object)
   })
 
 export const forms: ReadonlyArray<Case> = [
-  refused(
-    "C22",
-    "form-stream",
-    "answers a request for a complete answer with a correctly sealed stream",
-    { otherForm: true },
-    COMPLETE,
-  ),
-  refused(
-    "C22",
-    "form-complete",
-    "answers a request for a stream with a correctly sealed complete answer",
-    { otherForm: true },
-    STREAM,
-  ),
+  refused("C22", "form-stream", "answers a request for a complete answer with a correctly sealed stream", {
+    form: "complete",
+    otherForm: true,
+  }),
+  refused("C22", "form-complete", "answers a request for a stream with a correctly sealed complete answer", {
+    form: "stream",
+    otherForm: true,
+  }),
   ...[201, 202, 203, 206, 226].map((status) => withStatus(status, "complete")),
   ...[201, 202, 206].map((status) => withStatus(status, "stream")),
   withType("application/json", "json", "complete"),
@@ -78,36 +66,30 @@ export const forms: ReadonlyArray<Case> = [
   withType("text/plain", "text", "stream"),
   withType("text/event-streams", "streams", "stream"),
   withType(undefined, "none", "stream"),
-  refused("C28", "complete-unsealed", "gives a plain completion", instead("application/json", UNSEALED), COMPLETE),
-  refused(
-    "C29",
-    "complete-unsealed-as-sealed",
-    "gives a plain completion as if it were sealed",
-    instead("application/vnd.sealgate.sealed+json", UNSEALED),
-    COMPLETE,
-  ),
-  refused(
-    "C28",
-    "complete-problem-200",
-    "gives a problem document with the status 200",
-    instead("application/problem+json", PROBLEM),
-    COMPLETE,
-  ),
-  refused(
-    "C29",
-    "complete-empty",
-    "gives nothing with the status 200",
-    instead("application/vnd.sealgate.sealed+json", ""),
-    COMPLETE,
-  ),
-  refused("C29", "stream-unsealed", "gives a plain stream", instead("text/event-stream", UNSEALED_STREAM), STREAM),
-  refused(
-    "C28",
-    "stream-problem-200",
-    "gives a problem document with the status 200",
-    instead("application/problem+json", PROBLEM),
-    STREAM,
-  ),
+  refused("C28", "complete-unsealed", "gives a plain completion", {
+    form: "complete",
+    ...instead("application/json", UNSEALED),
+  }),
+  refused("C29", "complete-unsealed-as-sealed", "gives a plain completion as if it were sealed", {
+    form: "complete",
+    ...instead("application/vnd.sealgate.sealed+json", UNSEALED),
+  }),
+  refused("C28", "complete-problem-200", "gives a problem document with the status 200", {
+    form: "complete",
+    ...instead("application/problem+json", PROBLEM),
+  }),
+  refused("C29", "complete-empty", "gives nothing with the status 200", {
+    form: "complete",
+    ...instead("application/vnd.sealgate.sealed+json", ""),
+  }),
+  refused("C29", "stream-unsealed", "gives a plain stream", {
+    form: "stream",
+    ...instead("text/event-stream", UNSEALED_STREAM),
+  }),
+  refused("C28", "stream-problem-200", "gives a problem document with the status 200", {
+    form: "stream",
+    ...instead("application/problem+json", PROBLEM),
+  }),
   body("C29", "nonce-missing", "leaves response_nonce out", ({ frames }) => ({ frames })),
   body("C29", "nonce-short", "has a response_nonce of 31 bytes", ({ frames }) => ({
     frames,

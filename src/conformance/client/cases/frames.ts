@@ -75,10 +75,8 @@ const asArray = (payload: Buffer): Buffer => text("[]".padEnd(payload.length))
 
 const halved = (plan: FramePlan): Buffer => blockOf(plan).subarray(0, blockOf(plan).length / 2)
 
-const STREAM = { form: "stream" } as const
-
 const payloads = (name: string, says: string, first: object): Case =>
-  refused("C31", `deltas-${name}`, says, { payloads: ([, ...more]) => [first, ...more] }, STREAM)
+  refused("C31", `deltas-${name}`, says, { form: "stream", payloads: ([, ...more]) => [first, ...more] })
 
 /** Changes the bytes of one frame on the wire. */
 const onWire = (must: string, name: string, says: string, change: (frame: string) => string): ReadonlyArray<Case> =>

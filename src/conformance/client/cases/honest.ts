@@ -4,9 +4,6 @@ import { isObject } from "../../../domain/json/json.ts"
 import { believed, type Case } from "../Case.ts"
 import { bodyOf, BREAK, type ProxyReply } from "../../lyingProxy/Lie.ts"
 
-const COMPLETE = { form: "complete" } as const
-const STREAM = { form: "stream" } as const
-
 /** Cuts bytes into pieces of `size`, also within characters. */
 const inPieces =
   (size: number) =>
@@ -30,8 +27,8 @@ const UNKNOWN = { extension: { of: ["a later version", 1.5, null] } }
 const RESTART = { reason: "upstream-unavailable", provider: "provider2", model: "model-1" }
 
 export const honest: ReadonlyArray<Case> = [
-  believed("C28", "honest-complete", "answers as the page has it, in one piece", {}, COMPLETE),
-  believed("C28", "honest-stream", "answers as the page has it, in a stream", {}, STREAM),
+  believed("C28", "honest-complete", "answers as the page has it, in one piece", { form: "complete" }),
+  believed("C28", "honest-stream", "answers as the page has it, in a stream", { form: "stream" }),
   believed("C3", "honest-unknown-claims", "says more in its offer and statements than the page mentions", {
     offer: (offer) => ({ ...UNKNOWN, ...offer }),
     session: { claims: (claims) => ({ ...UNKNOWN, ...claims }) },
@@ -61,28 +58,20 @@ export const honest: ReadonlyArray<Case> = [
     record: (record) => ({ ...record, usage: null }),
     receipt: { claims: (claims) => ({ ...claims, usage: null }) },
   }),
-  believed(
-    "C41",
-    "honest-no-finish-reason",
-    "names no reason for the end",
-    {
-      payloads: (payloads) => payloads.slice(0, -1),
-      record: (record) => ({ ...record, finish_reasons: [] }),
-      receipt: { claims: (claims) => ({ ...claims, finish_reasons: [] }) },
-    },
-    STREAM,
-  ),
+  believed("C41", "honest-no-finish-reason", "names no reason for the end", {
+    form: "stream",
+    payloads: (payloads) => payloads.slice(0, -1),
+    record: (record) => ({ ...record, finish_reasons: [] }),
+    receipt: { claims: (claims) => ({ ...claims, finish_reasons: [] }) },
+  }),
   believed("C44", "honest-long-record", "has an end record that needs the next size, 8188 bytes", {
     record: (record) => ({ ...record, note: "x".repeat(5000) }),
     recordBytes: 8188,
   }),
-  believed(
-    "C29",
-    "honest-white-space",
-    "keeps the connection alive with white space before a complete answer",
-    { reply: (reply) => ({ ...reply, body: [" ", " ", " ", ...reply.body] }) },
-    COMPLETE,
-  ),
+  believed("C29", "honest-white-space", "keeps the connection alive with white space before a complete answer", {
+    form: "complete",
+    reply: (reply) => ({ ...reply, body: [" ", " ", " ", ...reply.body] }),
+  }),
   believed("C28", "honest-media-parameters", "writes its media type in other letters, and with a parameter", {
     reply: (reply) => ({
       ...reply,
@@ -99,47 +88,37 @@ export const honest: ReadonlyArray<Case> = [
       ...events.flatMap((event) => [":\n\n", event, "id: 7\n\n"]),
     ],
   }),
-  believed(
-    "C35",
-    "honest-crlf",
-    "ends its lines with CR LF",
-    { reply: asText((text) => text.replaceAll("\n", "\r\n")) },
-    STREAM,
-  ),
-  believed(
-    "C35",
-    "honest-split-data",
-    "writes the data of an event on two lines, and no space after the colon",
-    { reply: asText((text) => text.replaceAll("data: {", "data:{\ndata:")) },
-    STREAM,
-  ),
-  believed("C35", "honest-small-pieces", "sends 100 bytes at a time, cut anywhere", { reply: inPieces(100) }, STREAM),
-  believed(
-    "C31",
-    "honest-empty-frames",
-    "sends frames at the tick in which there is nothing",
-    { payloads: (payloads) => [{ deltas: [] }, ...payloads.flatMap((payload) => [payload, { deltas: [] }])] },
-    STREAM,
-  ),
+  believed("C35", "honest-crlf", "ends its lines with CR LF", {
+    form: "stream",
+    reply: asText((text) => text.replaceAll("\n", "\r\n")),
+  }),
+  believed("C35", "honest-split-data", "writes the data of an event on two lines, and no space after the colon", {
+    form: "stream",
+    reply: asText((text) => text.replaceAll("data: {", "data:{\ndata:")),
+  }),
+  believed("C35", "honest-small-pieces", "sends 100 bytes at a time, cut anywhere", {
+    form: "stream",
+    reply: inPieces(100),
+  }),
+  believed("C31", "honest-empty-frames", "sends frames at the tick in which there is nothing", {
+    form: "stream",
+    payloads: (payloads) => [{ deltas: [] }, ...payloads.flatMap((payload) => [payload, { deltas: [] }])],
+  }),
   believed(
     "C2",
     "honest-noncharacter",
     "says a noncharacter, which is allowed, and characters beyond the first plane",
     { payloads: (payloads) => payloads.map((payload) => ({ ...payload, note: "\uFFFF \u{1F9AD} \u{10FFFF}" })) },
   ),
-  believed(
-    "C38",
-    "honest-restart",
-    "begins again with another provider: what came before is void",
-    {
-      payloads: (payloads) => [...payloads.slice(0, 1), { restart: RESTART, deltas: [] }, ...payloads],
-      receipt: { claims: (claims) => ({ ...claims, provider: RESTART.provider }) },
-    },
-    { form: "stream", restart: true },
-  ),
+  believed("C38", "honest-restart", "begins again with another provider: what came before is void", {
+    form: "stream",
+    restart: true,
+    payloads: (payloads) => [...payloads.slice(0, 1), { restart: RESTART, deltas: [] }, ...payloads],
+    receipt: { claims: (claims) => ({ ...claims, provider: RESTART.provider }) },
+  }),
   believed("C39", "honest-reset", "resets the connection once the proof was sent", {
     events: (events) => [...events, BREAK],
   }),
-  believed("C15", "honest-x25519", "takes the suite DHKEM(X25519)", {}, { suite: "X25519" }),
-  believed("C15", "honest-mlkem768-x25519", "takes the suite MLKEM768-X25519", {}, { suite: "MLKEM768-X25519" }),
+  believed("C15", "honest-x25519", "takes the suite DHKEM(X25519)", { suite: "X25519" }),
+  believed("C15", "honest-mlkem768-x25519", "takes the suite MLKEM768-X25519", { suite: "MLKEM768-X25519" }),
 ]

@@ -1,8 +1,7 @@
 /** JSON that is not I-JSON, wherever a client reads JSON. */
 import { bytes, text } from "../../lyingProxy/reference.ts"
-import type { Form } from "../../../domain/protocol/transcript.ts"
-import { type Case, refused } from "../Case.ts"
-import type { Lie, Replacement } from "../../lyingProxy/Lie.ts"
+import { type Case, refused, type Told } from "../Case.ts"
+import type { Replacement } from "../../lyingProxy/Lie.ts"
 
 type Spoil = (value: Replacement) => Replacement
 
@@ -48,26 +47,24 @@ const WAYS: ReadonlyArray<readonly [name: string, says: string, spoil: Spoil]> =
 interface Place {
   readonly name: string
   readonly says: string
-  readonly form?: Form
-  readonly lie: (spoil: Spoil) => Lie
+  readonly lie: (spoil: Spoil) => Told
 }
 
 const PLACES: ReadonlyArray<Place> = [
   { name: "offer", says: "the answer to init", lie: (spoil) => ({ offer: spoil }) },
   { name: "session", says: "the claims of the session statement", lie: (spoil) => ({ session: { claims: spoil } }) },
   { name: "receipt", says: "the claims of the receipt", lie: (spoil) => ({ receipt: { claims: spoil } }) },
-  { name: "proof", says: "the claims of the proof", form: "stream", lie: (spoil) => ({ proof: { claims: spoil } }) },
+  { name: "proof", says: "the claims of the proof", lie: (spoil) => ({ form: "stream", proof: { claims: spoil } }) },
   { name: "record", says: "the end record", lie: (spoil) => ({ record: spoil }) },
   {
     name: "frame",
     says: "the payload of the first frame",
     lie: (spoil) => ({ payloads: ([first, ...more]) => [spoil(first), ...more] }),
   },
-  { name: "body", says: "the body of a complete answer", form: "complete", lie: (spoil) => ({ body: spoil }) },
+  { name: "body", says: "the body of a complete answer", lie: (spoil) => ({ body: spoil }) },
   ...(["open", "frame", "proof"] as const).map((event): Place => ({
     name: `${event}-event`,
     says: `an event ${event}`,
-    form: "stream",
     lie: (spoil) => ({
       events: (events) => {
         const at = events.findIndex((each) => each.event === event)
@@ -91,13 +88,5 @@ const inHeaders = (name: string, says: string, spoil: Spoil): ReadonlyArray<Case
 
 export const iJson: ReadonlyArray<Case> = WAYS.flatMap(([name, says, spoil]) => [
   ...inHeaders(name, says, spoil),
-  ...PLACES.map((place) =>
-    refused(
-      "C2",
-      `i-json-${place.name}-${name}`,
-      `${says} in ${place.says}`,
-      place.lie(spoil),
-      place.form === undefined ? {} : { form: place.form },
-    ),
-  ),
+  ...PLACES.map((place) => refused("C2", `i-json-${place.name}-${name}`, `${says} in ${place.says}`, place.lie(spoil))),
 ])

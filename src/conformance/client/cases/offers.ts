@@ -22,21 +22,16 @@ const weakKey = (name: string, says: string, hex: string): Case =>
   }))
 
 const weakMlKem = (name: string, says: string, place: number, coefficients: ReadonlyArray<number>): Case =>
-  refused(
-    "C5",
-    `offer-key-mlkem-${name}`,
-    `offers a key whose ML-KEM part has ${says}`,
-    {
-      session: {
-        claims: (claims) => {
-          const key = keyIn(claims)
-          key.set(coefficients, place)
-          return { ...claims, public_key: b64u(key) }
-        },
+  refused("C5", `offer-key-mlkem-${name}`, `offers a key whose ML-KEM part has ${says}`, {
+    suite: "MLKEM768-X25519",
+    session: {
+      claims: (claims) => {
+        const key = keyIn(claims)
+        key.set(coefficients, place)
+        return { ...claims, public_key: b64u(key) }
       },
     },
-    { suite: "MLKEM768-X25519" },
-  )
+  })
 
 const resized = (name: string, change: (key: Buffer) => Buffer): Case =>
   claiming("C16", `offer-key-${name}`, `offers a key that is ${name}`, (claims) => ({

@@ -14,26 +14,21 @@ const GONE = problemReply(410, "session-gone")
 const GONE_TWICE = '{"status":410,"code":"session-gone","code":"session-gone","title":"Gone","retryable":true}'
 
 const refusal = (name: string, says: string, reply: ProxyReply, next: Next = "nothing"): Case =>
-  refused("C25", `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "refusal", next })
+  refused("C25", `refusal-${name}`, says, { expect: "refusal", next, instead: { completions: reply } })
 
 /** An answer of an intermediary, or one that looks like it. */
 const noRefusal = (name: string, says: string, reply: ProxyReply): Case =>
-  refused("C26", `refusal-${name}`, says, { instead: { completions: reply } }, { expect: "break", next: "same-bytes" })
+  refused("C26", `refusal-${name}`, says, { expect: "break", next: "same-bytes", instead: { completions: reply } })
 
 const ofInit = (name: string, says: string, reply: ProxyReply, expect: Verdict = "refusal"): Case =>
-  refused("C18", `refusal-${name}`, says, { instead: { init: reply } }, { expect })
+  refused("C18", `refusal-${name}`, says, { expect, instead: { init: reply } })
 
 export const refusals: ReadonlyArray<Case> = [
-  refused(
-    "C24",
-    "refusal-stale",
-    "says of every request, properly sealed, that it is stale",
-    {
-      status: "failed",
-      record: (record) => ({ ...record, problem: { ...Object(record["problem"]), status: 400, code: "stale" } }),
-    },
-    { expect: "failure" },
-  ),
+  refused("C24", "refusal-stale", "says of every request, properly sealed, that it is stale", {
+    expect: "failure",
+    status: "failed",
+    record: (record) => ({ ...record, problem: { ...Object(record["problem"]), status: 400, code: "stale" } }),
+  }),
   refusal("session-gone", "says of every request that its session is gone", GONE, "seal-anew"),
   refusal("draining", "says of every request that it is shutting down", problemReply(503, "draining"), "seal-anew"),
   refusal("replayed", "says that a request came before", problemReply(409, "replayed")),

@@ -2,8 +2,7 @@
 import { omit } from "../../omit.ts"
 import { createHmac } from "node:crypto"
 import { STATEMENT_TYPES, type StatementKind } from "../../../domain/protocol/statement.ts"
-import type { Case } from "../Case.ts"
-import { refused } from "../Case.ts"
+import { type Case, refused } from "../Case.ts"
 import { MALLEABLE, signEd25519 } from "../../lyingProxy/Identity.ts"
 import type { Forgery } from "../../lyingProxy/Lie.ts"
 import { b64u, bytes } from "../../lyingProxy/reference.ts"
@@ -105,13 +104,10 @@ const flattened = (text: string) => {
 
 const ofKind = (kind: StatementKind): ReadonlyArray<Case> =>
   forgeries(kind).map(([must, name, says, forgery]) =>
-    refused(
-      must,
-      `${kind}-${name}`,
-      `gives a ${kind} statement ${says}`,
-      { [kind]: forgery },
-      kind === "proof" ? { form: "stream" } : {},
-    ),
+    refused(must, `${kind}-${name}`, `gives a ${kind} statement ${says}`, {
+      [kind]: forgery,
+      ...(kind === "proof" && { form: "stream" as const }),
+    }),
   )
 
 export const statements: ReadonlyArray<Case> = [...ofKind("session"), ...ofKind("receipt"), ...ofKind("proof")]
