@@ -1,7 +1,7 @@
 import { BuiltInMode, isBuiltIn, type Mode, modeOf } from "../../../domain/jobs/modes.ts"
 import { Effort } from "../../../domain/jobs/modes/description.ts"
 import { useState } from "preact/hooks"
-import { Field, fieldProps } from "../../shared/Field.tsx"
+import { SelectField } from "../../shared/Field.tsx"
 
 export const ModeChoice = ({
   legend,
@@ -35,8 +35,6 @@ export const ModeChoice = ({
   )
 }
 
-const isEffort = (value: string): value is Effort => Effort.literals.some((known) => known === value)
-
 export const EffortChoice = ({
   id,
   onChange,
@@ -46,18 +44,13 @@ export const EffortChoice = ({
   readonly value: Effort
   readonly onChange: (effort: Effort) => void
 }) => (
-  <Field id={id} label="Effort" hint="Higher effort makes more calls and leaves fewer answers undecided.">
-    <select
-      class="short"
-      value={value}
-      onChange={({ currentTarget }) => isEffort(currentTarget.value) && onChange(currentTarget.value)}
-      {...fieldProps(id, undefined)}
-    >
-      {Effort.literals.map((effort) => (
-        <option key={effort} value={effort}>
-          {effort}
-        </option>
-      ))}
-    </select>
-  </Field>
+  <SelectField
+    id={id}
+    label="Effort"
+    hint="Higher effort makes more calls and leaves fewer answers undecided."
+    short
+    value={value}
+    options={Effort.literals.map((effort) => [effort, effort])}
+    onChange={onChange}
+  />
 )

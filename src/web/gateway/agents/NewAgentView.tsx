@@ -1,9 +1,10 @@
-import { useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { type Mode, MODES } from "../../../domain/jobs/modes.ts"
-import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
+import { TextField } from "../../shared/Field.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
+import { useForm } from "../useForm.ts"
 import { Problem, View } from "../View.tsx"
 import { type AgentFields, checkAgent, NEW_AGENT } from "./forms.ts"
 import { EffortChoice, ModeChoice } from "./ModeChoice.tsx"
@@ -16,13 +17,14 @@ interface TextInput {
   readonly name: TextFields
   readonly label: string
   readonly hint: string
-  readonly inputMode?: "text" | "numeric" | "decimal"
+  readonly inputMode?: "numeric" | "decimal"
+  readonly rows?: number
 }
 
 const DESCRIPTION: ReadonlyArray<TextInput> = [
   { name: "name", label: "Name", hint: "Need not be unique." },
   { name: "role", label: "Role (optional)", hint: "For example: a careful reviewer of contracts." },
-  { name: "instructions", label: "Instructions (optional)", hint: "Apply to every task." },
+  { name: "instructions", label: "Instructions (optional)", hint: "Apply to every task.", rows: 4 },
 ]
 
 const LIMITS: ReadonlyArray<TextInput> = [
@@ -40,45 +42,31 @@ const LIMITS: ReadonlyArray<TextInput> = [
 
 export const NewAgentView = () => {
   const { announce, gateway } = useSession()
-  const form = useRef<HTMLFormElement>(null)
   const [fields, setFields] = useState(NEW_AGENT)
-  const [mistakes, setMistakes] = useState<Partial<Record<keyof AgentFields, string>>>({})
   const { busy, failure, run } = useAction()
 
-  const submit = (event: Event) => {
-    event.preventDefault()
-    const checked = checkAgent(fields)
-    setMistakes(checked.ok ? {} : checked.mistakes)
-    if (!checked.ok) return form.current !== null && focusMistake(form.current)
-    run(
-      () => gateway.agents.create(checked.value),
-      (agent) => {
-        announce(`${agent.name} was created.`)
-        location.hash = hrefOf({ view: "agent", id: agent.id })
-      },
-    )
-  }
-  const input = ({ hint, inputMode = "text", label, name }: TextInput) => {
-    const id = `agent-${name}`
-    const props = {
-      ...fieldProps(id, mistakes[name]),
-      value: fields[name],
-      autocomplete: "off",
-      onInput: (event: { readonly currentTarget: { readonly value: string } }) => {
-        const { value } = event.currentTarget
-        setFields((known) => ({ ...known, [name]: value }))
-      },
-    }
-    return (
-      <Field key={name} id={id} label={label} hint={hint} mistake={mistakes[name]}>
-        {name === "instructions" ? (
-          <textarea rows={4} {...props} />
-        ) : (
-          <input type="text" inputMode={inputMode} required={name === "name"} {...props} />
-        )}
-      </Field>
-    )
-  }
+  const { form, mistakes, submit } = useForm(
+    () => checkAgent(fields),
+    (settings) =>
+      run(
+        () => gateway.agents.create(settings),
+        (agent) => {
+          announce(`${agent.name} was created.`)
+          location.hash = hrefOf({ view: "agent", id: agent.id })
+        },
+      ),
+  )
+  const input = ({ name, ...field }: TextInput) => (
+    <TextField
+      key={name}
+      id={`agent-${name}`}
+      {...field}
+      required={name === "name"}
+      mistake={mistakes[name]}
+      value={fields[name]}
+      onText={(text) => setFields((known) => ({ ...known, [name]: text }))}
+    />
+  )
 
   return (
     <View title="New agent">

@@ -2,12 +2,13 @@ import { SecureRandom } from "effect/crypto"
 import { useRef, useState } from "preact/hooks"
 import type { Agent } from "../../../client/gateway/GatewayClient.ts"
 import { DEFAULT_EFFORT } from "../../../domain/jobs/modes/description.ts"
-import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
+import { Field, fieldProps } from "../../shared/Field.tsx"
 import { usd } from "../../../domain/routing/dollars.ts"
 import { useTypicalCost } from "../jobs/useTypicalCost.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
+import { useForm } from "../useForm.ts"
 import { Problem } from "../View.tsx"
 import { checkTask, type TaskFields } from "./forms.ts"
 import { EffortChoice, ModeChoice } from "./ModeChoice.tsx"
@@ -16,7 +17,6 @@ import { WhenToRun } from "./WhenToRun.tsx"
 /** Form that runs a task and opens its job. */
 export const RunTask = ({ agent }: { readonly agent: Agent }) => {
   const { gateway } = useSession()
-  const form = useRef<HTMLFormElement>(null)
   const [fields, setFields] = useState<TaskFields>({
     task: "",
     mode: agent.default_mode,
@@ -25,26 +25,24 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
     concurrency: "",
   })
   const typical = useTypicalCost(fields.mode, fields.effort, agent.id)
-  const [mistakes, setMistakes] = useState<Partial<Record<keyof TaskFields, string>>>({})
   const { busy, failure, run } = useAction()
   // Sent again after a lost answer, a task reuses its idempotency key, so no second job is created.
   const attempt = useRef<{ readonly body: string; readonly idempotencyKey: string }>(null)
 
-  const submit = (event?: Event) => {
-    event?.preventDefault()
-    const checked = checkTask(fields)
-    setMistakes(checked.ok ? {} : checked.mistakes)
-    if (!checked.ok) return form.current !== null && focusMistake(form.current)
-    const body = JSON.stringify(checked.value)
-    if (attempt.current?.body !== body) attempt.current = { body, idempotencyKey: SecureRandom.uuidV4Unsafe() }
-    const { idempotencyKey } = attempt.current
-    run(
-      () => gateway.agents.execute(agent.id, checked.value, { idempotencyKey }),
-      (job) => {
-        location.hash = hrefOf({ view: "job", id: job.id })
-      },
-    )
-  }
+  const { form, mistakes, submit } = useForm(
+    () => checkTask(fields),
+    (request) => {
+      const body = JSON.stringify(request)
+      if (attempt.current?.body !== body) attempt.current = { body, idempotencyKey: SecureRandom.uuidV4Unsafe() }
+      const { idempotencyKey } = attempt.current
+      run(
+        () => gateway.agents.execute(agent.id, request, { idempotencyKey }),
+        (job) => {
+          location.hash = hrefOf({ view: "job", id: job.id })
+        },
+      )
+    },
+  )
   return (
     <form ref={form} class="stack" noValidate onSubmit={submit}>
       <Field id="task" label="Task" hint="Ctrl+Enter runs it." mistake={mistakes.task}>
@@ -59,7 +57,7 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(event)
           }}
           required
-          {...fieldProps("task", mistakes.task)}
+          {...fieldProps("task", mistakes.task !== undefined)}
         />
       </Field>
       <ModeChoice

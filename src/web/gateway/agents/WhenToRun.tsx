@@ -1,5 +1,5 @@
 import { JobPriority } from "../../../domain/jobs/job.ts"
-import { Field, fieldProps } from "../../shared/Field.tsx"
+import { SelectField, TextField } from "../../shared/Field.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import type { TaskFields } from "./forms.ts"
 
@@ -18,39 +18,23 @@ export const WhenToRun = ({
   const { owner } = useSession()
   return (
     <>
-      <Field id="task-priority" label="Priority" hint="Jobs with a higher priority begin first.">
-        <select
-          class="short"
-          {...fieldProps("task-priority", undefined)}
-          value={priority}
-          onChange={({ currentTarget: { value } }) => {
-            const chosen = JobPriority.literals.find((name) => name === value)
-            if (chosen !== undefined) onChange({ priority: chosen })
-          }}
-        >
-          {JobPriority.literals
-            .filter((name) => name !== "high" || owner.changes)
-            .map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-        </select>
-      </Field>
-      <Field
+      <SelectField
+        id="task-priority"
+        label="Priority"
+        hint="Jobs with a higher priority begin first."
+        short
+        value={priority}
+        options={JobPriority.literals.flatMap((name) => (name === "high" && !owner.changes ? [] : [[name, name]]))}
+        onChange={(priority) => onChange({ priority })}
+      />
+      <TextField
         id="task-concurrency"
         label="Concurrency key (optional)"
         hint="Jobs with the same key run one after another."
         mistake={mistake}
-      >
-        <input
-          type="text"
-          autocomplete="off"
-          {...fieldProps("task-concurrency", mistake)}
-          value={concurrency}
-          onInput={({ currentTarget: { value } }) => onChange({ concurrency: value })}
-        />
-      </Field>
+        value={concurrency}
+        onText={(concurrency) => onChange({ concurrency })}
+      />
     </>
   )
 }

@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks"
 import { parseJson } from "../../../domain/json/json.ts"
 import type { Job } from "../../../client/gateway/GatewayJobs.ts"
-import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
+import { Field, fieldProps, focusMistake, SelectField, TextField } from "../../shared/Field.tsx"
 import { moment } from "../../shared/format.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
@@ -31,32 +31,13 @@ interface InputProps {
 }
 
 const AnswerInput = ({ field: { choices, hint, kind, name, required }, mistake, onChange, text }: InputProps) => {
-  const id = `answer-${name}`
-  const props = { ...fieldProps(id, mistake), value: text }
-  return (
-    <Field id={id} label={required ? name : `${name} (optional)`} hint={hint} mistake={mistake}>
-      {kind === "choice" ? (
-        <select class="short" {...props} onChange={({ currentTarget: { value } }) => onChange(value)}>
-          <option value="">Choose…</option>
-          {choices.map(([choice]) => (
-            <option key={choice} value={choice}>
-              {choice}
-            </option>
-          ))}
-        </select>
-      ) : kind === "text" ? (
-        <textarea rows={2} {...props} onInput={({ currentTarget: { value } }) => onChange(value)} />
-      ) : (
-        <input
-          type="text"
-          inputMode="decimal"
-          autocomplete="off"
-          {...props}
-          onInput={({ currentTarget: { value } }) => onChange(value)}
-        />
-      )}
-    </Field>
-  )
+  const props = { id: `answer-${name}`, label: required ? name : `${name} (optional)`, hint, mistake, value: text }
+  if (kind === "choice") {
+    const options = choices.map(([choice]) => [choice, choice] as const)
+    return <SelectField short {...props} options={[["", "Choose…"], ...options]} onChange={onChange} />
+  }
+  const size = kind === "text" ? { rows: 2 } : { inputMode: "decimal" as const }
+  return <TextField {...props} {...size} onText={onChange} />
 }
 
 const QuestionForm = ({
@@ -90,7 +71,7 @@ const QuestionForm = ({
   const send = (event: Event) => {
     event.preventDefault()
     const answer = read()
-    if (!answer.ok) return form.current !== null && focusMistake(form.current)
+    if (!answer.ok) return focusMistake(form.current)
     run(() => gateway.jobs.input(id, answer.value, { step: question.step }), onAnswered)
   }
   return (
@@ -113,7 +94,7 @@ const QuestionForm = ({
             spellcheck={false}
             value={draft}
             onInput={({ currentTarget: { value } }) => setDraft(value)}
-            {...fieldProps("answer-json", draftMistake)}
+            {...fieldProps("answer-json", draftMistake !== undefined)}
           />
         </Field>
       )}

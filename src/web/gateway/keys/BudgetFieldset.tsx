@@ -1,4 +1,4 @@
-import { Field, fieldProps } from "../../shared/Field.tsx"
+import { SelectField, TextField } from "../../shared/Field.tsx"
 import { type BudgetFields, NO_BUDGET, type Period, PERIODS } from "./keyForm.ts"
 
 export const PERIOD_TEXT = {
@@ -26,41 +26,28 @@ export const BudgetFieldset = ({
       <legend>Budgets (optional)</legend>
       {budgets.map(({ cost, per, tokens }, index) => (
         <div key={index} class="columns thin">
-          <Field id={`budget-per-${index}`} label="Period">
-            <select
-              {...fieldProps(`budget-per-${index}`, undefined)}
-              value={per}
-              onChange={(event) =>
-                set(index, { per: PERIODS.find((period) => period === event.currentTarget.value) ?? per })
-              }
-            >
-              {PERIODS.map((period) => (
-                <option key={period} value={period}>
-                  {PERIOD_TEXT[period]}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <Field id={`budget-cost-${index}`} label="US dollars">
-            <input
-              type="text"
-              inputMode="decimal"
-              autocomplete="off"
-              {...fieldProps(`budget-cost-${index}`, mistake)}
-              value={cost}
-              onInput={(event) => set(index, { cost: event.currentTarget.value })}
-            />
-          </Field>
-          <Field id={`budget-tokens-${index}`} label="Tokens">
-            <input
-              type="text"
-              inputMode="numeric"
-              autocomplete="off"
-              {...fieldProps(`budget-tokens-${index}`, undefined)}
-              value={tokens}
-              onInput={(event) => set(index, { tokens: event.currentTarget.value })}
-            />
-          </Field>
+          <SelectField
+            id={`budget-per-${index}`}
+            label="Period"
+            value={per}
+            options={PERIODS.map((period) => [period, PERIOD_TEXT[period]])}
+            onChange={(per) => set(index, { per })}
+          />
+          <TextField
+            id={`budget-cost-${index}`}
+            label="US dollars"
+            inputMode="decimal"
+            isWrong={mistake !== undefined}
+            value={cost}
+            onText={(cost) => set(index, { cost })}
+          />
+          <TextField
+            id={`budget-tokens-${index}`}
+            label="Tokens"
+            inputMode="numeric"
+            value={tokens}
+            onText={(tokens) => set(index, { tokens })}
+          />
         </div>
       ))}
       {mistake !== undefined && <p class="small mistake">{mistake}</p>}

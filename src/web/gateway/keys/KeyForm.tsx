@@ -1,11 +1,12 @@
-import { useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { Role } from "../../../domain/access/roles.ts"
-import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
+import { SelectField, TextField } from "../../shared/Field.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
+import { useForm } from "../useForm.ts"
 import { Problem } from "../View.tsx"
 import { BudgetFieldset } from "./BudgetFieldset.tsx"
-import { type CheckedKey, isLimitable, type KeyFields, type KeyMistakes } from "./keyForm.ts"
+import { type CheckedKey, isLimitable, type KeyFields } from "./keyForm.ts"
 
 const ROLES = {
   read: "read: see agents, jobs and statistics",
@@ -60,24 +61,14 @@ const TEXTS = [
 const RoleField = ({ onChange, role }: { readonly role: Role; readonly onChange: (role: Role) => void }) => {
   const { owner } = useSession()
   return (
-    <Field id="key-role" label="Role" hint="Keys that manage have no budgets and use all models.">
-      <select
-        {...fieldProps("key-role", undefined)}
-        value={role}
-        onChange={(event) => {
-          const chosen = Role.literals.find((name) => name === event.currentTarget.value)
-          if (chosen !== undefined) onChange(chosen)
-        }}
-      >
-        {Role.literals
-          .filter((name) => name !== "admin" || owner.admin)
-          .map((name) => (
-            <option key={name} value={name}>
-              {ROLES[name]}
-            </option>
-          ))}
-      </select>
-    </Field>
+    <SelectField
+      id="key-role"
+      label="Role"
+      hint="Keys that manage have no budgets and use all models."
+      value={role}
+      options={Role.literals.flatMap((name) => (name === "admin" && !owner.admin ? [] : [[name, ROLES[name]]]))}
+      onChange={onChange}
+    />
   )
 }
 
@@ -94,33 +85,25 @@ interface KeyFormProps<A, B> {
 
 /** The form of a key. */
 export const KeyForm = <A, B>({ busyText, check, given, onCancel, onSaved, save, verb }: KeyFormProps<A, B>) => {
-  const form = useRef<HTMLFormElement>(null)
   const [fields, setFields] = useState(given)
-  const [mistakes, setMistakes] = useState<KeyMistakes>({})
   const { busy, failure, run } = useAction()
 
-  const submit = (event: Event) => {
-    event.preventDefault()
-    const checked = check(fields, Date.now())
-    setMistakes("mistakes" in checked ? checked.mistakes : {})
-    if ("mistakes" in checked) return form.current !== null && focusMistake(form.current)
-    run(() => save(checked.value), onSaved)
-  }
+  const { form, mistakes, submit } = useForm(
+    () => check(fields, Date.now()),
+    (value) => run(() => save(value), onSaved),
+  )
 
   const input = ({ hint, label, mode, name }: (typeof TEXTS)[number]) => (
-    <Field key={name} id={`key-${name}`} label={label} hint={hint} mistake={mistakes[name]}>
-      <input
-        type="text"
-        inputMode={mode}
-        autocomplete="off"
-        {...fieldProps(`key-${name}`, mistakes[name])}
-        value={fields[name]}
-        onInput={(event) => {
-          const { value } = event.currentTarget
-          setFields((known) => ({ ...known, [name]: value }))
-        }}
-      />
-    </Field>
+    <TextField
+      key={name}
+      id={`key-${name}`}
+      label={label}
+      hint={hint}
+      inputMode={mode}
+      mistake={mistakes[name]}
+      value={fields[name]}
+      onText={(text) => setFields((known) => ({ ...known, [name]: text }))}
+    />
   )
 
   return (

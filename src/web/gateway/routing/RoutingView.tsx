@@ -1,13 +1,14 @@
-import { useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
 import { Strategy } from "../../../domain/routing/routing.ts"
-import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
+import { SelectField, TextField } from "../../shared/Field.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
+import { type Mistakes, useForm } from "../useForm.ts"
 import { useLoad } from "../useLoad.ts"
 import { Loading, Problem, View } from "../View.tsx"
 import { changesOf } from "./changes.ts"
-import { emptyTarget, fieldsOf, type Mistakes, nameOf, type RoutingFields, settingsOf } from "./routingForm.ts"
+import { emptyTarget, fieldsOf, nameOf, type RoutingFields, settingsOf } from "./routingForm.ts"
 import { Changes, PricesInForce } from "./RoutingTables.tsx"
 import { TargetRow } from "./TargetRow.tsx"
 
@@ -20,12 +21,10 @@ const STRATEGIES: Readonly<Record<Strategy, string>> = {
   cascade: "Tries the cheapest target first, and the next if the answer is too uncertain.",
 }
 
-const isStrategy = (value: string): value is Strategy => Object.hasOwn(STRATEGIES, value)
-
 interface PartProps {
   readonly settings: RoutingSettings
   readonly fields: RoutingFields
-  readonly mistakes: Mistakes
+  readonly mistakes: Mistakes<string>
   readonly change: (changed: Partial<RoutingFields>) => void
 }
 
@@ -33,47 +32,32 @@ const StrategyFields = ({ change, fields, mistakes, settings }: PartProps) => {
   const names = [...new Set([...fields.targets.map(nameOf), nameOf(settings.baseline)])]
   return (
     <div class="card columns">
-      <Field id="strategy" label="Strategy" hint={STRATEGIES[fields.strategy]}>
-        <select
-          value={fields.strategy}
-          onChange={({ currentTarget: { value } }) => isStrategy(value) && change({ strategy: value })}
-          {...fieldProps("strategy", undefined)}
-        >
-          {Strategy.literals.map((strategy) => (
-            <option key={strategy} value={strategy}>
-              {strategy}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <Field id="baseline" label="Baseline" hint="Savings are measured against this model's price.">
-        <select
-          value={fields.baseline}
-          onChange={({ currentTarget: { value } }) => change({ baseline: value })}
-          {...fieldProps("baseline", undefined)}
-        >
-          {names.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </Field>
+      <SelectField
+        id="strategy"
+        label="Strategy"
+        hint={STRATEGIES[fields.strategy]}
+        value={fields.strategy}
+        options={Strategy.literals.map((strategy) => [strategy, strategy])}
+        onChange={(strategy) => change({ strategy })}
+      />
+      <SelectField
+        id="baseline"
+        label="Baseline"
+        hint="Savings are measured against this model's price."
+        value={fields.baseline}
+        options={names.map((name) => [name, name])}
+        onChange={(baseline) => change({ baseline })}
+      />
       {fields.strategy === "cascade" && (
-        <Field
+        <TextField
           id="escalate"
           label="Escalate below"
           hint="Agreement or confidence, 0 to 1."
+          inputMode="decimal"
           mistake={mistakes["escalateBelow"]}
-        >
-          <input
-            type="text"
-            inputMode="decimal"
-            value={fields.escalateBelow}
-            onInput={({ currentTarget: { value } }) => change({ escalateBelow: value })}
-            {...fieldProps("escalate", mistakes["escalateBelow"])}
-          />
-        </Field>
+          value={fields.escalateBelow}
+          onText={(escalateBelow) => change({ escalateBelow })}
+        />
       )}
     </div>
   )
@@ -118,31 +102,27 @@ const Targets = ({ change, fields: { strategy, targets }, mistakes, settings }: 
 
 const Form = ({ onSaved, settings }: { readonly settings: RoutingSettings; readonly onSaved: () => void }) => {
   const { announce, gateway } = useSession()
-  const form = useRef<HTMLFormElement>(null)
   const [fields, setFields] = useState(() => fieldsOf(settings))
-  const [mistakes, setMistakes] = useState<Mistakes>({})
   const { busy, failure, run } = useAction()
+  const { form, mistakes, submit } = useForm(
+    () => settingsOf(fields, settings),
+    (changed) =>
+      run(
+        () => gateway.routing.replaceConfig(changed, { ifVersion: settings.version }),
+        ({ version }) => {
+          announce(`Version ${version} is in force.`)
+          onSaved()
+        },
+      ),
+  )
   const part: PartProps = {
     settings,
     fields,
     mistakes,
     change: (changed) => setFields((known) => ({ ...known, ...changed })),
   }
-  const save = (event: Event) => {
-    event.preventDefault()
-    const read = settingsOf(fields, settings)
-    setMistakes(read.ok ? {} : read.mistakes)
-    if (!read.ok) return form.current !== null && focusMistake(form.current)
-    run(
-      () => gateway.routing.replaceConfig(read.value, { ifVersion: settings.version }),
-      ({ version }) => {
-        announce(`Version ${version} is in force.`)
-        onSaved()
-      },
-    )
-  }
   return (
-    <form ref={form} class="stack" noValidate onSubmit={save}>
+    <form ref={form} class="stack" noValidate onSubmit={submit}>
       <StrategyFields {...part} />
       <Targets {...part} />
       <PricesInForce prices={settings.effective_prices} />

@@ -1,14 +1,15 @@
 import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
 import type { Strategy } from "../../../domain/routing/routing.ts"
-import { Field, fieldProps } from "../../shared/Field.tsx"
-import { type Mistakes, nameOf, type TargetFields } from "./routingForm.ts"
+import { SelectField, TextField } from "../../shared/Field.tsx"
+import type { Mistakes } from "../useForm.ts"
+import { nameOf, type TargetFields } from "./routingForm.ts"
 
 interface TargetRowProps {
   readonly target: TargetFields
   readonly strategy: Strategy
   readonly providers: ReadonlyArray<string>
   readonly effective: RoutingSettings["effective_prices"]
-  readonly mistakes: Mistakes
+  readonly mistakes: Mistakes<string>
   readonly onChange: (target: TargetFields) => void
   /** Absent for the last remaining target. */
   readonly onRemove: (() => void) | undefined
@@ -18,23 +19,18 @@ const MICRO = 1_000_000
 
 export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, strategy, target }: TargetRowProps) => {
   const known = effective.find((price) => nameOf(price) === nameOf(target))?.prices
-  const field = (name: Exclude<keyof TargetFields, "key" | "provider">, label: string, hint = "") => {
-    const id = `target-${target.key}-${name}`
-    const mistake = mistakes[`${target.key}.${name}`]
-    return (
-      <Field id={id} label={label} hint={hint} mistake={mistake}>
-        <input
-          type="text"
-          inputMode={name === "model" ? "text" : "decimal"}
-          autocomplete="off"
-          spellcheck={false}
-          value={target[name]}
-          onInput={({ currentTarget: { value } }) => onChange({ ...target, [name]: value })}
-          {...fieldProps(id, mistake)}
-        />
-      </Field>
-    )
-  }
+  const field = (name: Exclude<keyof TargetFields, "key" | "provider">, label: string, hint = "") => (
+    <TextField
+      id={`target-${target.key}-${name}`}
+      label={label}
+      hint={hint}
+      inputMode={name === "model" ? "text" : "decimal"}
+      spellcheck={false}
+      mistake={mistakes[`${target.key}.${name}`]}
+      value={target[name]}
+      onText={(text) => onChange({ ...target, [name]: text })}
+    />
+  )
   const price = (value: number | undefined) =>
     value === undefined ? "No price is known." : `${value / MICRO} if empty.`
   return (
@@ -46,19 +42,13 @@ export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, 
         </button>
       </div>
       <div class="columns thin">
-        <Field id={`target-${target.key}-provider`} label="Provider">
-          <select
-            value={target.provider}
-            onChange={({ currentTarget: { value } }) => onChange({ ...target, provider: value })}
-            {...fieldProps(`target-${target.key}-provider`, undefined)}
-          >
-            {providers.map((provider) => (
-              <option key={provider} value={provider}>
-                {provider}
-              </option>
-            ))}
-          </select>
-        </Field>
+        <SelectField
+          id={`target-${target.key}-provider`}
+          label="Provider"
+          value={target.provider}
+          options={providers.map((provider) => [provider, provider])}
+          onChange={(provider) => onChange({ ...target, provider })}
+        />
         {field("model", "Model")}
         {field("context", "Context, tokens")}
         {strategy === "weighted" && field("weight", "Weight", "1 if empty.")}

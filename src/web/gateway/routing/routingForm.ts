@@ -66,7 +66,7 @@ export const emptyTarget = (targets: ReadonlyArray<TargetFields>, provider: stri
   cached: "",
 })
 
-export type Mistakes = Readonly<Record<string, string>>
+type Mistakes = Readonly<Record<string, string>>
 
 /** Parses `written`. Records a mistake for the field `at` if it is not a number; empty text is `undefined`. */
 const numberIn = (written: string, at: string, mistakes: Record<string, string>): number | undefined => {

@@ -1,8 +1,9 @@
 import { useRef, useState } from "preact/hooks"
-import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
+import { SelectField, TextField } from "../../shared/Field.tsx"
 import { Dialog } from "../Dialog.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
+import { type Mistakes, useForm } from "../useForm.ts"
 import { useLoad } from "../useLoad.ts"
 import { Problem } from "../View.tsx"
 
@@ -15,55 +16,44 @@ const TEXTS = [
 const NEW = { agent: "", task: "", cron: "0 7 * * 1-5", zone: Intl.DateTimeFormat().resolvedOptions().timeZone }
 type Fields = typeof NEW
 
-/** Mistakes by field. The gateway checks the times. */
-const mistakesIn = ({ agent, task }: Fields): Partial<Fields> => ({
-  ...(agent === "" && { agent: "Choose the agent that gets the task." }),
-  ...(task.trim() === "" && { task: "Write the task." }),
-})
+/** The schedule of the fields, or the mistakes in them. The gateway checks the times. */
+const checked = ({ agent, cron, task, zone }: Fields) => {
+  const mistakes: Mistakes<keyof Fields> = {
+    ...(agent === "" && { agent: "Choose the agent that gets the task." }),
+    ...(task.trim() === "" && { task: "Write the task." }),
+  }
+  return Object.keys(mistakes).length > 0
+    ? { mistakes }
+    : { value: { agent_id: agent, cron: cron.trim(), time_zone: zone.trim(), request: { task } } }
+}
 
 const ScheduleForm = ({ onCancel, onMade }: { readonly onCancel: () => void; readonly onMade: () => void }) => {
   const { gateway } = useSession()
-  const form = useRef<HTMLFormElement>(null)
   const { value: agents } = useLoad((signal) => gateway.agents.list({ limit: 100, signal }), [gateway])
   const [fields, setFields] = useState(NEW)
-  const [mistakes, setMistakes] = useState<Partial<Fields>>({})
   const { busy, failure, run } = useAction()
-  const control = (name: keyof Fields) => ({
-    ...fieldProps(`schedule-${name}`, mistakes[name]),
-    value: fields[name],
-    onInput: ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }) =>
-      setFields((known) => ({ ...known, [name]: value })),
-  })
-  const submit = (event: Event) => {
-    event.preventDefault()
-    const found = mistakesIn(fields)
-    setMistakes(found)
-    if (Object.keys(found).length > 0) return form.current !== null && focusMistake(form.current)
-    const { agent, cron, task, zone } = fields
-    const plan = { agent_id: agent, cron: cron.trim(), time_zone: zone.trim(), request: { task } }
-    run(() => gateway.schedules.create(plan), onMade)
-  }
+  const { form, mistakes, submit } = useForm(
+    () => checked(fields),
+    (plan) => run(() => gateway.schedules.create(plan), onMade),
+  )
+  const props = (name: keyof Fields) => ({ id: `schedule-${name}`, mistake: mistakes[name], value: fields[name] })
+  const setterOf = (name: keyof Fields) => (text: string) => setFields((known) => ({ ...known, [name]: text }))
 
   return (
     <form ref={form} class="stack" noValidate onSubmit={submit}>
-      <Field id="schedule-agent" label="Agent" mistake={mistakes.agent}>
-        <select {...control("agent")}>
-          <option value="">{agents === undefined ? "Loading…" : "Choose one"}</option>
-          {agents?.items.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <Field id="schedule-task" label="Task" mistake={mistakes.task}>
-        <textarea rows={4} {...control("task")} />
-      </Field>
+      <SelectField
+        {...props("agent")}
+        label="Agent"
+        options={[
+          ["", agents === undefined ? "Loading…" : "Choose one"],
+          ...(agents?.items ?? []).map(({ id, name }) => [id, name] as const),
+        ]}
+        onChange={setterOf("agent")}
+      />
+      <TextField {...props("task")} label="Task" rows={4} onText={setterOf("task")} />
       <div class="columns">
-        {TEXTS.map(({ hint, label, name }) => (
-          <Field key={name} id={`schedule-${name}`} label={label} hint={hint} mistake={mistakes[name]}>
-            <input type="text" autocomplete="off" {...control(name)} />
-          </Field>
+        {TEXTS.map(({ name, ...text }) => (
+          <TextField key={name} {...props(name)} {...text} onText={setterOf(name)} />
         ))}
       </div>
       {failure !== undefined && <Problem failure={failure} />}
