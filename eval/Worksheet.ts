@@ -66,7 +66,6 @@ export class Worksheet {
     return turn.map(({ call }) => call)
   }
 
-  /** Whether one of these results contradicts a stated one. */
   isContradicted(results: ReadonlyArray<number>): boolean {
     return this.calculations.some(({ said }, i) => {
       const told = results[i] ?? NaN

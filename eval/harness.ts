@@ -53,7 +53,6 @@ export interface Ran {
 /** A target whose models need no provider. */
 export const targetOf = (model: string): Target => ({ provider: "provider1", model, max_context_tokens: 1_000_000 })
 
-/** Runs a job of `mode` to its end. */
 export const runMode = Effect.fnUntraced(function* (run: Run) {
   const calls: Array<Call> = []
   let tokens = 0

@@ -39,7 +39,6 @@ const layer = Layer.unwrap(
   ),
 )
 
-/** A judge's stated confidence, and whether it was right. */
 interface Judged {
   readonly judge: string
   readonly stated: number

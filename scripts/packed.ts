@@ -21,7 +21,6 @@ export const pack = (path: string, folder: string): string => {
   return join(folder, `${name}-${version}.tgz`)
 }
 
-/** Builds and packs the client's package. */
 export const packClient = (folder: string): string => {
   execFileSync(process.execPath, [pathOf("scripts/buildClient.ts"), "--types"], { cwd: pathOf("."), stdio: "inherit" })
   return pack("packages/client", folder)

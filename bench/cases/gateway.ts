@@ -17,7 +17,6 @@ const body = JSON.stringify({
   messages: [{ role: "user", content: "The quick brown fox jumps over the lazy dog." }],
 })
 
-/** Starts a gateway, and returns the headers of a key of it. */
 const startGateway = Effect.fnUntraced(function* (database: string, upstream: Server) {
   const gateway = yield* runGateway(database, upstream, { PROVIDER1_MODEL: MODEL })
   const token = yield* tokenFor("boss", { roles: ["admin"] })

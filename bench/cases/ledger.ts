@@ -66,7 +66,6 @@ const medianOf = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, 
   return median(times)
 })
 
-/** Sums a span from its rows. */
 const sumsOfRows = Effect.fnUntraced(function* ({ from, tenant, to }: StatsQuery) {
   const sql = yield* SqlClient.SqlClient
   const sums = sql.literal(SUM_COLUMNS.map((name) => `SUM(${SUMS_OF_CALLS[name]}) AS ${name}`).join(", "))

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url"
 
 const FOLDER = fileURLToPath(new URL("..", import.meta.url))
 
-/** Path of a peer's file. */
 export const peerFile = (path: string): string => `${FOLDER}/node_modules/${path}`
 
 const PEERS = ["@dbos-inc/dbos-sdk", "@portkey-ai/gateway"]

@@ -8,7 +8,6 @@ const FILE = new URL("../results.json", import.meta.url)
 export interface Result extends Outcome {
   readonly title: string
   readonly unit: string
-  /** When and where it was measured. */
   readonly measured: { readonly date: string; readonly node: string; readonly machine: string }
 }
 

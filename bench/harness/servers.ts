@@ -19,14 +19,12 @@ const listening = (running: Running) =>
     return { ...running, url }
   })
 
-/** A server of `bench/servers/`. */
 export const runServer = (name: string, env: Environment = {}): Effect.Effect<Server, never, Scope.Scope> =>
   Effect.flatMap(run([], { env, module: new URL(`../servers/${name}.ts`, import.meta.url).pathname }), listening)
 
 /** Provider answer that makes an adversarial job take exactly three steps. */
 export const VERDICT = '{"resolved":[],"objections":[],"verdict":"undecided","confidence":0.9}'
 
-/** Returns the number of calls an upstream received. */
 export const callsOf = async ({ url }: Pick<Server, "url">): Promise<number> => {
   const { calls } = (await (await fetch(`${url}/count`)).json()) as { readonly calls: number }
   return calls
@@ -101,7 +99,6 @@ export const runSealgate = (upstream: Server, env: Environment = {}) =>
     },
   })
 
-/** Starts Portkey's gateway and returns the headers that route to `upstream`. */
 export const runPortkey = Effect.fnUntraced(function* (upstream: Server) {
   const port = yield* Effect.promise(freePort)
   const module = peerFile("@portkey-ai/gateway/build/start-server.js")

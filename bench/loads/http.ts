@@ -41,7 +41,6 @@ export const makeAsk = (): Ask => {
     })
 }
 
-/** Parses a JSON answer and checks its status. */
 export const jsonOf = ({ body, status }: HttpAnswer, expected: number): Readonly<Record<string, unknown>> => {
   if (status !== expected) throw new Error(`answered with ${status}: ${body.toString()}`)
   return JSON.parse(body.toString())

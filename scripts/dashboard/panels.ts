@@ -80,7 +80,6 @@ const mappings = (words: Panel["words"]) =>
         },
       ]
 
-/** A panel's JSON at its place in the grid. */
 export const panelJson = (
   { alarm, description, queries, stacked, title, type, unit, words }: Panel,
   id: number,

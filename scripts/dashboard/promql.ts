@@ -22,7 +22,6 @@ const sumBy = (labels: ReadonlyArray<string>, inner: string): string =>
 export const rate = <Name extends Named<"counter">>(name: Name, { by = [], where }: Options<Name> = {}): string =>
   sumBy(by, `rate(${selector(name, where)}[$__rate_interval])`)
 
-/** A counter's growth over `range`. */
 export const increase = <Name extends Named<"counter">>(
   name: Name,
   range: string,
@@ -46,7 +45,6 @@ export const lowest = <Name extends Named<"gauge">>(name: Name): string => `min(
 export const changes = <Name extends Named<"gauge">>(name: Name, range: string): string =>
   `sum(changes(${selector(name)}[${range}]))`
 
-/** The `q` quantile of a histogram. */
 export const quantile = <Name extends Named<"histogram">>(
   q: number,
   name: Name,

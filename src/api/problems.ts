@@ -82,7 +82,6 @@ export class Draining extends Refusal<Draining>()("Draining", {
   detail: "Send the request to another instance, or here again in a moment.",
 }) {}
 
-/** Refusals of any request with a body. */
 export const BODY_PROBLEMS = [TooLarge, UnsupportedMediaType] as const
 
 /** Answers with the declared refusals of an endpoint, and with those for the head of any request. */

@@ -115,7 +115,6 @@ export class EvidenceFailure extends Error {
   }
 }
 
-/** Throws an {@link EvidenceFailure} unless `condition` holds. */
 export function must(condition: boolean, code: EvidenceFailureCode, message: string): asserts condition {
   if (!condition) throw new EvidenceFailure(code, message)
 }

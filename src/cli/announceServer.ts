@@ -40,7 +40,6 @@ const reportProviders = Effect.fnUntraced(function* (settings: Settings) {
   }
 })
 
-/** Logs OpenTelemetry's variables that are set but not used. */
 const reportTelemetry = (settings: Settings) => {
   const used = new Set(Object.values(settings).map(({ variable }) => variable))
   const unused = Object.keys(process.env).filter(
@@ -51,7 +50,6 @@ const reportTelemetry = (settings: Settings) => {
     : Effect.logWarning(`set, but not used: ${unused.join(", ")}; \`sealgate config --all\` lists the settings`)
 }
 
-/** The URL of the server on this machine. */
 export const ownUrl = Effect.gen(function* () {
   const { address } = yield* HttpServer.HttpServer
   const { mode } = yield* yield* TlsStatus
@@ -65,7 +63,6 @@ interface Announced {
   readonly console: string | undefined
 }
 
-/** Logs the providers, the operator's listener and the console. */
 export const announceServer = Effect.fnUntraced(function* (settings: Settings, { console, providersAnd }: Announced) {
   const upstream = yield* Upstream
   const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")

@@ -16,7 +16,6 @@ const file = (description: string) =>
     Argument.optional,
   )
 
-/** The next step after a key was created. */
 const nextOf = (path: string, attested: string): string =>
   `To run a proxy with it: ${path === attested ? "" : `ATTESTATION_KEY_FILE=${path} `}sealgate proxy`
 

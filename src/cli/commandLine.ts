@@ -33,7 +33,6 @@ import { configCommand } from "./configCommand.ts"
 import { tokenCommand } from "./tokenCommand.ts"
 import { verifyCommand } from "./verifyCommand.ts"
 
-/** The command with all its subcommands. */
 export const sealgate = Command.make("sealgate").pipe(
   withHelp({
     description: `Sealed completions: only your proxy can read the prompts, and only it can have given the answers. And a gateway for
@@ -85,7 +84,6 @@ agents that check each other's answers.`,
   Command.withGlobalFlags(SOURCE_FLAGS),
 )
 
-/** Runs the command that the process was started with. */
 export const runCommandLine = (): void => {
   const args = process.argv.slice(2)
   runUntilSignal(

@@ -37,7 +37,6 @@ const unreadable = (file: string, error: unknown): SealedProblem => {
   return new SealedProblem(makeProblem({ code: "unauthorized", status: 401, title }), false, undefined, false)
 }
 
-/** Returns the client's option for the credential. */
 export const credentialFrom = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isSome(file)) {
     const credential = () =>

@@ -18,7 +18,6 @@ import { JwksUnreadable } from "../services/access/TokenKeys.ts"
 import { KeyFileError } from "../services/sealing/AttestationKeyFile.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 
-/** Errors whose messages were written in this program. */
 const WRITTEN_HERE = [
   CommandFailed,
   SealgateError,

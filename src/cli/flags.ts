@@ -5,7 +5,6 @@ import { ListenText, parsed, PortText, ServerUrlText } from "../layers/config/co
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 import { LOG_LEVELS } from "../layers/config/serverSettings.ts"
 
-/** A flag that is off by default. */
 export const switchFlag = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
@@ -13,7 +12,6 @@ export const switchFlag = (name: string, description: string) =>
 export const valueFlag = <A>(name: string, metavar: string, description: string, codec: Schema.Codec<A, string>) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.withSchema(codec))
 
-/** A flag with a value and no default. */
 export const optionalFlag = <A>(name: string, metavar: string, description: string, codec: Schema.Codec<A, string>) =>
   valueFlag(name, metavar, description, codec).pipe(Flag.optional)
 
@@ -97,7 +95,6 @@ export interface ServerFlags {
   readonly logLevel: Option.Option<(typeof LOG_LEVELS)[number]>
 }
 
-/** Returns the flags that were given. */
 export const givenOf = <Given extends object>(flags: {
   readonly [Key in keyof Given]: Option.Option<Given[Key]>
 }) =>

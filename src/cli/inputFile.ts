@@ -19,5 +19,4 @@ export const caFlag = optionalFlag(
   Schema.String,
 )
 
-/** Reads the file of `--ca`. */
 export const readCa = (file: string) => Effect.map(readInput(file, "The file of --ca"), String)

@@ -6,7 +6,6 @@
 /** Error code of a write after the reader closed the pipe, as `head` does. */
 const READER_LEFT = "EPIPE"
 
-/** Starts to watch standard output and standard error. */
 export const watchOutput = () => {
   let lost: Error | undefined
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

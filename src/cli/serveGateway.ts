@@ -47,7 +47,6 @@ const reportReplaced = Effect.gen(function* () {
   if (replaced.length > 0) yield* Effect.logInfo(`set, but not used: ${replaced.join(", ")}; ${ONLY_HERE}`)
 })
 
-/** Logs addresses, providers and database once the gateway listens. */
 const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const url = yield* ownUrl
   yield* Effect.logInfo(`agent gateway listening on ${url}`)

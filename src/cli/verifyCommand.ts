@@ -45,7 +45,6 @@ const fetchBytes = (url: string) =>
     catch: () => unusable("The URL of --keys cannot be fetched. Check it."),
   })
 
-/** Returns the JWKs of a key set. */
 const readKeys = Effect.fnUntraced(function* (source: string) {
   const json = yield* isUrl(source) ? fetchBytes(source) : readText(source)
   const set = yield* Effect.try({

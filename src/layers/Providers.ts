@@ -23,7 +23,6 @@ import { layerCircuitStore } from "../server/redis/SharedState.ts"
 
 export type { UpstreamConfiguration } from "./config/upstreamSettings.ts"
 
-/** The fault policy that the settings describe. */
 export const policyOf = (configured: UpstreamConfiguration): UpstreamSettings => ({
   timeouts: {
     connect: configured.connectTimeout,
@@ -53,13 +52,11 @@ export const policyOf = (configured: UpstreamConfiguration): UpstreamSettings =>
   },
 })
 
-/** The network's HTTP proxies, if any are configured. */
 const proxiesOf = ({ httpProxy, httpsProxy, noProxy }: UpstreamConfiguration): NetworkProxies | undefined =>
   httpProxy === undefined && httpsProxy === undefined
     ? undefined
     : { http: httpProxy, https: httpsProxy, except: noProxy }
 
-/** The port of a URL, or the default port of its scheme. */
 const portOf = ({ port, protocol }: URL): number => (port !== "" ? Number(port) : protocol === "https:" ? 443 : 80)
 
 /** The `fetch` that calls a sealed proxy through the network's HTTP proxies. */
@@ -168,7 +165,6 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
   return [{ ...(yield* makeHttpProvider(PROVIDERS[slot].format, { ...common, ...keyOf(apiKey) })), server, firstToken }]
 })
 
-/** The configured providers as `Upstream`. */
 export const layerUpstream = (
   configured: UpstreamConfiguration & Pick<ServerSettings, "redisUrl">,
 ): Layer.Layer<Upstream, OperatorFileUnusable> =>

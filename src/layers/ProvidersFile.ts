@@ -7,7 +7,6 @@ import { bytesOf, MAX_FILE_BYTES, OperatorFileUnusable, parsing } from "./operat
 
 const MAX_KEY_BYTES = 16 * 1024
 
-/** A provider of the file with its key. */
 export interface KeyedProvider {
   readonly described: FileProvider
   /** `undefined` if tenants bring keys. */
@@ -52,7 +51,6 @@ const withKey = (described: FileProvider): Effect.Effect<KeyedProvider, string> 
     }
   }).pipe(Effect.mapError((problem) => `has no key for ${described.name}: ${problem}`))
 
-/** Reads the providers in `file`, with their keys. */
 export const readProvidersFile = Effect.fnUntraced(
   function* (file: string) {
     const { providers } = yield* Effect.fromResult(parse(yield* bytesOf(file, false, MAX_FILE_BYTES)))

@@ -112,7 +112,6 @@ const traceOf = (span: Tracer.AnySpan | undefined) => {
   return withoutUndefined({ trace })
 }
 
-/** Makes a provider of a sealed proxy. */
 export const sealedProvider = (options: SealedProviderOptions): Provider => {
   const { apiKey, baseUrl, defaultModel, fetch, id, pins } = options
   const credential = apiKey === undefined ? undefined : `Bearer ${Redacted.value(apiKey)}`

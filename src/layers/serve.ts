@@ -75,7 +75,6 @@ export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
     ),
   ).pipe(Layer.provide(Layer.merge(layerOwnSpans, layerDiscreetTracer)))
 
-/** A running server. */
 export interface Running {
   /** Its URL on this machine. */
   readonly url: string

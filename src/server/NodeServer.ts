@@ -19,7 +19,6 @@ import { keepTlsFresh } from "./tls/TlsReload.ts"
 import { UnreadBody } from "./connections/UnreadBody.ts"
 import { untilQuiet } from "./connections/untilQuiet.ts"
 
-/** Where to listen, and the limits of each connection. */
 export interface ListenSettings extends ConnectionLimits, TlsSettings {
   readonly host: string
   readonly port: number
@@ -60,7 +59,6 @@ const cannotListen = Effect.fnUntraced(function* (
   }
 })
 
-/** Largest request head, in bytes. */
 const MAX_HEADER_BYTES = 16 * 1024
 /** How long a connection in use may stay open after the drain. */
 const LINGER = Duration.millis(500)
@@ -76,7 +74,6 @@ const serverOptions = (settings: ListenSettings) => ({
   connectionsCheckingInterval: CHECK_MS,
 })
 
-/** Listens as `settings` say, with TLS if there are certificates. */
 export const layerNodeServer = (settings: ListenSettings) =>
   Layer.unwrap(
     Effect.gen(function* () {

@@ -44,7 +44,6 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
   },
 ) {}
 
-/** Requires the role `admin`. */
 export class AdminOnly extends HttpApiMiddleware.Service<
   AdminOnly,
   { provides: CurrentAdmin; requires: CurrentUser }

@@ -16,7 +16,6 @@ import { SecretsApi } from "./SecretsApi.ts"
 import { ThreadsApi } from "./ThreadsApi.ts"
 import { WebhooksApi } from "./WebhooksApi.ts"
 
-/** All endpoints of the agent gateway. */
 export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AgentsApi)
   .add(JobsApi)

@@ -36,7 +36,6 @@ const Id = Schema.String.annotate({ description: "Resumes the stream after this 
 const event = <Name extends string, Data extends Schema.Top>(name: Name, data: Data, description: string) =>
   Schema.Struct({ id: Id, event: Schema.Literal(name).annotate({ description }), data: Schema.fromJsonString(data) })
 
-/** An event of a job's stream. */
 export const JobEventOnWire = Schema.Union([
   event("begun", JobStepBegun, "A call of a model begins."),
   event("delta", JobDelta, "A model writes; the pieces make up the text of its step."),

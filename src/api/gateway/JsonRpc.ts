@@ -20,7 +20,6 @@ const members = {
   ),
 }
 
-/** A request that is answered. */
 export const RpcRequest = Schema.Struct({ ...members, id: RequestId }).annotate({ identifier: "RpcRequest" })
 export type RpcRequest = typeof RpcRequest.Type
 

@@ -3,7 +3,6 @@ import { SystemApi } from "../SystemApi.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { SealedApi } from "./SealedApi.ts"
 
-/** All endpoints of the sealed proxy. */
 export class ProxyApi extends HttpApi.make("sealgate-proxy")
   .add(SealedApi)
   .add(ModelsApi)

@@ -20,7 +20,6 @@ const isBase64Url =
     return length !== undefined && length >= minimum && length <= maximum
   }
 
-/** A check of a text. */
 interface Expected {
   readonly is: (text: string) => boolean
   /** Error message if the check fails. */

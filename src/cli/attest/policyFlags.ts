@@ -22,7 +22,6 @@ interface PolicyInput {
   readonly policySigner: Option.Option<string>
 }
 
-/** The rules of the policy, if one was given. */
 export const rulesFrom = Effect.fnUntraced(function* ({ policy, policySigner }: PolicyInput) {
   if (Option.isNone(policy) && Option.isNone(policySigner)) return undefined
   if (Option.isNone(policy) || Option.isNone(policySigner)) {

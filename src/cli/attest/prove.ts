@@ -18,13 +18,11 @@ import { explained } from "../chat/answerText.ts"
 import { Judging } from "./Judging.ts"
 import { type Names, shownRules } from "./shownRules.ts"
 
-/** An answer, and the nonce that it answers. */
 interface AnsweredNonce {
   readonly answer: JsonObject
   readonly nonce: Bytes
 }
 
-/** Evidence that was kept. */
 interface KeptAnswer extends AnsweredNonce, Pick<KeptEvidence, "verified_at"> {
   readonly collateral: Collateral
 }
@@ -38,7 +36,6 @@ const refusal = (error: unknown): SealgateError => {
 
 const failed = (error: unknown): CommandFailed => new CommandFailed({ message: explained(refusal(error)), exitCode: 1 })
 
-/** Asks a proxy with a fresh nonce. */
 export const askAt = (proxy: URL) =>
   Effect.tryPromise({
     try: async (): Promise<AnsweredNonce> => {
@@ -49,7 +46,6 @@ export const askAt = (proxy: URL) =>
     catch: failed,
   })
 
-/** The rules that accept what the evidence shows. */
 export const rulesOf = ({ answer }: AnsweredNonce, names: Names, expires: number) =>
   Effect.try({ try: () => shownRules(decodeEvidence(answer), names, expires), catch: failed })
 
@@ -60,7 +56,6 @@ const judged = ({ answer, nonce }: AnsweredNonce, rules: EvidencePolicy, options
 export const prove = (asked: AnsweredNonce, rules: EvidencePolicy) =>
   Effect.flatMap(Judging, (judging) => judged(asked, rules, judging))
 
-/** Returns the code that kept evidence proved at the time when it was kept. */
 export const proveKept = (kept: KeptAnswer, rules: EvidencePolicy) =>
   Effect.flatMap(Judging, (judging) =>
     judged(kept, rules, {

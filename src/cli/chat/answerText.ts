@@ -48,7 +48,6 @@ const hintOnProblem = ({ problem, sealed }: SealedProblem): string => {
   return sealed ? logHint(problem) : ""
 }
 
-/** Returns the error message with a hint. */
 export const explained = (error: SealgateError): string => {
   const hint = hintOn(error)
   return hint === "" ? printableLine(error.message) : `${printableLine(error.message)}\n${hint}`

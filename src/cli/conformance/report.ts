@@ -41,7 +41,6 @@ export const printList = (items: ReadonlyArray<Listed>, json: boolean) =>
       : items.map(({ must, name, says }) => `${must.padEnd(4)} ${name}: ${says}`).join("\n"),
   )
 
-/** Returns the items that `--only` selects. */
 export const select = <A extends Listed>(items: ReadonlyArray<A>, only: ReadonlyArray<string>) => {
   const found = items.filter((item) => isSelected(item, only))
   return found.length > 0

@@ -17,7 +17,6 @@ export interface Finding {
     | "calls"
   readonly level: "ok" | "warning" | "error"
   readonly says: string
-  /** How to fix it. */
   readonly fix?: string
 }
 

@@ -17,11 +17,9 @@ import { asBase } from "./probe.ts"
 interface Deployment {
   readonly proxy: URL
   readonly pins: ReadonlyArray<string>
-  /** Rules of a policy that the proxy's evidence must meet. */
   readonly rules: EvidencePolicy | undefined
   /** A PEM file of certificate authorities to trust. */
   readonly ca: Option.Option<string>
-  /** URL of the operator's listener. */
   readonly operator: Option.Option<URL>
   /** Whether to call each provider once. */
   readonly call: boolean

@@ -6,7 +6,6 @@ import { askAndPrint, type CallOptions, gatewayFlags, type GatewayHelp, withGate
 
 type Call<A> = (gateway: GatewayClient, id: string, options: CallOptions) => Promise<A>
 
-/** The id of one `kind` of thing. */
 export const idArgument = (kind: string) =>
   Argument.String("id").pipe(Argument.withDescription(`Id of the ${kind}, as in \`sealgate ${kind}s\``))
 
@@ -17,7 +16,6 @@ interface Printed<Item> {
   readonly help: GatewayHelp
 }
 
-/** Returns a command that makes a call for one thing and prints the thing. */
 export const makeItemCommand = <const Name extends string, Item>(
   name: Name,
   { call, help, kind, text }: Printed<Item>,
@@ -32,12 +30,10 @@ interface Deletion {
   readonly done: "Deleted" | "Revoked"
   readonly summary: string
   readonly description: string
-  /** An id, and the effect of deleting it. */
   readonly example: readonly [id: string, effect: string]
   readonly remove: Call<void>
 }
 
-/** Returns a command that deletes one thing. */
 export const makeDeleteCommand = <const Name extends string>(
   name: Name,
   { description, done, example: [id, effect], kind, remove, summary }: Deletion,

@@ -22,7 +22,6 @@ interface Listing<Item> {
   readonly row: (item: Item, now: number) => ReadonlyArray<string>
 }
 
-/** Prints items as JSON or as a table. */
 export const printList = Effect.fnUntraced(function* <Item>(
   items: ReadonlyArray<Item>,
   { columns, json, none, row }: Listing<Item>,
@@ -37,7 +36,6 @@ interface Listed<Item> extends Omit<Listing<Item>, "json"> {
   readonly help: GatewayHelp
 }
 
-/** Returns a command that lists the newest things of one kind. */
 export const makeListCommand = <const Name extends string, Item>(name: Name, { help, list, ...how }: Listed<Item>) =>
   Command.make(
     name,

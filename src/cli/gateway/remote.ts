@@ -29,7 +29,6 @@ export const gatewayFlags = { gateway: gatewayFlag, json }
 /** Listed in help. There is no flag for the token: it would show it to every user of the machine. */
 const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(clientSettings.token, clientSettings.gateway)
 
-/** Exit codes of the commands that query the gateway. */
 export const EXITS = {
   0: "shown",
   1: "the gateway cannot be reached, or refused",
@@ -127,7 +126,6 @@ export const askAndPrint = Effect.fnUntraced(function* <A>(
   yield* Console.log(input.json ? printableJson(answer) : text(answer))
 })
 
-/** Lists the first `limit` items. */
 export const listFirst = <A>(limit: number, pageAt: (at: PageAt) => Promise<Page<A>>) =>
   ask(async (signal) => {
     const first: Array<A> = []

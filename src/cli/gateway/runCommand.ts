@@ -40,7 +40,6 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
 
 const decodeThread = Schema.decodeEffect(ThreadId)
 
-/** The thread to continue: the given one, or one that is begun. */
 const threadFor = Effect.fnUntraced(function* (gateway: GatewayClient, agent: string, given: Option.Option<string>) {
   if (Option.isNone(given)) return Option.none()
   if (given.value !== "new") {

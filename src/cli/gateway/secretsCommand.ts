@@ -20,7 +20,6 @@ const destinationOf = (input: { readonly origin: Option.Option<string>; readonly
   return provider === undefined ? undefined : { provider }
 }
 
-/** Where a secret is sent. */
 const placeOf = ({ origin, provider }: Secret): string => origin ?? provider ?? ""
 
 const setCommand = Command.make(

@@ -5,12 +5,10 @@ import type { Row } from "./layout.ts"
 
 /** Help for a command beyond its flags. */
 export interface GuideShape {
-  /** Settings that the command reads. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>
   /** Other variables that it reads. */
   readonly environment?: ReadonlyArray<Row>
   readonly exits?: Readonly<Record<number, string>>
-  /** Next steps. */
   readonly next?: string
   /** Terms that newcomers do not know. */
   readonly words?: Readonly<Record<string, string>>

@@ -6,7 +6,6 @@ import type { Setting } from "../../layers/config/Setting.ts"
 
 type Settings = Readonly<Record<string, Setting<unknown>>>
 
-/** Settings by their reader. */
 export const KNOWN: Readonly<Record<"proxy" | "gateway" | "clients", Settings>> = {
   proxy: proxySettings,
   gateway: gatewaySettings,
@@ -20,6 +19,5 @@ export const VARIABLES: ReadonlySet<string> = new Set(all.map(({ variable }) => 
 /** Other names that are always read. */
 export const SPELLINGS: ReadonlySet<string> = new Set(all.flatMap(({ spellings = [] }) => spellings))
 
-/** Returns this program's variable for a vendor's name. */
 export const ownNameOf = (alias: string): string | undefined =>
   all.find(({ aliases }) => aliases.includes(alias))?.variable

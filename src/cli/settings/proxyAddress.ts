@@ -37,7 +37,6 @@ interface TrustInput {
   readonly trustOnFirstUse?: boolean
 }
 
-/** Returns the pin of the key in this folder, if there is one. */
 export const folderPin = Effect.gen(function* () {
   const file = yield* attestationKeyFile
   const pin = yield* Effect.option(pinOfFile(file))
@@ -46,7 +45,6 @@ export const folderPin = Effect.gen(function* () {
   return [pin.value]
 })
 
-/** Returns the pin of this folder's key if the proxy is on this machine. */
 const ownPin = (proxy: URL) => (isLoopback(hostName(proxy.host)) ? folderPin : Effect.succeed([]))
 
 /** Resolves the proxy and its pins: from flags, else the console's link, else the settings, else this folder's key. */

@@ -41,7 +41,6 @@ const flagsIn = (args: ReadonlyArray<string>, name: string): ReadonlyArray<strin
     arg.startsWith(`${name}=`) ? [arg.slice(name.length + 1)] : i > 0 && args[i - 1] === name ? [arg] : [],
   )
 
-/** Converts a JSON value to the text of a variable. */
 const asText = (value: unknown): string | undefined => {
   if (typeof value === "string") return value
   if (typeof value === "number" || typeof value === "boolean") return String(value)
@@ -81,7 +80,6 @@ const OWN_NAME = /^(PROVIDER|SEALGATE)[_\d]/i
 
 const PREFIXES = ["PROVIDER", "SEALGATE"]
 
-/** Whether a name has a mistyped prefix before the rest of a known name. */
 const hasMistypedPrefix = (name: string): boolean => {
   const word = /^[a-z]*/i.exec(name)?.[0] ?? ""
   const prefix = nearest(word, PREFIXES)

@@ -43,7 +43,6 @@ const aboutCaller = (problem: Problem | undefined): Problem | undefined =>
 /** Returns the path in the caller's request, without the sealed payload's `body.`. */
 const memberPath = (path: string): string => path.replace(/^body\./, "")
 
-/** Turns a refusal or an incomplete answer into an error answer. */
 export const refusalAnswer = (error: SealedProblem | AnswerIncomplete): ErrorAnswer => {
   if (error instanceof SealedProblem) {
     // A refusal without a seal may come from anybody, and a retry might repeat a request that was served.

@@ -19,7 +19,6 @@ export const expectEvent = (event: ServerSentEvent, name: string): JsonObject =>
   return parseObject(event.data, `the ${name} event`)
 }
 
-/** Returns the frame in `event`, which must have this `seq`. */
 export const frameOf = (event: ServerSentEvent, seq: number): { readonly data: string; readonly final: boolean } => {
   const frame = expectEvent(event, "frame")
   const came = integer(frame, "seq")

@@ -32,7 +32,6 @@ export const answerFrom = (json: string | Uint8Array, what: string): JsonObject 
   return value
 }
 
-/** A string, or `null`. */
 export const stringOrNull = (object: JsonObject, member: string): string | null =>
   object[member] === null ? null : string(object, member)
 

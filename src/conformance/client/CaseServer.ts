@@ -23,7 +23,6 @@ export interface Play {
   begun: number
   /** Sealed requests received. */
   sealed: number
-  /** Form of the request. */
   form?: Form
   /** Whether the case's lie was sent to the client. */
   lied: boolean
@@ -35,7 +34,6 @@ export interface Play {
 
 const LIMITS = { lifetimeSeconds: 300, maxRequests: 256, maxRequestBytes: 65_536 }
 
-/** Serves one case. */
 class CasePlayer {
   readonly play: Play
   private readonly conduct = new Conduct()

@@ -4,7 +4,6 @@ import { parseIJson } from "../../domain/json/iJson.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { bodyOf, type ProxyReply } from "../lyingProxy/Lie.ts"
 
-/** The answer to the client's last sealed request. */
 type Answered = "nothing yet" | "an answer" | "no session" | "a refusal" | "a break"
 
 /** Limit of requests; a client beyond it repeats itself. */
@@ -61,7 +60,6 @@ export class Conduct {
     this.count()
   }
 
-  /** Records a sealed request. */
   seal(enc: string, body: string, requestId: string): void {
     this.count()
     const before = this.sealed.get(enc)
@@ -75,7 +73,6 @@ export class Conduct {
     this.lastId = requestId
   }
 
-  /** Records the answer to the last sealed request. */
   answer(reply: ProxyReply): void {
     this.answered = kindOf(reply)
     if (this.answered === "an answer") this.settled.add(this.lastId)

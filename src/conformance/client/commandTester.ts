@@ -5,7 +5,6 @@ import { fileReason } from "../../domain/problems/systemErrors.ts"
 import type { ClientVerdict } from "./judge.ts"
 import type { ClientTask, Tester } from "./runCases.ts"
 
-/** Time limit for one case, in seconds. */
 const COMMAND_SECONDS = 30
 /** Limit of the output read, in UTF-16 code units. */
 const MOST_OUTPUT = 1024 * 1024

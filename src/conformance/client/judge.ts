@@ -3,7 +3,6 @@ import type { Result, TestOutcome } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { Play } from "./CaseServer.ts"
 
-/** A client's verdict on a proxy. */
 export type ClientVerdict =
   /** It accepted the answer and showed `output`. */
   | { readonly type: "believed"; readonly output: string }

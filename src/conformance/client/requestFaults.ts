@@ -27,7 +27,6 @@ const objectIn = (body: Uint8Array): JsonObject => {
 
 const NONCE = { least: 16, most: 64 }
 
-/** Checks a request for a session and returns the offered suites. */
 export const faultsOfInit = (request: IncomingMessage, body: Uint8Array) => {
   const { client_nonce, suites } = objectIn(body)
   const nonce = typeof client_nonce === "string" ? (decodeBase64Url(client_nonce)?.length ?? 0) : 0

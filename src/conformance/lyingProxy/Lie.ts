@@ -33,7 +33,6 @@ export interface WireEvent {
 
 /** A piece of a body at which the connection breaks. */
 export const BREAK = Symbol("break")
-/** An event, literal text, or a break. */
 export type ReplyPiece = WireEvent | string | typeof BREAK
 
 export interface ProxyReply {
@@ -46,7 +45,6 @@ export interface ProxyReply {
 export const bodyOf = ({ body }: ProxyReply): Buffer =>
   Buffer.concat(body.flatMap((piece) => (piece === BREAK ? [] : [Buffer.from(piece)])))
 
-/** A sealed answer on the wire. */
 export interface WireAnswer {
   readonly response_nonce: string
   /** base64url. */
@@ -56,7 +54,6 @@ export interface WireAnswer {
 
 /** Other answers that hooks on the wire may use. */
 interface Others {
-  /** A second answer to the same request. */
   readonly again: () => WireAnswer
   /** An answer to another request, with unknown keys. */
   readonly foreign: () => WireAnswer
@@ -81,12 +78,10 @@ export interface Lie {
   /** Status in end record and receipt; default: `complete`. */
   readonly status?: "failed" | "aborted"
   readonly record?: (record: JsonObject) => Replacement
-  /** Length of the end record, in bytes. */
   readonly recordBytes?: number
   readonly frame?: (plan: FramePlan) => FramePlan
   readonly receipt?: Forgery
   readonly proof?: Forgery
-  /** The body of a complete answer. */
   readonly body?: (body: Omit<WireAnswer, "proof">, others: Others) => Replacement
   readonly events?: (events: ReadonlyArray<WireEvent>, others: Others) => ReadonlyArray<ReplyPiece>
   /** Changes the HTTP answer to a sealed request. */

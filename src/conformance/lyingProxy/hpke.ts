@@ -32,7 +32,6 @@ const xWingPublicKey = (seed: Uint8Array): Buffer => {
   return bytes(spki.subarray(-1184), publicKeyOf("X25519", expanded.subarray(64)))
 }
 
-/** The public key of a session's 32-byte private key. */
 export const sessionPublicKey = (suite: SuiteName, secret: Uint8Array): Buffer =>
   suite === "X25519" ? publicKeyOf("X25519", secret) : xWingPublicKey(secret)
 
@@ -45,7 +44,6 @@ interface HpkeContext {
   readonly aad: Uint8Array
 }
 
-/** Opens a message and exports the secret of its response. */
 export const hpkeOpen = async (
   privateKey: Uint8Array,
   { aad, info, suite: name }: HpkeContext,

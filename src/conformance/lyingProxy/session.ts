@@ -20,7 +20,6 @@ interface Offering {
   readonly maxRequestBytes: number
 }
 
-/** Correct claims of the offer of a session. */
 export const offerClaims = (offering: Offering): Unsigned<"session"> => ({
   iat: offering.now,
   session_id: b64u(offering.id),
@@ -32,7 +31,6 @@ export const offerClaims = (offering: Offering): Unsigned<"session"> => ({
   init_hash: initHash(offering.body),
 })
 
-/** The answer to `POST /v1/init`, with the changes of `lie`. */
 export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, lie: Lie): Replacement => {
   const isStrangerShown = [lie.session, lie.receipt, lie.proof].some((forgery) => forgery?.byStranger === "own")
   const honest = { attestation, keys: isStrangerShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }

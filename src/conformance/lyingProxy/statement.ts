@@ -20,7 +20,6 @@ export interface Statement {
   readonly statement: string
 }
 
-/** Signs any two parts. */
 export const signParts = (identity: LyingIdentity, header: Uint8Array, claims: Uint8Array, sign = signEd25519) => {
   const signingInput = `${b64u(header)}.${b64u(claims)}`
   return { signingInput, statement: `${signingInput}.${b64u(sign(text(signingInput), identity))}` }

@@ -34,7 +34,6 @@ interface BegunSession {
 }
 
 interface Sealing {
-  /** A JSON object, or any text or bytes. */
   readonly payload: JsonObject | Uint8Array | string
   readonly credential?: string
   /** Block in place of the padded credential and payload. */
@@ -43,7 +42,6 @@ interface Sealing {
   readonly wrong?: { readonly publicKey?: Bytes; readonly info?: Bytes; readonly aad?: Bytes }
 }
 
-/** A sealed request and its HTTP body. */
 export interface Sealed {
   readonly sent: SentRequest
   readonly body: string
@@ -73,7 +71,6 @@ export class Probe {
     this.isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   }
 
-  /** Returns the pinned keys of `GET /v1/keys`. */
   trusted(): Promise<TrustedKeys> {
     this.keys ??= this.wire.send("v1/keys", {}).then(async ({ body, status }) => {
       must(status === 200, `GET /v1/keys is answered with ${status}`)
@@ -82,23 +79,19 @@ export class Probe {
     return this.keys
   }
 
-  /** Returns the pinned keys of a set. */
   private async pinnedOf(set: unknown): Promise<TrustedKeys> {
     const all = await believing(keysByThumbprint(set))
     return new Map([...all].filter(([kid]) => this.pins.includes(kid)))
   }
 
-  /** Posts a body to `/v1/init`. */
   init(body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Received> {
     return this.wire.post("v1/init", body, headers)
   }
 
-  /** Begins a session with these suites and verifies its offer. */
   async begin(suites?: ReadonlyArray<SuiteName>): Promise<BegunSession> {
     return this.verify(sessionRequest(suites))
   }
 
-  /** Begins a session with any body and verifies its offer. */
   async verify(request: SessionRequest): Promise<BegunSession> {
     const received = await this.init(request.body)
     if (received.status === 400) skip("the server has none of the suites that this check offers")
@@ -110,7 +103,6 @@ export class Probe {
     return { session, attestation }
   }
 
-  /** Returns a session shared by checks. */
   async session(suite?: SuiteName): Promise<ClientSession> {
     const name = suite ?? ""
     const known = await this.shared.get(name)?.catch(() => undefined)
@@ -168,7 +160,6 @@ export class Probe {
     }
   }
 
-  /** Seals a request with another spelling of `enc`. */
   async spelled(session: ClientSession, { credential = this.credential, payload }: Sealing): Promise<string> {
     const block = pad(joinContent(credential, utf8(JSON.stringify(payload))), FLOOR)
     const [info, aad] = [requestInfo(session.attestationHash), requestAad(session.idBytes)]
@@ -227,5 +218,4 @@ const floorIn = ({ headers }: Received, { payload }: SentRequest): number => {
   return floorOf(paceOf(isObject(asked) ? asked["pace"] : undefined))
 }
 
-/** Names of all suites. */
 export const SUITE_NAMES = SUITES.map(({ name }) => name)

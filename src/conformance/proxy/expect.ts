@@ -14,7 +14,6 @@ const parsed = (body: Uint8Array): unknown => {
   }
 }
 
-/** Returns status and code of an unsealed refusal. */
 const codeOf = (received: Received): string => {
   const type = (received.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase()
   must(type === PROBLEM_CONTENT_TYPE, `a refusal (${received.status}) has the media type ${type}`)

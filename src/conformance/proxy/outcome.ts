@@ -6,7 +6,6 @@ export class Violation extends Error {}
 /** The check does not apply; the message says why. */
 export class Skipped extends Error {}
 
-/** Throws a {@link Violation} with the message `otherwise` unless `holds`. */
 export function must(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Violation(otherwise)
 }

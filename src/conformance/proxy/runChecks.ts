@@ -7,7 +7,6 @@ import { Skipped, Violation } from "./outcome.ts"
 import { Probe, type ProxyAddress } from "./Probe.ts"
 import { NoResponse } from "./Wire.ts"
 
-/** Time limit of one check. */
 const CHECK_LIMIT = Duration.seconds(90)
 /** Checks that run at once. */
 const CONCURRENCY = 4

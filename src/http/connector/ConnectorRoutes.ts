@@ -30,14 +30,12 @@ const SOMEWHERE = "http://connector.invalid"
 
 const pathOf = ({ url }: Request): string => (URL.canParse(url, SOMEWHERE) ? new URL(url, SOMEWHERE).pathname : "")
 
-/** An error response in the form of the vendor whose API was called. */
 const refuse = (request: Request, answer: ErrorAnswer): HttpServerResponse.HttpServerResponse => {
   const vendor = vendorAsked(pathOf(request), { has: (name) => name in request.headers })
   const { body, ...options } = errorReply(vendor, answer)
   return HttpServerResponse.jsonUnsafe(body, options)
 }
 
-/** The error for a failure of the sealed `fetch`. */
 export const failureAnswer = (error: unknown): ErrorAnswer => {
   const cause = error instanceof TypeError && error.cause instanceof SealgateError ? error.cause : error
   if (cause instanceof SealgateError) return clientErrorAnswer(cause)
@@ -53,7 +51,6 @@ interface ConnectorOptions {
   readonly hosts: HostRules
   /** The sealed `fetch` that answers every request. */
   readonly fetch: typeof globalThis.fetch
-  /** Largest request body, in bytes. */
   readonly maxBodyBytes: number
 }
 

@@ -38,7 +38,6 @@ const ROLE_OF: Readonly<Record<ReturnType<typeof rateClassOf>, Role>> = {
   write: "manage",
 }
 
-/** The role that a request needs. */
 export const neededRole = (method: string, annotations: Context.Context<never>): Role =>
   Context.get(annotations, NeededRole) ?? ROLE_OF[rateClassOf(method, annotations)]
 

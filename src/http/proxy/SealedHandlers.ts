@@ -37,7 +37,6 @@ const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest)
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
 
-/** The refusal of a request that could not be opened. */
 export const refusalOf = (
   error: OpeningError,
 ): RequestUnopenable | RequestReplayed | NoSession | TooLarge | Draining | Overloaded => {

@@ -39,7 +39,6 @@ export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   readonly maxBodyBytes: number
   /** Memory limit of all bodies being received, in bytes. */
   readonly maxBodyMemory: number
-  /** The limits of JSON bodies. */
   readonly jsonLimits: JsonLimits
   /** Allowed host names. */
   readonly hosts: HostRules

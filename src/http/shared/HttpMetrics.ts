@@ -8,7 +8,6 @@ import { UNKNOWN_ROUTE } from "./RouteTable.ts"
 const requests = counter("sealgate_http_requests_total")
 const durations = histogram("sealgate_http_request_duration_seconds")
 
-/** Observes `app`, which handles `request` up to its response. */
 export const observed = <E, R>(
   request: HttpServerRequest.HttpServerRequest,
   route: string,

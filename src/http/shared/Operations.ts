@@ -34,7 +34,6 @@ const metricsResponse = Effect.map(Effect.andThen(measureAll, PrometheusMetrics.
   HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" }),
 )
 
-/** Handlers of the operations group of `api`. */
 export const layerSystem = <Id extends string, Others extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Others | typeof SystemApi>,
 ) =>

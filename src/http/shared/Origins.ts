@@ -6,7 +6,6 @@
 import { HttpMiddleware, type HttpServerRequest } from "effect/http"
 import { CrossOrigin } from "../../api/problems.ts"
 
-/** Whether a page of `origin` was loaded from `host`. */
 const isHostOf = (origin: string, host: string | undefined): boolean => {
   const page = URL.canParse(origin) ? new URL(origin) : undefined
   if (page?.origin !== origin || host === undefined) return false

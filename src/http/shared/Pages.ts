@@ -24,7 +24,6 @@ export interface WebPage {
   readonly policy?: Asset["policy"]
 }
 
-/** The paths of a page, for tables of routes. */
 export const pageRoutes = ({ path }: WebPage) => FILES.map(({ below }) => ["GET", `${path}${below}`] as const)
 
 const load = ({ folder, path, policy = "strict" }: WebPage) =>

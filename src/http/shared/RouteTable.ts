@@ -7,7 +7,6 @@ import { FindMyWay } from "effect/http"
 export interface MatchedRoute {
   /** Parameters are `:name`. */
   readonly path: string
-  /** The annotations of its endpoint. */
   readonly annotations: Context.Context<never>
 }
 

@@ -39,7 +39,6 @@ interface SurfaceOptions extends Pick<
     }
 }
 
-/** Documents for programs. */
 const DOCUMENTS = ["openapi.json", "health", "ready"]
 
 const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>

@@ -3,7 +3,6 @@ import type { RateAllowance, RateLimited } from "../../services/access/RateLimit
 
 const WINDOW_SECONDS = 60
 
-/** A policy that a request counted against, and the outcome. */
 type Counted = readonly [policy: string, outcome: RateAllowance | RateLimited]
 
 /** The policies that one request counted against. */

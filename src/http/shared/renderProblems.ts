@@ -49,7 +49,6 @@ const problemDocument: ErrorForm = (_, problem, headers) =>
     headers: { "cache-control": "no-store", ...headers },
   })
 
-/** The form of the current request's errors. */
 export const CurrentErrorForm = Context.Reference<ErrorForm>("sealgate/http/shared/renderProblems/CurrentErrorForm", {
   defaultValue: () => problemDocument,
 })
@@ -60,7 +59,6 @@ const requestMembers = (request: HttpServerRequest.HttpServerRequest, context: C
   return { instance: pathOf(request.url), ...withoutUndefined({ trace_id }) }
 }
 
-/** Answers a request with a refusal. */
 export const respond = (
   request: HttpServerRequest.HttpServerRequest,
   refusal: Refusal,
@@ -84,7 +82,6 @@ type Why = Pick<Problem, "detail" | "errors">
 
 export interface RenderOptions {
   readonly routes: Pick<RouteTable, "methods">
-  /** The body limit of a request, in bytes. */
   readonly maxBodyBytes: (request: HttpServerRequest.HttpServerRequest) => number
   /** Detail of 404, such as where the paths are listed. */
   readonly seeInstead: string
@@ -94,7 +91,6 @@ export interface RenderOptions {
   readonly malformed: (why: Why) => Refusal
 }
 
-/** The first error or defect in a cause that `is` accepts. */
 const firstIn = <A>(cause: Cause.Cause<unknown>, is: (error: unknown) => error is A): A | undefined => {
   for (const reason of cause.reasons) {
     const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined

@@ -64,7 +64,6 @@ const textOf = Effect.fnUntraced(function* (variable: string) {
   return Option.filter(Option.map(found, String.trim), String.isNonEmpty)
 })
 
-/** Returns the text in force for a setting and the variable that holds it. */
 const find = Effect.fnUntraced(function* (
   { aliases, spellings = [], variable }: Setting<unknown>,
   withAliases: boolean,
@@ -123,7 +122,6 @@ export interface FoundSetting {
   readonly from: { readonly variable: string; readonly origin: string } | undefined
 }
 
-/** Returns the text in force for each setting, and its origin. */
 export const findSettings = Effect.fnUntraced(function* (settings: ReadonlyArray<Setting<unknown>>) {
   const originOf = yield* SettingOrigin
   const withAliases = yield* countsAliases

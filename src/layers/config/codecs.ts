@@ -108,7 +108,6 @@ export const intText = (minimum: number, maximum: number) =>
 
 export const PortText = intText(0, 65_535)
 
-/** A port, or `off`. */
 export const OffOrPortText = parsed(
   Schema.Union([Schema.Int, Schema.Literal("off")]),
   (text) =>
@@ -205,7 +204,6 @@ const parseHost = (text: string): string | undefined => {
   return /^[\w.-]+$/.test(text) ? text : undefined
 }
 
-/** An address to listen on. */
 export const ListenText = parsed(
   Schema.String,
   (text) => parseHost(text),

@@ -8,7 +8,6 @@ export const DEFAULT_CONNECTOR_PORT = 8787
 /** Only bounds memory; the proxy limits the size of sealed requests. */
 const MAX_REQUEST_BYTES = "32MiB"
 
-/** Returns the server's default limits with `host` and `port`. */
 export const connectorServerSettings = (host: string, port: number) =>
   decodeSettings(serverSettings({ port: DEFAULT_CONNECTOR_PORT, maxRequestBytes: MAX_REQUEST_BYTES })).pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),

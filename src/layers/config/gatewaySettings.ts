@@ -43,7 +43,6 @@ const DatabaseText = parsed(
   "the path of a file, or postgres://user:password@host:port/database with a percent-encoded password",
 )
 
-/** Settings that `sealgate token` needs to mint a token. */
 export const mintSettings = {
   ...tokenSettings,
   jwtUsersAreTenants: setting(

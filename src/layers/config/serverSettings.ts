@@ -187,7 +187,6 @@ export interface OperatorAddress {
 export const OPERATOR_OFFSET = 1000
 const LAST_PORT = 65_535
 
-/** Returns the port of the operator's listener. */
 export const operatorPortOf = ({ operatorPort, port }: OperatorAddress): number | "off" =>
   operatorPort ?? (port === 0 ? 0 : port + OPERATOR_OFFSET)
 

@@ -15,7 +15,6 @@ const TokenSecretText = parsed(
   `a secret of at least ${MIN_SECRET_BYTES} bytes, such as \`openssl rand -base64 48\` prints`,
 )
 
-/** Settings of tokens signed with a shared secret. */
 export const tokenSettings = {
   jwtSecret: optionalSetting(
     "JWT_SECRET",
@@ -62,7 +61,6 @@ export const tokenSourceRule: Rule<Pick<Sources, "jwtJwksFile" | "jwtJwksUrl">> 
   }),
 }
 
-/** Returns the part of the settings that checks tokens. */
 export const tokenSettingsOf = (settings: Sources, usersAreTenants: boolean): TokenSettings => {
   const { jwtAudience: audience, jwtIssuer: issuer, jwtJwksFile, jwtJwksUrl, jwtSecret: secret } = settings
   const jwks =

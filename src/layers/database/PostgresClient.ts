@@ -38,7 +38,6 @@ export interface PostgresConfig {
 /** Default number of connections per process. */
 export const MAX_CONNECTIONS = 10
 
-/** Connection settings. */
 export const connectionOf = ({ url }: Pick<PostgresConfig, "url">) => {
   const types = PgTypes.makeRegistry()
   types.register(INT8_OID, int8AsNumber)

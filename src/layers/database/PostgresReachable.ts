@@ -15,7 +15,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 const TIMEOUT = "Timeout"
 
-/** The reason, for people. */
 const wordsOf = (reason: string): string => {
   if (reason === TIMEOUT) return "there was no answer in time"
   if (/^[0-9A-Z]{5}$/.test(reason)) return `${REFUSALS[reason] ?? "it refuses"} (${reason})`
@@ -43,7 +42,6 @@ const RETRY_EVERY = Duration.millis(500)
 /** Postgres' code for a server that is starting up or shutting down. */
 const CANNOT_CONNECT_NOW = "57P03"
 
-/** The code of the root cause. */
 const codeOf = (error: unknown): string | undefined => {
   if (!Predicate.isObject(error)) return undefined
   const below = "cause" in error ? codeOf(error.cause) : undefined

@@ -27,7 +27,6 @@ const MAX_PREPARED = 256
 type Rows = ReadonlyArray<Record<string, unknown>>
 type TransformRows = Parameters<SqlConnection.Connection["execute"]>[2]
 
-/** Prepared statements of the database. */
 class Statements {
   private readonly database: DatabaseSync
   private readonly prepared = new Map<string, StatementSync>()
@@ -105,7 +104,6 @@ class SqliteConnection implements SqlConnection.Connection {
   }
 }
 
-/** The connection of one transaction. */
 class TurnConnection extends SqliteConnection {
   readonly turn: SqlTurn
 
@@ -136,7 +134,6 @@ const open = ({ filename }: SqliteConfig) =>
     (database) => Effect.sync(() => database.close()),
   )
 
-/** Opens the database and closes it with the scope. */
 const makeSqliteClient = Effect.fnUntraced(function* (
   config: SqliteConfig,
 ): Effect.fn.Return<SqlClient.SqlClient, DatabaseFileUnusable, Scope.Scope | Reactivity.Reactivity> {

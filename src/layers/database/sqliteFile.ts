@@ -9,10 +9,8 @@ import { Effect, Schema } from "effect"
 /** SQLite's result code for a file locked by another process; extended codes have it in their lowest byte. */
 const SQLITE_BUSY = 5
 
-/** The database file cannot be used. */
 export class DatabaseFileUnusable extends Schema.TaggedError<DatabaseFileUnusable>()("DatabaseFileUnusable", {
   filename: Schema.String,
-  /** The reason, for people. */
   reason: Schema.String,
   /** Another process has locked the file. */
   busy: Schema.Boolean,

@@ -6,7 +6,6 @@ import { fileURLToPath } from "node:url"
 
 export const b64uHash = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("base64url")
 
-/** Folder of the running package. */
 export const packageFolder = (): string => {
   let folder = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(folder, "package.json")) && dirname(folder) !== folder) folder = dirname(folder)

@@ -139,7 +139,6 @@ const ignoreExpectations = (server: AnyServer): void => {
   )
 }
 
-/** Applies all limits to a server that does not listen yet. */
 export const limitConnections = (server: AnyServer, limits: ConnectionLimits): void => {
   const answers = makeAnswerMemory(limits.maxAnswerMemory)
   const refusals = makeRefusals()

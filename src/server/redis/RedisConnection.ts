@@ -13,7 +13,6 @@ import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus
 const HALF_PATIENCE = Duration.millis(500)
 /** How often Redis is pinged, and how long after a loss the next connection is tried. */
 const LOOK_EVERY = Duration.seconds(1)
-/** Time limit for connecting, in milliseconds. */
 const CONNECT_MS = 2000
 /** Longest silence, in milliseconds. Longer than this process may stall, which is not a fault of Redis. */
 const SILENCE_MS = 10_000

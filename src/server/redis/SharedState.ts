@@ -40,7 +40,6 @@ export const layerRateLimits = (url: RedisUrl): Layer.Layer<RateLimits> =>
         Layer.provideMerge(connectionTo(url)),
       )
 
-/** Circuits of the providers. */
 export const layerCircuitStore = (url: RedisUrl): Layer.Layer<CircuitBreaker.CircuitBreakerStore> =>
   url === undefined
     ? layerCircuitsInMemory

@@ -31,7 +31,6 @@ interface Collector {
   readonly maxExports: number
 }
 
-/** Makes the client for the exports of one signal. */
 export const makeCollectorClient = Effect.fnUntraced(function* ({ maxExports, signal, timeoutMs, url }: Collector) {
   const exporting = yield* Semaphore.make(maxExports)
   let failing = false

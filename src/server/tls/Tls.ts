@@ -47,7 +47,6 @@ export const tlsFiles = (settings: TlsSettings): Effect.Effect<TlsFiles | undefi
   return Effect.as(checkRules(settings, [tlsRule]), files)
 }
 
-/** The contents of the files. */
 export interface TlsContents {
   readonly cert: Buffer
   readonly key: Buffer

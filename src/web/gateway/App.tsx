@@ -87,7 +87,6 @@ const SessionPage = ({ onSignOut, session, showKey }: SessionPageProps) => {
   )
 }
 
-/** The sign-in page, or the page of the session. */
 const Page = ({ showKey }: Pick<SessionPageProps, "showKey">) => {
   const [{ reason, session }, setAccess] = useState<Access>({})
 

@@ -86,7 +86,6 @@ export const hrefOf = (route: Route): string => {
   }
 }
 
-/** Returns the section of a view. */
 export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "routing" | "keys" => {
   switch (route.view) {
     case "agent":

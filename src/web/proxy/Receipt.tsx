@@ -16,7 +16,6 @@ interface ReceiptProps {
   readonly end: StreamEnd
 }
 
-/** The receipt and proof of an answer, with downloads. */
 export const Receipt = ({ end, exchange }: ReceiptProps) => {
   const { proof, receipt } = end
   return (

@@ -33,7 +33,6 @@ export interface ExchangeFailure {
   readonly kind: "tampered" | "identity" | "refusal" | "other"
 }
 
-/** Whether the failure is an attack. */
 export const isAttack = (failure: ExchangeFailure | undefined): boolean =>
   failure?.kind === "tampered" || failure?.kind === "identity"
 

@@ -8,7 +8,6 @@ interface FieldProps {
   readonly mistake?: string | undefined
 }
 
-/** A form field with label, hint and mistake. */
 export const Field = ({
   children,
   hint,
@@ -49,7 +48,6 @@ interface TextFieldProps extends FieldProps {
   readonly isWrong?: boolean
 }
 
-/** A field for a text. */
 export const TextField = ({
   isWrong,
   inputMode,
@@ -87,7 +85,6 @@ interface SelectFieldProps<Value extends string> extends FieldProps {
   readonly short?: boolean
 }
 
-/** A field for a choice. */
 export const SelectField = <Value extends string>({
   onChange,
   options,

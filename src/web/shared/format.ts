@@ -6,7 +6,6 @@ export const count = (n: number): string => n.toLocaleString("en-US")
 export const percent = (value: number | null): string =>
   value === null ? "no baseline" : `${value < 0 ? "−" : ""}${Math.abs(value).toFixed(1)} %`
 
-/** Formats a fraction from 0 to 1. */
 export const fraction = (value: number | null): string => (value === null ? "none given" : value.toFixed(2))
 
 const SECOND = 1000
@@ -14,7 +13,6 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** Formats a duration. */
 export const duration = (ms: number): string => {
   if (ms < SECOND) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < MINUTE) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
@@ -41,7 +39,6 @@ export const moment = (time: string | number): string =>
 /** Shows both ends of an id, because ids created together begin alike. */
 export const shortId = (id: string): string => `${id.slice(0, 8)}…${id.slice(-4)}`
 
-/** Returns the beginning of a text on one line. */
 export const excerpt = (text: string, length: number): string => {
   const line = text.trim().replaceAll(/\s+/g, " ")
   const characters = [...line]

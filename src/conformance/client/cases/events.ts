@@ -19,7 +19,6 @@ const renumbered = (events: ReadonlyArray<WireEvent>): ReadonlyArray<ReplyPiece>
   return events.map((each) => (each.event === "frame" ? frame({ ...dataOf(each), seq: seq++ }) : each))
 }
 
-/** Changes the data of the event at index `at`. */
 const changed = (events: Events, at: number, change: (data: object) => unknown): Events =>
   events.map((each, index) => (index === at ? { ...each, data: change(dataOf(each)) } : each))
 

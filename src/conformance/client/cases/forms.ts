@@ -37,7 +37,6 @@ const PROBLEM = JSON.stringify({ title: "Later", status: 503, code: "overloaded"
 
 const NONCE_31 = "A".repeat(42)
 
-/** Changes the body of a complete answer. */
 const body = (must: string, name: string, says: string, change: Exclude<Lie["body"], undefined>): Case =>
   refused(must, `complete-${name}`, says, { body: change })
 

@@ -19,7 +19,6 @@ const STRANGER: Forgery = { byStranger: "own" }
 
 type Row = readonly [must: string, name: string, says: string, forgery: Forgery]
 
-/** Forgeries of one kind of statement. */
 export const forgeries = (kind: StatementKind): ReadonlyArray<Row> => [
   ["C9", "alg-eddsa", "whose alg is EdDSA", { header: (header) => ({ ...header, alg: "EdDSA" }) }],
   [

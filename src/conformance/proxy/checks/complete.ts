@@ -14,7 +14,6 @@ const PROMPT = { prompt: "hello" }
 
 /** Headers of transport and time, which may differ between two answers. */
 const OF_TRANSPORT = new Set(["date", "connection", "keep-alive", "transfer-encoding", "content-length"])
-/** Required headers. */
 const EVERY_ANSWER = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
 const EVERY_STREAM = { "x-accel-buffering": "no" }
 /** Headers that reveal something about an exchange. */

@@ -29,7 +29,6 @@ const malformed = (
   bodies: ReadonlyArray<readonly [what: string, body: string | Uint8Array]>,
 ): Promise<string> => each(bodies, async ([what, body]) => refusedAs(await probe.init(body), what, "400 malformed"))
 
-/** Verifies the offer for a body with all suites. */
 const offered = (probe: Probe, body: string) => probe.verify({ body, suites: SUITES })
 
 export const initChecks: ReadonlyArray<Check> = [

@@ -6,7 +6,6 @@ import { JobNotFound } from "../../../domain/jobs/job.ts"
 import { mayExecute } from "../../../services/access/mayExecute.ts"
 import type { Jobs } from "../../../services/jobs/Jobs.ts"
 
-/** A caller of an agent. */
 export interface AgentCaller {
   readonly user: Identity
   readonly agent: Agent
@@ -14,7 +13,6 @@ export interface AgentCaller {
 
 export const needsRun = ({ agent, user }: AgentCaller) => mayExecute(user, agent.id, {})
 
-/** Returns a function that finds a task of the agent. */
 export const makeJobOf = (jobs: Jobs["Service"]) =>
   Effect.fnUntraced(function* ({ agent, user }: AgentCaller, id: string) {
     const job = yield* jobs.get(user.tenant, id)

@@ -3,7 +3,6 @@ import type { Effect, Scope, Stream } from "effect"
 import type { AgentCaller } from "./caller.ts"
 import type { MethodFailure } from "./rpcErrors.ts"
 
-/** One result, or those of a stream. */
 export type MethodResult = { readonly result: object } | { readonly results: Stream.Stream<object, MethodFailure> }
 
 export type Method = (caller: AgentCaller, params: unknown) => Effect.Effect<MethodResult, MethodFailure, Scope.Scope>

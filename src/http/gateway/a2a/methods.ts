@@ -71,7 +71,6 @@ const refused = (): ReadonlyArray<readonly [string, Method]> => {
   ]
 }
 
-/** Returns the methods by name. */
 export const makeMethods = Effect.gen(function* () {
   const jobs = yield* Jobs
   const audit = yield* Audit

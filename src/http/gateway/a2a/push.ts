@@ -20,20 +20,17 @@ const decodeNew = Schema.decodeUnknownEffect(NewOne, { errors: "all" })
 /** The public form of a configuration, without its credentials. */
 const shown = (task: string, { id, url }: KnownPushConfig) => ({ taskId: task, id, url })
 
-/** Fails if the job has no room for the configuration. */
 export const needsRoom = Effect.fnUntraced(function* (push: PushConfigs["Service"], { id }: Job, config: PushConfig) {
   if (yield* push.hasRoom(id, config)) return
   const mistake = `A task has at most ${MAX_PUSH_CONFIGS} push notification configurations; delete one.`
   return yield* new RpcError({ reason: "INVALID_PARAMS", message: mistake })
 })
 
-/** Sets where the notices of a job are pushed. */
 export const setPush = Effect.fnUntraced(function* (push: PushConfigs["Service"], job: Job, config: PushConfig) {
   yield* needsRoom(push, job, config)
   return shown(job.id, yield* push.set({ id: job.id, context: contextOf(job) }, config))
 })
 
-/** Returns the methods by name. */
 export const makePushMethods = Effect.fnUntraced(function* (jobOf: ReturnType<typeof makeJobOf>) {
   const push = yield* PushConfigs
 

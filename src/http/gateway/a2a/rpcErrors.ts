@@ -25,7 +25,6 @@ type Reason = keyof typeof CODES
 /** A request that A2A refuses, and the gateway's API does not know. */
 export class RpcError extends Data.TaggedError("RpcError")<{ readonly reason: Reason; readonly message: string }> {}
 
-/** Every failure of a method. */
 export type MethodFailure = RpcError | Refusal | Schema.SchemaError
 
 /** The reason of a problem, if it has one at A2A. */

@@ -14,7 +14,6 @@ import { needsRoom, setPush } from "./push.ts"
 import { RpcError } from "./rpcErrors.ts"
 import { contextOf, messageIdOf } from "./tasks.ts"
 
-/** Returns a function that begins or continues the job of a message. */
 export const makeSend = Effect.gen(function* () {
   const jobs = yield* Jobs
   const audit = yield* Audit

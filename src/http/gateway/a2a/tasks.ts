@@ -5,7 +5,6 @@ import type { Job } from "../../../domain/jobs/job.ts"
 import type { JobEvent } from "../../../domain/jobs/jobEvents.ts"
 import { TASK_STATES } from "../../../domain/jobs/taskState.ts"
 
-/** The id of the only artifact. */
 const ANSWER = "answer"
 
 type ArtifactPart = { readonly text: string } | { readonly data: unknown }

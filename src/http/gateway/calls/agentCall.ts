@@ -22,7 +22,6 @@ const PREFIX = "agent:"
 export const agentIn = (model: string): string | undefined =>
   model.startsWith(PREFIX) ? model.slice(PREFIX.length) : undefined
 
-/** The header with the id of a call's job. */
 const JOB_HEADER = "sealgate-job"
 
 /** Longer than clients wait. */
@@ -69,7 +68,6 @@ const usageOf = ({ usage: { cached_tokens, input_tokens, output_tokens } }: Job)
   prompt_tokens_details: { cached_tokens },
 })
 
-/** The answer of an ended job. */
 const answerOf = ({ problem, result }: Job): Effect.Effect<string, JobFailed | JobCancelled> => {
   if (result !== undefined) return Effect.succeed(result.answer)
   return Effect.fail(problem === undefined ? new JobCancelled() : new JobFailed({ problem }))

@@ -3,7 +3,6 @@ import type { ApiRequest } from "../../../domain/upstream/upstream.ts"
 import type { ApiCall } from "../../../services/routing/askApi.ts"
 import { labelsIn } from "./callLabels.ts"
 
-/** The call of a caller, bound by the limits of its key. */
 export const callOf = ({ key, subject, tenant }: Identity, request: ApiRequest): ApiCall => ({
   tenant,
   request: { ...request, caller: JSON.stringify([tenant, key?.id ?? subject]) },

@@ -28,7 +28,6 @@ const NO_MODEL = new RequestInvalid({
   errors: [{ path: "model", message: "name a model; GET /v1/models lists those that there are" }],
 })
 
-/** Returns the body's bytes. */
 export const readBody = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   if (!isJson(request)) return yield* new UnsupportedMediaType()
   return new Uint8Array(yield* Effect.orDie(request.arrayBuffer))

@@ -15,7 +15,6 @@ const NO_MODEL = invalidRequest("Name a model; GET /v1/models lists those that t
   errors: Redacted.make([{ path: "body.model", message: "is missing" }]),
 })
 
-/** The model with its provider, if the request names one. */
 const modelOf = ({ model, provider }: ApiRequest): string | undefined =>
   model === undefined || provider === undefined ? model : `${provider}/${model}`
 
@@ -32,7 +31,6 @@ const makeCallIn = Effect.map(Upstream, (upstream) =>
   }),
 )
 
-/** Fails with the error that the client gets under the seal. */
 const sealed = (error: CallError): Effect.Effect<never, ServingError> => {
   if (!isRefusal(error) && error._tag === "CallFailed") return Effect.fail(error.error)
   return Effect.flatMap(callProblem(error), ({ code, detail, errors, retry_after_ms, retryable, status, title }) =>

@@ -17,7 +17,6 @@ import { pathOf } from "../../shared/RouteTable.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The vendor whose client sent a request. */
 export const vendorOf = ({ headers, url }: Request): Vendor =>
   vendorAsked(pathOf(url), { has: (name) => name in headers })
 
@@ -27,15 +26,12 @@ const respond: ErrorForm = (request, problem, headers) => {
   return HttpServerResponse.jsonUnsafe(body, options)
 }
 
-/** The form of errors at the paths of vendors' APIs. */
 export const vendorForm = (path: string): ErrorForm | undefined => (path.startsWith("/v1/") ? respond : undefined)
 
-/** The job of a call failed. */
 export class JobFailed extends Data.TaggedError("JobFailed")<{ readonly problem: Problem }> {}
 
 type ServingFailure = RouterError | Aborted | JobFailed
 
-/** Every failure of a call. */
 export type CallError = ServingFailure | Refusal
 
 const problemIn = (error: ServingFailure, now: number, random: number): Problem => {
@@ -59,7 +55,6 @@ const problemIn = (error: ServingFailure, now: number, random: number): Problem 
   }
 }
 
-/** The problem of a failed call, with its trace. */
 export const callProblem = (error: CallError): Effect.Effect<Problem> =>
   Effect.flatMap(Effect.all([Clock.currentTimeMillis, Random.next]), ([now, random]) =>
     traced(isRefusal(error) ? error.problem : problemIn(error, now, random)),

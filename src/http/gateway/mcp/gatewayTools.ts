@@ -63,7 +63,6 @@ const shown = ({ agent_id, id, problem, question, result, status }: Job) => ({
   }),
 })
 
-/** Returns the tools. */
 export const makeGatewayTools = Effect.gen(function* () {
   const agents = yield* Agents
   const jobs = yield* Jobs

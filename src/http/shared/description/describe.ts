@@ -9,7 +9,6 @@ import { codesOf, type JsonSchemas, referenceTo, type SchemaObject } from "./jso
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const
 
-/** All operations of a document. */
 export const operationsIn = ({ paths }: OpenApi.OpenAPISpec): ReadonlyArray<OpenApi.OpenAPISpecOperation> =>
   Object.values(paths).flatMap((path) => METHODS.flatMap((method) => path[method] ?? []))
 

@@ -20,7 +20,6 @@ export interface SchemaObject {
 
 export type JsonSchemas = Readonly<Record<string, SchemaObject>>
 
-/** How the document refers to a schema by its name. */
 export const referenceTo = (name: string): string => `#/components/schemas/${name}`
 
 /** The schemas directly within a schema, except those of its members. */
@@ -35,7 +34,6 @@ export const partsOf = (schema: SchemaObject): ReadonlyArray<SchemaObject> =>
     ...(schema.prefixItems ?? []),
   ].filter((part) => typeof part === "object")
 
-/** The problem codes of a response with this schema. */
 export const codesOf = ({ $ref, anyOf, properties }: SchemaObject, schemas: JsonSchemas): ReadonlyArray<unknown> => {
   if (anyOf !== undefined) return anyOf.flatMap((schema) => codesOf(schema, schemas))
   if ($ref !== undefined) return codesOf(schemas[$ref.slice(referenceTo("").length)] ?? {}, schemas)

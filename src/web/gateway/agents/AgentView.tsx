@@ -26,7 +26,6 @@ const budgetsText = ({ budgets = [] }: Agent): string =>
     ])
     .join(", ")
 
-/** Optional abilities and limits of an agent, as far as it has them. */
 const abilitiesOf = (agent: Agent): ReadonlyArray<Fact> => {
   const { ask_person, mcp_servers = [], model_policy, tools = [], webhook_url } = agent
   const waits = 1000 * (ask_person?.timeout_seconds ?? DEFAULT_INPUT_TIMEOUT_SECONDS)

@@ -13,7 +13,6 @@ import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 
 const PAGE = 20
 
-/** Formats the limits of an agent in one line. */
 export const limitsOf = ({ limits }: Agent): string =>
   [
     plural(limits.max_rounds, "round"),

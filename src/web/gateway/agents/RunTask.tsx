@@ -14,7 +14,6 @@ import { checkTask, type TaskFields } from "./forms.ts"
 import { EffortChoice, ModeChoice } from "./ModeChoice.tsx"
 import { WhenToRun } from "./WhenToRun.tsx"
 
-/** Form that runs a task and opens its job. */
 export const RunTask = ({ agent }: { readonly agent: Agent }) => {
   const { gateway } = useSession()
   const [fields, setFields] = useState<TaskFields>({

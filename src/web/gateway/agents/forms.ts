@@ -57,12 +57,10 @@ const MICRO = 1_000_000
 
 type Mistakes<Fields> = Partial<Record<keyof Fields, string>>
 
-/** The request, or the mistakes by field. */
 type Checked<A, Fields> =
   | { readonly ok: true; readonly value: A }
   | { readonly ok: false; readonly mistakes: Mistakes<Fields> }
 
-/** Parses a whole number within bounds. */
 const whole = (text: string, minimum: number, maximum: number): number | undefined => {
   const number = Number(text.trim())
   return text.trim() !== "" && Number.isSafeInteger(number) && number >= minimum && number <= maximum

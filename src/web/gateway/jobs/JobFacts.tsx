@@ -24,7 +24,6 @@ const tokensText = ({ usage }: Job): string => {
   return `${count(usage.input_tokens)} in${cached}, ${count(usage.output_tokens)} out`
 }
 
-/** Facts about a job: task, cost, times and ids. */
 export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: string }) => {
   const { agent_id, at_most, finished_at, started_at, waiting } = job
   const ended = isEnded(job.status)

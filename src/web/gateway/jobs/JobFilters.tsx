@@ -21,7 +21,6 @@ export interface JobFilterFields {
 const isIn = <Name extends string>(known: Readonly<Record<Name, unknown>>, name: string): name is Name =>
   Object.hasOwn(known, name)
 
-/** The fields as the API's filter. */
 export const filterOf = ({ agent, mode, q, span, status, thread }: JobFilterFields, now: number) => ({
   ...(q.trim() !== "" && { q: q.trim() }),
   ...(agent !== "" && { agent_id: agent }),

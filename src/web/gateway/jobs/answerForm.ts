@@ -4,7 +4,6 @@ import { isObject } from "../../../domain/json/json.ts"
 interface AnswerField {
   readonly name: string
   readonly kind: "text" | "number" | "integer" | "choice"
-  /** Texts to choose from, with the value of each. */
   readonly choices: ReadonlyArray<readonly [text: string, value: unknown]>
   readonly hint: string
   readonly required: boolean

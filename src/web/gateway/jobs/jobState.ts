@@ -56,7 +56,6 @@ export const applyUpdate = (state: ShownJob | undefined, update: JobUpdate): Sho
 export const stepsOf = ({ job, streamed }: ShownJob): ReadonlyArray<Step> =>
   streamed.length > job.steps.length ? streamed : job.steps
 
-/** Returns the running steps: begun and not finished since. */
 export const underWay = (state: ShownJob): ReadonlyArray<BegunCall> => {
   if (isEnded(state.job.status)) return []
   const finished = stepsOf(state)

@@ -1,7 +1,6 @@
 import type { Step } from "../../../client/gateway/GatewayJobs.ts"
 import { type Mode, stepLabel } from "../../../domain/jobs/modes.ts"
 
-/** Describes the end of a step in a sentence. */
 export const endOf = (mode: Mode, step: Step): string =>
   `${stepLabel(mode, step)}: ${step.status === "failed" ? "failed" : "done"}.`
 

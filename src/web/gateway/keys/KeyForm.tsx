@@ -83,7 +83,6 @@ interface KeyFormProps<A, B> {
   readonly onSaved: (saved: B) => void
 }
 
-/** The form of a key. */
 export const KeyForm = <A, B>({ busyText, check, given, onCancel, onSaved, save, verb }: KeyFormProps<A, B>) => {
   const [fields, setFields] = useState(given)
   const { busy, failure, run } = useAction()

@@ -6,7 +6,6 @@ const PAGE = 20
 /** Spending and last uses change. A page takes a request for each key with budgets. */
 const EVERY_MS = 30_000
 
-/** A page of keys, each with the use of its budgets. */
 export const useKeys = (cursor: string | undefined) => {
   const { gateway } = useSession()
   return useLoad(

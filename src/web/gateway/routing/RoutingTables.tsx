@@ -3,7 +3,6 @@ import { Table } from "../../shared/Table.tsx"
 import type { Change } from "./changes.ts"
 import { dollars, nameOf } from "./routingForm.ts"
 
-/** The prices in force, with their source. */
 export const PricesInForce = ({ prices }: { readonly prices: RoutingSettings["effective_prices"] }) => (
   <section class="card stack tight" aria-labelledby="prices-title">
     <h3 id="prices-title">Prices in force, $ per million tokens</h3>

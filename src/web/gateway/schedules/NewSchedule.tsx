@@ -69,7 +69,6 @@ const ScheduleForm = ({ onCancel, onMade }: { readonly onCancel: () => void; rea
   )
 }
 
-/** Asks for a new schedule. */
 export const NewSchedule = ({ onClose }: { readonly onClose: (made: boolean) => void }) => {
   const { announce } = useSession()
   const made = useRef(false)

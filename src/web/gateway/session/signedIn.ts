@@ -14,7 +14,6 @@ export interface SignedIn {
 const STORED_AS = "sealgate.token"
 const store = storeOf(() => sessionStorage)
 
-/** The token kept in this tab. */
 export const keptToken = (): string | undefined => store.getItem(STORED_AS) ?? undefined
 
 export const keepToken = (pasted: string): void => store.setItem(STORED_AS, tokenIn(pasted))

@@ -17,7 +17,6 @@ const By = ({ step }: { readonly step: Step | undefined }) =>
     </span>
   )
 
-/** The original proposal. */
 const Proposal = ({ result: { proposal } }: { readonly result: AdversarialResult }) =>
   proposal === undefined ? (
     <p class="small muted">It is the answer above.</p>
