@@ -28,7 +28,6 @@ const readPairs = () => {
   return { accuracies, pairs }
 }
 
-/** Measurements of current models. */
 export const measureMmlu = (): Measurements => {
   const { accuracies, pairs } = readPairs()
   return fit(accuracies, pairs)

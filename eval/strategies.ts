@@ -63,7 +63,6 @@ export const selfConsistency = (count: number): Strategy => ({
     }),
 })
 
-/** How models use the tools they have. */
 export interface Equipped {
   readonly name: string
   readonly tools: Run["tools"]

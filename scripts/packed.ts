@@ -26,7 +26,6 @@ export const packClient = (folder: string): string => {
   return pack("packages/client", folder)
 }
 
-/** Packs both packages and returns the paths of the archives. */
 export const packAll = (): Readonly<Record<"sealgate" | "sealgate-client", string>> => {
   const folder = emptyFolder()
   return { "sealgate-client": packClient(folder), sealgate: pack(".", folder) }

@@ -26,7 +26,6 @@ export const credentialFileFlag = optionalFlag(
   Schema.String,
 )
 
-/** Adds the scheme Bearer to a bare token. */
 const credentialIn = (text: string): string => {
   const trimmed = text.trim()
   return trimmed === "" || trimmed.includes(" ") ? trimmed : `Bearer ${trimmed}`

@@ -82,7 +82,6 @@ export const portFlag = (otherwise: string) =>
 export const hostFlag = (otherwise: string) =>
   optionalFlag("host", "address", `Address to listen on (default ${otherwise})`, ListenText)
 
-/** Flags of both servers. */
 export const serverFlags = (port: number) => ({
   port: portFlag(`PORT, else ${port}`),
   host: hostFlag("HOST, else 0.0.0.0"),

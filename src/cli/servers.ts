@@ -4,7 +4,6 @@ const SERVERS: ReadonlySet<string | undefined> = new Set(["proxy", "gateway", "c
 /** The only option with a value that may precede the command. */
 const CONFIG = "--config"
 
-/** Whether this command line runs a server. */
 export const serves = (args: ReadonlyArray<string>): boolean =>
   SERVERS.has(args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== CONFIG))
 

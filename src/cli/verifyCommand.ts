@@ -19,7 +19,6 @@ import { check, trustFor } from "./verify/check.ts"
 import { readEvidence } from "./verify/Evidence.ts"
 import { explain, kindOf } from "./verify/explain.ts"
 
-/** Time limit for fetching keys from a URL. */
 const KEYS_TIMEOUT_MS = 10_000
 
 const readText = Effect.fnUntraced(function* (path: string) {

@@ -10,7 +10,6 @@ import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, RateClass } from "./Authorization.ts"
 import { described } from "../described.ts"
 
-/** The caller may use no model of this name. */
 export class ModelNotFound extends Refusal<ModelNotFound>()("ModelNotFound", {
   code: "unknown-model",
   status: 404,
@@ -25,7 +24,6 @@ export class Overloaded extends Refusal<Overloaded>()("Overloaded", {
   detail: "Each is in memory until it is answered; try again later.",
 }) {}
 
-/** The job of a call was cancelled before it had an answer. */
 export class JobCancelled extends Refusal<JobCancelled>()("JobCancelled", {
   code: "job-cancelled",
   status: 409,

@@ -25,7 +25,6 @@ export const time = (description: string) =>
     .annotate({ description })
     .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
 
-/** Description of every list endpoint. */
 export const LIST = "Newest first. A page may be shorter than its `limit`; `next_cursor` is present if more follow."
 
 export const pageOf = <S extends Schema.Top>(item: S) =>

@@ -22,7 +22,6 @@ const isBase64Url =
 
 interface Expected {
   readonly is: (text: string) => boolean
-  /** Error message if the check fails. */
   readonly message: string
 }
 

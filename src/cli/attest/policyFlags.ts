@@ -35,7 +35,6 @@ export const rulesFrom = Effect.fnUntraced(function* ({ policy, policySigner }: 
   })
 })
 
-/** The client's option for the policy. */
 export const policyFrom = Effect.fnUntraced(function* (input: PolicyInput) {
   const rules = yield* rulesFrom(input)
   const none: { readonly policy?: Policy } = {}

@@ -17,7 +17,6 @@ interface ConversationOptions {
   readonly provider?: string
 }
 
-/** Displays an answer while it arrives. */
 interface Show {
   readonly text: (piece: string) => void
   /** Discards the text of this answer shown so far. */
@@ -36,7 +35,6 @@ const chatBody = (turns: ReadonlyArray<Turn>, { model, system }: ConversationOpt
   messages: [...(system === undefined ? [] : [{ role: "system" as const, content: system }]), ...turns],
 })
 
-/** Request bodies of the other APIs. */
 const BODIES = {
   messages: (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions) => ({
     ...withoutUndefined({ model, system }),

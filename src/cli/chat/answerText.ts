@@ -66,7 +66,6 @@ const costText = ({ completed_at, model, provider, usage }: StreamEnd["receipt"]
 const isProvider = Schema.is(ProviderId)
 const decodeUsage = Schema.decodeUnknownOption(Usage)
 
-/** Shown when another provider begins the answer anew. */
 export const STARTS_OVER = "\n(the provider failed midway; another one starts over)\n"
 
 /** Returns one line: what was verified, and which model answered. */

@@ -33,7 +33,6 @@ export const printReport = Effect.fnUntraced(function* (report: TestReport, json
 
 type Listed = Pick<Result, "must" | "name" | "says">
 
-/** Prints the checks that would run. */
 export const printList = (items: ReadonlyArray<Listed>, json: boolean) =>
   Console.log(
     json

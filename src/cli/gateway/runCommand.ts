@@ -53,7 +53,6 @@ const threadFor = Effect.fnUntraced(function* (gateway: GatewayClient, agent: st
 
 const decodeSchema = Schema.decodeEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-/** Reads the task from the argument or standard input. */
 const taskOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
   const piped = Option.getOrElse(given, () => "-") === "-"
   const task = !piped

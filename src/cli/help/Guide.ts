@@ -23,7 +23,6 @@ export interface Help extends GuideShape {
   readonly examples: ReadonlyArray<readonly [command: string, purpose: string]>
 }
 
-/** Exit codes of most commands. */
 const EXITS = {
   0: "done",
   1: "it failed; the reason is on standard error",
@@ -44,7 +43,6 @@ export const withHelp =
       Command.annotate(Guide, { ...guide, exits: { ...EXITS, ...exits } }),
     )
 
-/** Exit codes of the commands that serve until they are stopped. */
 export const SERVER_EXITS = {
   0: "stopped by SIGTERM or Ctrl-C after all requests in flight ended",
   1: "a mistake in the settings, a port in use, or a failure",

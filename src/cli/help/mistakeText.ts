@@ -11,7 +11,6 @@ const meant = (suggestions: ReadonlyArray<string>): string =>
 const withDescription = (description: Option.Option<string> | undefined): string =>
   description === undefined || Option.isNone(description) ? "." : `: ${description.value.replace(REQUIRED, "")}.`
 
-/** Returns the expectation from a decoder's message. */
 const expectation = (expected: string): string =>
   (expected.replace(/^Schema validation failed: /, "").split("\n")[0] ?? "").replace(/^expected:? /i, "")
 

@@ -25,7 +25,6 @@ const serverOf = (url: URL): URL => {
   return server
 }
 
-/** Returns the pin in a link to a proxy's console. */
 const pinIn = ({ hash }: URL): ReadonlyArray<string> => {
   const pin = new URLSearchParams(hash.slice(1)).get("pin") ?? ""
   return isPin(pin) ? [pin] : []

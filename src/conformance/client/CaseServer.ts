@@ -159,7 +159,6 @@ export interface CaseServer extends ServedCases {
   readonly close: () => Promise<void>
 }
 
-/** Answers requests outside of the cases. */
 export type ExtraEndpoints = (server: ServedCases, method: string, path: string, body: Buffer) => ProxyReply | undefined
 
 const SEED_BYTES = 32

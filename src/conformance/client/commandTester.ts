@@ -14,7 +14,6 @@ const filledIn = (text: string, { form, pin, url }: ClientTask): string =>
 
 const REFUSED = { type: "refused" } as const
 
-/** The command could not be started. */
 export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly reason: string }> {}
 
 /**

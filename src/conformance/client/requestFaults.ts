@@ -48,7 +48,6 @@ export const faultsOfInit = (request: IncomingMessage, body: Uint8Array) => {
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
 const MAX_CREDENTIAL_BYTES = 8192
 
-/** Checks a sealed request. */
 export const faultsOfRequest = ({ credential, payload }: Unsealed): ReadonlyArray<string> => {
   const { api, body, issued_at, request_id } = payload
   const skew = Math.abs(Number(issued_at) - Date.now())

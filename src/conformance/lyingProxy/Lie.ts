@@ -22,7 +22,6 @@ export interface Forgery {
   readonly sign?: Sign
   /** Signs with a stranger's key; with `own` also under its kid, and the offer's keys include it. */
   readonly byStranger?: true | "own"
-  /** Changes the signed statement. */
   readonly whole?: (statement: string) => Replacement
 }
 
@@ -73,7 +72,6 @@ export interface Lie {
   readonly session?: Forgery
   /** The answer to `POST /v1/init`; `stranger` is the public key of another identity. */
   readonly offer?: (offer: Offer, stranger: JsonObject) => Replacement
-  /** Payloads of the data frames. */
   readonly payloads?: (payloads: ReadonlyArray<JsonObject>) => ReadonlyArray<Replacement>
   /** Status in end record and receipt; default: `complete`. */
   readonly status?: "failed" | "aborted"
@@ -84,7 +82,6 @@ export interface Lie {
   readonly proof?: Forgery
   readonly body?: (body: Omit<WireAnswer, "proof">, others: Others) => Replacement
   readonly events?: (events: ReadonlyArray<WireEvent>, others: Others) => ReadonlyArray<ReplyPiece>
-  /** Changes the HTTP answer to a sealed request. */
   readonly reply?: (reply: ProxyReply) => ProxyReply
   /** Answers to every request of a kind, in place of correct ones. */
   readonly instead?: { readonly init?: ProxyReply; readonly completions?: ProxyReply }

@@ -24,7 +24,6 @@ import { type Signers, state, type Unsigned } from "./statement.ts"
 
 /** An honest answer. */
 export interface Script {
-  /** Payloads of the data frames. */
   readonly payloads: ReadonlyArray<unknown>
   readonly status: EndStatus
   readonly problem?: object
@@ -50,7 +49,6 @@ interface Answering {
   readonly lie?: Lie
 }
 
-/** The form that a payload asks for. */
 export const formOf = ({ body }: JsonObject): Form =>
   isObject(body) && body["stream"] === true ? "stream" : "complete"
 
@@ -104,7 +102,6 @@ const endingAs = (status: EndStatus | undefined, form: Form, script: Script): Sc
   return { ...script, payloads, status, problem: PROBLEM, finish_reasons: [], usage: null }
 }
 
-/** Seals all frames and signs receipt and proof. */
 export const sealAnswer = ({ form, lie = {}, opened, random, script, signers, unpaced }: Answering) => {
   const { requestHash, sessionId } = opened
   const floor = form === "stream" && unpaced ? UNPACED_FLOOR : FLOOR
@@ -174,7 +171,6 @@ export const sealAnswer = ({ form, lie = {}, opened, random, script, signers, un
   return { exchange, frames, receipt, proof, commitments, wire }
 }
 
-/** The events of a sealed stream. */
 export const eventsOf = ({ frames, proof, response_nonce }: WireAnswer): ReadonlyArray<WireEvent> => [
   { event: "open", data: { response_nonce } },
   ...frames.map((ciphertext, seq) => ({
@@ -199,7 +195,6 @@ const foreignTo = ({ opened, random }: Answering) => ({
   requestHash: sha256(opened.requestHash, text("another")),
 })
 
-/** Returns the whole answer to an opened request. */
 export const answer = (answering: Answering): ProxyReply => {
   const { form, lie = {} } = answering
   const { proof, ...sealed } = sealAnswer(answering).wire

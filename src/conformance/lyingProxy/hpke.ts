@@ -14,7 +14,6 @@ export const SUITE_IDS = {
 
 export const SUITE_NAMES: ReadonlyArray<SuiteName> = ["MLKEM768-X25519", "X25519"]
 
-/** The suite with the given numbers. */
 export const suiteNamed = ({ aead, kdf, kem }: Readonly<Record<"kem" | "kdf" | "aead", unknown>>) =>
   SUITE_NAMES.find(
     (name) => kem === SUITE_IDS[name].kem && kdf === SUITE_IDS[name].kdf && aead === SUITE_IDS[name].aead,

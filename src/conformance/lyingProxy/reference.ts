@@ -133,7 +133,6 @@ export interface ReferenceExchange {
   readonly responseNonce: Buffer
 }
 
-/** A frame before it is sealed. */
 export interface FramePlan {
   readonly index: number
   readonly form: Form

@@ -37,7 +37,6 @@ export const offerAnswer = ({ pinned, stranger }: Signers, attestation: string, 
   return lie.offer?.(honest, stranger.jwk) ?? honest
 }
 
-/** A session, as the proxy keeps it. */
 export interface LyingSession {
   readonly suite: SuiteName
   readonly privateKey: Uint8Array

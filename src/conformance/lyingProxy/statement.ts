@@ -5,7 +5,6 @@ import { type LyingIdentity, signEd25519 } from "./Identity.ts"
 import { bytesOf, type Forgery } from "./Lie.ts"
 import { b64u, text } from "./reference.ts"
 
-/** Signing keys: the proxy's, and a stranger's. */
 export interface Signers {
   readonly pinned: LyingIdentity
   readonly stranger: LyingIdentity
@@ -25,7 +24,6 @@ export const signParts = (identity: LyingIdentity, header: Uint8Array, claims: U
   return { signingInput, statement: `${signingInput}.${b64u(sign(text(signingInput), identity))}` }
 }
 
-/** Signs a statement, with the changes of `forgery`. */
 export const state = (
   { pinned, stranger }: Signers,
   kind: StatementKind,

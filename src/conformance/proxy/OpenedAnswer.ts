@@ -27,7 +27,6 @@ export interface OpenedAnswer {
   /** The response_nonce, in base64url. */
   readonly nonce: string
   readonly frames: ReadonlyArray<OpenedFrame>
-  /** Payloads of the data frames. */
   readonly data: ReadonlyArray<JsonObject | null>
   readonly record: JsonObject
   readonly end: VerifiedEnd
@@ -167,7 +166,6 @@ const codeOf = (body: Bytes): unknown => {
   return isObject(problem) ? problem["code"] : undefined
 }
 
-/** Returns the form of an answer, by its media type. */
 const formOf = ({ body, headers, status }: Received): Form => {
   if (status !== 200) {
     throw new Violation(

@@ -27,7 +27,6 @@ export interface ProxyAddress {
   readonly ca?: string | undefined
 }
 
-/** A verified session and its offer's statement. */
 interface BegunSession {
   readonly session: ClientSession
   readonly attestation: string
@@ -38,7 +37,6 @@ interface Sealing {
   readonly credential?: string
   /** Block in place of the padded credential and payload. */
   readonly block?: Bytes
-  /** Wrong inputs for sealing. */
   readonly wrong?: { readonly publicKey?: Bytes; readonly info?: Bytes; readonly aad?: Bytes }
 }
 
@@ -208,7 +206,6 @@ export class Probe {
   }
 }
 
-/** Whether a session ends soon. */
 const isLate = ({ clockOffset, usableUntil }: ClientSession): boolean => Date.now() + clockOffset > usableUntil
 
 /** The smallest block of an answer; for streams it depends on the requested pace. */

@@ -8,11 +8,9 @@ import { Probe, type ProxyAddress } from "./Probe.ts"
 import { NoResponse } from "./Wire.ts"
 
 const CHECK_LIMIT = Duration.seconds(90)
-/** Checks that run at once. */
 const CONCURRENCY = 4
 
 interface Checking {
-  /** Time limit of all checks together. */
   readonly limit: Duration.Duration
   readonly onResult?: (result: Result, done: number, all: number) => void
 }

@@ -47,7 +47,6 @@ export const failureAnswer = (error: unknown): ErrorAnswer => {
 }
 
 interface ConnectorOptions {
-  /** Allowed host names. */
   readonly hosts: HostRules
   /** The sealed `fetch` that answers every request. */
   readonly fetch: typeof globalThis.fetch

@@ -24,7 +24,6 @@ const checkBudgets = ({ budgets }: { readonly budgets?: BudgetList | null }) => 
   return errors.length > 0 ? Effect.fail(new RequestInvalid({ errors })) : Effect.void
 }
 
-/** `Retry-After` of a new job. */
 const POLL_AFTER_SECONDS = 1
 
 const withTag = (agent: Agent) => HttpApiSchema.withHeaders({ body: agent, headers: { etag: agentETag(agent) } })

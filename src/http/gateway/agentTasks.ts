@@ -14,7 +14,6 @@ interface AgentTask {
   readonly agent: string
   readonly request: ExecuteRequest
   readonly key: typeof IdempotencyKey.Type | undefined
-  /** Whether the caller waits for the job. */
   readonly waits: boolean
 }
 

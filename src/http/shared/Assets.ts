@@ -95,5 +95,4 @@ const layerAsset = (asset: Asset) =>
     ),
   )
 
-/** Serves each asset at its path. */
 export const layerAssets = (assets: ReadonlyArray<Asset>) => Layer.mergeAll(Layer.empty, ...assets.map(layerAsset))

@@ -10,7 +10,6 @@ export class BodyOvertaken extends Schema.TaggedError<BodyOvertaken>()("BodyOver
 
 export const isBodyOvertaken = Schema.is(BodyOvertaken)
 
-/** A body being received. */
 interface HeldBody {
   /** Reports how many bytes it holds now. */
   readonly holds: (bytes: number) => void

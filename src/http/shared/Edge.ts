@@ -40,7 +40,6 @@ export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   /** Memory limit of all bodies being received, in bytes. */
   readonly maxBodyMemory: number
   readonly jsonLimits: JsonLimits
-  /** Allowed host names. */
   readonly hosts: HostRules
   /** Other origins whose pages may use the server. */
   readonly origins: ReadonlySet<string>

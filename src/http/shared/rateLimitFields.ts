@@ -5,7 +5,6 @@ const WINDOW_SECONDS = 60
 
 type Counted = readonly [policy: string, outcome: RateAllowance | RateLimited]
 
-/** The policies that one request counted against. */
 export class PolicyStates {
   #counted: ReadonlyArray<Counted> = []
 
@@ -18,7 +17,6 @@ export class PolicyStates {
     this.#counted = []
   }
 
-  /** The header fields of the response. */
   get fields(): Readonly<Record<string, string>> {
     return rateLimitFields(this.#counted)
   }

@@ -31,7 +31,6 @@ const OperatorTokenText = parsed(
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as const
 
-/** Defaults that differ between the servers. */
 interface ServerDefaults {
   readonly port: number
   readonly maxRequestBytes: string
@@ -200,7 +199,6 @@ const operatorRule: Rule<OperatorAddress> = {
   },
 }
 
-/** Rules that the settings of both servers must meet. */
 export const serverRules = [memoryRule, operatorRule, tlsRule]
 
 export type ServerSettings = Decoded<ReturnType<typeof serverSettings>>

@@ -99,7 +99,6 @@ export class GroupCommit {
     return [exit, Exit.isSuccess(exit) ? group.value : undefined]
   }
 
-  /** Returns the open group, or a new one. */
   private join(): Exit.Exit<Group, SqlError.SqlError> {
     if (this.group !== undefined) return Exit.succeed(this.group)
     return this.attempt("begin", () => {

@@ -35,7 +35,6 @@ export interface PostgresConfig {
   readonly maxConnections?: number | undefined
 }
 
-/** Default number of connections per process. */
 export const MAX_CONNECTIONS = 10
 
 export const connectionOf = ({ url }: Pick<PostgresConfig, "url">) => {

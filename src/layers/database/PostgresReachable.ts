@@ -21,7 +21,6 @@ const wordsOf = (reason: string): string => {
   return connectionReason({ code: reason })
 }
 
-/** The configured database cannot be used. */
 export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {
   /** Its address, without user and password. */
   place: Schema.String,

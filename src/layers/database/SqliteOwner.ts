@@ -5,7 +5,6 @@
 import { Duration, Effect, Layer, Schedule, Schema } from "effect"
 import { type DatabaseFileUnusable, openFile, ownName } from "./sqliteFile.ts"
 
-/** Another process has the database open. */
 export class DatabaseInUse extends Schema.TaggedError<DatabaseInUse>()("DatabaseInUse", { filename: Schema.String }) {
   override get message(): string {
     return (

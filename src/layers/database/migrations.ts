@@ -21,7 +21,6 @@ import { webhooks } from "./migrations/webhooks.ts"
 
 /** A version with a different schema made the database. */
 export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
-  /** Names of the differing steps. */
   steps: Schema.Array(Schema.String),
 }) {
   override get message(): string {

@@ -20,7 +20,6 @@ export interface ConnectionLimits {
   readonly maxConnectionsPerClient: number
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
   readonly writeTimeout: Duration.Duration
-  /** Bytes per second. */
   readonly writeMinRate: number
   /** Bytes of all unread answers together. */
   readonly maxAnswerMemory: number

@@ -31,7 +31,6 @@ interface Queue extends Serving {
   readonly waiting: Array<Turn>
   /** The client that it counts for; `undefined` for a trusted proxy, which carries many clients. */
   readonly client: string | undefined
-  /** Refused requests so far. */
   refused: number
   /** Whether it pauses after too many refusals. */
   isPaused: boolean

@@ -123,7 +123,6 @@ const parseKey = (pem: Buffer) => {
   return createPrivateKey(pem)
 }
 
-/** Checks that the files work together. */
 export const checkTls = Effect.fnUntraced(function* (
   contents: TlsContents,
   minVersion: TlsSettings["tlsMinVersion"],

@@ -9,7 +9,6 @@ import { transportOf } from "./TlsConnections.ts"
 
 const refused = counter("sealgate_tls_clients_refused_total")
 
-/** Reasons for a failed handshake, with the text for operators. */
 const REASONS = {
   "no-certificate": "the client showed no certificate",
   "unknown-authority":

@@ -13,7 +13,6 @@ const SECTIONS = [
 const mayOpen = (owner: Owner, section: (typeof SECTIONS)[number]["section"]): boolean =>
   section === "routing" ? owner.admin : section === "keys" ? owner.manages : true
 
-/** Links to the sections, and the signed-in user. */
 export const Navigation = ({
   onSignOut,
   owner,

@@ -35,7 +35,6 @@ export const View = ({
 /** Shown until the first answer, after a delay, so that quick answers do not flicker. */
 export const Loading = ({ what }: { readonly what: string }) => <p class="muted loading">Loading {what}…</p>
 
-/** Explains an empty list and how to fill it. */
 export const Empty = ({ children, title }: { readonly title: string; readonly children: ComponentChildren }) => (
   <div class="card empty">
     <p>

@@ -44,7 +44,6 @@ export const failureOf = (problem: Problem): Failure => ({
   ...(FINAL.has(problem.status) ? { final: true } : {}),
 })
 
-/** Explains the rejection of a client call. */
 export const explain = (error: unknown): Failure => {
   if (error instanceof GatewayProblem) return failureOf(error.problem)
   if (error instanceof Unreachable) {

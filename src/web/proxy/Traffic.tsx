@@ -52,7 +52,6 @@ const Item = ({ item }: { readonly item: WireItem }) => {
   )
 }
 
-/** Describes the number of frames and their pace. */
 const ticksOf = (links: ReadonlyArray<Link>): string => {
   const ticks = links.filter(({ final }) => !final).length
   return `${plural(ticks, "frame")} came by the clock, one every ${DEFAULT_PACE / 1000} s, with or without new text, so that observers cannot count tokens.`
@@ -161,7 +160,6 @@ interface TrafficProps extends IntruderProps {
   readonly onBack: () => void
 }
 
-/** The messages of one exchange beside their meaning. */
 export const Traffic = ({ exchange, heading, onBack, ...intruder }: TrafficProps) => (
   <section class="card stack wire" aria-label="On the wire">
     <div class="row">

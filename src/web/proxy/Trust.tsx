@@ -145,7 +145,6 @@ interface TrustProps {
   readonly onPin: (pinned: Pinned) => void
 }
 
-/** Shows the pinned identities, or the form to change them. */
 export const Trust = ({ heard, onPin, pinned }: TrustProps) => {
   const { pins } = pinned
   const [changing, setChanging] = useState(false)

@@ -49,7 +49,6 @@ export const passFrame = (
 /** Whether the attack targets the start of a session, which then needs a new session. */
 export const isAtBeginning = (intrusion: Intrusion): boolean => intrusion === "key" || intrusion === "suite"
 
-/** Returns the body that replaces the session request. */
 export const passInit = (intrusion: Intrusion, body: string): string => {
   const { suites, ...rest } = objectIn(body)
   return intrusion === "suite" && Array.isArray(suites) ? JSON.stringify({ ...rest, suites: suites.slice(1) }) : body

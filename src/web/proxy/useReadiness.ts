@@ -10,7 +10,6 @@ export interface ProxyState extends Partial<Pick<PublicReadiness, "providers">> 
   readonly models: ReadonlyArray<Model>
 }
 
-/** Polling interval while the page is visible. */
 const EVERY_MS = 5000
 
 /** Polls now, whenever `occasion` changes, and every few seconds. */

@@ -9,9 +9,7 @@ export interface Crossing {
   readonly direction: "out" | "in"
   readonly path: string
   readonly text: string
-  /** HTTP status of an answer. */
   readonly status?: number
-  /** Name of a stream event. */
   readonly event?: string
   /** Time in milliseconds, on a monotonic clock. */
   readonly at: number

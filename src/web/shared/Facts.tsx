@@ -1,6 +1,5 @@
 import { type ComponentChildren, Fragment } from "preact"
 
-/** A name and what is known under it. */
 export type Fact = readonly [name: string, content: ComponentChildren]
 
 /** A list of facts; those without content are left out. */

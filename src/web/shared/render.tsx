@@ -8,7 +8,6 @@ export const mount = (app: ComponentChild): void => {
 
 const icon = (): string => document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href ?? ""
 
-/** The bar at the top of a page. */
 export const Bar = ({ children, title }: { readonly title: string; readonly children?: ComponentChild }) => (
   <header class="bar">
     <a class="skip" href="#main">

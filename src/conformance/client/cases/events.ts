@@ -13,7 +13,6 @@ const frame = (data: unknown): WireEvent => ({ event: "frame", data })
 
 const dataOf = (event: WireEvent | undefined) => (isObject(event?.data) ? event.data : {})
 
-/** Renumbers the frames, to hide a change. */
 const renumbered = (events: ReadonlyArray<WireEvent>): ReadonlyArray<ReplyPiece> => {
   let seq = 0
   return events.map((each) => (each.event === "frame" ? frame({ ...dataOf(each), seq: seq++ }) : each))

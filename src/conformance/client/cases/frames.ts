@@ -3,7 +3,6 @@ import { otherForm } from "../../lyingProxy/answer.ts"
 import { b64u, block, bytes, type FramePlan, fromB64u, padme, text, u32 } from "../../lyingProxy/reference.ts"
 import { type Case, refused } from "../Case.ts"
 
-/** Changes how the first or the last frame is sealed. */
 const sealing = (
   must: string,
   name: string,

@@ -14,7 +14,6 @@ const inPieces =
     return { ...reply, body }
   }
 
-/** Changes the text of all pieces. */
 const asText =
   (change: (text: string) => string) =>
   (reply: ProxyReply): ProxyReply => ({

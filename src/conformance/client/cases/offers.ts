@@ -4,7 +4,6 @@ import type { JsonObject } from "../../../domain/json/json.ts"
 import { b64u, bytes, fromB64u, fromHex, sha256 } from "../../lyingProxy/reference.ts"
 import { type Case, refused } from "../Case.ts"
 
-/** Changes claims of the session statement, before it is signed. */
 const claiming = (must: string, name: string, says: string, change: (claims: JsonObject) => JsonObject): Case =>
   refused(must, name, says, { session: { claims: (claims) => ({ ...claims, ...change(claims) }) } })
 

@@ -19,7 +19,6 @@ const sealedOnce = async (probe: Probe) => {
 interface UsedUp {
   readonly session: ClientSession
   readonly served: number
-  /** The body served first. */
   readonly first: string
 }
 

@@ -19,7 +19,6 @@ import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
 import { refuse, vendorOf } from "./vendorErrors.ts"
 
-/** Says that an answer came from the cache. */
 const CACHE_HEADER = "sealgate-cache"
 
 /** Reads `Cache-Control`; other directives make no difference. */

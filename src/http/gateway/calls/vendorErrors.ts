@@ -60,6 +60,5 @@ export const callProblem = (error: CallError): Effect.Effect<Problem> =>
     traced(isRefusal(error) ? error.problem : problemIn(error, now, random)),
   )
 
-/** Answers a failed call. */
 export const refuse = (request: Request, error: CallError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(callProblem(error), (problem) => respond(request, problem, isRefusal(error) ? (error.headers ?? {}) : {}))

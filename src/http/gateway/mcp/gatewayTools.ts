@@ -126,7 +126,6 @@ export const makeGatewayTools = Effect.gen(function* () {
 /** A tool whose input is still to be checked. */
 export interface RunnableTool {
   readonly name: string
-  /** Its entry in `tools/list`. */
   readonly listed: object
   readonly run: (user: Identity, input: unknown) => Effect.Effect<object, Refusal | Schema.SchemaError, Scope.Scope>
 }

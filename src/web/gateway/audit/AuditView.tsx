@@ -35,7 +35,6 @@ const WORDS = {
   "routing.put": "changed the routing to version",
 } as const satisfies Record<AuditAction, string>
 
-/** The audit trail of all tenants. */
 export const AuditView = () => {
   const { gateway } = useSession()
   const pages = useCursors()

@@ -30,7 +30,6 @@ export const filterOf = ({ agent, mode, q, span, status, thread }: JobFilterFiel
   ...(isIn<Span>(SPAN_MS, span) && { from: new Date(now - SPAN_MS[span]) }),
 })
 
-/** A search field and a choice for each filter. */
 export const JobFilters = ({
   agents,
   fields,

@@ -106,7 +106,6 @@ interface ActionsProps {
   readonly action: ReturnType<typeof useAction>
 }
 
-/** Buttons that cancel, resume or repeat the job. */
 const Actions = ({ action: { busy, run }, hear, job, retry }: ActionsProps) => {
   const { gateway, owner } = useSession()
   const { agent_id, id, status } = job

@@ -8,7 +8,6 @@ export const PERIOD_TEXT = {
   total: "in total",
 } as const satisfies Record<Period, string>
 
-/** The budgets of a key: one row per period. */
 export const BudgetFieldset = ({
   budgets,
   mistake,

@@ -26,9 +26,7 @@ export interface KeyFields {
   readonly agents: string
   readonly rate: string
   readonly weight: string
-  /** The most running jobs. */
   readonly jobs: string
-  /** The most calls in flight. */
   readonly calls: string
   /** Days until it expires; empty for never, 0 if it expired. */
   readonly days: string

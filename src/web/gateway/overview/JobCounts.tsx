@@ -14,7 +14,6 @@ const SHOWN: ReadonlyArray<JobStatus> = [
   "cancelled",
 ]
 
-/** How many jobs there are in each status, with links to them. */
 export const JobCounts = ({ label, summary }: { readonly summary: JobSummary; readonly label: string }) => (
   <section class="card stack tight" aria-labelledby="jobs-title">
     <h3 id="jobs-title">Jobs</h3>

@@ -24,7 +24,6 @@ const Figure = ({
 /** Formats a latency, which is null without a successful call. */
 export const latency = (ms: number | null): string => (ms === null ? "–" : duration(ms))
 
-/** Totals of the whole span. */
 export const Totals = ({ stats }: { readonly stats: RoutingStats }) => {
   const { calls, failed_calls, latency_p50_ms, latency_p95_ms, saved_micro_usd, saved_percent, unpriced_calls } = stats
   return (

@@ -35,7 +35,6 @@ export const PricesInForce = ({ prices }: { readonly prices: RoutingSettings["ef
   </section>
 )
 
-/** Lists the changes that are not saved yet. */
 export const Changes = ({ changes }: { readonly changes: ReadonlyArray<Change> }) => (
   <section class="card stack tight" aria-labelledby="changes-title">
     <h3 id="changes-title">What Save changes</h3>

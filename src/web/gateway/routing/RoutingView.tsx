@@ -141,7 +141,6 @@ const Form = ({ onSaved, settings }: { readonly settings: RoutingSettings; reado
   )
 }
 
-/** The routing configuration, for administrators. */
 export const RoutingView = () => {
   const { gateway, owner } = useSession()
   const { failure, reload, value } = useLoad((signal) => gateway.routing.config({ signal }), [gateway])

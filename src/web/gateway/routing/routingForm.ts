@@ -53,7 +53,6 @@ export const fieldsOf = ({ baseline, cascade, strategy, targets }: RoutingSettin
   })),
 })
 
-/** A new row for `provider`. */
 export const emptyTarget = (targets: ReadonlyArray<TargetFields>, provider: string): TargetFields => ({
   key: Math.max(...targets.map(({ key }) => key)) + 1,
   provider,

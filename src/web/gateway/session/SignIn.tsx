@@ -5,7 +5,6 @@ import { Problem } from "../View.tsx"
 import { forgetToken, keepToken, type SignedIn, signIn } from "./signedIn.ts"
 import type { Owner } from "./token.ts"
 
-/** Ways to get a token. */
 const Sources = () => (
   <section class="stack small" aria-labelledby="where">
     <h3 id="where">Where to get one</h3>

@@ -4,7 +4,6 @@ import { between, duration, fraction } from "../../../shared/format.ts"
 import { debateOf, type DebateRound } from "./debate.ts"
 import { Badge, OBJECTION, SEVERITY, verdictBadge } from "../badges.tsx"
 
-/** The model of a step, and its duration. */
 const By = ({ step }: { readonly step: Step | undefined }) =>
   step === undefined ? null : (
     <span class="small muted">
