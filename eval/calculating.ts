@@ -1,7 +1,4 @@
-/**
- * Lets models with recorded solutions call a calculator, under two assumptions: authors recompute every calculation of their
- * solution before they answer; or examiners recompute those that an answer shows.
- */
+/** Gives a calculator to models with recorded solutions: to authors for their own, or to examiners for those shown. */
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
 import { MAX_QUESTIONS } from "../src/services/jobs/modes/verified/schemas.ts"
 import type { Call, Play } from "./harness.ts"

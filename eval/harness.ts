@@ -117,10 +117,7 @@ const NOTHING_SPENT = Effect.succeed(() => ({
 
 const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
-/**
- * A job of an agent without instructions, perhaps with tools. Its steps are not stored: an interrupted evaluation starts
- * over.
- */
+/** A job of an agent without instructions. Its steps are not stored: an interrupted evaluation starts over. */
 export const jobContext = (
   { mode, options = {}, task }: Pick<Run, "mode" | "options" | "task">,
   jobId: JobId = JobId.make(ID),

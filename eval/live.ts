@@ -1,7 +1,4 @@
-/**
- * Evaluates real models: runs jobs over the router and the providers configured in the environment, with a ledger in memory
- * that records their cost.
- */
+/** Evaluates real models over the router and the configured providers; a ledger in memory records their cost. */
 import { readFileSync } from "node:fs"
 import { Console, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"

@@ -1,7 +1,4 @@
-/**
- * Lets models with only recorded answers examine other answers: each sticks to its own answer. So an examiner that has not
- * answered yet is worth one more vote. Whether real examiners are worth more only a live run can show.
- */
+/** Lets models with only recorded answers examine others: each sticks to its own, so it is worth one more vote. */
 import type { Call, Play } from "./harness.ts"
 import { isRight, type Question } from "./World.ts"
 

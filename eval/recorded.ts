@@ -1,7 +1,4 @@
-/**
- * Four models with recorded answers to GSM8K. Their measurements for a question come from the half of the questions that it
- * does not belong to.
- */
+/** Four models with recorded answers to GSM8K. Each half of the questions takes its measurements from the other half. */
 import { readFileSync } from "node:fs"
 import { Schema } from "effect"
 import type { Measurements } from "../src/services/jobs/modes/engine/errorModel.ts"

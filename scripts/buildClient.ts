@@ -1,7 +1,4 @@
-/**
- * `npm run build:client`: builds the package `sealgate-client` in packages/client from `src/client/index.ts` and `policy.ts`. Its
- * dependencies are not bundled, so that audits find them.
- */
+/** `npm run build:client`: builds packages/client. Its dependencies are not bundled, so that audits find them. */
 import { spawnSync } from "node:child_process"
 import { readFileSync, rmSync } from "node:fs"
 import { rolldown } from "rolldown"

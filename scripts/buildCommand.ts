@@ -20,10 +20,7 @@ const OUTSIDE = Object.keys({ ...dependencies, ...optionalDependencies }).filter
 const isOutside = (id: string): boolean =>
   id.startsWith("node:") || OUTSIDE.some((name) => id === name || id.startsWith(`${name}/`))
 
-/**
- * Loads Node's HTTP by `require`. An import reads every member, one of which is a WebSocket client that loads all of `fetch`:
- * a tenth of the start time.
- */
+/** Loaded by `require`: an import would load all of `fetch` with its WebSocket client, a tenth of the start time. */
 const HTTP = "node:http"
 const plainHttp: Plugin = {
   name: "plain-http",

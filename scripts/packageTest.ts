@@ -1,7 +1,4 @@
-/**
- * `npm run test:package`: packs the package, installs it into an empty project, and uses the command, the embedded servers,
- * and the gateway's client with its types.
- */
+/** `npm run test:package`: installs the packed package into an empty project and uses all of it there. */
 import { execFileSync } from "node:child_process"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,7 +1,4 @@
-/**
- * `node scripts/vectors.ts` writes the vectors in docs/protocol; with `--check` it only fails if a file differs. The values
- * come from the reference implementation, never from the product.
- */
+/** Writes the vectors in docs/protocol from the reference implementation; with `--check` fails if a file differs. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { SOFTWARE } from "../src/domain/operations/software.ts"
 import { makeNegatives } from "../test/support/protocol/negatives.ts"

@@ -10,10 +10,7 @@ import type { SealedLoad } from "../loads/sealed.ts"
 const LANES = 16
 /** Length of one round in seconds; its requests are sealed before it. */
 const ROUND = 3
-/**
- * Replay records live for the session time plus two minutes. With the default time they would still grow at the end;
- * with this one they reach their steady state.
- */
+/** Replay records live for the session time plus two minutes; with this one they reach their steady state. */
 const SESSION_TTL = "20s"
 
 export const memory: Case = {

@@ -1,6 +1,4 @@
-/**
- * Contention of gateways on one Postgres: eight write job steps into one database, or each into a separate schema.
- */
+/** Contention of gateways on one Postgres: eight write job steps into one database, or each into a separate schema. */
 import { postgresIsThere, postgresSchema } from "../../test/support/databases.ts"
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"

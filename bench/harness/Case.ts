@@ -1,4 +1,3 @@
-/** Benchmark cases and their results. */
 import type { Effect, Scope } from "effect"
 
 export interface Bench {

@@ -1,7 +1,4 @@
-/**
- * Reads metrics that only the process itself knows. Put `preload` into its environment; `ask` queries it by signal. It costs
- * CPU time, so a process is only compared with others without it if the case asks for the metrics.
- */
+/** Metrics that only a process knows, by signal; `preload` goes into its environment. They cost CPU time. */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { monitorEventLoopDelay } from "node:perf_hooks"

@@ -1,4 +1,3 @@
-/** Results as Markdown. */
 import type { Case, Figure, Measure, Outcome } from "./Case.ts"
 import type { Results } from "./results.ts"
 

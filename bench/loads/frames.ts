@@ -1,6 +1,4 @@
-/**
- * Keeps one stream open per lane. One unit is a frame; its latency is the time since the previous frame beyond the pace.
- */
+/** Keeps one stream open per lane. One unit is a frame; its latency is the time since the previous frame beyond the pace. */
 import { Agent, request } from "node:http"
 import type { Work } from "../harness/Load.ts"
 import { makeAsk } from "./http.ts"

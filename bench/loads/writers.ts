@@ -1,7 +1,4 @@
-/**
- * Gateways that write the results of steps: a ledger call and an outcome. One unit is one step; the lanes are divided among
- * the gateways, each with its own connections.
- */
+/** Gateways that write a ledger call and an outcome per step. One unit is one step; the lanes are divided among them. */
 import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { TenantId } from "../../src/domain/jobs/agent.ts"
 import { layerPostgres } from "../../src/layers/database/Database.ts"

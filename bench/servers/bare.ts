@@ -1,7 +1,4 @@
-/**
- * The floor: Node's server and client pass requests to UPSTREAM and answers back. With CRYPTOGRAPHY it also performs the
- * cryptography of a sealed exchange.
- */
+/** The floor: Node passes requests to UPSTREAM; with CRYPTOGRAPHY it also does the cryptography of a sealed exchange. */
 import { Agent, createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { makeCryptography } from "./cryptography.ts"

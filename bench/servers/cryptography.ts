@@ -1,7 +1,4 @@
-/**
- * The cryptography of one exchange with the suite MLKEM768-X25519 on bare primitives. Keys are neither guarded nor
- * overwritten, nothing is encoded, and inputs stay the same, because the time does not depend on them.
- */
+/** The cryptography of one exchange on bare primitives. Inputs stay the same: the time does not depend on them. */
 import {
   createCipheriv,
   createDecipheriv,

@@ -1,7 +1,4 @@
-/**
- * Three provider calls as a DBOS workflow of three steps: `POST /jobs` starts one, `GET /jobs/{id}` waits for it.
- * Environment: DATABASE, UPSTREAM, CONNECTIONS.
- */
+/** Three provider calls as a DBOS workflow. Environment: DATABASE, UPSTREAM, CONNECTIONS. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { jsonOf, makeAsk } from "../loads/http.ts"

@@ -1,4 +1,3 @@
-/** The Grafana dashboard as its JSON file. */
 import { type Panel, panelJson } from "./panels.ts"
 import { jobs } from "./rows/jobs.ts"
 import { now } from "./rows/now.ts"

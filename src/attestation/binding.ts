@@ -23,9 +23,7 @@ export interface NoncePath {
 /** The largest power of two below `size`, which is at least 2. */
 const splitOf = (size: number): number => 2 ** Math.floor(Math.log2(size - 1))
 
-/**
- * The root to which `path` leads from `nonce` (RFC 6962 §2.1.1); `undefined` if the path does not fit its index and size.
- */
+/** The root to which `path` leads from `nonce` (RFC 6962 §2.1.1); `undefined` if the path does not fit its index and size. */
 export const rootOf = (nonce: Uint8Array, { index, size, hashes }: NoncePath): Bytes | undefined => {
   if (!Number.isSafeInteger(index) || !Number.isSafeInteger(size) || index < 0 || index >= size) return undefined
   const climb = (at: number, of: number, depth: number): Bytes | undefined => {
@@ -40,10 +38,7 @@ export const rootOf = (nonce: Uint8Array, { index, size, hashes }: NoncePath): B
   return hashes.length > MAX_PATH ? undefined : climb(index, size, hashes.length)
 }
 
-/**
- * The 32 bytes that evidence carries: SHA-256(label ‖ kid ‖ SHA-256(configuration) ‖ root). All parts have fixed lengths, so
- * one hash over them is unambiguous. `kid` and `root` have 32 bytes.
- */
+/** What evidence carries: SHA-256(label ‖ kid ‖ SHA-256(configuration) ‖ root). All parts have fixed lengths. */
 export const bindingOf = (parts: {
   readonly kid: Uint8Array
   readonly configuration: Uint8Array

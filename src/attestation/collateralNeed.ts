@@ -1,4 +1,3 @@
-/** Names the collateral that evidence is verified with. */
 import type { CollateralNeed } from "./collateral.ts"
 import type { ProxyEvidence } from "./evidence.ts"
 import { must } from "./failure.ts"

@@ -217,10 +217,7 @@ export const decodePolicy = (claims: unknown): EvidencePolicy => {
   }
 }
 
-/**
- * Reads a signed policy. `kid` is the thumbprint of the signer's key, and `verify` checks a signature of that key. Fails with
- * an `EvidenceFailure`.
- */
+/** Reads a policy that the key of thumbprint `kid` signed. Fails with an `EvidenceFailure`. */
 export const openPolicy = async (
   text: string,
   kid: string,

@@ -69,10 +69,7 @@ const checkClaims = ({ evidence, nonce, policy, now }: Claims): Uint8Array => {
   return bindingOf({ kid: evidence.kid, configuration: evidence.configuration, root })
 }
 
-/**
- * Returns the facts that the evidence proves. Throws an `EvidenceFailure` with a code at the first check that fails; needs
- * Node's crypto.
- */
+/** Returns what the evidence proves. Throws an `EvidenceFailure` at the first check that fails. Needs Node's crypto. */
 export const verifyAttestation = (check: AttestationCheck): VerifiedAttestation => {
   const { evidence, policy } = check
   const facts = factsOf(check, checkClaims(check))
@@ -80,10 +77,7 @@ export const verifyAttestation = (check: AttestationCheck): VerifiedAttestation 
   return { format: evidence.format, kid, ...facts, validUntil: Math.min(facts.validUntil, policy.expires) }
 }
 
-/**
- * Fetches the collateral and verifies. What needs no collateral is checked first. Resolves to the facts and the collateral,
- * which keeps the evidence verifiable; rejects with an `EvidenceFailure`.
- */
+/** Fetches the collateral and verifies; what needs none is checked first. Rejects with an `EvidenceFailure`. */
 export const proveAttestation = async (
   check: Claims,
   source: CollateralSource,

@@ -1,9 +1,6 @@
 import { Runtime, Schema } from "effect"
 
-/**
- * Ends a command with exit code 1 (the result is negative) or 2 (there is no result). An empty `message` prints nothing,
- * for commands that have already printed everything.
- */
+/** Exit code 1: the result is negative; 2: there is none. An empty `message` prints nothing. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
   exitCode: Schema.Literals([1, 2]),

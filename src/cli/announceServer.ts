@@ -1,4 +1,3 @@
-/** Logs what operators need to know about a server that has started. */
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
 import { OperatorListener } from "../layers/OperatorListener.ts"
@@ -20,10 +19,7 @@ const taken = (found: ReadonlyArray<FoundSetting>): string => {
     .join("; ")
 }
 
-/**
- * Logs the variables of each configured provider, because a shell or a file may have set them long ago, and the vendors'
- * variables that are set but not used.
- */
+/** Logs where each provider's variables come from, because they may have been set long ago, and which are not used. */
 const reportProviders = Effect.fnUntraced(function* (settings: Settings) {
   const providers = Object.values(settings).filter(({ variable }) => /^PROVIDER\d/.test(variable))
   const found = yield* findSettings(providers)

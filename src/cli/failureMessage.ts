@@ -1,7 +1,4 @@
-/**
- * Turns an error into the message of a failed command. Only messages written in this program are shown: those of
- * libraries and the system may hold addresses, paths and secrets.
- */
+/** Only messages of this program are shown: those of libraries may hold addresses, paths and secrets. */
 import { CliError } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
 import { ConfigurationMistakes } from "../domain/problems/configuration.ts"

@@ -1,4 +1,3 @@
-/** Flags that several commands share. */
 import { Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { ListenText, parsed, PortText, ServerUrlText } from "../layers/config/codecs.ts"

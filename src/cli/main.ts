@@ -1,8 +1,5 @@
 #!/usr/bin/env node
-/**
- * The `sealgate` command. Old versions of Node can run this file and report that they are too old. All other modules are
- * imported afterwards, because they need newer versions.
- */
+/** Old versions of Node can run this file and report that they are too old, so it imports all others afterwards. */
 import { whyTooOld } from "./nodeVersion.ts"
 
 const problem = whyTooOld(process.versions.node, process.execPath)

@@ -1,7 +1,4 @@
-/**
- * Waits for printed output to arrive: `process.exit` drops output that a pipe has not accepted yet. Also handles failed
- * writes, which would otherwise crash the process.
- */
+/** Waits for printed output, which `process.exit` would drop, and handles failed writes, which would crash the process. */
 
 /** Error code of a write after the reader closed the pipe, as `head` does. */
 const READER_LEFT = "EPIPE"

@@ -1,7 +1,4 @@
-/**
- * Makes untrusted text safe for a terminal: removes the control characters that could move the cursor, set the title or
- * the clipboard, or imitate this program's output.
- */
+/** Removes the control characters of untrusted text, which could move a terminal's cursor or imitate this program. */
 
 /** Keeps line breaks. */
 export const printable = (text: string): string =>

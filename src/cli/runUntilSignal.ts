@@ -39,10 +39,7 @@ export const reportOf = (cause: Cause.Cause<unknown>): string => {
   return report
 }
 
-/**
- * Ends a hanging shutdown with exit code 1 some seconds after the grace period, for example if the database no longer
- * answers. Build it last. Keys are overwritten in this case too.
- */
+/** Ends a hanging shutdown with exit code 1 after the grace period. Build it last. Keys are overwritten here too. */
 export const layerLastResort = (grace: Duration.Duration, overtime = OVERTIME) =>
   Layer.effectDiscard(
     Effect.addFinalizer(() =>

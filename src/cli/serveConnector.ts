@@ -53,10 +53,7 @@ const examineCode = Effect.fnUntraced(function* (proxy: URL, { policy }: Connect
   return yield* new CommandFailed({ message: printableLine(cause.message), exitCode: 1 })
 })
 
-/**
- * Begins a session and asks for evidence once. A wrong pin and refused evidence end the connector, because no request could
- * succeed. Other failures are only logged: the proxy may start later.
- */
+/** A wrong pin or refused evidence ends the connector. The rest is only logged: the proxy may start later. */
 const examineProxy = Effect.fnUntraced(function* ({ sealed }: ConnectorSettings) {
   const proxy = asBase(new URL(sealed.baseUrl))
   const session = yield* examineKey(proxy, sealed)

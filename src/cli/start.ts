@@ -1,7 +1,4 @@
-/**
- * Starts the command, and handles signals while its modules load. In a container this is process 1, for which the kernel
- * ignores signals without a handler.
- */
+/** Handles signals while the modules load: in a container, the kernel ignores those without a handler. */
 import { setImmediate } from "node:timers/promises"
 import { CUT_SHORT, serves } from "./servers.ts"
 

@@ -1,4 +1,3 @@
-/** Formats the token counts of a receipt. */
 import type { UsageClaims } from "../domain/protocol/statement.ts"
 import { isObject } from "../domain/json/json.ts"
 

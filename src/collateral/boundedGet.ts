@@ -50,10 +50,7 @@ const received = async (response: Response, url: string, limit: number): Promise
   return read
 }
 
-/**
- * Gets `url`, which is HTTPS, with a body of at most `limit` bytes. Follows no redirect: it could lead anywhere. Rejects with
- * `collateral-unavailable`.
- */
+/** Gets at most `limit` bytes over HTTPS, without redirects. Rejects with `collateral-unavailable`. */
 export const boundedGet =
   (get: Get, signal: AbortSignal | undefined) =>
   async (url: string, limit: number): Promise<Got> => {

@@ -1,4 +1,3 @@
-/** Assembles the connector. */
 import { Effect, Layer } from "effect"
 import { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "../client/sdk/sealedFetch.ts"
 import { failureAnswer, layerConnectorRoutes } from "../http/connector/ConnectorRoutes.ts"

@@ -1,4 +1,3 @@
-/** Assembles the agent gateway. */
 import { Effect, Layer } from "effect"
 import { checkRules } from "../domain/problems/configuration.ts"
 import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts"
@@ -208,10 +207,7 @@ const layerRoutes = (settings: GatewaySettings) => {
   )
 }
 
-/**
- * The agent gateway. On closing it drains, requeues jobs in flight and closes the database. Requires the providers
- * (`Upstream`); provides the bound address (`HttpServer`).
- */
+/** On closing it drains, requeues jobs in flight and closes the database. Provides the bound address (`HttpServer`). */
 const layerGateway = (given: GatewaySettings) =>
   Layer.unwrap(
     Effect.gen(function* () {

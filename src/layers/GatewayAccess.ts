@@ -1,4 +1,3 @@
-/** The settings of a gateway for development. */
 import { randomBytes } from "node:crypto"
 import { Redacted } from "effect"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
@@ -7,10 +6,7 @@ const DEV_SECRET_BYTES = 48
 
 export const DEV_HOST = "127.0.0.1"
 
-/**
- * Applies `dev`: the gateway listens on loopback only and, without a signing secret, creates one that lasts as long as
- * the process.
- */
+/** Applies `dev`: listens on loopback only and, without a signing secret, makes one for this process. */
 export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
   settings.dev
     ? {

@@ -22,10 +22,7 @@ const ROOM = 8 * 1024 * 1024
 /** How often the disk is looked at, for the log. */
 const LOOK_EVERY = Duration.seconds(10)
 
-/**
- * Returns why the disk of an embedded database is too full, if it is. A full disk can still be read, so queries do not
- * reveal it. Logs when it fills up and when there is room again, each once.
- */
+/** Why the disk is too full for an embedded database. Queries do not reveal it: a full disk can still be read. */
 const makeFullness = (database: GatewaySettings["databaseUrl"]): Effect.Effect<string | undefined> => {
   if (database.kind !== "sqlite" || database.filename === ":memory:") return Effect.undefined
   const { filename } = database
@@ -46,10 +43,7 @@ const makeFullness = (database: GatewaySettings["databaseUrl"]): Effect.Effect<s
   )
 }
 
-/**
- * Shares one result among all who ask while it is fresh. `Effect.cachedWithTTL` measures by the time of day: after the
- * clock was set back, it would hide for as long that the database went away or came back.
- */
+/** Shares a fresh result. `Effect.cachedWithTTL` measures by the time of day, which may be set back. */
 const makeFresh = <A>(effect: Effect.Effect<A>): Effect.Effect<Effect.Effect<A>> =>
   Effect.map(Semaphore.make(1), (turn) => {
     let known: { readonly value: A; readonly at: number } | undefined

@@ -1,7 +1,4 @@
-/**
- * The operator's listener, apart from the public one. Its answers reveal single requests: which model was called when,
- * and how many tokens it took. An observer of the sealed traffic must not be able to read that.
- */
+/** The operator's listener. Its answers reveal single requests, which observers of sealed traffic must not read. */
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { isLoopback } from "../domain/access/hostName.ts"
@@ -27,10 +24,7 @@ const warnBeyondLoopback = (host: string) =>
         `anyone who can reach the operator's port on ${host} can read which models are used, when and how much`,
       )
 
-/**
- * Listens for the operator over plain HTTP until its scope closes. It is meant for this machine or the operator's
- * network; over other networks, read `/metrics` with a token on the public port.
- */
+/** Plain HTTP, for this machine or the operator's network; elsewhere read `/metrics` with a token on the public port. */
 export const layerOperatorListener = (settings: OperatorListenerSettings) => {
   const port = operatorPortOf(settings)
   if (port === "off") return Layer.succeed(OperatorListener, undefined)

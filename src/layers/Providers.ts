@@ -106,10 +106,7 @@ const makeKeyedProvider = Effect.fnUntraced(function* ({ apiKey, described }: Ke
   return { ...provider, offers: models, region, server: { address: baseUrl.hostname, port: portOf(baseUrl) } }
 })
 
-/**
- * The providers in the operator's file: the first ones, how to follow the file, and its state. An unchanged provider stays
- * the same object, with its places and calls.
- */
+/** The first providers in the file, how to follow it, and its state. Unchanged providers keep their calls. */
 const openProvidersFile = Effect.fnUntraced(function* (file: string) {
   const http = yield* ProviderHttp
   const read = readProvidersFile(file)

@@ -1,4 +1,3 @@
-/** Assembles the sealed proxy. */
 import { Effect, Layer } from "effect"
 import { isLoopback } from "../domain/access/hostName.ts"
 import { JSON_LIMITS } from "../domain/json/iJson.ts"
@@ -154,10 +153,7 @@ export const layerProxyOf = <E, R, R2>(
     drain,
   )
 
-/**
- * The sealed proxy. On closing it drains and overwrites its keys. Requires the providers (`Upstream`); provides the bound
- * address (`HttpServer`) and the proxy's identity (`Attestation`).
- */
+/** On closing it drains and overwrites its keys. Provides the bound address (`HttpServer`) and its identity. */
 const layerProxy = (settings: ProxySettings) =>
   layerProxyOf(settings, { callers: layerCallers(settings), answering: Answering.layerUpstream })
 

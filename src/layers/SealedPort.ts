@@ -21,10 +21,7 @@ const withoutEvidence: Rule<Pick<ProxySettings, "attest">> = {
   }),
 }
 
-/**
- * The gateway's settings as far as a proxy has them, too; those that only a proxy has come from the environment. So does the
- * largest body, whose default is larger at a proxy.
- */
+/** The settings that both have; the proxy's own and the largest body, whose default is larger, from the environment. */
 const proxySettingsOf = (settings: GatewaySettings, port: number) => {
   const { maxRequestBytes: _, ...given } = settings
   const shared = Object.entries(given).filter(([name, value]) => name in proxySettings && value !== undefined)

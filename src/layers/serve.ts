@@ -46,10 +46,7 @@ const layerRequestContext = (context: Context.Context<never>) =>
     }),
   )
 
-/**
- * Listens and serves `routes` with `services`. On closing it drains, then closes the routes, `extras` and the services.
- * Provides the services and the bound address (`HttpServer`). Listeners with the same `drain` drain together.
- */
+/** On closing it drains, then closes routes, `extras` and services. Listeners with the same `drain` drain together. */
 export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   settings: ListenSettings & { readonly shutdownGrace: Duration.Duration },
   { routes, services, shared }: ServerLayers<A, B, E, R, E2, R2, E3, R3>,

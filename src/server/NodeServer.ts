@@ -1,7 +1,4 @@
-/**
- * The listening server, with limits on everything a stranger can open or send: connections in total and per address, time
- * for headers, bodies and idling, and the size of headers.
- */
+/** The listening server, with limits on all that a stranger can open or send. */
 import { createServer, type Server } from "node:http"
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -124,10 +121,7 @@ export const layerCutAtClose = Layer.effectDiscard(
   Effect.flatMap(ListeningServer, (server) => Effect.addFinalizer(() => cutSoon(server))),
 )
 
-/**
- * Drains before anything below is torn down. Must be built last, because layers close in reverse order. Meanwhile the
- * server still listens, so that `/ready` can report the drain.
- */
+/** Must be built last: layers close in reverse. It still listens meanwhile, so that `/ready` reports the drain. */
 export const layerDrainFirst = ({ trustedProxies }: Pick<ListenSettings, "trustedProxies">) =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -1,4 +1,3 @@
-/** The gateway's jobs. */
 import { graph, type Row } from "../panels.ts"
 import { highest, quantile, rate } from "../promql.ts"
 import { percentile } from "./requests.ts"

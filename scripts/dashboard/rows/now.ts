@@ -1,4 +1,3 @@
-/** The overview. */
 import { stat, type Row } from "../panels.ts"
 import { changes, highest, lowest, processes, rate, share, total } from "../promql.ts"
 import { failed, latency, requests } from "./requests.ts"

@@ -1,4 +1,3 @@
-/** The processes themselves. */
 import { graph, type Row } from "../panels.ts"
 import { highest, increase, rate, total } from "../promql.ts"
 

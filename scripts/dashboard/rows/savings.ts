@@ -1,4 +1,3 @@
-/** Cost and savings of routing. */
 import { graph, type Row } from "../panels.ts"
 import { rate } from "../promql.ts"
 

@@ -1,4 +1,3 @@
-/** The sealed proxy. */
 import { graph, type Row } from "../panels.ts"
 import { increase, rate, total } from "../promql.ts"
 

@@ -1,4 +1,3 @@
-/** Requests and answers. */
 import { graph, type Row } from "../panels.ts"
 import { quantile, rate } from "../promql.ts"
 import { asked, failed, latency, percentile, QUANTILES } from "./requests.ts"

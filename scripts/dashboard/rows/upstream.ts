@@ -1,4 +1,3 @@
-/** The providers. */
 import { graph, type Row } from "../panels.ts"
 import { highest, quantile, rate, total } from "../promql.ts"
 import { percentile, requests } from "./requests.ts"

@@ -123,10 +123,7 @@ const checkAuthority = (authority: Certificate, below: number): void => {
   must(below <= pathLengthOf(authority), "chain-path-length", "An issuer may not have an authority below it.")
 }
 
-/**
- * Checks `chain`, from leaf to root, against the SHA-256 of a pinned root. Returns the earliest end of validity, in seconds.
- * The root in `chain` only saves a copy: any other one fails with `chain-root`.
- */
+/** Checks `chain`, from leaf to root, against a pinned root's SHA-256. Returns the earliest end, in seconds. */
 export const checkChain = (chain: ReadonlyArray<Certificate>, pinned: string | undefined, now: number): number => {
   const root = chain.at(-1)
   must(

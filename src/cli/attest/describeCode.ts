@@ -1,4 +1,3 @@
-/** Describes proven code for people. */
 import { DateTime, Option } from "effect"
 import type { ProvenCode } from "../../client/attestation/Policy.ts"
 import { decodeBase64Url, fromUtf8 } from "../../domain/bytes/bytes.ts"

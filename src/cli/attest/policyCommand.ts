@@ -17,10 +17,7 @@ import { KeyVault } from "../../services/sealing/KeyVault.ts"
 
 const part = (value: object): string => encodeBase64Url(utf8(iJsonOf(value)))
 
-/**
- * Signs a policy, by the rules of statements under a type of its own. Returns the file's text and the signer's id. Destroys
- * the key.
- */
+/** Signs a policy as a statement with a type of its own, and destroys the key. Returns the file's text and the signer. */
 const signPolicy = (rules: EvidencePolicy, seed: Bytes) =>
   Effect.map(KeyVault, (vault) => {
     const key = vault.signingKey(seed)

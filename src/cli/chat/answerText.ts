@@ -1,4 +1,3 @@
-/** Formats answers and errors of `chat`. */
 import { AnswerIncomplete, type SealgateError, SealedProblem, Tampered, Unreachable } from "../../client/errors.ts"
 import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
 import { Option, Schema } from "effect"

@@ -1,4 +1,3 @@
-/** Prints the results of a conformance run. */
 import { Console, Effect } from "effect"
 import { isSelected, type Result, type TestReport } from "../../conformance/report.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"

@@ -1,4 +1,3 @@
-/** Checks the readiness that the proxy reports. */
 import { Effect, Option, Result, Schema } from "effect"
 import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/operations/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"

@@ -1,4 +1,3 @@
-/** Access to a running gateway for commands. */
 import { Console, Effect, type Option, Redacted } from "effect"
 import { clientError } from "../../client/clientError.ts"
 import { type SealgateError, Unreachable } from "../../client/errors.ts"

@@ -1,4 +1,3 @@
-/** Formats a job for people. */
 import type { Job } from "../../client/gateway/GatewayJobs.ts"
 import { usd } from "../../domain/routing/dollars.ts"
 import { isEnded } from "../../domain/jobs/job.ts"

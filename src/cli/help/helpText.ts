@@ -1,4 +1,3 @@
-/** Renders a command's help for a terminal. */
 import { Context, Option } from "effect"
 import type { HelpDoc } from "effect/cli"
 import { bold, dim, green } from "../terminal.ts"

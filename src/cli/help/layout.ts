@@ -5,10 +5,7 @@ const MIN_WIDTH = 40
 /** Longer lines are hard to read, however wide the terminal is. */
 const MAX_WIDTH = 100
 
-/**
- * Returns the width of help: the terminal's, else COLUMNS, else 80. COLUMNS is the shell's variable and no setting, so it
- * is read here, before there is a configuration.
- */
+/** The terminal's width, else COLUMNS, else 80. COLUMNS is the shell's, and help comes before any configuration. */
 export const pageWidth = (
   terminal: number | undefined = process.stdout.columns,
   variable: string | undefined = process.env["COLUMNS"],

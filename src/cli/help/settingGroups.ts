@@ -1,4 +1,3 @@
-/** Groups a server's settings by subject. */
 import type { Setting } from "../../layers/config/Setting.ts"
 import type { Row } from "./layout.ts"
 

@@ -1,4 +1,3 @@
-/** Every setting that any command reads. */
 import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { gatewaySettings } from "../../layers/config/gatewaySettings.ts"
 import { proxySettings } from "../../layers/config/proxySettings.ts"

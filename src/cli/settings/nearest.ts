@@ -29,10 +29,7 @@ const STEM = 4
 const isSameWord = (given: string, word: string): boolean =>
   isTypo(given, word) || (given.length >= STEM && word.startsWith(given.slice(0, STEM)))
 
-/**
- * Whether a name misspells `meant`, its nearest setting, or omits words of it. A name with an extra or another word is
- * another program's.
- */
+/** Whether a name misspells `meant`, its nearest setting, or omits words. One with other words is another program's. */
 export const isMistyped = (given: string, meant: string): boolean => {
   const name = given.toUpperCase()
   const [first = "", ...words] = name.split("_")

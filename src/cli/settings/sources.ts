@@ -1,7 +1,4 @@
-/**
- * Sources of settings: the environment, then the files of `--config` in their order. No other file is read: the author
- * of the current folder could redirect secrets to their own servers.
- */
+/** Environment, then the files of `--config`. No other one: the folder's author could redirect secrets. */
 import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { ConfigProvider, Console, Effect, Layer } from "effect"

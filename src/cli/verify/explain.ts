@@ -1,4 +1,3 @@
-/** Explains what verified evidence proves. */
 import type { ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { type ProvenExchange, provenAnswer } from "../../client/verification/provenAnswer.ts"
 import { timeOf } from "../attest/describeCode.ts"

@@ -32,10 +32,7 @@ export class CodeProver {
     this.transport = transport
   }
 
-  /**
-   * Returns the session with its proven code; it ends when the proof does. Asks for evidence unless the last one is of the same
-   * key and configuration, and still counts. Rejects with `EvidenceRefused` if evidence is missing, stale or wrong.
-   */
+  /** The session with its code, proven anew unless the last evidence still counts. Rejects with `EvidenceRefused`. */
   async prove(session: ClientSession): Promise<ClientSession> {
     const { configuration, kid } = session
     if (configuration === undefined) {

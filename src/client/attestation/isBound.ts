@@ -1,7 +1,4 @@
-/**
- * Whether evidence binds a key, a configuration and a nonce. Checks no signature, so alone it proves nothing: for the console,
- * because browsers cannot verify certificates, and for the conformance kit.
- */
+/** Whether evidence binds key, configuration and nonce. Checks no signature, so alone it proves nothing. */
 import { type Bytes, decodeBase64Url, encodeBase64Url, equalBytes } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import {

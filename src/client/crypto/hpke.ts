@@ -27,10 +27,7 @@ const xWing = async (): Promise<SenderKem> => {
   return new XWing()
 }
 
-/**
- * The sender's half of each suite's KEM: Node's own, else a portable one, several times slower. The portable ones have tens
- * of kilobytes, so they are loaded only when needed.
- */
+/** Node's own, else a portable one, which is slower and has tens of kilobytes, so it is loaded only when needed. */
 const KEMS: Readonly<Record<SuiteName, () => Promise<SenderKem>>> = { "MLKEM768-X25519": xWing, X25519: x25519 }
 
 const loadKem = (suite: SuiteName): Promise<SenderKem> => KEMS[suite]()
@@ -92,10 +89,7 @@ interface HpkeSealed {
   readonly secret: Bytes
 }
 
-/**
- * Seals the one message of a fresh sender context and exports the response secret from it (§5.1 to §5.3).
- * `ephemeralSeed` fixes the ephemeral key, for published test vectors only.
- */
+/** Seals one message and exports the response secret (§5.1 to §5.3). `ephemeralSeed` is for published vectors only. */
 export const hpkeSeal = async (
   suite: Suite,
   recipient: Bytes,

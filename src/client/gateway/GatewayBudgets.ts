@@ -1,4 +1,3 @@
-/** Budgets and their use, as the gateway's client sees them. */
 import { Schema } from "effect"
 import { type Budget, BudgetReport } from "../../domain/access/budgets.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"

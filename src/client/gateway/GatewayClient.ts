@@ -84,10 +84,7 @@ class AgentsClient extends ApiPart {
     await run(this.connection.api.agents.remove({ params: { id }, headers }), options)
   }
 
-  /**
-   * Gives the agent a task. The default `idempotencyKey` is random, so that a retry after a lost answer does
-   * not repeat the work.
-   */
+  /** Gives the agent a task. `idempotencyKey` (default: random) keeps retries from repeating the work. */
   async execute(
     id: string,
     payload: ExecuteRequest,

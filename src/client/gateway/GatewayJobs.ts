@@ -53,10 +53,7 @@ const encodeStep = Schema.encodeSync(JobStep)
 const encodeBegun = Schema.encodeSync(JobStepBegun)
 const encodeToolCall = Schema.encodeSync(JobToolCall)
 
-/**
- * Polls until the job has ended. After a poll that was cut off or refused, the next one does not wait: it passes proxies that
- * cut long requests, and does not count against the tenant's limit of waiting requests.
- */
+/** After a poll that was cut off or refused, the next one does not wait: proxies and the tenant's limit let it pass. */
 export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: string) {
   const poller = yield* makePoller
   const poll = (query: { readonly wait?: number }) => api.jobs.get({ params: { id }, query })
@@ -108,9 +105,7 @@ export class JobsClient extends ApiPart {
     return encodeJob(await run(untilEnded(this.connection, id), options))
   }
 
-  /**
-   * Returns the sealed proxies' receipts for the job's steps. Each one, as JSON, is a file for `sealgate verify`.
-   */
+  /** Returns the sealed proxies' receipts for the job's steps. Each one, as JSON, is a file for `sealgate verify`. */
   async receipts(id: string, options?: CallOptions): Promise<ReadonlyArray<JobReceipt>> {
     return (await run(this.connection.repeatable.jobs.receipts({ params: { id } }), options)).items
   }

@@ -1,4 +1,3 @@
-/** Keys of a tenant and the audit trail, as the gateway's client sees them. */
 import { Effect, Schema } from "effect"
 import { AuditEntry as AuditEntrySchema } from "../../domain/access/audit.ts"
 import {

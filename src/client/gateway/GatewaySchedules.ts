@@ -1,4 +1,3 @@
-/** Schedules, as the gateway's client sees them. */
 import { Schema } from "effect"
 import { type NewSchedule, Schedule as ScheduleSchema } from "../../domain/jobs/schedule.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"

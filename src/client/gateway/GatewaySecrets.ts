@@ -1,4 +1,3 @@
-/** Secrets of tools and providers, as the gateway's client sees them. */
 import { Redacted, Schema } from "effect"
 import { SecretInfo } from "../../domain/access/secrets.ts"
 import { ApiPart, type CallOptions, run } from "./gatewayCalls.ts"

@@ -1,4 +1,3 @@
-/** Threads, as the gateway's client sees them. */
 import { Schema } from "effect"
 import { Thread as ThreadSchema } from "../../domain/jobs/thread.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"

@@ -1,4 +1,3 @@
-/** Calls of the gateway's client: retries, errors, pages and preconditions. */
 import { Cause, Clock, Context, DateTime, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
 import { Headers, HttpClient, HttpClientError, type HttpClientResponse } from "effect/http"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"

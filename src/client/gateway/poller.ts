@@ -1,6 +1,4 @@
-/**
- * Polls the gateway. Repeats requests that were cut off, refused for now or not answered.
- */
+/** Polls the gateway. Repeats requests that were cut off, refused for now or not answered. */
 import { Clock, Duration, Effect, Random } from "effect"
 import { Unreachable } from "../errors.ts"
 import { GatewayProblem } from "./GatewayProblem.ts"
@@ -52,10 +50,7 @@ export const makePoller = Effect.gen(function* () {
   })
 
   return {
-    /**
-     * Returns the gateway's answer, or `undefined` after a pause if a retry may help. Fails if it cannot, or after the gateway
-     * has been away for two minutes. `wait` is the wait that the request asks for.
-     */
+    /** The answer, or `undefined` after a pause if a retry may help. `wait` is the wait that the request asks for. */
     ask: Effect.fnUntraced(function* <A, E>(request: Effect.Effect<A, E>, wait: Duration.Duration = Duration.zero) {
       askedAt = yield* thisMoment
       return yield* withErrors(request).pipe(

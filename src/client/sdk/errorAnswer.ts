@@ -60,14 +60,10 @@ export const refusalAnswer = (error: SealedProblem | AnswerIncomplete): ErrorAns
   }
 }
 
-/**
- * Failures that a retry may cure. Tampering is not one: a person should look into it.
- */
+/** Failures that a retry may cure. Tampering is not one: a person should look into it. */
 const PASSING: ReadonlySet<SealgateErrorCode> = new Set(["unreachable", "answer-incomplete"])
 
-/**
- * Turns an error of the client into an error answer with 502: there is no trusted answer of the proxy.
- */
+/** Turns an error of the client into an error answer with 502: there is no trusted answer of the proxy. */
 export const clientErrorAnswer = (error: SealgateError): ErrorAnswer =>
   error instanceof AnswerIncomplete
     ? { ...refusalAnswer(error), status: 502 }

@@ -1,7 +1,4 @@
-/**
- * A `fetch` for the SDKs of OpenAI and Anthropic that sends requests through a sealed proxy and returns verified answers in the
- * vendor's format. It never falls back to plaintext.
- */
+/** A `fetch` for vendors' SDKs that goes through a sealed proxy and verifies answers. It never sends plaintext. */
 import { API_HEADERS, API_NAMES, apiAt, type ApiName, apiOf } from "../../domain/upstream/apis.ts"
 import { fromUtf8 } from "../../domain/bytes/bytes.ts"
 import type { PublicJwk, ReceiptClaims } from "../../domain/protocol/statement.ts"

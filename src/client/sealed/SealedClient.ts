@@ -214,20 +214,14 @@ export class SealedClient {
     }
   }
 
-  /**
-   * Whether to seal a stale request again: the clocks drifted apart, and no provider was called. (`send` itself retries after
-   * gone sessions.) A new session measures the difference again. The request used up its id, so not if that is the caller's.
-   */
+  /** Whether to seal a stale request again: the clocks drifted apart. Its id is used up, so not if that is the caller's. */
   private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
     if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
     if (this.session === session) this.session = undefined
     return this.retry !== "never" && requestId === undefined
   }
 
-  /**
-   * Seals and sends a request. If the proxy has ended the session or is draining, it did not serve the request; then seals it
-   * again in a new session, once, under the same id.
-   */
+  /** Seals and sends a request; once again in a new session under the same id, if the proxy has ended the session. */
   private async send(
     api: ApiName,
     body: string,
@@ -263,10 +257,7 @@ export class SealedClient {
     }
   }
 
-  /**
-   * Takes one request from the current session, or from a new one if it is used up. Concurrent requests share the beginning of
-   * a session, so no caller's signal cancels it.
-   */
+  /** Takes one request from a session. Concurrent requests share its beginning, so no caller's signal cancels it. */
   private async takeSession(signal: AbortSignal | undefined): Promise<ClientSession> {
     while (this.session === undefined || !isUsable(this.session)) {
       this.beginning ??= this.begin()
@@ -307,10 +298,7 @@ export class SealedClient {
   }
 }
 
-/**
- * Returns the JSON text of a request. Parses text first: unless it is one object, it could close the surrounding payload and
- * add members to it.
- */
+/** The JSON text of a request. Text is parsed, because unless it is one object it could add members to the payload. */
 const jsonText = (body: RequestBody, streamed: boolean): string => {
   const parsed: unknown = typeof body === "string" ? parseJson(body) : body
   if (!isObject(parsed)) throw new TypeError("The body is neither an object nor the JSON text of one.")

@@ -170,9 +170,7 @@ async function* verifiedParts<Chunk extends JsonObject, End extends StreamEnd>(
   }
 }
 
-/**
- * Returns the error of an answer whose verified end is not complete: `SealedProblem`, or `AnswerIncomplete` after a first part.
- */
+/** The error of an answer whose verified end is not complete; with `prefix` after a first part. */
 export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerIncomplete | SealedProblem => {
   const { problem, receipt } = end
   if (prefix === undefined && problem !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * A reading of both clocks of this machine. The monotonic one may stop while the machine sleeps, and the time of day may be
- * set.
- */
+/** Both clocks: the monotonic one may stop while the machine sleeps, and the time of day may be set. */
 export interface ClockReading {
   /** As of `performance.now()`, in milliseconds. */
   readonly monotonic: number

@@ -1,7 +1,4 @@
-/**
- * Delivers one sealed request at most once to a provider. After a broken connection or a balancer's time-out, it is unknown
- * whether the request was served, so the same bytes are sent once more. A proxy never serves them twice (sealed protocol §7).
- */
+/** Delivers a sealed request. In doubt, sends the same bytes again: no proxy serves them twice (sealed protocol §7). */
 import { ROUTE_HEADER, routeOf } from "../../domain/protocol/routingTag.ts"
 import { problemFrom } from "../verification/decode.ts"
 import { SealedProblem, Unreachable } from "../errors.ts"

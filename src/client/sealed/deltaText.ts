@@ -1,4 +1,3 @@
-/** The text in the chunks of a stream. */
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
 
 /** Returns the text that a chunk of any API adds to the answer, or to its first choice. */

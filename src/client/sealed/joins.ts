@@ -1,4 +1,3 @@
-/** Joins the chunks of each API's streams. */
 import type { ChatChunk, ChatCompletion } from "../../domain/chat/chatTypes.ts"
 import { ChatAccumulator } from "../../domain/chat/chatStream.ts"
 import type { JsonObject } from "../../domain/json/json.ts"

@@ -1,4 +1,3 @@
-/** Options of the sealed client and of its requests. */
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import type { Policy } from "../attestation/Policy.ts"
 import type { Fetch } from "../transport/transport.ts"
@@ -14,9 +13,7 @@ export interface SealedClientOptions {
    * the proxy's evidence is verified. With pins, both must hold. Without, a proven key counts as pinned for at most an hour.
    */
   readonly policy?: Policy
-  /**
-   * Without pins, trusts the first identity that answers, and only that one from then on. It may be an attacker's.
-   */
+  /** Without pins, trusts the first identity that answers, and only that one from then on. It may be an attacker's. */
   readonly trustOnFirstUse?: boolean
   /**
    * Allowed cipher suites; default: all, the post-quantum one first. The proxy signs the offered list, so nobody on the path

@@ -11,9 +11,7 @@ export interface ServerSentEvent {
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 const LINE_END = /\r\n|\n|\r/
 
-/**
- * Returns the events of `body` in order. Drops an unfinished event at the end. Throws `Tampered` at invalid UTF-8.
- */
+/** Returns the events of `body` in order. Drops an unfinished event at the end. Throws `Tampered` at invalid UTF-8. */
 export async function* serverSentEvents(body: AnswerBody): AsyncGenerator<ServerSentEvent> {
   const reader = body.getReader()
   const decoder = new TextDecoder("utf-8", { fatal: true })

@@ -1,7 +1,4 @@
-/**
- * Returns a hint for the end of a message, empty outside of browsers. A page cannot tell whether a server of another origin is
- * down or refuses the page's origin.
- */
+/** A hint for browsers: a page cannot tell whether a server of another origin is down or refuses the page's origin. */
 export const originHint = (url: string | URL): string => {
   const page: unknown = Reflect.get(globalThis, "location")
   if (typeof page !== "object" || page === null || !("origin" in page)) return ""

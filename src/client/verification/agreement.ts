@@ -1,7 +1,4 @@
-/**
- * Checks that everything stated more than once about an exchange agrees: in its statements, its revealed payloads and its
- * recording. All checks throw `Tampered`, which names the members that differ.
- */
+/** Checks that all that is stated more than once about an exchange agrees. Throws `Tampered`, which names what differs. */
 import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { apiOf, isApiName } from "../../domain/upstream/apis.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
@@ -106,9 +103,7 @@ const takesRestarts = ({ api, restart }: JsonObject): boolean =>
   restart !== false &&
   (restart === true || typeof api !== "string" || !isApiName(api) || apiOf(api).stream?.restart !== false)
 
-/**
- * Checks a receipt against the request and the answer that it commits to. Clients, `verify` and the conformance kit share it.
- */
+/** Checks a receipt against the request and the answer that it commits to. */
 export const mustFit = (exchange: ProvenExchange): void => {
   const { receipt, request } = exchange
   const asked = isObject(request["body"]) ? request["body"] : {}

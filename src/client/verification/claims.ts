@@ -1,4 +1,3 @@
-/** Decodes the claims of verified statements. */
 import type { ProofClaims, ReceiptClaims, SessionClaims } from "../../domain/protocol/statement.ts"
 import { bytes, integer, literal, objectMember, string, stringOrNull, strings } from "./decode.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"

@@ -1,7 +1,4 @@
-/**
- * Decoders for the few JSON shapes a client reads. They are small on purpose: the client runs in browsers, where a
- * schema library would weigh more than everything else together.
- */
+/** Decoders for the few shapes a client reads: in browsers, a schema library would outweigh all the rest. */
 import { type Bytes, decodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { NotIJson, parseIJson } from "../../domain/json/iJson.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"

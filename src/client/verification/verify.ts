@@ -79,9 +79,7 @@ export const verifyProof = async (
   return claims
 }
 
-/**
- * Everything that proves an exchange to a third party. Only the client can reveal it, and its holder can read the exchange.
- */
+/** Everything that proves an exchange to a third party. Only the client can reveal it, and its holder can read the exchange. */
 export interface RevealedExchange {
   readonly receipt: string
   /** base64url of 32 bytes. */

@@ -1,4 +1,3 @@
-/** Tries a client with all cases. */
 import { Effect } from "effect"
 import type { Form } from "../../domain/protocol/transcript.ts"
 import { reportOf, type Result, type TestReport } from "../report.ts"
@@ -37,10 +36,7 @@ const played = Effect.fnUntraced(function* <E>(server: CaseServer, subject: Case
 const isForm = ({ expect, form, lie }: Case): boolean =>
   expect === "answer" && form !== undefined && Object.keys(lie).length === 0
 
-/**
- * Plays `cases` of `server`. Honest cases come first: they show which forms the client asks for, and cases of other forms are
- * skipped.
- */
+/** Honest cases come first: they show which forms the client asks for, and cases of other forms are skipped. */
 export const runCases = Effect.fnUntraced(function* <E>(
   server: CaseServer,
   cases: ReadonlyArray<Case>,

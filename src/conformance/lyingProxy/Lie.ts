@@ -1,7 +1,4 @@
-/**
- * The hooks with which a case changes an honest proxy's answer. Each receives the correct value and returns the one to send, as
- * JSON unless it is text or bytes.
- */
+/** Hooks that change an honest proxy's answer: each gets the correct value and returns the one to send. */
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { LyingIdentity, Sign } from "./Identity.ts"
 import { type FramePlan, text } from "./reference.ts"

@@ -1,7 +1,4 @@
-/**
- * The layouts of the sealed protocol a second time, written from docs/protocol/README.md with `node:crypto` alone: no code of
- * the product's sealing, so that kit, vectors and tests can contradict it.
- */
+/** The sealed protocol again, from docs/protocol/README.md with `node:crypto` alone, to contradict the product. */
 import { createCipheriv, createHash, createHmac } from "node:crypto"
 import type { Form } from "../../domain/protocol/transcript.ts"
 

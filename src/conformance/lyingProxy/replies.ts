@@ -1,4 +1,3 @@
-/** Replies without a seal. */
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { bytesOf, type ProxyReply } from "./Lie.ts"
 

@@ -1,4 +1,3 @@
-/** One check of a server. */
 import type { Probe } from "./Probe.ts"
 
 export interface Check {

@@ -1,5 +1,3 @@
-/** Outcomes of a check other than success. */
-
 /** The server breaks a rule; the message says how. */
 export class Violation extends Error {}
 

@@ -1,7 +1,4 @@
-/**
- * A local endpoint in OpenAI's and Anthropic's form around the sealed `fetch`, for programs that take only a base URL.
- * Traffic between them and the connector is plaintext, so it serves only this machine and no web pages.
- */
+/** The sealed `fetch` as a local endpoint, in plaintext: it serves only this machine and no web pages. */
 import { ByteSize, Cause, Duration, Effect, Layer, Stream } from "effect"
 import {
   HttpIncomingMessage,
@@ -113,10 +110,7 @@ const bodyOf = (request: Request, options: ConnectorOptions) =>
 /** Delay before the connection is cut, so that the error event before it is sent. */
 const LAST_WORDS = Duration.millis(100)
 
-/**
- * The body of a streamed answer. If the stream breaks, the last event is an error and then the connection is cut, so
- * readers of events and of bytes both notice.
- */
+/** If the stream breaks, the last event is an error and then the connection is cut: readers of either notice. */
 const streamBody = (body: ReadableStream<Uint8Array>): Stream.Stream<Uint8Array, unknown> =>
   Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
     Stream.catch((error) => Stream.fromEffect(Effect.andThen(Effect.sleep(LAST_WORDS), Effect.fail(error)))),
@@ -170,10 +164,7 @@ const rescued = (request: Request, app: ReturnType<typeof handle>) =>
     ),
   )
 
-/**
- * Serves `POST` to the APIs' paths, `GET /v1/models` and `GET /health`. Refuses all other requests, because they cannot
- * be sealed.
- */
+/** Serves `POST` to the APIs' paths, `GET /v1/models` and `GET /health`. Nothing else can be sealed. */
 export const layerConnectorRoutes = (options: ConnectorOptions) =>
   Layer.mergeAll(
     HttpRouter.add(

@@ -1,7 +1,4 @@
-/**
- * Checks the key or token of a request and its role, and counts the request for its tenant and key, before the body is
- * read. Edge has already counted it for its client, which limits guessing of tokens.
- */
+/** Checks key or token and role, and counts for tenant and key, before the body is read; Edge counts the client. */
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AccessDenied } from "../../domain/access/identity.ts"

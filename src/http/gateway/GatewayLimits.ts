@@ -18,10 +18,7 @@ interface GatewayLimitSettings {
   readonly waiting: number
 }
 
-/**
- * Enough for a conversation of two thousand messages. Lower than the proxy's limit, because each value is checked again
- * whenever the job is read and is sent to a model in every step.
- */
+/** Below the proxy's limit, because each value is checked whenever the job is read and is sent in every step. */
 export const GATEWAY_JSON_LIMITS: JsonLimits = { ...JSON_LIMITS, values: 8192 }
 
 export class GatewayLimits extends Context.Service<GatewayLimits, GatewayLimitSettings>()(

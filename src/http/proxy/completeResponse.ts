@@ -1,7 +1,4 @@
-/**
- * Writes complete answers. Each begins with white space, so that the server sends the headers; more white space keeps the
- * connection alive until the answer is there (sealed protocol §5).
- */
+/** Writes complete answers. White space sends the headers and keeps the connection alive (sealed protocol §5). */
 import { Cause, Duration, Effect, Exit, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"

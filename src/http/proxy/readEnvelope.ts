@@ -38,10 +38,7 @@ const skipSpace = (body: Buffer, at: number): number => {
   return i
 }
 
-/**
- * The members of an object that has exactly these three, each cut at the next quotation mark: a value is right only if it
- * is base64url, without escapes. `undefined` for any other text.
- */
+/** Each member is cut at the next quotation mark: only base64url is right. `undefined` for any other text. */
 const plainMembers = (body: Buffer): Members | undefined => {
   const found: Partial<Record<Member, Buffer>> = {}
   let at = skipSpace(body, 0)

@@ -1,7 +1,4 @@
-/**
- * Writes the events of a sealed stream to a Node stream instead of an Effect one: a due frame goes to the connection
- * directly from the clock's callback, without waking a fiber.
- */
+/** Writes to a Node stream, so that a due frame goes out from the clock's callback without waking a fiber. */
 import { Readable } from "node:stream"
 import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"

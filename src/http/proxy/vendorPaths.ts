@@ -17,10 +17,7 @@ class NotSealed extends Refusal<NotSealed>()("NotSealed", {
 /** Paths of vendors' APIs that have no sealed form. */
 const UNSEALABLE_PATH = /\/(moderations|audio\/\w+|images\/\w+|models\/[\w.-]+:\w+)$/
 
-/**
- * The refusal for a request to a path of a vendor's API. It contains OpenAI's `error` too, because OpenAI's SDKs show
- * nothing else; Anthropic's show the whole body.
- */
+/** Contains OpenAI's `error` too, because OpenAI's SDKs show nothing else; Anthropic's show the whole body. */
 export const vendorRefusal = (path: string) => {
   if (apiAt(path) === undefined && !UNSEALABLE_PATH.test(path)) return undefined
   const refusal = new NotSealed()

@@ -1,6 +1,4 @@
-/**
- * Static files. Each is built and compressed once, and all responses share one copy in memory.
- */
+/** Static files. Each is built and compressed once, and all responses share one copy in memory. */
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { constants, gzip } from "node:zlib"
@@ -21,10 +19,7 @@ export interface Asset {
 const COMMON_POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
 
-/**
- * Content security policies. `strict` also forbids scripts to turn text into markup. `swagger` allows the inline styles,
- * `data:` images and markup from text that Swagger UI needs.
- */
+/** Content security policies. `strict` also forbids text as markup; `swagger` allows what Swagger UI needs. */
 const POLICIES = {
   strict: `${COMMON_POLICY}style-src 'self'; img-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`,
   swagger: `${COMMON_POLICY}style-src 'self' 'unsafe-inline'; img-src 'self' data:`,

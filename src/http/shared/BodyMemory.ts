@@ -1,7 +1,4 @@
-/**
- * Limits the memory of all request bodies being received. Each body and the number of connections are limited, but their
- * product exceeds a machine's memory, and a slow sender holds its body for long.
- */
+/** Limits the memory of all bodies being received: a slow sender holds its body for long, on many connections. */
 import { Schema } from "effect"
 import { makeShares } from "../../domain/access/shares.ts"
 
@@ -26,10 +23,7 @@ interface Body {
   isGone: boolean
 }
 
-/**
- * Lets all bodies together hold `maxBytes`; only bytes that arrived count. Beyond that, drops bodies of the client that
- * holds most, the oldest first: a body sent at a normal pace arrives before many others have begun.
- */
+/** Beyond `maxBytes` that arrived, drops bodies of the client that holds most, the oldest first. */
 export const makeBodyMemory = (maxBytes: number): HoldBody => {
   const arriving = makeShares<Body>()
   const release = (body: Body) => {

@@ -27,9 +27,7 @@ const identities = new WeakMap<Socket, ClientIdentity>()
 const isForwarded = (request: HttpServerRequest.HttpServerRequest): boolean =>
   Option.getOrUndefined(request.remoteAddress) !== Option.getOrUndefined(request.peerAddress)
 
-/**
- * The client's verified certificate, else its address. Edge has already applied `X-Forwarded-For` of trusted proxies.
- */
+/** The client's verified certificate, else its address. Edge has already applied `X-Forwarded-For` of trusted proxies. */
 export const clientIdentity = (request: HttpServerRequest.HttpServerRequest): ClientIdentity => {
   const { source } = request
   if (!(source instanceof IncomingMessage) || isForwarded(request)) return ofAddress(request.remoteAddress)

@@ -1,7 +1,4 @@
-/**
- * Limits on the requests of one client, by kind of request. A request counts before its body is read, even if it is
- * refused later, because refused requests cost something as well.
- */
+/** Limits of one client, by kind of request. Refused requests count too, because they cost something as well. */
 import { Context, Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TooManyRequests } from "../../api/problems.ts"
@@ -47,10 +44,7 @@ export const makeTake = Effect.map(
       }),
 )
 
-/**
- * The refusal when a client has used up a limit, which `detail` names. Limits of requests in flight get a short
- * `Retry-After`, because one may end at any time.
- */
+/** `detail` names the limit. One of requests in flight may free up at any time, so its `Retry-After` is short. */
 export const tooMany = (error: RateLimited | TooManyInFlight, detail: string): TooManyRequests =>
   new TooManyRequests({ detail, headers: retryAfter(error._tag === "RateLimited" ? error.retryAfterMs : 0) })
 

@@ -1,7 +1,4 @@
-/**
- * Middleware for every request to either server: client address, span, metrics, problem documents, allowed hosts and
- * origins, limits. It refuses requests before their body is read.
- */
+/** Middleware for every request to either server. It refuses requests before their body is read. */
 import { Context, Effect, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"

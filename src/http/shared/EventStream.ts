@@ -1,7 +1,4 @@
-/**
- * Writes server-sent events. Comments keep an idle connection alive. If the reader is slow, a small buffer fills up and
- * then the source waits. The server closes the connection of a reader that reads nothing.
- */
+/** Writes server-sent events. Comments keep idle connections alive; a slow reader makes the source wait. */
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { logFault } from "../../services/logFault.ts"

@@ -67,10 +67,7 @@ const badHost = () => new Malformed({ detail: "Send one Host header, with a name
 /** The `Host` that was allowed last; most requests have the same. */
 const lastAllowed = new WeakMap<HostRules, string>()
 
-/**
- * Refuses a request for another host. `setting` names the variable for further names. Pass the request as it was
- * received, because a client can send `X-Forwarded-Host`.
- */
+/** `setting` names the variable for further names. Pass the request as received: clients can send `X-Forwarded-Host`. */
 export const hostRefusal = (
   request: HttpServerRequest.HttpServerRequest,
   rules: HostRules,

@@ -29,10 +29,7 @@ const writeContinue = (request: Request, { headers, httpVersion }: IncomingMessa
   if (!response.headersSent) response.writeContinue()
 }
 
-/**
- * Reads a body from Node's events, until it exceeds `maxBodyBytes` or other bodies need its memory. The rest of a refused
- * body stays unread, because its connection is about to be closed.
- */
+/** Reads until a limit or until other bodies need the memory. The rest stays unread, as the connection will be closed. */
 const readBytes = (request: Request, { hold, maxBodyBytes }: BodyLimits) =>
   Effect.callback<Uint8Array<ArrayBuffer>, HttpServerError.HttpServerError>((resume) => {
     const { source } = request

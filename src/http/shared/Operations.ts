@@ -73,10 +73,7 @@ export interface OperatorRoutesSettings extends Pick<EdgeSettings, "trustedProxi
   readonly rateLimitProbes: number
 }
 
-/**
- * `/health`, the full `/ready`, and `/metrics`. Web pages may not read them, even if the public port allows their origin.
- * Requests have the limit of probes, but count separately.
- */
+/** Web pages may not read these, even of allowed origins. Requests have the limit of probes, but count separately. */
 export const layerOperatorRoutes = ({
   allowedHosts,
   host,

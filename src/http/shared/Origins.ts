@@ -1,8 +1,4 @@
-/**
- * Refuses requests from web pages of other origins. A browser sends requests for any page: they use up its user's limits
- * and may cost money, even if the page cannot read the answers. Browsers name a request's origin (Fetch Metadata,
- * `Origin`). Other programs send neither and are served.
- */
+/** Refuses web pages of other origins, which could use up their user's limits. Other programs name no origin. */
 import { HttpMiddleware, type HttpServerRequest } from "effect/http"
 import { CrossOrigin } from "../../api/problems.ts"
 

@@ -1,7 +1,4 @@
-/**
- * Pages, such as `/console`, and their files. `npm run build:web`, which installing runs, bundles them. They load nothing
- * from other origins.
- */
+/** Pages, such as `/console`, as `npm run build:web` bundles them. They load nothing from other origins. */
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { Effect, Layer } from "effect"

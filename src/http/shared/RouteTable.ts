@@ -1,6 +1,4 @@
-/**
- * The paths that exist and their methods, used to count requests by kind, to label them, and to refuse methods.
- */
+/** The paths that exist and their methods, used to count requests by kind, to label them, and to refuse methods. */
 import { Context } from "effect"
 import { FindMyWay } from "effect/http"
 
@@ -43,10 +41,7 @@ export interface Endpoints {
   >
 }
 
-/**
- * The routes of an API, and others as pairs `[method, path]`. Global middleware runs before the server's router has matched,
- * so this is a second instance of that router; any other matcher could count a path as another route than serves it.
- */
+/** A second instance of the server's router, which matches after global middleware: no other matches all alike. */
 export const makeRouteTable = (
   api: Endpoints,
   otherRoutes: ReadonlyArray<readonly [method: string, path: `/${string}`]>,

@@ -44,10 +44,7 @@ const DOCUMENTS = ["openapi.json", "health", "ready"]
 const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["accept"]?.includes("text/html") === true
 
-/**
- * `GET /`: redirects browsers to the console and sends programs a list. Addresses are relative, so they work below any
- * prefix.
- */
+/** Redirects browsers to the console and sends programs a list. Addresses are relative, for use below any prefix. */
 const layerEntrance = (component: SurfaceOptions["component"], pages: ReadonlyArray<string>) => {
   const [first] = pages
   const list = HttpServerResponse.jsonUnsafe({ software: SOFTWARE, component, pages, documents: DOCUMENTS })

@@ -6,10 +6,7 @@ import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api
 const middlewareOf = ({ endpoints }: HttpApiGroup.Top) =>
   Object.values(endpoints).flatMap(({ middlewares }) => [...middlewares])
 
-/**
- * The handlers of a group, as `HttpApiBuilder.group` makes them. The framework copies the context in which a group is built
- * into that of every request. So the group is built with its middleware only, while `build` gets everything.
- */
+/** As `HttpApiBuilder.group`, which copies a group's context into every request; so only its middleware is in it. */
 export const layerHandlers = <
   ApiId extends string,
   Groups extends HttpApiGroup.Constraint,

@@ -1,7 +1,4 @@
-/**
- * Renders all failures as problem documents: refusals of handlers, unknown routes, wrong methods, bodies that are too
- * large or do not decode, and defects.
- */
+/** Renders all failures as problem documents, also those of the framework and defects. */
 import { Cause, Context, Effect, Layer, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"

@@ -3,10 +3,7 @@ import { HttpMiddleware, HttpServerError, HttpServerRequest, type HttpServerResp
 import { callerSpan } from "../../domain/operations/traceContext.ts"
 import { pathOf, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
-/**
- * Turns off the framework's request spans, which {@link withRequestSpan} replaces. They do not support `tracestate` or
- * later versions of `traceparent`, and exist only if spans are exported.
- */
+/** Turns off the framework's spans, which lack `tracestate` and exist only if they are exported. */
 export const layerOwnSpans = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
 /** Attributes of OpenTelemetry's HTTP conventions, without queries and unknown paths, which any stranger can choose. */
@@ -41,11 +38,7 @@ const spanExit = (
       )
     : exit
 
-/**
- * Handles a request within a span, which continues the caller's trace if `continues`, else begins a new one. The span
- * exists even if spans are not exported, because problems and jobs name its trace and providers may get the caller's. It
- * ends with the head of the response.
- */
+/** Continues the caller's trace if `continues`. The span exists even if none are exported: problems and jobs name it. */
 export const withRequestSpan =
   (continues: boolean) =>
   <E, R>(

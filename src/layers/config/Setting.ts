@@ -1,7 +1,4 @@
-/**
- * Settings: each has a variable, a default, a codec and a summary. The same rows decode the environment, print `--help`
- * and generate the table in docs/reference/settings.md.
- */
+/** Settings: the same rows decode the environment, print `--help` and generate docs/reference/settings.md. */
 import { Config, Context, Effect, Option, Result, Schema, String } from "effect"
 import { ConfigurationMistakes, type Mistake, mistakesOf, type Rule } from "../../domain/problems/configuration.ts"
 import { FlagText } from "./codecs.ts"

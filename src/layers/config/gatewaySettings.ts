@@ -1,4 +1,3 @@
-/** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
 import {

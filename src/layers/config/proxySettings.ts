@@ -1,4 +1,3 @@
-/** Settings of the sealed proxy. */
 import { Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
 import { ROUTING_TAG } from "../../domain/protocol/routingTag.ts"

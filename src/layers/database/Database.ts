@@ -23,10 +23,7 @@ export type DatabaseLayer = Layer.Layer<
 
 const migrated = Layer.effectDiscard(migrate)
 
-/**
- * One file, owned by one process at a time: a second one fails with `DatabaseInUse`. If the file cannot be used, the
- * start fails with `DatabaseFileUnusable`.
- */
+/** One file, owned by one process: a second one fails with `DatabaseInUse`. */
 export const layerSqlite = (config: SqliteConfig): DatabaseLayer =>
   JobSignals.layerLocal.pipe(
     Layer.merge(migrated),
@@ -34,10 +31,7 @@ export const layerSqlite = (config: SqliteConfig): DatabaseLayer =>
     Layer.provide(layerSqliteOwner(config.filename)),
   )
 
-/**
- * One database for any number of processes. If it does not answer, the start fails with `DatabaseUnreachable`. The
- * driver is loaded only here, so that the embedded default starts fast.
- */
+/** One database for any number of processes. Its driver is loaded only here, so that the default starts fast. */
 export const layerPostgres = (config: PostgresClient.PostgresConfig): DatabaseLayer =>
   Layer.unwrap(
     Effect.map(

@@ -8,10 +8,7 @@ const INT8_OID = 20
 /** TCP keep-alive after this silence: the listening connection would otherwise not notice a dead server. */
 const KEEP_ALIVE = Duration.seconds(30)
 
-/**
- * Reads `BIGINT` as a number: every stored integer (milliseconds, micro-USD, counters) is below 2^53, and rows are
- * then the same in both databases.
- */
+/** Reads `BIGINT` as a number, as SQLite does: every stored integer is below 2^53. */
 const int8AsNumber: PgTypes.Codec<number | bigint> = {
   encode: (value) => {
     const bytes = new Uint8Array(8)
@@ -22,10 +19,7 @@ const int8AsNumber: PgTypes.Codec<number | bigint> = {
     Result.succeed(Number(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getBigInt64(0))),
 }
 
-/**
- * Sessions use UTC, because the queue stores times without a zone. In a local zone, the repeated hour in autumn would
- * hide jobs for its length, and the skipped hour in spring would take jobs from live workers.
- */
+/** The queue stores times without a zone, and the hours that a local one repeats or skips would disturb it. */
 const SESSION = { timezone: "UTC" }
 
 export interface PostgresConfig {

@@ -1,7 +1,6 @@
 /**
- * The schema, in steps that are applied in order, once each, in one transaction of the first process. One SQL text
- * serves both databases: ids and JSON are `TEXT`, times `BIGINT` milliseconds since the epoch, money `BIGINT`
- * millionths of a US dollar.
+ * The schema, in steps that are applied in order, once each, in one transaction of the first process. One SQL text serves both
+ * databases: ids and JSON are `TEXT`, times `BIGINT` milliseconds since the epoch, money `BIGINT` millionths of a US dollar.
  */
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"

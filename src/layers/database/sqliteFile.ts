@@ -36,10 +36,7 @@ const unusable = (filename: string) => (thrown: unknown) => {
   return new DatabaseFileUnusable({ filename, reason, busy: (errcode & 0xff) === SQLITE_BUSY })
 }
 
-/**
- * Resolves symbolic links to one name. Rejects files with hard links: SQLite keeps its log beside each name, so
- * processes that open two of them damage the file.
- */
+/** Follows symbolic links. Rejects hard links: SQLite keeps a log beside each name, which damages the file. */
 export const ownName = (filename: string): Effect.Effect<string, DatabaseFileUnusable> =>
   Effect.flatMap(
     Effect.try({

@@ -35,10 +35,7 @@ const layerIdentity = (mode: NonNullable<ProxySettings["attest"]>) =>
     mode === "dstack" ? dstackSeed : Effect.sync(() => randomFillSync(secretBytes(SEED_BYTES))),
   )
 
-/**
- * The proxy's identity and its evidence, and for `sessions` the hash of the configuration, which is `undefined` without
- * evidence mode. Fails if evidence mode would prove nothing.
- */
+/** The identity, its evidence, and in evidence mode the hash of the configuration. Fails if it would prove nothing. */
 export const withEvidence = (
   settings: ProxySettings,
   sessions: (configuration: string | undefined) => Layer.Layer<Sessions, never, Attestation | KeyVault>,

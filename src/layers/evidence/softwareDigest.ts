@@ -12,10 +12,7 @@ export const packageFolder = (): string => {
   return folder
 }
 
-/**
- * base64url SHA-256 over one line for each file of the code that can run: its path, a NUL and its hash. Sorted by path. Type
- * declarations are left out.
- */
+/** base64url SHA-256 over a line of path, NUL and hash for each file that can run, sorted by path. */
 export const digestOfSoftware = (): string => {
   const root = packageFolder()
   const [top = ""] = relative(root, fileURLToPath(import.meta.url)).split(sep)

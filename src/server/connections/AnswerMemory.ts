@@ -11,10 +11,7 @@ interface AnswerMemory {
   readonly update: (sockets: Iterable<Socket>) => void
 }
 
-/**
- * Allows `maxBytes` of unread answers. Beyond that, it cuts connections of the client with the most unread bytes, the
- * one with unread bytes for longest first.
- */
+/** Beyond `maxBytes`, cuts connections of the client with the most unread bytes, the one unread for longest first. */
 export const makeAnswerMemory = (maxBytes: number): AnswerMemory => {
   const waiting = makeShares<Socket>()
   // The address is remembered, because a closed connection no longer has it.

@@ -1,7 +1,4 @@
-/**
- * Limits connections: their number in total and per address, refusals, idle time, slow readers and the memory of unread
- * answers. It also answers input that is not HTTP.
- */
+/** Limits connections: number, refusals, idle time, slow readers, unread answers. Also answers what is not HTTP. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
@@ -62,20 +59,14 @@ const capConnections = (server: AnyServer, limits: ConnectionLimits): void => {
   })
 }
 
-/**
- * Cuts idle connections and those whose answer is not read, but none that waits for a provider. Node counts a write as
- * progress as long as the system accepts parts of it.
- */
+/** Cuts those idle or unread, but none that waits for a provider. For Node, any accepted part is progress. */
 const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: ReadonlyMap<Socket, Serving>): void => {
   server.setTimeout(Duration.toMillis(limits.writeTimeout), (socket: Socket) => {
     if (serving.get(socket)?.answer === undefined || socket.writableLength > 0) socket.destroy()
   })
 }
 
-/**
- * Cuts readers slower than `writeMinRate`. From the first waiting byte, a reader has the write time-out plus the time that
- * all bytes since then take at that rate. Restarts once none wait.
- */
+/** Cuts readers that take longer than the write time-out plus the time for all bytes since then at `writeMinRate`. */
 const slowReaders = (limits: ConnectionLimits) => {
   const patience = Duration.toMillis(limits.writeTimeout)
   /** Since when each reader has been behind, and how many bytes it had read by then. */
@@ -121,10 +112,7 @@ const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serv
   })
 }
 
-/**
- * Serves requests to upgrade like any other (RFC 9110 §7.8). The listener that the HTTP layer adds would take their
- * connections out of the server's time-outs and back-pressure.
- */
+/** Ignores `Upgrade` (RFC 9110 §7.8): the HTTP layer's listener takes connections out of time-outs and back-pressure. */
 const ignoreUpgrades = (server: AnyServer): void => {
   server.on("newListener", (event, listener) => {
     if (event === "upgrade") queueMicrotask(() => server.off("upgrade", listener))

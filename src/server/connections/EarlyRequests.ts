@@ -3,10 +3,7 @@ import type { Server as HttpsServer } from "node:https"
 
 type EarlyRequest = readonly [request: IncomingMessage, response: ServerResponse]
 
-/**
- * Holds requests that arrive before the handlers are built. Node drops a request event without a listener, so the request
- * would hang. Each new listener gets the held requests until the first one is answered.
- */
+/** Holds requests until the handlers are built: Node drops those without a listener. Each new listener gets them. */
 export const holdEarlyRequests = (server: Server | HttpsServer): void => {
   const early = new Set<EarlyRequest>()
   const hold = (...exchange: EarlyRequest) => {

@@ -1,7 +1,4 @@
-/**
- * Serves the requests of one connection one after the other, in the order that their answers must have (RFC 9112 §9.3.2).
- * A client that pipelines requests gets no advantage over others, and has one answer in memory at a time.
- */
+/** Serves a connection's requests in turn (RFC 9112 §9.3.2), so that pipelining brings no advantage. */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"

@@ -8,10 +8,7 @@ const QUIET_MS = 500
 /** How long to wait for that. */
 const AT_MOST_MS = 2000
 
-/**
- * Runs `drain`, then returns once no request comes any more. Meanwhile each answer closes its connection. Without that, a
- * balancer may send a request over a kept connection just as the server closes it, and must not send it again.
- */
+/** Runs `drain` until no request comes: a balancer may be sending one, which it must not send again. */
 export const untilQuiet = Effect.fnUntraced(function* (server: Server | HttpsServer, drain: Effect.Effect<void>) {
   let last = performance.now()
   server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {

@@ -1,7 +1,4 @@
-/**
- * The connection to a Redis that several processes share. It is replaced when it breaks or does not answer in time.
- * Meanwhile every command fails at once, so that requests do not wait for Redis.
- */
+/** Replaced when it breaks or hangs. Meanwhile every command fails at once, so that requests do not wait for Redis. */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
 import { Redis } from "effect/persistence"
@@ -65,10 +62,7 @@ const open = Effect.fnUntraced(function* (
   return { client, lost }
 })
 
-/**
- * Fails after the time limit, in two halves. If this process stalled, the first half may end before an answer that has
- * arrived is read; the second half leaves time to read it.
- */
+/** In two halves: if this process stalled, the second one leaves time to read an answer that had arrived. */
 const tooLate = Effect.sleep(HALF_PATIENCE).pipe(
   Effect.andThen(Effect.sleep(HALF_PATIENCE)),
   Effect.andThen(Effect.fail(failed(new Error("timed out")))),

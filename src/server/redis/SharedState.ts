@@ -1,7 +1,4 @@
-/**
- * State that several processes share through Redis; without Redis, each process keeps its state in memory. While a
- * configured Redis does not answer, each process counts alone.
- */
+/** What processes share through Redis. While it does not answer, or without one, each process counts alone. */
 import { Effect, Layer, type Redacted } from "effect"
 import { CircuitBreaker, type Redis } from "effect/persistence"
 import { RateLimits } from "../../services/access/RateLimits.ts"
@@ -14,10 +11,7 @@ type RedisUrl = Redacted.Redacted | undefined
 
 const connections = new WeakMap<Redacted.Redacted, Layer.Layer<Redis.Redis>>()
 
-/**
- * Returns one layer per URL: layers are built once, so limits and circuits share a connection. The driver is loaded only
- * here, so that a server without Redis starts fast.
- */
+/** One layer per URL, so that limits and circuits share a connection. The driver is loaded only here, for fast starts. */
 const connectionTo = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => {
   const known = connections.get(url)
   if (known !== undefined) return known

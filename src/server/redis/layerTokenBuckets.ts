@@ -1,7 +1,4 @@
-/**
- * Token buckets in Redis that refill by Redis's clock. The library passes the time of day of each process: after a request
- * through a process whose clock is ahead, a bucket would not refill until the other clocks have caught up.
- */
+/** Buckets by Redis's clock. The library uses each process's: one that is ahead would stop refills for the others. */
 import { Duration, Effect, Layer } from "effect"
 import { RateLimiter, Redis } from "effect/persistence"
 

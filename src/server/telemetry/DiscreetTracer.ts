@@ -1,7 +1,4 @@
-/**
- * Keeps content and noise out of spans. A failure is recorded by its type and place, because its message could quote a
- * prompt; a URL is recorded without its query; and background work of the server has no spans.
- */
+/** Keeps content and noise out of spans: messages of failures, queries of URLs, and background work. */
 import { Effect, Exit, Layer, Option, Tracer } from "effect"
 import { discreetCause } from "../../domain/problems/defect.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"

@@ -16,10 +16,7 @@ const LEVELS = {
 export const discreetLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
   Logger.make((options) => logger.log({ ...options, cause: discreetCause(options.cause) }))
 
-/**
- * Wraps `logger` so that its lines name their trace, as problem documents do. Loggers read annotations from the fiber, so
- * they get a copy of it that has one more.
- */
+/** Makes lines name their trace. Loggers read annotations from the fiber, so they get a copy of it with one more. */
 const tracedLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
   Logger.make((options) => {
     const { fiber } = options

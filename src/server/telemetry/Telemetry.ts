@@ -18,10 +18,7 @@ export const endpointsOf = (settings: TelemetrySettings): Readonly<Partial<Recor
   })
 }
 
-/**
- * Traces, metrics and logs over OTLP if an endpoint is set, else nothing. None of them carries a prompt, an answer, a
- * key or a token. `serviceName` is the default of `OTEL_SERVICE_NAME`. Existing loggers stay.
- */
+/** Traces, metrics and logs over OTLP, if an endpoint is set. None carries a prompt, an answer, a key or a token. */
 export const layerTelemetry = (settings: TelemetrySettings, serviceName = "sealgate"): Layer.Layer<never> => {
   const endpoints = endpointsOf(settings)
   if (Object.keys(endpoints).length === 0) return Layer.empty

@@ -1,7 +1,4 @@
-/**
- * The HTTP client of Effect's exporters. Never fails: exporters pause a minute after a failure and log nothing. Drops the
- * batch, logging the first drop and the recovery.
- */
+/** The exporters' client. Never fails, because they pause and log nothing then. Drops batches and logs that once. */
 import { Cause, Effect, Metric, Option, References, Schedule, Semaphore, Stream } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { systemCode } from "../../domain/problems/systemErrors.ts"

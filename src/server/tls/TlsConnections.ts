@@ -9,10 +9,7 @@ export const transportOf = (socket: TLSSocket): Socket | undefined => {
   return transport instanceof Socket ? transport : undefined
 }
 
-/**
- * Returns how to retire the connections of `server`: each existing one then closes after the answer to its next request.
- * Cutting them would lose requests under way; closing idle ones would lose requests just being sent.
- */
+/** Retired connections close after their next answer. Cutting them would lose requests, also those just being sent. */
 export const retireableConnections = (server: HttpsServer): { readonly retire: () => void } => {
   // By TCP connection, because one whose handshake is under way was also accepted under the old certificates.
   let current = new WeakSet<Socket>()

@@ -58,10 +58,7 @@ export interface TlsRefusal {
   readonly address: string
 }
 
-/**
- * Makes a function that counts refusals. The first one with a reason is logged at once, those of the next minute together
- * in one line.
- */
+/** Logs the first refusal with a reason at once, and those of the next minute together in one line. */
 export const makeRefusals = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const run = yield* FiberMap.makeRuntime<never, Reason>()

@@ -1,7 +1,4 @@
-/**
- * Reloads certificates: the files are read on SIGHUP and compared every few seconds. If the new files do not work, the old
- * ones stay in use, and `/ready` reports it.
- */
+/** Reads certificate files again on SIGHUP and every few seconds. If new ones do not work, the old ones stay in use. */
 import type { Server as HttpsServer } from "node:https"
 import { DateTime, Duration, Effect, Metric, Option, Queue, Result } from "effect"
 import type { TlsReadiness } from "../../domain/operations/readiness.ts"
@@ -21,10 +18,7 @@ import { retireableConnections } from "./TlsConnections.ts"
 const certificateExpiry = gauge("sealgate_tls_certificate_expires_at_seconds")()
 const reloads = counter("sealgate_tls_reloads_total")
 
-/**
- * How often the contents of the files are compared. Comparing contents works for files written in place, renamed over,
- * reached through swapped links, and on network file systems; events and modification times do not.
- */
+/** Contents are compared, because neither events nor modification times show all ways to replace files. */
 const INTERVAL = Duration.seconds(5)
 /** When changed files are read again, so that no half-written file is used. */
 const SETTLE = Duration.seconds(1)
@@ -51,10 +45,7 @@ const hangups = Effect.gen(function* () {
   return queue
 })
 
-/**
- * Keeps the certificates of `server`, which began with `first`, up to date while the scope is open, and reports the
- * state for `/ready`.
- */
+/** Keeps the certificates of `server`, which began with `first`, fresh, and reports their state for `/ready`. */
 export const keepTlsFresh = Effect.fnUntraced(function* (
   server: HttpsServer,
   files: TlsFiles,

@@ -73,9 +73,7 @@ interface ChatProps {
   readonly onPropose: ((question: string) => void) | undefined
 }
 
-/**
- * Keeps an element in view while the content before it changes with `inputs`, if it was in view or `asked` has just grown.
- */
+/** Keeps an element in view while the content before it changes with `inputs`, if it was in view or `asked` has just grown. */
 const useFollowed = (asked: number, inputs: ReadonlyArray<unknown>) => {
   const element = useRef<HTMLDivElement>(null)
   const seen = useRef(false)

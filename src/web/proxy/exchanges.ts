@@ -1,4 +1,3 @@
-/** The state of questions and answers, and its reducer. */
 import type { VerifiedFrame } from "../../client/sealed/ResponseOpener.ts"
 import { deltaText } from "../../client/sealed/deltaText.ts"
 import type { StreamEnd } from "../../client/sealed/SealedStream.ts"

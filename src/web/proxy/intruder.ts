@@ -1,7 +1,4 @@
-/**
- * Simulates attackers on the path, between the network and the sealed client, to show how the client reacts. They can only
- * remove or change messages, not read them.
- */
+/** Simulates attackers on the path, who can only remove or change messages, to show how the client reacts. */
 import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes/bytes.ts"
 import { objectIn } from "./objectIn.ts"
 import type { ServerSentEvent } from "../../client/sealed/serverSentEvents.ts"

@@ -1,6 +1,4 @@
-/**
- * The pinned identities. Pins are public, so the browser remembers them, which reveals a changed identity at the next visit.
- */
+/** The pinned identities. The browser remembers them, which reveals a changed identity at the next visit. */
 import type { Store } from "../shared/store.ts"
 import { objectIn } from "./objectIn.ts"
 
@@ -50,10 +48,7 @@ export const rememberPins = (store: Store, pinned: Pinned): void => {
 export const areSame = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
   some.length === others.length && some.every((pin) => others.includes(pin))
 
-/**
- * Applies a link with `linked` pins: it sets pins if there are none, and never replaces any. Other pins are `offered` for the
- * user to decide.
- */
+/** A link sets pins if there are none, and never replaces any. Other pins are `offered` for the user to decide. */
 export const followLink = (
   pinned: Pinned,
   linked: ReadonlyArray<string>,

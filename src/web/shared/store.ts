@@ -1,10 +1,7 @@
 /** The part of `localStorage` and `sessionStorage` that is used. */
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">
 
-/**
- * Wraps the store that `open` returns, and falls back to memory once it fails: browsers throw on access if storage is
- * denied, and on writes if it is full.
- */
+/** Falls back to memory once the store fails: browsers throw if storage is denied or full. */
 export const storeOf = (open: () => Store): Store => {
   const memory = new Map<string, string>()
   const inMemory: Store = {

@@ -1,4 +1,3 @@
-/** Shows a key to people. */
 import { Clock, Console, Effect } from "effect"
 import type { BudgetUse } from "../../../client/gateway/GatewayBudgets.ts"
 import type { GatewayClient } from "../../../client/gateway/GatewayClient.ts"

@@ -1,4 +1,3 @@
-/** Checks of streams and their pace. */
 import type { ChatChunk } from "../../../domain/chat/chat.ts"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import { cutChunk, mergeChunks } from "../../../domain/chat/mergeChunks.ts"

@@ -85,10 +85,7 @@ const onlyText = ({ answer_schema: { properties } }: JobQuestion): string | unde
     : undefined
 }
 
-/**
- * The answer that a message has to a question: its data, the JSON in its text, or its text as the only member that the
- * question asks for.
- */
+/** A message's answer to a question: its data, the JSON in its text, or its text as the only member asked for. */
 export const answerIn = Effect.fnUntraced(function* (message: A2aMessage, question: JobQuestion) {
   const data = message.parts.find((part) => part.data !== undefined)?.data
   if (data !== undefined) return data

@@ -33,10 +33,7 @@ export const streamFormOf = ({ api, body }: Pick<ApiRequest, "api" | "body">): S
   return { api, withUsage: api !== CHAT_COMPLETIONS || (isObject(options) && options["include_usage"] === true) }
 }
 
-/**
- * Answers with a stream once its first piece is there, so that an earlier failure has a status. A later one becomes the
- * last event.
- */
+/** Answers once the first piece is there, so that an earlier failure has a status. A later one is the last event. */
 export const streamedAnswer = Effect.fnUntraced(function* <E extends CallError>(
   { api, withUsage }: StreamForm,
   pieces: Stream.Stream<JsonObject, E>,

@@ -15,10 +15,7 @@ export const operationsIn = ({ paths }: OpenApi.OpenAPISpec): ReadonlyArray<Open
 /** The name of a copy, as in `Job_1` for a copy of `Job`. */
 const COPY = /^(.+)_\d+$/
 
-/**
- * Merges schemas with two names. The framework gives a schema a second name, such as `Job_1`, if it also occurs within
- * JSON in a string. Schemas that differ keep both names.
- */
+/** Merges copies such as `Job_1`, which the framework makes of a schema that also occurs within JSON in a string. */
 const withoutCopies = (document: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   const { schemas } = document.components
   const copy = Object.keys(schemas).find((name) => {
@@ -51,10 +48,7 @@ const describeParameters = ({ parameters }: OpenApi.OpenAPISpecOperation): void 
 const isProblem = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isObjects(ast) && ast.propertySignatures.some(({ name }) => name === "retryable")
 
-/**
- * Names of schemas. Problems appear only in encoded form, so the suffix `Encoded` goes. JSON within a string is
- * inlined, because its identifier is that of the value in the string.
- */
+/** Problems appear only encoded, so their suffix goes. JSON within a string has the identifier of its value. */
 const referencePolicy: SchemaRepresentation.ReferencePolicy = ({ ast, identifier }) => {
   if (isProblem(ast)) return identifier?.replace(/Encoded$/, "")
   return SchemaAST.isString(ast) ? undefined : identifier

@@ -1,7 +1,4 @@
-/**
- * `document` is the agent as JSON; `version` is repeated beside it for optimistic locking, and `name` for look-ups: as JSON,
- * because Postgres stores no NUL.
- */
+/** `document` is JSON; `version` serves optimistic locking, and `name` look-ups: as JSON, for Postgres stores no NUL. */
 export const agents: ReadonlyArray<string> = [
   `CREATE TABLE agents (
     id TEXT PRIMARY KEY,

@@ -1,7 +1,4 @@
-/**
- * Schedules. `next_at` is the database's time at which the next job is enqueued; its request is JSON. `key_id`
- * is the key that made it.
- */
+/** `next_at` is the database's time of the next job, `request` is JSON, and `key_id` the key that made the schedule. */
 export const schedules: ReadonlyArray<string> = [
   `CREATE TABLE schedules (
     id TEXT PRIMARY KEY,

@@ -1,7 +1,4 @@
-/**
- * `sealed` is the value, encrypted with the operator's key and bound to the other columns. A secret is for an `origin` or for
- * a `provider`, which has at most one key of a tenant.
- */
+/** `sealed` is the value, encrypted and bound to the other columns. A provider has at most one key of a tenant. */
 export const secrets: ReadonlyArray<string> = [
   `CREATE TABLE secrets (
     tenant TEXT NOT NULL,

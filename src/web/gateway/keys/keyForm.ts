@@ -61,10 +61,7 @@ const MAX_NAME = 200
 const MAX_DAYS = 36_500
 const DAY_MS = 86_400_000
 
-/**
- * A number above zero in a field that may be empty, in units of its last decimal. `null` is a mistake. Joins the digits,
- * because floating point would miss some cents.
- */
+/** A number above zero in units of its last decimal; `null` is a mistake. Floating point would miss some cents. */
 const above0 = (text: string, most = Number.MAX_SAFE_INTEGER, decimals = 0): number | undefined | null => {
   if (text.trim() === "") return undefined
   const [, whole = "", part = ""] = /^\$?(\d*)(?:\.(\d*))?$/.exec(text.trim()) ?? []
@@ -195,10 +192,7 @@ const MEMBERS = {
 
 const splits = (pattern: string): boolean => pattern.includes(",") || pattern !== pattern.trim()
 
-/**
- * Returns the change of a key whose form showed `given` and now has `fields`. It checks and contains only the members that
- * were edited: the form cannot show every value of the others, and somebody may have changed them meanwhile.
- */
+/** Contains only edited members: the form cannot show every value, and somebody may have changed others meanwhile. */
 export const checkChange = (
   { models: { allow = [], deny = [] } = {} }: GatewayKey,
   given: KeyFields,
