@@ -67,18 +67,18 @@ export interface CollateralSource {
 /** Largest member of collateral, in characters of its JSON form. */
 const MAX_MEMBER = 512 * 1024
 
-const MALFORMED = "collateral-malformed"
+export const MALFORMED = "collateral-malformed"
 
-const textIn = (object: JsonObject, name: string): string => {
+export const textIn = (object: JsonObject, name: string): string => {
   const value = object[name]
   must(typeof value === "string" && value.length <= MAX_MEMBER, MALFORMED, `The collateral's ${name} is missing.`)
   return value
 }
 
-const hexIn = (object: JsonObject, name: string): Bytes => {
+export const hexIn = (object: JsonObject, name: string): Buffer<ArrayBuffer> => {
   const text = textIn(object, name)
   must(/^(?:[0-9a-fA-F]{2})*$/.test(text), MALFORMED, `The collateral's ${name} is not hexadecimal.`)
-  return Uint8Array.from(Buffer.from(text, "hex"))
+  return Buffer.from(text, "hex")
 }
 
 const base64UrlIn = (object: JsonObject, name: string): Bytes => {

@@ -1,8 +1,6 @@
 import { Effect } from "effect"
-import { HttpServer } from "effect/http"
 import { OperatorListener } from "../layers/OperatorListener.ts"
-import { urlOf } from "../server/serverUrl.ts"
-import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
+import { ownUrl } from "../server/serverUrl.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { findSettings, type FoundSetting, type Setting, unusedAliases } from "../layers/config/Setting.ts"
 import { SLOTS } from "../services/upstream/Slots.ts"
@@ -45,12 +43,6 @@ const reportTelemetry = (settings: Settings) => {
     ? Effect.void
     : Effect.logWarning(`set, but not used: ${unused.join(", ")}; \`sealgate config --all\` lists the settings`)
 }
-
-export const ownUrl = Effect.gen(function* () {
-  const { address } = yield* HttpServer.HttpServer
-  const { mode } = yield* yield* TlsStatus
-  return urlOf(address, mode !== "off")
-})
 
 interface Announced {
   /** Logged in one line with the providers, after them. */

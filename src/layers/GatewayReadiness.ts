@@ -9,6 +9,7 @@ import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { thisMoment } from "../services/moments.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
+import { logChanges } from "./logChanges.ts"
 
 /** How long readiness and metrics wait for the database. */
 const DATABASE_PATIENCE = Duration.seconds(2)
@@ -27,18 +28,14 @@ const makeFullness = (database: GatewaySettings["databaseUrl"]): Effect.Effect<s
   if (database.kind !== "sqlite" || database.filename === ":memory:") return Effect.undefined
   const { filename } = database
   const full = `less than ${ROOM / 1024 / 1024} MiB are free on the disk of ${filename}`
-  let wasFull = false
-  const log = (isFull: boolean) => {
-    if (isFull === wasFull) return Effect.void
-    wasFull = isFull
-    return isFull
-      ? Effect.logError(`The database cannot grow: ${full}. Free space there; until then this gateway is not ready`)
-      : Effect.logInfo(`The disk of ${filename} has room again`)
-  }
+  const { back, lost } = logChanges(
+    () => Effect.logError(`The database cannot grow: ${full}. Free space there; until then this gateway is not ready`),
+    Effect.logInfo(`The disk of ${filename} has room again`),
+  )
   return Effect.tryPromise(() => statfs(filename)).pipe(
     // A disk that cannot be measured says nothing about its room.
     Effect.match({ onFailure: () => false, onSuccess: ({ bavail, bsize }) => bavail * bsize < ROOM }),
-    Effect.tap(log),
+    Effect.tap((isFull) => (isFull ? lost(undefined) : back)),
     Effect.map((isFull) => (isFull ? full : undefined)),
   )
 }

@@ -1,12 +1,10 @@
 /** The sealed proxy of a gateway: a second listener for the holders of its keys and tokens. */
 import { Effect, Layer } from "effect"
-import { HttpServer } from "effect/http"
 import type { Rule } from "../domain/problems/configuration.ts"
 import { layerSealedCalls } from "../http/gateway/calls/sealedCalls.ts"
-import { urlOf } from "../server/serverUrl.ts"
+import { ownUrl } from "../server/serverUrl.ts"
 import { layerGatewayCallers } from "../services/access/GatewayCallers.ts"
 import type { Drain } from "../services/lifecycle/Drain.ts"
-import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
 import { proxyRules, proxySettings } from "./config/proxySettings.ts"
@@ -31,10 +29,8 @@ const proxySettingsOf = (settings: GatewaySettings, port: number) => {
 }
 
 const announce = Effect.gen(function* () {
-  const { address } = yield* HttpServer.HttpServer
-  const { mode } = yield* yield* TlsStatus
   const { kid } = yield* Attestation
-  yield* Effect.logInfo(`sealed proxy listening on ${urlOf(address, mode !== "off")}; identity to pin: ${kid}`)
+  yield* Effect.logInfo(`sealed proxy listening on ${yield* ownUrl}; identity to pin: ${kid}`)
 })
 
 /** Listens on `SEALED_PORT`, if it is set. */

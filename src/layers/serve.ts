@@ -4,13 +4,12 @@ import { HttpRouter, HttpServer } from "effect/http"
 import type { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { layerOwnSpans } from "../http/shared/requestSpan.ts"
 import { type ListenSettings, layerDrainFirst, layerNodeServer } from "../server/NodeServer.ts"
-import { urlOf } from "../server/serverUrl.ts"
+import { ownUrl } from "../server/serverUrl.ts"
 import { layerDiscreetTracer } from "../server/telemetry/DiscreetTracer.ts"
 import { layerLogging, type LoggingSettings } from "../server/telemetry/Logging.ts"
 import { layerTelemetry } from "../server/telemetry/Telemetry.ts"
 import type { TelemetrySettings } from "../server/telemetry/TelemetrySettings.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
-import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import type { Upstream } from "../services/upstream/Upstream.ts"
 import type { ServerSettings } from "./config/serverSettings.ts"
 import { OperatorListener } from "./OperatorListener.ts"
@@ -86,11 +85,8 @@ export const start = async <A extends HttpServer.HttpServer, E>(
   layer: Layer.Layer<A | HttpServer.HttpServer, E>,
 ): Promise<Running> => {
   const runtime = ManagedRuntime.make(layer)
-  const urls = Effect.gen(function* () {
-    const { address } = yield* HttpServer.HttpServer
-    return { url: urlOf(address, (yield* yield* TlsStatus).mode !== "off"), operatorUrl: yield* OperatorListener }
-  })
-  return { ...(await runtime.runPromise(urls)), stop: () => runtime.dispose() }
+  const urls = await runtime.runPromise(Effect.all({ url: ownUrl, operatorUrl: OperatorListener }))
+  return { ...urls, stop: () => runtime.dispose() }
 }
 
 interface Embeddable<Settings, A, E> {

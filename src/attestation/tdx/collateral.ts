@@ -1,7 +1,7 @@
 /** Intel's collateral (PCS API v4): TCB info and QE identity, signed JSON, and the shape of TCB levels. */
 import { type KeyObject, verify } from "node:crypto"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
-import type { IntelCollateral, IntelDocument } from "../collateral.ts"
+import { type IntelCollateral, type IntelDocument, MALFORMED, textIn } from "../collateral.ts"
 import { must } from "../failure.ts"
 import { certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
 import { checkRevocation } from "../x509/crl.ts"
@@ -11,20 +11,6 @@ interface TdxCollateral {
   readonly qeIdentity: JsonObject
   /** Earliest end of both documents and their certificates, in seconds. */
   readonly until: number
-}
-
-const MALFORMED = "collateral-malformed"
-
-const textIn = (object: JsonObject, name: string): string => {
-  const value = object[name]
-  must(typeof value === "string", MALFORMED, `The collateral's ${name} is missing.`)
-  return value
-}
-
-export const hexIn = (object: JsonObject, name: string): Buffer => {
-  const text = textIn(object, name)
-  must(/^(?:[0-9a-fA-F]{2})*$/.test(text), MALFORMED, `The collateral's ${name} is not hexadecimal.`)
-  return Buffer.from(text, "hex")
 }
 
 export const numberIn = (object: JsonObject, name: string): number => {

@@ -1,7 +1,8 @@
 /** TCB levels of platform, TDX module and quoting enclave (Intel PCS API v4, "TCB info" and "enclave identity"). */
 import type { JsonObject } from "../../domain/json/json.ts"
 import { must } from "../failure.ts"
-import { hexIn, numberIn, objectIn, objectsIn } from "./collateral.ts"
+import { hexIn } from "../collateral.ts"
+import { numberIn, objectIn, objectsIn } from "./collateral.ts"
 import type { PckFacts } from "./pck.ts"
 import type { TdReport } from "./quote.ts"
 

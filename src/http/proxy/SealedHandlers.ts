@@ -14,6 +14,7 @@ import { Sessions } from "../../services/sealing/Sessions.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
 import { clientIdentity } from "../shared/ClientIdentity.ts"
 import { CountedPolicies, tooMany } from "../shared/ClientLimits.ts"
+import { isJson } from "../shared/JsonBody.ts"
 import { Draining, TooLarge } from "../../api/problems.ts"
 import {
   RequestReplayed,
@@ -32,10 +33,6 @@ import { layerHandlers } from "../shared/layerHandlers.ts"
 const NO_STORE = { "cache-control": "no-store" }
 
 const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest), { errors: "all" })
-
-/** A body without a content type counts as JSON, as at all endpoints. */
-const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
-  /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
 
 export const refusalOf = (
   error: OpeningError,

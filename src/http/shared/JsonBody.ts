@@ -12,6 +12,10 @@ export const isNotIJson = (error: unknown): error is NotIJson => error instanceo
 
 type Request = HttpServerRequest.HttpServerRequest
 
+/** A body without a content type counts as JSON, as at all endpoints. */
+export const isJson = ({ headers }: Request): boolean =>
+  /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
+
 interface BodyLimits {
   readonly maxBodyBytes: number
   readonly jsonLimits: JsonLimits

@@ -108,6 +108,11 @@ export const intText = (minimum: number, maximum: number) =>
 
 export const PortText = intText(0, 65_535)
 
+export const CountText = intText(1, 1_000_000)
+
+/** A count that may be 0. */
+export const LimitText = intText(0, 1_000_000)
+
 export const OffOrPortText = parsed(
   Schema.Union([Schema.Int, Schema.Literal("off")]),
   (text) =>

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { Rule } from "../../domain/problems/configuration.ts"
 import { ROUTING_TAG } from "../../domain/protocol/routingTag.ts"
-import { intText, literalText, parsed, PlainText, RateText, SessionText } from "./codecs.ts"
+import { CountText, intText, LimitText, literalText, parsed, PlainText, RateText, SessionText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
@@ -30,12 +30,7 @@ export const proxySettings = {
   ),
   sessionTtl: setting("SESSION_TTL", SessionText, "300s", "How long a session's key lives; at most a day"),
   sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
-  sessionMaxLive: setting(
-    "SESSION_MAX_LIVE",
-    intText(1, 1_000_000),
-    "100000",
-    "Live sessions; one more ends the oldest",
-  ),
+  sessionMaxLive: setting("SESSION_MAX_LIVE", CountText, "100000", "Live sessions; one more ends the oldest"),
   routingTag: optionalSetting(
     "ROUTING_TAG",
     RoutingTagText,
@@ -59,13 +54,13 @@ export const proxySettings = {
   ),
   maxConcurrentPerCaller: setting(
     "MAX_CONCURRENT_PER_CALLER",
-    intText(0, 1_000_000),
+    LimitText,
     "64",
     "Completions and streams in flight of one caller",
   ),
   maxConcurrentPerClient: setting(
     "MAX_CONCURRENT_PER_CLIENT",
-    intText(0, 1_000_000),
+    LimitText,
     "64",
     "Completions and streams in flight from one client",
   ),

@@ -2,9 +2,9 @@
 import { Redacted, Schema } from "effect"
 import {
   BytesText,
+  CountText,
   FlagText,
   HostsText,
-  intText,
   ListenText,
   literalText,
   NetworksText,
@@ -82,10 +82,10 @@ const memorySettings = {
 }
 
 const connectionSettings = {
-  maxConnections: setting("MAX_CONNECTIONS", intText(1, 1_000_000), "10000", "Open connections; more are refused"),
+  maxConnections: setting("MAX_CONNECTIONS", CountText, "10000", "Open connections; more are refused"),
   maxConnectionsPerClient: setting(
     "MAX_CONNECTIONS_PER_CLIENT",
-    intText(1, 1_000_000),
+    CountText,
     "256",
     "Open connections from one address; TRUSTED_PROXIES are exempt",
   ),

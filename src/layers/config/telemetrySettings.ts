@@ -1,7 +1,7 @@
 /** OpenTelemetry's standard variables. Their times are in milliseconds. */
 import { readFileSync } from "node:fs"
 import { Option, Redacted, Schema } from "effect"
-import { FlagText, intText, literalText, parsed, PlainText, UrlText } from "./codecs.ts"
+import { CountText, FlagText, intText, literalText, parsed, PlainText, UrlText } from "./codecs.ts"
 import { optionalSetting, setting } from "./Setting.ts"
 
 const RatioText = parsed(
@@ -41,7 +41,6 @@ const FileText = parsed(
 const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const
 const SamplerText = literalText(...SAMPLERS, ...SAMPLERS.map((name) => `parentbased_${name}` as const))
 
-const CountText = intText(1, 1_000_000)
 const MillisText = intText(1, 86_400_000)
 
 const endpoint = (signal: "traces" | "metrics" | "logs") =>

@@ -1,12 +1,13 @@
 /** Settings of the model providers and of the fault policy. */
 import {
+  CountText,
   durationText,
   FlagText,
-  isDecodable,
   intText,
+  isDecodable,
   listText,
-  PlainText,
   parsed,
+  PlainText,
   SecretText,
   UrlText,
 } from "./codecs.ts"
@@ -61,7 +62,6 @@ const ProxyText = parsed(
   "an HTTP proxy, such as http://user:password@proxy.example.com:3128, with a percent-encoded password",
 )
 
-const COUNT = intText(1, 1_000_000)
 const WAIT = durationText(Duration.millis(POLICY_BOUNDS.waitMs.maximum))
 
 type SlotSettings = {
@@ -203,8 +203,8 @@ const retrySettings = {
 }
 
 const bulkheadSettings = {
-  bulkheadCalls: setting("UPSTREAM_CONCURRENCY", COUNT, "512", "Concurrent calls to one provider"),
-  bulkheadWaiting: setting("UPSTREAM_WAITING", COUNT, "512", "Calls that may wait for a free place"),
+  bulkheadCalls: setting("UPSTREAM_CONCURRENCY", CountText, "512", "Concurrent calls to one provider"),
+  bulkheadWaiting: setting("UPSTREAM_WAITING", CountText, "512", "Calls that may wait for a free place"),
   bulkheadMaxWait: setting("UPSTREAM_MAX_WAIT", WAIT, "2s", "How long a call waits before the next provider is tried"),
 }
 

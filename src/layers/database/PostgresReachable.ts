@@ -2,6 +2,7 @@
 import { Duration, Effect, Layer, Predicate, Redacted, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { connectionReason } from "../../domain/problems/systemErrors.ts"
+import { logChanges } from "../logChanges.ts"
 
 /** Postgres' error codes at start, in words. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -60,25 +61,16 @@ const reasonOf = ({ reason }: SqlError.SqlError): string => codeOf(reason) ?? re
 /** The interval and time limit of checks after the start. */
 const LOOK_EVERY = Duration.seconds(5)
 
-/** Logs when the database stops answering and when it answers again, each once. */
 const watch = Effect.fnUntraced(function* (place: string, every: Duration.Input) {
   const sql = yield* SqlClient.SqlClient
-  let isAway = false
+  const { back, lost } = logChanges(
+    (reason: string) => Effect.logError(`The database at ${place} does not answer: ${wordsOf(reason)}`),
+    Effect.logInfo(`The database at ${place} is back`),
+  )
   const look = sql`SELECT 1`.pipe(
     Effect.mapError(reasonOf),
     Effect.timeoutOrElse({ duration: every, orElse: () => Effect.fail(TIMEOUT) }),
-    Effect.matchEffect({
-      onFailure: (reason) => {
-        if (isAway) return Effect.void
-        isAway = true
-        return Effect.logError(`The database at ${place} does not answer: ${wordsOf(reason)}`)
-      },
-      onSuccess: () => {
-        if (!isAway) return Effect.void
-        isAway = false
-        return Effect.logInfo(`The database at ${place} is back`)
-      },
-    }),
+    Effect.matchEffect({ onFailure: lost, onSuccess: () => back }),
   )
   return yield* Effect.forever(Effect.andThen(Effect.sleep(every), look))
 })

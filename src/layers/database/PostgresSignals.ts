@@ -4,6 +4,7 @@ import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Layer, Queue, Schedule, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { JobSignals, makeSignalBoard } from "../../services/jobs/JobSignals.ts"
+import { logChanges } from "../logChanges.ts"
 import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
@@ -23,19 +24,10 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
       const board = yield* makeSignalBoard
       /** Identifies this process's notifications. */
       const self = SecureRandom.uuidV4Unsafe()
-      let lost = false
-
-      const logLoss = (reason: string) =>
-        Effect.suspend(() => {
-          if (lost) return Effect.void
-          lost = true
-          return Effect.logWarning(`Lost the notification connection: ${reason}`)
-        })
-      const logReturn = Effect.suspend(() => {
-        if (!lost) return Effect.void
-        lost = false
-        return Effect.logInfo("The notification connection is back")
-      })
+      const { back, lost } = logChanges(
+        (reason: string) => Effect.logWarning(`Lost the notification connection: ${reason}`),
+        Effect.logInfo("The notification connection is back"),
+      )
 
       const receive = (payload: string): void => {
         const [sender, ...topics] = payload.split(" ")
@@ -49,7 +41,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
           const listening = yield* Effect.acquireRelease(Scope.make(), Scope.close)
           const connection = yield* PgConnection.make(connectionOf(config))
           const notifications = yield* Scope.provide(connection.listen(CHANNEL), listening)
-          yield* logReturn
+          yield* back
           // Notifications were lost while the connection was down: all waiters look for themselves.
           board.wakeAll()
           return yield* Effect.forever(
@@ -58,7 +50,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
         }),
       )
       yield* listen.pipe(
-        Effect.tapError((error) => logLoss(error.reason._tag)),
+        Effect.tapError((error) => lost(error.reason._tag)),
         Effect.retry(RECONNECT_EVERY),
         Effect.forkScoped,
       )

@@ -1,15 +1,20 @@
 /** Callers of an agent over A2A, and the tasks that they may see. */
-import { Effect } from "effect"
+import { Effect, type Scope, type Stream } from "effect"
 import type { Identity } from "../../../domain/access/identity.ts"
 import type { Agent } from "../../../domain/jobs/agent.ts"
 import { JobNotFound } from "../../../domain/jobs/job.ts"
 import { mayExecute } from "../../../services/access/mayExecute.ts"
 import type { Jobs } from "../../../services/jobs/Jobs.ts"
+import type { MethodFailure } from "./rpcErrors.ts"
 
 export interface AgentCaller {
   readonly user: Identity
   readonly agent: Agent
 }
+
+export type MethodResult = { readonly result: object } | { readonly results: Stream.Stream<object, MethodFailure> }
+
+export type Method = (caller: AgentCaller, params: unknown) => Effect.Effect<MethodResult, MethodFailure, Scope.Scope>
 
 export const needsRun = ({ agent, user }: AgentCaller) => mayExecute(user, agent.id, {})
 

@@ -10,10 +10,7 @@ import { schemaIssues } from "../../../domain/json/schemaIssues.ts"
 import { API_HEADERS, type ApiName, apiOf } from "../../../domain/upstream/apis.ts"
 import { inSteps } from "../../../services/inSteps.ts"
 import { apiRequest, checkedMembers } from "../../../services/sealing/apiRequest.ts"
-
-/** A body without a content type counts as JSON, as at all endpoints. */
-const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
-  /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
+import { isJson } from "../../shared/JsonBody.ts"
 
 /** The headers that affect the model call. */
 const apiHeaders = (api: ApiName, { headers }: HttpServerRequest.HttpServerRequest): Readonly<Record<string, string>> =>
