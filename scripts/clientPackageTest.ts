@@ -1,7 +1,4 @@
-/**
- * `npm run test:client-package`: packs `sealgate-client`, installs it into an empty project, and runs the `ts` blocks of its
- * README and of the main README there, on every runtime available from the registry.
- */
+/** `npm run test:client-package`: runs the `ts` blocks of both READMEs with the packed client on every runtime. */
 import { execFileSync, spawnSync } from "node:child_process"
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,7 +1,4 @@
-/**
- * Runs every program of the README and docs/ where a reader pastes it: in this checkout right after `npm ci`, and in an empty
- * folder with the packed packages, by plain `node` of the versions that the packages allow.
- */
+/** Runs every program of the README and docs/ where a reader pastes it: here, and beside the installed packages. */
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,7 +1,4 @@
-/**
- * Runs a program to its end or a signal. The first SIGINT or SIGTERM closes it in order, a second one exits at once. Keys
- * are overwritten in both cases: by their scopes, or by the vault's hook on process exit.
- */
+/** Runs a program until a signal closes it in order; a second one exits at once. Keys are overwritten in both cases. */
 import { Cause, Duration, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError } from "effect/cli"
 import { watchOutput } from "./output.ts"

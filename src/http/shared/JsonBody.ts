@@ -77,11 +77,7 @@ const textOf = (body: Uint8Array, limits: JsonLimits): Effect.Effect<string> => 
 const bufferOf = (bytes: Uint8Array<ArrayBuffer>): ArrayBuffer =>
   bytes.length === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer
 
-/**
- * Limits the body of `request`: `arrayBuffer` and `text` read it on demand and once, and `text` dies with {@link NotIJson}
- * if it is not acceptable JSON. Overrides both on the framework's object, because handlers get that one; a wrapper would
- * have to forward all its other members.
- */
+/** Replaces `arrayBuffer` and `text` on the framework's object itself, because handlers get that one. */
 export const limitBody = (request: Request, limits: BodyLimits): void => {
   const bytes = readBytes(request, limits)
   Object.defineProperties(request, {

@@ -72,10 +72,7 @@ const loader = Effect.gen(function* () {
   return migrations.map(({ id, name, run }): Migrator.ResolvedMigration => [id, name, Effect.succeed(run)])
 })
 
-/**
- * Brings the database up to date. If several processes start at once, one applies the steps and the others wait. Fails
- * with `SchemaUnknown` if this version lacks an applied step.
- */
+/** If several processes start at once, one applies the steps. Fails with `SchemaUnknown` if this version lacks one. */
 export const migrate = Effect.catchIf(
   Migrator.make({})({ loader, table: TABLE }),
   (error): error is Migrator.MigrationError => error._tag === "MigrationError" && error.kind === "BadState",

@@ -1,7 +1,4 @@
-/**
- * Where A2A clients want to be notified of a task that has not ended, and how their notices differ from webhooks:
- * `context_id` is theirs, and `sealed` the encrypted credentials of the receiver.
- */
+/** Receivers of notices to A2A clients: `context_id` is theirs, and `sealed` the encrypted credentials. */
 export const pushConfigs: ReadonlyArray<string> = [
   `CREATE TABLE push_configs (
     job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
