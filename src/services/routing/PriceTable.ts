@@ -32,7 +32,11 @@ const GOOGLE = "https://ai.google.dev/gemini-api/docs/pricing"
 
 const openai = { as_of: "2026-09-24", source: OPENAI }
 const olderOpenai = { as_of: "2026-03-01", source: OPENAI }
-const anthropic: Pick<ListPrice, "cacheWrites" | "as_of" | "source"> = { cacheWrites: [1.25, 2], as_of: "2026-10-24", source: ANTHROPIC }
+const anthropic: Pick<ListPrice, "cacheWrites" | "as_of" | "source"> = {
+  cacheWrites: [1.25, 2],
+  as_of: "2026-10-24",
+  source: ANTHROPIC,
+}
 const google = { as_of: "2026-09-20", source: GOOGLE }
 
 export const LIST_PRICES: ReadonlyArray<ListPrice> = [
