@@ -25,6 +25,7 @@ import {
 } from "./ScriptedProvider.ts"
 import { streamOf } from "../../support/streamed.ts"
 import { keepingTracer } from "../../support/spans.ts"
+import { attempt } from "../routing/ScriptedUpstream.ts"
 
 describe("each attempt", () => {
   it.effect("records its provider, cause, times and outcome", () =>
@@ -42,54 +43,34 @@ describe("each attempt", () => {
       const last = (yield* passingTime(Stream.runCollect(streamOf(upstream, ask({ onAttempt }))))).at(-1)
       const attempts = last?._tag === "Finished" ? last.attempts : []
       assert.deepStrictEqual(told, [...attempts])
+      const one = { provider: "provider1", model: "provider1-model" } as const
+      const two = { provider: "provider2", model: "provider2-model" } as const
       assert.deepStrictEqual(
-        // Jittered pauses leave fractions of milliseconds on the virtual clock.
+        // From 0 on. Jittered pauses leave fractions of milliseconds on the virtual clock.
         attempts.map(({ finishedAt, startedAt, timeToFirstTokenMs, ...attempt }) => ({
           ...attempt,
           timeToFirstTokenMs: timeToFirstTokenMs && rounded(timeToFirstTokenMs),
-          ms: rounded(finishedAt - startedAt),
+          startedAt: 0,
+          finishedAt: rounded(finishedAt - startedAt),
         })),
         [
-          {
-            provider: "provider1",
-            model: "provider1-model",
-            servedModel: null,
-            cause: "first",
-            outcome: "unavailable",
-            timeToFirstTokenMs: null,
-            usage: tokens(7, 0),
-            ms: 100,
-          },
-          {
-            provider: "provider1",
-            model: "provider1-model",
-            servedModel: "provider1-model",
+          attempt(one, { outcome: "unavailable", usage: tokens(7, 0), finishedAt: 100 }),
+          attempt(one, {
             cause: "retry",
+            servedModel: one.model,
             outcome: "truncated",
             timeToFirstTokenMs: 250,
             usage: tokens(7, 3),
-            ms: 270,
-          },
-          {
-            provider: "provider1",
-            model: "provider1-model",
-            servedModel: null,
-            cause: "retry",
-            outcome: "timeout",
-            timeToFirstTokenMs: null,
-            usage: null,
-            ms: 0,
-          },
-          {
-            provider: "provider2",
-            model: "provider2-model",
-            servedModel: "provider2-model",
+            finishedAt: 270,
+          }),
+          attempt(one, { cause: "retry", outcome: "timeout" }),
+          attempt(two, {
             cause: "failover",
-            outcome: "success",
+            servedModel: two.model,
             timeToFirstTokenMs: 30,
             usage: tokens(8, 1),
-            ms: 30,
-          },
+            finishedAt: 30,
+          }),
         ],
       )
       assert.deepStrictEqual(

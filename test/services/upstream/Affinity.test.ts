@@ -38,13 +38,6 @@ const moved = Effect.fnUntraced(function* (request: UpstreamRequest = turn(1)) {
 })
 
 describe("a conversation", () => {
-  it.effect("follows the order of providers", () =>
-    Effect.gen(function* () {
-      const upstream = yield* upstreamOf(pair(), once)
-      for (const n of [1, 2, 3]) assert.strictEqual(yield* servedBy(upstream, turn(n)), "provider1")
-    }),
-  )
-
   it.effect("stays where it moved, with the model that answered, while others follow the order", () =>
     Effect.gen(function* () {
       const { first, second, upstream } = yield* moved()
@@ -217,21 +210,6 @@ describe("a conversation", () => {
       assert.isFalse(yield* stays("alice", "old"))
       assert.isTrue(yield* stays("alice", "new"))
       assert.isTrue(yield* stays("the last", "one more"))
-    }),
-  )
-
-  it.effect("survives any number of another caller's conversations, whose own oldest are forgotten", () =>
-    Effect.gen(function* () {
-      const { move, moveMany, stays } = yield* places()
-      yield* move("alice", "hers")
-      yield* move("mallory", "old")
-      yield* moveMany("mallory", MAX_PLACES_OF_CALLER - 1)
-      assert.isTrue(yield* stays("mallory", "old"))
-      yield* move("mallory", "one more")
-      assert.isFalse(yield* stays("mallory", "old"))
-      yield* moveMany("mallory", MAX_PLACES)
-      assert.isFalse(yield* stays("mallory", "old"))
-      assert.isTrue(yield* stays("alice", "hers"))
     }),
   )
 

@@ -16,7 +16,6 @@ const sse =
 
 const usage = { input_tokens: 3, output_tokens: 1 }
 const message = { id: "m", type: "message", role: "assistant", model: "claude-1", usage }
-const whole = { ...message, content: [{ type: "text", text: "ok" }], stop_reason: "end_turn" }
 const BEGINNING = [
   { type: "message_start", message: { ...message, content: [], stop_reason: null } },
   { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
@@ -81,24 +80,6 @@ const read = (stream: Stream.Stream<ApiStreamedEvent, UpstreamError>) =>
 const saidOf = ({ said }: UpstreamError) => (said === undefined ? undefined : Redacted.value(said))
 
 describe("a request for messages", () => {
-  it.effect("is retried, then sent elsewhere, if the vendor is overloaded", () =>
-    Effect.gen(function* () {
-      const busy = () => json(overloaded, { status: 529 })
-      const { calls, upstream } = yield* slots("messages", [busy], [() => json(whole)])
-      const { served } = yield* soon(upstream.request(asked("messages")))
-      assert.deepStrictEqual([served.provider, calls()], ["provider2", [3, 1]])
-    }),
-  )
-
-  it.effect("fails in the vendor's words if all are overloaded", () =>
-    Effect.gen(function* () {
-      const { upstream } = yield* slots("messages", [() => json(overloaded, { status: 529 })])
-      const error = yield* soon(Effect.flip(upstream.request(asked("messages"))))
-      assert.strictEqual(error.code, "upstream-unavailable")
-      assert.deepStrictEqual(saidOf(error), { status: 529, error: OVERLOADED })
-    }),
-  )
-
   it.effect("is retried without a trace if its stream fails before output", () =>
     Effect.gen(function* () {
       const failed = [sse(...BEGINNING, overloaded), sse(...BEGINNING), () => json(overloaded)]

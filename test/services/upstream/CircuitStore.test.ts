@@ -24,17 +24,6 @@ const withMemory = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(Effect.scoped, Effect.provide(layerCircuitsInMemory))
 
 describe("circuits in memory", () => {
-  it.effect("are identified by their keys", () =>
-    Effect.gen(function* () {
-      const { fail, stateOf, succeed } = yield* setUp
-      yield* fail("a", FAILURES)
-      yield* fail("b", FAILURES - 1)
-      yield* succeed("b")
-      yield* fail("b", FAILURES - 1)
-      assert.deepStrictEqual(yield* Effect.forEach(["a", "b", "c"], stateOf), ["Open", "Closed", "Closed"])
-    }).pipe(withMemory),
-  )
-
   it.effect("drop the least recently used closed one if there are too many", () =>
     Effect.gen(function* () {
       const { fail, stateOf, succeed } = yield* setUp

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Schema, Stream } from "effect"
 import { FailureKind, failureRules } from "../../../src/domain/upstream/failures.ts"
 import type { Attempt, Completed, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
-import { LEAST_MS } from "../../../src/services/upstream/FirstTokenLimits.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {
   ask,
@@ -22,7 +21,7 @@ import {
 import { type StreamedEvent, streamOf } from "../../support/streamed.ts"
 
 const { base, times } = defaultUpstreamSettings.retry
-const { idle, total } = defaultUpstreamSettings.timeouts
+const { total } = defaultUpstreamSettings.timeouts
 
 /** One call as it could go: what it says before it ends, how slowly, and how it ends. */
 const Performance = Schema.Struct({
@@ -163,23 +162,5 @@ describe("whatever the providers do", () => {
         }
       }),
     { arbitrary: { runs: 300 } },
-  )
-
-  it.effect.prop(
-    "a silent target gets exactly one call, and is left in time",
-    { words: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })) },
-    ({ words }) =>
-      Effect.gen(function* () {
-        const [silent, healthy] = [scripted("provider1"), scripted("provider2")]
-        silent.always([...Array.from({ length: words }, (_, index) => text(`${index}`)), hang])
-        const upstream = yield* upstreamOf([silent, healthy])
-        yield* passingTime(Stream.runDrain(streamOf(upstream, ask())))
-        assert.strictEqual(silent.calls.length, 1)
-        const [call] = silent.calls
-        assert.strictEqual(
-          rounded((call?.endedAt ?? 0) - (call?.at ?? 0)),
-          Duration.toMillis(words === 0 ? Duration.millis(LEAST_MS) : idle),
-        )
-      }),
   )
 })

@@ -62,42 +62,14 @@ describe("retry", () => {
     }),
   )
 
-  it.effect("returns the answer of a retry that succeeds", () =>
-    Effect.gen(function* () {
-      const { provider, upstream } = yield* oneProvider()
-      provider.script([fails("unavailable")], says("back"))
-      const { attempts, completion } = yield* passingTime(upstream.complete(ask()))
-      assert.strictEqual(completion.choices[0]?.message.content, "back")
-      assert.deepStrictEqual(
-        attempts.map(({ cause, outcome }) => [cause, outcome]),
-        [
-          ["first", "unavailable"],
-          ["retry", "success"],
-        ],
-      )
-    }),
-  )
-
-  it.effect("caps its delays", () =>
+  it.effect("caps its delays, and jitters them", () =>
     Effect.gen(function* () {
       const { provider, upstream } = yield* upstreamSaying([fails("unavailable")], { retry: { times: 12 } })
       yield* passingTime(Effect.flip(upstream.complete(ask())))
       assert.strictEqual(provider.calls.length, 13)
       assert.isAtMost(Math.max(...gaps(provider)), Duration.toMillis(cap) * JITTER_CEILING)
       assert.isAtLeast(Math.max(...gaps(provider)), Duration.toMillis(cap) * JITTER_FLOOR)
-    }),
-  )
-
-  it.effect("jitters its delays", () =>
-    Effect.gen(function* () {
-      const seen = new Set<number>()
-      for (let i = 0; i < 8; i++) {
-        const { provider, upstream } = yield* oneProvider({ retry: { base: Duration.seconds(4) } })
-        provider.script([fails("unavailable")])
-        yield* passingTime(upstream.complete(ask()))
-        seen.add(gaps(provider)[0] ?? 0)
-      }
-      assert.isAbove(seen.size, 1)
+      assert.isAbove(new Set(gaps(provider).slice(-5)).size, 1)
     }),
   )
 })
@@ -162,17 +134,6 @@ describe("Retry-After", () => {
         const { served } = yield* passingTime(upstream.complete(ask()))
         assert.strictEqual(served.provider, "provider1")
       }
-    }),
-  )
-
-  it.effect("reaches the caller if no other target serves", () =>
-    Effect.gen(function* () {
-      const { upstream } = yield* upstreamSaying([fails("rate-limited", { retryAfterMs: 90_000 })])
-      const error = yield* passingTime(Effect.flip(upstream.complete(ask())))
-      assert.strictEqual(error.code, "rate-limited")
-      assert.strictEqual(error.status, 429)
-      assert.strictEqual(error.retryAfterMs, 90_000)
-      assert.isTrue(error.retryable)
     }),
   )
 })

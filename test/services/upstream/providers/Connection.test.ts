@@ -2,12 +2,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Stream } from "effect"
 import type { ServerResponse } from "node:http"
-import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import { VENDOR_NAMES } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
 import { client, live, serve } from "./support/LiveServer.ts"
-
-const request: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
+import { REQUEST } from "./support/raw.ts"
 
 const startStream = (response: ServerResponse) => {
   response.writeHead(200, { "content-type": "text/event-stream" })
@@ -34,7 +32,7 @@ layer(client, { excludeTestServices: true })((it) => {
         Effect.gen(function* () {
           const server = yield* serve((_, response) => void startStream(response).write(recorded.join("")))
           const provider = yield* live(vendor, server.url)
-          yield* soon(Stream.runDrain(provider.stream(request)))
+          yield* soon(Stream.runDrain(provider.stream(REQUEST)))
           assert.strictEqual(server.open(), 1, "the stream did not wait for its connection")
           yield* soon(server.closed)
         }),
@@ -50,7 +48,7 @@ layer(client, { excludeTestServices: true })((it) => {
           })
           const provider = yield* live(vendor, server.url)
           for (let call = 0; call < 3; call++) {
-            yield* soon(Stream.runDrain(provider.stream(request)))
+            yield* soon(Stream.runDrain(provider.stream(REQUEST)))
             yield* soon(Deferred.await(ended))
             ended = yield* Deferred.make<void>()
             yield* arrivedHere
@@ -65,7 +63,7 @@ layer(client, { excludeTestServices: true })((it) => {
             response.writeHead(200, { "content-type": "text/html" }).write("<html>")
           })
           const provider = yield* live(vendor, server.url)
-          assert.strictEqual((yield* soon(Effect.flip(provider.complete(request)))).kind, "garbage")
+          assert.strictEqual((yield* soon(Effect.flip(provider.complete(REQUEST)))).kind, "garbage")
           yield* soon(server.closed)
         }),
       )

@@ -4,14 +4,12 @@ import { Effect, Redacted, Stream } from "effect"
 import { ConnectionFailed } from "../../../../src/services/upstream/HttpExchange.ts"
 import { ProviderHttp } from "../../../../src/services/upstream/ProviderHttp.ts"
 import { TestClock } from "effect/testing"
-import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import type { FailureKind } from "../../../../src/domain/upstream/failures.ts"
 import type { ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
 import { makeHttpProvider } from "../../../../src/services/upstream/providers/http/HttpProvider.ts"
 import { canned, events, json, MINIMAL, type Vendor, VENDOR_NAMES, VENDORS } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
-
-const request: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
+import { REQUEST } from "./support/raw.ts"
 
 const detailOf = (failure: ProviderFailure): string | undefined =>
   failure.detail === undefined ? undefined : Redacted.value(failure.detail)
@@ -19,8 +17,8 @@ const detailOf = (failure: ProviderFailure): string | undefined =>
 /** The failure of a whole and of a streamed call, which must be the same. */
 const failureFrom = Effect.fnUntraced(function* (vendor: Vendor, response: () => Response) {
   const { provider } = yield* canned(vendor, response)
-  const whole = yield* Effect.flip(provider.complete(request))
-  const streamed = yield* Effect.flip(Stream.runDrain(provider.stream(request)))
+  const whole = yield* Effect.flip(provider.complete(REQUEST))
+  const streamed = yield* Effect.flip(Stream.runDrain(provider.stream(REQUEST)))
   assert.deepStrictEqual({ ...streamed }, { ...whole })
   return whole
 })
@@ -275,7 +273,7 @@ describe("no response", () => {
             baseUrl,
             defaultModel: model,
           }).pipe(Effect.provideService(ProviderHttp, http))
-          for (const call of [provider.complete(request), Stream.runDrain(provider.stream(request))]) {
+          for (const call of [provider.complete(REQUEST), Stream.runDrain(provider.stream(REQUEST))]) {
             const failure = yield* Effect.flip(call)
             assert.strictEqual(failure.kind, kind)
             assert.strictEqual(detailOf(failure), detail, "callers learn nothing of where it is")
@@ -293,7 +291,7 @@ describe("no response", () => {
         const cause = Object.assign(new Error("read 10.0.0.1"), { code: "ECONNRESET" })
         const broken = () => new ReadableStream({ pull: (controller) => controller.error(cause) })
         const { provider } = yield* canned(vendor, () => new Response(broken()))
-        const failure = yield* Effect.flip(provider.complete(request))
+        const failure = yield* Effect.flip(provider.complete(REQUEST))
         assert.strictEqual(failure.kind, "truncated")
         assert.strictEqual(detailOf(failure), "the answer broke off (ECONNRESET)")
       }),
@@ -325,7 +323,7 @@ describe("a garbled event", () => {
         const good = eventFixture(`${vendor}-stream`).slice(0, 2)
         const { provider } = yield* canned(vendor, () => events([...good, `data: ${data}\n\n`]))
         const chunks: Array<unknown> = []
-        const failure = yield* provider.stream(request).pipe(
+        const failure = yield* provider.stream(REQUEST).pipe(
           Stream.runForEach((chunk) => Effect.sync(() => chunks.push(chunk))),
           Effect.flip,
         )
@@ -363,7 +361,7 @@ describe("errors inside a stream", () => {
     Effect.gen(function* () {
       for (const before of [[], eventFixture(`${vendor}-stream`).slice(0, 2)]) {
         const { provider } = yield* canned(vendor, () => events([...before, event]))
-        const failure = yield* Effect.flip(Stream.runDrain(provider.stream(request)))
+        const failure = yield* Effect.flip(Stream.runDrain(provider.stream(REQUEST)))
         assert.strictEqual(failure.kind, kind)
         assert.strictEqual(detailOf(failure), detail)
       }
@@ -397,7 +395,7 @@ describe("errors inside a stream", () => {
           { message: said, details: [{ reason: name }] },
         ]) {
           const { provider } = yield* canned("openai", () => json({ error }))
-          assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, kind)
+          assert.strictEqual((yield* Effect.flip(provider.complete(REQUEST))).kind, kind)
         }
       }),
     )
@@ -410,7 +408,7 @@ describe("errors inside a stream", () => {
         [{ code: "rate_limit_exceeded", type: "invalid_request_error", message: "no" }, "rate-limited"],
       ] as const) {
         const { provider } = yield* canned("openai", () => json({ error }))
-        assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, kind)
+        assert.strictEqual((yield* Effect.flip(provider.complete(REQUEST))).kind, kind)
       }
     }),
   )
@@ -443,7 +441,7 @@ describe("limits", () => {
         ]
         for (const [limits, response, detail] of limited) {
           const { provider } = yield* canned(vendor, response, { limits })
-          const failure = yield* Effect.flip(Stream.runDrain(provider.stream(request)))
+          const failure = yield* Effect.flip(Stream.runDrain(provider.stream(REQUEST)))
           assert.strictEqual(failure.kind, "garbage")
           assert.include(detailOf(failure), detail)
         }
@@ -454,9 +452,9 @@ describe("limits", () => {
       Effect.gen(function* () {
         const size = JSON.stringify(MINIMAL[vendor]).length
         const within = yield* canned(vendor, () => json(MINIMAL[vendor]), { limits: { responseBytes: size } })
-        yield* within.provider.complete(request)
+        yield* within.provider.complete(REQUEST)
         const beyond = yield* canned(vendor, () => json(MINIMAL[vendor]), { limits: { responseBytes: size - 1 } })
-        assert.strictEqual((yield* Effect.flip(beyond.provider.complete(request))).kind, "garbage")
+        assert.strictEqual((yield* Effect.flip(beyond.provider.complete(REQUEST))).kind, "garbage")
       }),
     )
 
@@ -465,7 +463,7 @@ describe("limits", () => {
         const { provider } = yield* canned(vendor, () => new Response(endless().body, { status: 500 }), {
           limits: { errorBytes: 1000 },
         })
-        const failure = yield* Effect.flip(provider.complete(request))
+        const failure = yield* Effect.flip(provider.complete(REQUEST))
         assert.strictEqual(failure.kind, "unavailable")
       }),
     )

@@ -1,12 +1,10 @@
 /** Every reason for which a vendor ends an answer, and what callers see of it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { canned, events, json, MINIMAL, type Vendor } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
-
-const request: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
+import { REQUEST } from "./support/raw.ts"
 
 const REASONS: Readonly<Record<Vendor, Readonly<Record<string, string>>>> = {
   openai: {
@@ -67,8 +65,8 @@ for (const vendor of ["openai", "anthropic", "gemini"] as const) {
           const streamed = yield* canned(vendor, () =>
             events(eventFixture(`${vendor}-stream`).map((event) => withReason(event, reason))),
           )
-          const chunks = yield* Stream.runCollect(streamed.provider.stream(request))
-          for (const { choices } of [yield* whole.provider.complete(request), accumulate(chunks)]) {
+          const chunks = yield* Stream.runCollect(streamed.provider.stream(REQUEST))
+          for (const { choices } of [yield* whole.provider.complete(REQUEST), accumulate(chunks)]) {
             assert.strictEqual(choices[0]?.finish_reason, seen)
             assert.strictEqual(choices[0]?.["native_finish_reason"], vendor === "openai" ? undefined : reason)
           }
@@ -82,7 +80,7 @@ it.effect("gemini: the message about a withheld answer becomes the refusal", () 
   Effect.gen(function* () {
     const withheld = { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: f(", index: 0 }
     const { provider } = yield* canned("gemini", () => json({ candidates: [withheld] }))
-    const { choices, usage } = yield* provider.complete(request)
+    const { choices, usage } = yield* provider.complete(REQUEST)
     assert.deepStrictEqual(choices[0]?.message, {
       role: "assistant",
       content: null,

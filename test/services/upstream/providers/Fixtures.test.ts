@@ -1,23 +1,22 @@
 /** Answers as the vendors' documentation shows them. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import type { ChatCompletion, ChatRequest } from "../../../../src/domain/chat/chat.ts"
+import type { ChatCompletion } from "../../../../src/domain/chat/chat.ts"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { canned, events, json, type Vendor } from "./support/Canned.ts"
 import { eventFixture, jsonFixture } from "./support/fixtures.ts"
-
-const request: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
+import { REQUEST } from "./support/raw.ts"
 
 const complete = (vendor: Vendor, fixture: string) =>
   Effect.flatMap(
     canned(vendor, () => json(jsonFixture(fixture))),
-    ({ provider }) => provider.complete(request),
+    ({ provider }) => provider.complete(REQUEST),
   )
 
 const streamed = (vendor: Vendor, fixture: string) =>
   Effect.flatMap(
     canned(vendor, () => events(eventFixture(fixture))),
-    ({ provider }) => Effect.map(Stream.runCollect(provider.stream(request)), accumulate),
+    ({ provider }) => Effect.map(Stream.runCollect(provider.stream(REQUEST)), accumulate),
   )
 
 const call = (id: string, name: string, args: string, extra: object = {}) => ({
@@ -302,34 +301,5 @@ it.effect("gemini: a blocked prompt is a failure with its reason and its cost", 
     assert.strictEqual(failure.kind, "content-filtered")
     assert.strictEqual(failure.detail === undefined ? "" : Redacted.value(failure.detail), "PROHIBITED_CONTENT")
     assert.strictEqual(failure.usage?.prompt_tokens, 12)
-  }),
-)
-
-it.effect("openai: pieces of tool calls find their calls, even if the provider's indexes have gaps", () =>
-  Effect.gen(function* () {
-    const far = 2 ** 40
-    const pieces = [
-      { index: far, id: "first", function: { name: "f", arguments: '{"a"' } },
-      { id: "second", function: { name: "g", arguments: "{}" } },
-      { id: "first", function: { arguments: ":1" } },
-      { index: far, function: { arguments: "}" } },
-      { id: "third", function: { name: "h", arguments: "[" } },
-      { function: { arguments: "]" } },
-    ]
-    const { provider } = yield* canned("openai", () =>
-      events([
-        ...pieces.map(
-          (piece) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [piece] } }] })}\n\n`,
-        ),
-        `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] })}\n\n`,
-        "data: [DONE]\n\n",
-      ]),
-    )
-    const chunks = yield* Stream.runCollect(provider.stream({ messages: [{ role: "user", content: "hi" }] }))
-    assert.deepStrictEqual(accumulate(chunks).choices[0]?.message.tool_calls, [
-      { id: "first", type: "function", function: { name: "f", arguments: '{"a":1}' } },
-      { id: "second", type: "function", function: { name: "g", arguments: "{}" } },
-      { id: "third", type: "function", function: { name: "h", arguments: "[]" } },
-    ])
   }),
 )

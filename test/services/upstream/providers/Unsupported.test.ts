@@ -1,16 +1,28 @@
 /** Members that a vendor's format cannot express are refused by name before anything is sent. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import type { ChatRequest, Message } from "../../../../src/domain/chat/chat.ts"
+import type { ChatRequest, ContentPart, Message } from "../../../../src/domain/chat/chat.ts"
 import { canned, json, MINIMAL, type Vendor } from "./support/Canned.ts"
 
 const user: Message = { role: "user", content: "hi" }
 const hi: ChatRequest = { messages: [user] }
-const call = (id: string, args: string): Message => ({
-  role: "assistant",
-  tool_calls: [{ id, type: "function", function: { name: "f", arguments: args } }],
-})
 const tools: ChatRequest["tools"] = [{ type: "function", function: { name: "f" } }]
+const image = (url: string) => ({ type: "image_url", image_url: { url } }) as const
+/** A user's message of one part. */
+const part = (content: ContentPart): ChatRequest => ({ messages: [{ role: "user", content: [content] }] })
+/** A message, and what followed it. */
+const before = (...later: ReadonlyArray<Message>): ChatRequest => ({ messages: [user, ...later] })
+const assistant = (members: object): Message => ({ role: "assistant", ...members })
+/** A call of a tool under the id `c`, and what followed it. */
+const calling = (called: object, ...later: ReadonlyArray<Message>): ChatRequest => {
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}", ...called } }
+  return { tools, ...before(assistant({ tool_calls: [call] }), ...later) }
+}
+const result = (tool_call_id: string, content: NonNullable<Message["content"]> = "1"): Message => ({
+  role: "tool",
+  tool_call_id,
+  content,
+})
 
 const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   ["logprobs", { ...hi, logprobs: true }],
@@ -25,56 +37,20 @@ const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   ["a_member_of_the_future", { ...hi, a_member_of_the_future: 1 }],
   ["top_k", { ...hi, top_k: "many" }],
   ["messages[0].name", { messages: [{ ...user, name: "ann" }] }],
-  ["messages[0].content[0]", { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: {} }] }] }],
-  [
-    "messages[0].content[0].weight",
-    { messages: [{ role: "user", content: [{ type: "text", text: "a", weight: 2 }] }] },
-  ],
-  [
-    "messages[0].content[0].image_url.url",
-    { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "file:///etc/passwd" } }] }] },
-  ],
-  [
-    "messages[0].content[0].image_url.url",
-    { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:image/svg+xml,<svg/>" } }] }] },
-  ],
-  [
-    "messages[1].content",
-    {
-      messages: [
-        user,
-        { role: "assistant", content: [{ type: "image_url", image_url: { url: "https://x.example/a.png" } }] },
-      ],
-    },
-  ],
-  ["messages[1].audio", { messages: [user, { role: "assistant", content: "a", audio: { id: "x" } }] }],
-  ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "not json")] }],
-  ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "[1]")] }],
-  [
-    "messages[1].tool_calls[0].function.arguments",
-    { tools, messages: [user, call("c", `{"a":[${"0,".repeat(40_000)}0]}`)] },
-  ],
+  ["messages[0].content[0]", part({ type: "input_audio", input_audio: {} })],
+  ["messages[0].content[0].weight", part({ type: "text", text: "a", weight: 2 })],
+  ["messages[0].content[0].image_url.url", part(image("file:///etc/passwd"))],
+  ["messages[0].content[0].image_url.url", part(image("data:image/svg+xml,<svg/>"))],
+  ["messages[1].content", before(assistant({ content: [image("https://x.example/a.png")] }))],
+  ["messages[1].audio", before(assistant({ content: "a", audio: { id: "x" } }))],
+  ["messages[1].tool_calls[0].function.arguments", calling({ arguments: "not json" })],
+  ["messages[1].tool_calls[0].function.arguments", calling({ arguments: "[1]" })],
+  ["messages[1].tool_calls[0].function.arguments", calling({ arguments: `{"a":[${"0,".repeat(40_000)}0]}` })],
   ["tools[0].function.examples", { ...hi, tools: [{ type: "function", function: { name: "f", examples: [1] } }] }],
   ["functions", { ...hi, functions: [{ name: "f" }] }],
   ["function_call", { ...hi, function_call: "auto" }],
-  [
-    "messages[1].function_call",
-    { messages: [user, { role: "assistant", function_call: { name: "f", arguments: "{}" } }] },
-  ],
-  [
-    "messages[1].tool_calls[0].function.parsed",
-    {
-      tools,
-      messages: [
-        user,
-        {
-          role: "assistant",
-          tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}", parsed: {} } }],
-        },
-        { role: "tool", tool_call_id: "c", content: "1" },
-      ],
-    },
-  ],
+  ["messages[1].function_call", before(assistant({ function_call: { name: "f", arguments: "{}" } }))],
+  ["messages[1].tool_calls[0].function.parsed", calling({ parsed: {} }, result("c"))],
   [
     "tool_choice.disable_parallel_tool_use",
     { ...hi, tools, tool_choice: { type: "function", function: { name: "f" }, disable_parallel_tool_use: true } },
@@ -136,48 +112,10 @@ const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: Cha
     "https://x.example/a.m%70eg",
     "https://[",
     "data:video/mp4;base64,AAAA",
-  ].map(
-    (url) =>
-      [
-        "gemini",
-        "messages[0].content[0].image_url.url",
-        { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] },
-      ] as const,
-  ),
-  [
-    "gemini",
-    "messages[2].content[0].image_url.url",
-    {
-      tools,
-      messages: [
-        user,
-        call("c", "{}"),
-        {
-          role: "tool",
-          tool_call_id: "c",
-          content: [{ type: "image_url", image_url: { url: "https://youtu.be/dQw4w9WgXcQ" } }],
-        },
-      ],
-    },
-  ],
-  [
-    "gemini",
-    "messages[2].tool_call_id",
-    { tools, messages: [user, call("c", "{}"), { role: "tool", tool_call_id: "other", content: "1" }] },
-  ],
-  [
-    "gemini",
-    "messages[3].tool_call_id",
-    {
-      tools,
-      messages: [
-        user,
-        call("c", "{}"),
-        { role: "tool", tool_call_id: "c", content: "1" },
-        { role: "tool", tool_call_id: "c", content: "2" },
-      ],
-    },
-  ],
+  ].map((url) => ["gemini", "messages[0].content[0].image_url.url", part(image(url))] as const),
+  ["gemini", "messages[2].content[0].image_url.url", calling({}, result("c", [image("https://youtu.be/dQw4w9WgXcQ")]))],
+  ["gemini", "messages[2].tool_call_id", calling({}, result("other"))],
+  ["gemini", "messages[3].tool_call_id", calling({}, result("c"), result("c", "2"))],
 ]
 
 describe("refuses", () => {
