@@ -13,7 +13,7 @@ import { RoutingConfig } from "../../../src/services/routing/RoutingConfig.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import type { Provider } from "../../../src/services/upstream/Provider.ts"
 import { sqlite } from "../../support/databases.ts"
-import { fails, hang, passingTime, says, scripted, text, usage as usageChunk } from "../upstream/ScriptedProvider.ts"
+import { fails, passingTime, says, scripted, text, usage as usageChunk } from "../upstream/ScriptedProvider.ts"
 import { callRecord } from "./callRecords.ts"
 import { call, ledgerRows, prices, routing, settings, target } from "./RouterFixture.ts"
 import { attempt, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
@@ -236,6 +236,9 @@ const overUnsteadyLedger = (isAway: () => boolean) => {
   return Router.layer.pipe(Layer.provideMerge(Layer.merge(RoutingConfig.layer(), unsteady)))
 }
 
+const withUnsteadyLedger = (upstream: ScriptedUpstream, isAway: () => boolean) =>
+  Layer.provideMerge(overUnsteadyLedger(isAway), Layer.merge(upstream.layer, sqlite.layer))
+
 it.effect("rows are retried when the database is away for a moment", () => {
   const upstream = new ScriptedUpstream(everyone)
   let away = 2
@@ -246,14 +249,7 @@ it.effect("rows are retried when the database is away for a moment", () => {
     assert.strictEqual(routed.text, "ok")
     assert.strictEqual(away, -1)
     assert.strictEqual((yield* ledgerRows).length, 1)
-  }).pipe(
-    Effect.provide(
-      Layer.provideMerge(
-        overUnsteadyLedger(() => away-- > 0),
-        Layer.merge(upstream.layer, sqlite.layer),
-      ),
-    ),
-  )
+  }).pipe(Effect.provide(withUnsteadyLedger(upstream, () => away-- > 0)))
 })
 
 /** Lets seconds pass until something is done; real time too, which the database takes. */
@@ -296,14 +292,7 @@ it.effect("rows of paid calls are kept while the database is away, and entered o
     // Each was written once.
     yield* TestClock.adjust("1 minute")
     assert.strictEqual((yield* ledgerRows).length, 2)
-  }).pipe(
-    Effect.provide(
-      Layer.provideMerge(
-        overUnsteadyLedger(() => isAway),
-        Layer.merge(upstream.layer, sqlite.layer),
-      ),
-    ),
-  )
+  }).pipe(Effect.provide(withUnsteadyLedger(upstream, () => isAway)))
 })
 
 it.effect("kept rows are entered at a shutdown", () => {
@@ -419,22 +408,5 @@ describe("over the real fault policy", () => {
         ["provider2", "success", 0, 30, 300],
       ])
     }).pipe(Effect.provide(over(first, second)), inSmallSteps)
-  })
-
-  it.effect("a call of a cancelled job is a row, and so are the calls before it", () => {
-    const [first, second] = [scripted("provider1", "large"), scripted("provider2", "small")]
-    first.always([fails("timeout")])
-    second.always([text("as far as it"), hang])
-    return Effect.gen(function* () {
-      const config = yield* RoutingConfig
-      yield* config.put(settings(), { by: "test" })
-      const fiber = yield* Effect.forkChild(call(), { startImmediately: true })
-      yield* TestClock.adjust("100 millis")
-      yield* Fiber.interrupt(fiber)
-      assert.deepStrictEqual(yield* figures, [
-        ["provider1", "timeout", 1, null, 0],
-        ["provider2", "interrupted", 0, null, 0],
-      ])
-    }).pipe(Effect.provide(over(first, second)))
   })
 })

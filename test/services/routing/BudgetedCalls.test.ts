@@ -23,27 +23,6 @@ const upstreamOf = (reply: Reply) => new ScriptedUpstream([status("provider1"), 
 /** Five tokens of prompt and the longest answer, 8,192 tokens, at the dearest target. */
 const WORST = 5 * 10 + 8192 * 40
 
-it.effect("charges what a provider reports, and what was reserved if it reports nothing", () =>
-  Effect.gen(function* () {
-    yield* Effect.provide(
-      Effect.gen(function* () {
-        yield* call({ budgeted: budgeted("reports") })
-        assert.strictEqual(yield* spentBy("reports"), 1400)
-      }),
-      routing(upstreamOf({ usage: usage(100, 10) }), settings()),
-    )
-    yield* Effect.provide(
-      Effect.gen(function* () {
-        yield* call({ budgeted: budgeted("silent") })
-        assert.strictEqual(yield* spentBy("silent"), WORST)
-        const refused = yield* Effect.flip(call({ budgeted: budgeted("silent") }))
-        assert.deepInclude(refused, { _tag: "BudgetExhausted", leftCost: 400_000 - WORST })
-      }),
-      routing(upstreamOf({ usage: null }), settings()),
-    )
-  }),
-)
-
 it.effect("reserves what the cache may write, and charges what it wrote", () =>
   Effect.gen(function* () {
     yield* call({ budgeted: budgeted("writes"), completion: { ...completion("x".repeat(3000)), max_tokens: 10 } })

@@ -7,6 +7,7 @@ import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { layerLedgerRetention, pruneLedger } from "../../../src/services/routing/LedgerRetention.ts"
 import { RoutingStats } from "../../../src/services/routing/RoutingStats.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import * as jobs from "../../support/jobs.ts"
 import { settableClock } from "../../support/settableClock.ts"
 import { callRecord } from "./callRecords.ts"
 
@@ -58,33 +59,12 @@ describeDatabases("LedgerRetention", (database) => {
   it.effect("keeps the calls of jobs that exist", () =>
     Effect.gen(function* () {
       const ledger = yield* Ledger
-      const sql = yield* SqlClient.SqlClient
-      const zero = {
-        attempt: 0,
-        due_at: 0,
-        crashes: 0,
-        faults: 0,
-        ran_ms: 0,
-        last_event: 0,
-        created_at: 0,
-        expires_at: 0,
-      }
-      const text = {
-        agent_id: "a",
-        agent: "{}",
-        mode: "verified",
-        task: "{}",
-        options: "{}",
-        metadata: "{}",
-        traceparent: "",
-      }
-      const job = { ...zero, ...text, id: "job", tenant: "acme", agent_version: 1, status: "completed", finished_at: 1 }
-      yield* sql`INSERT INTO jobs ${sql.insert(job)}`
-      yield* ledger.record([callRecord({ job: "job", cost: 7 }), callRecord({ job: "gone" }), callRecord({})])
+      const { id } = (yield* jobs.enqueueOne()).job
+      yield* ledger.record([callRecord({ job: id, cost: 7 }), callRecord({ job: "gone" }), callRecord({})])
       yield* pruneLedger(HOUR_MS)
       assert.lengthOf(yield* kept, 1)
-      assert.strictEqual((yield* ledger.spent(["job"]))("job").cost, 7)
-    }).pipe(Effect.provide(services)),
+      assert.strictEqual((yield* ledger.spent([id]))(id).cost, 7)
+    }).pipe(Effect.provide(jobs.services(database.layer))),
   )
 
   it.effect("leaves statistics as they were, of whole hours where calls are gone", () =>

@@ -6,7 +6,7 @@ import { UNLIMITED } from "../../../src/services/routing/Spending.ts"
 import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import type { Router } from "../../../src/services/routing/Router.ts"
 import { call, completion, drawing, prices, routing, settings, target } from "./RouterFixture.ts"
-import { ScriptedUpstream, status } from "./ScriptedUpstream.ts"
+import { attempt, ScriptedUpstream, status } from "./ScriptedUpstream.ts"
 
 const everyone = [status("provider1"), status("provider2"), status("provider3"), status("provider4")]
 
@@ -298,19 +298,7 @@ describe("independence", () => {
 
 describe("a refused response_format", () => {
   const json = { ...completion(), response_format: { type: "json_object" } as const }
-  const attempts = [
-    {
-      provider: "provider1",
-      model: "large",
-      servedModel: null,
-      cause: "first",
-      outcome: "invalid-request",
-      startedAt: 0,
-      finishedAt: 0,
-      timeToFirstTokenMs: null,
-      usage: null,
-    },
-  ] as const
+  const attempts = [attempt({ provider: "provider1", model: "large" }, { outcome: "invalid-request" })]
 
   /** Refuses a request with a `response_format`, in these words. */
   const refusing = (upstream: ScriptedUpstream, detail: string) => {
