@@ -40,14 +40,19 @@ export const services = (database: DatabaseLayer, settings: Partial<JobSettings>
 
 export type Program = JobProgram["Service"]["run"]
 
-/** The same with workers that run `program`, until its scope closes or its `Drain` begins. */
+/**
+ * The same with workers that run `program`, until its scope closes or its `Drain` begins. The workers have the services of
+ * `replaced` in the place of the usual ones.
+ */
 export const gateway = (
   database: DatabaseLayer,
   program: Program,
   settings?: Partial<JobSettings>,
   grace = Duration.seconds(20),
+  replaced: Layer.Layer<never, never, Jobs | JobQueue | JobWrites | SqlClient.SqlClient> = Layer.empty,
 ) =>
   layerJobRunner.pipe(
+    Layer.provide(replaced),
     Layer.provide(Layer.succeed(JobProgram, { run: program })),
     Layer.provideMerge(services(database, settings)),
     Layer.provideMerge(Drain.layer({ grace })),

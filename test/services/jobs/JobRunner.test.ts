@@ -1,17 +1,13 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Fiber, Latch, Metric, Option, Schedule, Schema } from "effect"
+import { DateTime, Duration, Effect, Fiber, Latch, Metric, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { Job } from "../../../src/domain/jobs/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
-import { decodeAgent } from "../../../src/services/agents/storedAgents.ts"
 import { databaseTime } from "../../../src/services/databaseTime.ts"
 import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { queueObserved } from "../../../src/services/jobs/JobMetrics.ts"
-import { decodeWork, WORK_COLUMNS } from "../../../src/services/jobs/JobRows.ts"
-import { thisMoment } from "../../../src/services/moments.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
-import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import {
   answer,
@@ -30,21 +26,6 @@ import {
   use,
 } from "../../support/jobs.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
-
-/** Gives a running job to another worker, as if its own had been taken for dead. */
-const heldByAnother = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
-  const sql = yield* SqlClient.SqlClient
-  const columns = sql.literal(WORK_COLUMNS)
-  const rows = yield* decodeWork(yield* sql`UPDATE jobs SET lease = 'heir' WHERE id = ${id} RETURNING ${columns}`)
-  const job = yield* Effect.fromOption(Option.fromUndefinedOr(rows[0]))
-  const heir: Lease = {
-    job: { ...job, agent: yield* decodeAgent(job.agent) },
-    token: "heir",
-    since: yield* thisMoment,
-    finished: new Map(),
-  }
-  return heir
-})
 
 /** Counts its calls by name. */
 const counter = () => {
@@ -159,17 +140,6 @@ describeDatabases("job runner", (database) => {
   })
 
   test(
-    "fails at once if a retry cannot help",
-    () => Effect.fail(failure(false)),
-    Effect.gen(function* () {
-      const done = yield* runOne()
-      assert.strictEqual(done.status, "failed")
-      assert.strictEqual(done.attempt, 1)
-      assert.strictEqual(done.problem?.code, "scripted")
-    }),
-  )
-
-  test(
     "fails a job after a second program fault without quoting its message, and keeps working",
     (context) =>
       context.task === "fine" ? Effect.succeed(answer("fine")) : Effect.die(new Error("the secret prompt")),
@@ -229,23 +199,6 @@ describeDatabases("job runner", (database) => {
     }),
     { retryCap: Duration.millis(1) },
   )
-
-  it.live("interrupts the call in flight of a cancelled job, which then stays cancelled", () => {
-    const running = Latch.makeUnsafe()
-    const interrupted = Latch.makeUnsafe()
-    return Effect.gen(function* () {
-      const jobs = yield* Jobs
-      const { job, tenant } = yield* enqueueOne()
-      yield* running.await
-      const cancelled = yield* jobs.cancel(tenant, job.id)
-      assert.strictEqual(cancelled.status, "cancelled")
-      // Well below the time after which a worker looks without having been woken.
-      yield* withinTurns("4 seconds")(interrupted.await)
-      const after = yield* jobs.cancel(tenant, job.id)
-      assert.deepStrictEqual(after, cancelled)
-      assert.deepStrictEqual(after.steps, [])
-    }).pipe(Effect.provide(gateway(database.layer, endless(running, interrupted))))
-  })
 
   it.live("interrupts the call in flight of a removed job, which leaves nothing", () => {
     const running = Latch.makeUnsafe()
@@ -367,35 +320,6 @@ describeDatabases("job runner", (database) => {
       assert.deepStrictEqual(stepsOf(yield* jobs.get(tenant, job.id)), ["a failed", "a failed", "a completed"])
     }).pipe(Effect.provide(services(database.layer))),
   )
-
-  it.live("rejects all writes of a worker that lost its job", () => {
-    const running = Latch.makeUnsafe()
-    const takenOver = Latch.makeUnsafe()
-    const interrupted = Latch.makeUnsafe()
-    return Effect.gen(function* () {
-      const { job, tenant } = yield* enqueueOne()
-      const jobs = yield* Jobs
-      const writes = yield* JobWrites
-      yield* running.await
-      const heir = yield* heldByAnother(job)
-      yield* takenOver.open
-      yield* interrupted.await
-      assert.deepStrictEqual((yield* jobs.get(tenant, job.id)).steps, [])
-      assert.isTrue(yield* writes.end(heir, { status: "completed", result: answer("the heir's") }))
-      const done = yield* jobs.get(tenant, job.id)
-      assert.deepStrictEqual(done.result, answer("the heir's"))
-      assert.isFalse(yield* writes.end(heir, { status: "completed", result: answer("again") }))
-    }).pipe(
-      Effect.provide(
-        gateway(database.layer, (context) =>
-          Effect.gen(function* () {
-            yield* text(context, "late", Effect.andThen(running.open, Effect.as(takenOver.await, "late")))
-            return answer("the dead's")
-          }).pipe(Effect.onInterrupt(() => interrupted.open)),
-        ),
-      ),
-    )
-  })
 
   test(
     "runs parallel steps, and replays their values with their types",

@@ -156,22 +156,20 @@ describeDatabases("jobs with a concurrency key", (database) => {
       yield* Effect.forEach(
         keys,
         (key) => {
-          const enqueued = Effect.flatMap(Jobs, (jobs) =>
-            jobs.enqueue(tenant, agent.id, { task: "x", concurrency: { key } }),
-          )
+          const enqueued = Jobs.use((jobs) => jobs.enqueue(tenant, agent.id, { task: "x", concurrency: { key } }))
           return Effect.all([use(one, enqueued), use(other, enqueued)], { concurrency: 2 })
         },
         { concurrency: 8 },
       )
       const leases = yield* use(
         one,
-        Effect.flatMap(JobQueue, (queue) => queue.claim(1000)),
+        JobQueue.use((queue) => queue.claim(1000)),
       )
       assert.strictEqual(leases.length, keys.length)
       const placed = yield* Effect.forEach(leases, ({ job }) =>
         use(
           one,
-          Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
+          Jobs.use((jobs) => jobs.get(tenant, job.id)),
         ),
       )
       assert.strictEqual(new Set(placed.map(({ concurrency }) => concurrency?.key)).size, keys.length)

@@ -5,12 +5,9 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
 import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
-import { JobProgram } from "../../../src/services/jobs/JobProgram.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
-import { layerJobRunner } from "../../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobSettings } from "../../../src/services/jobs/JobSettings.ts"
-import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { describeDatabases, sqlite } from "../../support/databases.ts"
 import { settableClock } from "../../support/settableClock.ts"
 import {
@@ -96,13 +93,7 @@ describeDatabases("jobs that a worker holds", (database) => {
           })
         }),
       )
-      const layer = layerJobRunner.pipe(
-        Layer.provide(slow),
-        Layer.provide(Layer.succeed(JobProgram, { run: program })),
-        Layer.provideMerge(services(yield* database.create, undisturbed)),
-        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
-      )
-      const { context } = yield* start(layer)
+      const { context } = yield* start(gateway(yield* database.create, program, undisturbed, undefined, slow))
       const { job, tenant } = yield* use(context, enqueueOne())
       const done = yield* use(context, ended(tenant, job))
       assert.strictEqual(done.status, "completed")
@@ -156,7 +147,7 @@ describeDatabases("jobs that a worker holds", (database) => {
       yield* Effect.sleep("50 millis")
       yield* use(
         context,
-        Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
+        Jobs.use((jobs) => jobs.cancel(tenant, job.id)),
       )
       yield* withinTurns("4 seconds")(interrupted.await)
     }),
@@ -192,13 +183,7 @@ describeDatabases("jobs that a worker holds", (database) => {
           })
         }),
       )
-      const layer = layerJobRunner.pipe(
-        Layer.provide(cancelling),
-        Layer.provide(Layer.succeed(JobProgram, { run: program })),
-        Layer.provideMerge(services(yield* database.create, undisturbed)),
-        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
-      )
-      const { context } = yield* start(layer)
+      const { context } = yield* start(gateway(yield* database.create, program, undisturbed, undefined, cancelling))
       const jobs = yield* use(context, Jobs)
       const { agent, tenant } = yield* use(context, makeAgent())
       const [kept] = yield* Effect.forEach(
@@ -240,13 +225,7 @@ it.effect("a job is held for a whole lease after its last renewal while the data
     )
     const program: Program = () =>
       Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => Effect.sync(() => (left = true)))
-    const layer = layerJobRunner.pipe(
-      Layer.provide(outage),
-      Layer.provide(Layer.succeed(JobProgram, { run: program })),
-      Layer.provideMerge(services(yield* sqlite.create, settings)),
-      Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
-    )
-    const { context } = yield* start(layer)
+    const { context } = yield* start(gateway(yield* sqlite.create, program, settings, undefined, outage))
     const pass = Effect.andThen(TestClock.adjust(settings.leaseRefresh), Queue.take(looked))
     yield* use(context, enqueueOne())
     yield* running.await
@@ -286,13 +265,9 @@ it.effect("leases are renewed and steps written within a second once the databas
       ),
     )
     const program: Program = (context) => Effect.as(text(context, "paid", Effect.as(begun.open, "x")), answer("x"))
-    const layer = layerJobRunner.pipe(
-      Layer.provide(outage),
-      Layer.provide(Layer.succeed(JobProgram, { run: program })),
-      Layer.provideMerge(services(yield* sqlite.create, { poll: Duration.days(1000) })),
-      Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+    const { context } = yield* start(
+      gateway(yield* sqlite.create, program, { poll: Duration.days(1000) }, undefined, outage),
     )
-    const { context } = yield* start(layer)
     const { job, tenant } = yield* use(context, enqueueOne())
     yield* begun.await
     yield* TestClock.adjust("14 seconds")

@@ -86,23 +86,6 @@ describeDatabases("a job that passes from worker to worker", (database) => {
   )
 
   test(
-    "is delayed from the third crash in a row on, and fails at the fifth",
-    Effect.gen(function* () {
-      const { get, row, start, tryStart } = yield* oneJob
-      yield* start
-      yield* start
-      yield* start
-      for (const crashes of [3, 4]) {
-        assert.isTrue(Option.isNone(yield* tryStart))
-        assert.deepInclude(yield* row, { crashes })
-        yield* start
-      }
-      assert.isTrue(Option.isNone(yield* tryStart))
-      assert.strictEqual((yield* get).problem?.code, "job-crashed-workers")
-    }),
-  )
-
-  test(
     "sums the time of its workers without the time in the queue",
     Effect.gen(function* () {
       const { row, start, step, writes } = yield* oneJob
@@ -175,18 +158,6 @@ describeDatabases("a job that passes from worker to worker", (database) => {
         yield* TestClock.withLive(withinTurns("4 seconds")(stop.next))
       }),
     ),
-  )
-
-  test(
-    "gives its next worker the successful steps only",
-    Effect.gen(function* () {
-      const { start, step, writes } = yield* oneJob
-      const first = yield* start
-      yield* step(first, "a", '"x"')
-      yield* step(first, "b", null)
-      yield* writes.release(first)
-      assert.deepStrictEqual([...(yield* start).finished], [["a", '"x"']])
-    }),
   )
 
   test(

@@ -66,7 +66,7 @@ describeDatabases("jobs in lines", (database) => {
           (at) =>
             use(
               at,
-              Effect.flatMap(Jobs, (jobs) => jobs.enqueue(tenant, agent.id, ...inLines(lines, { task }))),
+              Jobs.use((jobs) => jobs.enqueue(tenant, agent.id, ...inLines(lines, { task }))),
             ),
           { concurrency: "unbounded" },
         )

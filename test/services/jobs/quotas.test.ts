@@ -41,7 +41,7 @@ describeDatabases("a tenant's quotas", (database) => {
       yield* use(context, create(other))
       yield* use(
         context,
-        Effect.flatMap(Agents, (agents) => agents.remove(tenant, made[0]?.id ?? "")),
+        Agents.use((agents) => agents.remove(tenant, made[0]?.id ?? "")),
       )
       yield* use(context, create(tenant))
       assert.strictEqual((yield* Effect.flip(use(context, create(tenant))))._tag, "TooManyAgents")

@@ -129,21 +129,6 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "waits as long as the upstream asks for, up to the longest delay",
-    Effect.gen(function* () {
-      for (const [asked, expected] of [
-        [Duration.seconds(70), 70],
-        [Duration.hours(2), 300],
-      ] as const) {
-        const job = yield* oneJob
-        const wait = yield* job.fail(yield* job.start, failing("asks", { retryAfter: asked }))
-        assert.isAtLeast(wait ?? 0, expected - 0.1)
-        assert.isAtMost(wait ?? 0, expected + 2)
-      }
-    }),
-  )
-
-  test(
     "fails at the second fault of this product, with or without other failures in between",
     Effect.gen(function* () {
       const job = yield* oneJob
@@ -154,17 +139,6 @@ describeDatabases("a job that fails", (database) => {
       assert.isDefined(yield* job.fail(lease, failing("may pass")))
       assert.isUndefined(yield* job.fail(yield* job.start, fault))
       assert.deepInclude(yield* job.get, { status: "failed", attempt: 3 })
-    }),
-  )
-
-  test(
-    "does not count as waiting for a worker while it waits for a retry",
-    Effect.gen(function* () {
-      const jobs = yield* Jobs
-      const job = yield* oneJob
-      yield* job.fail(yield* job.start, failing("once"))
-      yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(yield* jobs.queueState, { queued: 1, running: 0, oldestQueuedMs: 0 })
     }),
   )
 

@@ -113,7 +113,7 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
       yield* Effect.sleep("100 millis")
       yield* use(
         other.context,
-        Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
+        Jobs.use((jobs) => jobs.cancel(tenant, job.id)),
       )
       yield* withinTurns("4 seconds")(interrupted.await)
       const seen = yield* withinTurns("4 seconds")(Fiber.join(waiting))

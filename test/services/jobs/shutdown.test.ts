@@ -70,7 +70,7 @@ describeDatabases("workers during a shutdown", (database) => {
       const draining = yield* Effect.forkChild(use(first.context, drain))
       yield* use(
         first.context,
-        Effect.flatMap(Drain, ({ begun }) => begun),
+        Drain.use(({ begun }) => begun),
       )
       yield* gate("short").open
       yield* Effect.repeat(use(first.context, get(made)), {
@@ -117,7 +117,7 @@ describeDatabases("workers during a shutdown", (database) => {
       const draining = yield* Effect.forkChild(use(context, drain))
       yield* use(
         context,
-        Effect.flatMap(Drain, ({ begun }) => begun),
+        Drain.use(({ begun }) => begun),
       )
       const late = yield* jobs.enqueue(tenant, agent.id, { task: "late" })
       yield* gate("late").open

@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { UpstreamRequest } from "../../../../src/domain/upstream/upstream.ts"
-import type { Reply } from "../../routing/ScriptedUpstream.ts"
-import { answering } from "./ModeFixture.ts"
+import { answering, inOrder } from "./ModeFixture.ts"
 
 const schema = {
   type: "object",
@@ -13,18 +12,13 @@ const schema = {
 }
 const options = { output_schema: schema }
 
-const replies =
-  (...given: ReadonlyArray<Reply>) =>
-  (_: UpstreamRequest, index: number) =>
-    given[index] ?? {}
-
 const lastSaid = (request: UpstreamRequest | undefined) => String(request?.completion.messages.at(-1)?.content)
 
 describe("an output of the direct mode", () => {
   it.effect("is asked for in words and as a format without bounds, and comes beside the answer", () =>
     Effect.gen(function* () {
       const text = 'Here it is:\n```json\n{"city":"Oslo","maximum":7}\n```'
-      const { result, steps, upstream } = yield* answering({}, { options, script: replies({ text }) })
+      const { result, steps, upstream } = yield* answering({}, { options, script: inOrder({ text }) })
       assert.deepInclude(result, { answer: text, output: { city: "Oslo", maximum: 7 }, turns: 1 })
       assert.deepStrictEqual([...steps.keys()], ["turn-1"])
       const [asked] = upstream.requests
@@ -50,7 +44,7 @@ describe("an output of the direct mode", () => {
           properties: { city: schema.properties.city, maximum: { type: "array", items: { properties: {} } } },
         },
       ]) {
-        const script = replies({ text: '{"city":"Oslo","maximum":1}' }, { text: '{"city":"Oslo","maximum":[]}' })
+        const script = inOrder({ text: '{"city":"Oslo","maximum":1}' }, { text: '{"city":"Oslo","maximum":[]}' })
         const { upstream } = yield* answering({}, { options: { output_schema: open }, script })
         const format = upstream.requests[0]?.completion.response_format
         assert.strictEqual(format?.type === "json_schema" && format.json_schema.strict, false)
@@ -60,7 +54,7 @@ describe("an output of the direct mode", () => {
 
   it.effect("is asked for once more, with what does not fit", () =>
     Effect.gen(function* () {
-      const script = replies({ text: '{"city":"Trondheim"}' }, { text: '{"city":"Oslo","maximum":7}' })
+      const script = inOrder({ text: '{"city":"Trondheim"}' }, { text: '{"city":"Oslo","maximum":7}' })
       const { result, steps, upstream } = yield* answering({}, { options, script })
       assert.deepInclude(result, { output: { city: "Oslo", maximum: 7 }, turns: 2 })
       assert.deepStrictEqual([...steps.keys()], ["turn-1", "turn-1-repair"])
@@ -78,10 +72,10 @@ describe("an output of the direct mode", () => {
         `{"city":"Trondheim"} is too long: ${oslo}`,
         `${oslo}\n\nAgain: {"maximum":7,"city":"Oslo"}`,
       ]) {
-        const { result } = yield* answering({}, { options, script: replies({ text }) })
+        const { result } = yield* answering({}, { options, script: inOrder({ text }) })
         assert.deepInclude(result, { output: { city: "Oslo", maximum: 7 }, turns: 1 })
       }
-      const script = replies({ text: `Not ${oslo} but ${other}` }, { text: other })
+      const script = inOrder({ text: `Not ${oslo} but ${other}` }, { text: other })
       const { result, upstream } = yield* answering({}, { options, script })
       assert.deepInclude(result, { output: { city: "Bodø", maximum: 7 }, turns: 2 })
       assert.include(lastSaid(upstream.requests[1]), "output is given several times")
@@ -91,7 +85,7 @@ describe("an output of the direct mode", () => {
   it.effect("fails the job if it does not fit the second time, and the stored steps give the same problem", () =>
     Effect.gen(function* () {
       const steps = new Map()
-      const script = replies({ text: "Oslo." }, { text: "[1]" })
+      const script = inOrder({ text: "Oslo." }, { text: "[1]" })
       const { problem } = yield* Effect.flip(answering({}, { options, script, steps }))
       assert.deepInclude(problem, { code: "output-misfit", retryable: false })
       assert.include(problem.detail, "output is not a JSON object")
@@ -102,7 +96,7 @@ describe("an output of the direct mode", () => {
 
   it.effect("fails the job if the model refuses", () =>
     Effect.gen(function* () {
-      const { problem } = yield* Effect.flip(answering({}, { options, script: replies({ refusal: "No." }) }))
+      const { problem } = yield* Effect.flip(answering({}, { options, script: inOrder({ refusal: "No." }) }))
       assert.strictEqual(problem.code, "content-filtered")
     }),
   )
@@ -116,7 +110,7 @@ describe("an output of the direct mode", () => {
         url: "https://example.com/add",
       }
       const called = [{ id: "id-0", type: "function" as const, function: { name: "add", arguments: "{}" } }]
-      const script = replies({ toolCalls: called }, { text: "{}" }, { text: '{"city":"Oslo","maximum":7}' })
+      const script = inOrder({ toolCalls: called }, { text: "{}" }, { text: '{"city":"Oslo","maximum":7}' })
       const call = () => Effect.succeed({ text: "7", is_error: false })
       const { result, upstream } = yield* answering({}, { options, tools: [tool], call, script })
       assert.deepInclude(result, { output: { city: "Oslo", maximum: 7 }, turns: 3, tool_calls: 1 })

@@ -1,7 +1,7 @@
 /** A job in memory whose steps are kept like the engine keeps them, over the real router and a scripted upstream. */
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { type Agent, type AgentLimits, DEFAULT_LIMITS, TenantId } from "../../../../src/domain/jobs/agent.ts"
-import type { HttpTool, McpServer } from "../../../../src/domain/jobs/tool.ts"
+import type { HttpTool, ListedTool, McpServer } from "../../../../src/domain/jobs/tool.ts"
 import { AgentId } from "../../../../src/domain/jobs/agent.ts"
 import { JobId, type JobTask, type StepCall } from "../../../../src/domain/jobs/job.ts"
 import type { JobOptions, JobResult, Mode } from "../../../../src/domain/jobs/modes.ts"
@@ -129,6 +129,26 @@ export const replying = (answers: Answers): Script => {
 
 const isReply = (said: object): boolean =>
   ["text", "toolCalls", "refusal", "usage", "hangs"].some((member) => member in said)
+
+/** The requests of a kind. */
+export const asked = (upstream: ScriptedUpstream, kind: string) =>
+  upstream.requests.filter((request) => kindOf(request) === kind)
+
+/** Replies in this order. */
+export const inOrder =
+  (...given: ReadonlyArray<Reply>): Script =>
+  (_, index) =>
+    given[index] ?? {}
+
+/** A tool of an MCP server as it lists it. */
+export const listedTool = (name: string, read_only = true): ListedTool => ({
+  name,
+  remote: name,
+  description: "",
+  input_schema: { type: "object" },
+  read_only,
+  idempotent: true,
+})
 
 export interface Ran<A> {
   readonly result: A

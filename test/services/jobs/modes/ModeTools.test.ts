@@ -6,7 +6,7 @@ import type { UpstreamRequest } from "../../../../src/domain/upstream/upstream.t
 import type { ToolOutput } from "../../../../src/services/tools/ToolOutput.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
 import { type Reply, ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
-import { debating, type JobOf, kindOf, verifying } from "./ModeFixture.ts"
+import { asked, debating, type JobOf, listedTool, verifying } from "./ModeFixture.ts"
 
 const calculate: HttpTool = {
   name: "calculate",
@@ -49,8 +49,6 @@ const three = ["provider1/large", "provider2/small", "provider3/other"] as const
 const models = { targets: three.map((name) => target(name, { prices: prices(1, 4) })) }
 const wide = () => new ScriptedUpstream(["1", "2", "3"].map((n) => status(`provider${n}` as "provider1")))
 
-const asked = (upstream: ScriptedUpstream, kind: string) =>
-  upstream.requests.filter((request) => kindOf(request) === kind)
 const targetOf = ({ targets }: UpstreamRequest) => targets?.[0]?.model
 
 describe("verified, with tools", () => {
@@ -204,19 +202,11 @@ describe("verified, with tools", () => {
 
   it.effect("lists the tools of a server once, and leaves out what may change something", () =>
     Effect.gen(function* () {
-      const listed = (name: string, read_only: boolean) => ({
-        name,
-        remote: name,
-        description: "",
-        input_schema: { type: "object" },
-        read_only,
-        idempotent: true,
-      })
       let lists = 0
       const list = () =>
         Effect.sync(() => {
           lists++
-          return { tools: [listed("calc__add", true), listed("calc__store", false)], leftOut: [] }
+          return { tools: [listedTool("calc__add"), listedTool("calc__store", false)], leftOut: [] }
         })
       const servers = [{ name: "calc", url: "https://calc.example.com/mcp" }]
       const { job, keys } = withTool({ asks: {} })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { UpstreamError } from "../../../../src/domain/upstream/upstream.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
 import { ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
-import { kindOf, verifying } from "./ModeFixture.ts"
+import { asked, verifying } from "./ModeFixture.ts"
 
 const reconcile = (right: number | null, ...fits: ReadonlyArray<ReadonlyArray<number> | null>) => ({
   checks: fits.map((fits, i) => ({ question: i + 1, fits, note: `note ${i + 1}` })),
@@ -26,8 +26,6 @@ const undecided = { questions, answer: proposals("36", "42"), reconcile: nth(rec
 const four = ["provider1/large", "provider2/small", "provider3/other", "provider4/fourth"] as const
 const models = { targets: four.map((name) => target(name, { prices: prices(1, 4) })) }
 const wide = () => new ScriptedUpstream(["1", "2", "3", "4"].map((n) => status(`provider${n}` as "provider1")))
-const asked = (upstream: ScriptedUpstream, kind: string) =>
-  upstream.requests.filter((request) => kindOf(request) === kind)
 
 describe("verdicts", () => {
   it.effect("verified: two models say the same, and nothing more is paid for", () =>
