@@ -25,15 +25,6 @@ const VAULTS = [
 describe.each(VAULTS)("attestation with %s key storage", (_, vault) => {
   const layer = Attestation.layerFromSeed(Effect.sync(() => new Uint8Array(SEED))).pipe(Layer.provide(vault))
 
-  it.effect("is known by the RFC 7638 thumbprint of its key", () =>
-    Effect.gen(function* () {
-      const attestation = yield* Attestation
-      assert.strictEqual(attestation.kid, IDENTITY.kid)
-      assert.deepStrictEqual<object>(attestation.jwk, IDENTITY.jwk)
-      assert.isFalse(attestation.created)
-    }).pipe(Effect.provide(layer)),
-  )
-
   it.effect("signs exactly the reference's statement", () =>
     Effect.gen(function* () {
       const attestation = yield* Attestation

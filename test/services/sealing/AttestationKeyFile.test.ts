@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process"
+import { generateKeyPairSync, type KeyObject } from "node:crypto"
 import {
   chmodSync,
   chownSync,
@@ -34,6 +35,11 @@ const identity = (keyFile: string) =>
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
+/** A new private key, as openssl would write it. */
+const ed25519 = () => pemOf(generateKeyPairSync("ed25519"))
+const pemOf = ({ privateKey }: { readonly privateKey: KeyObject }, encryption: object = {}) =>
+  privateKey.export({ type: "pkcs8", format: "pem", ...encryption })
+
 const openssl = (...args: ReadonlyArray<string>) =>
   execFileSync("openssl", args, { stdio: ["ignore", "pipe", "ignore"] })
 
@@ -47,20 +53,8 @@ const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => vo
   [
     [
       "readable by the group",
-      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519"), 0o640),
+      (path) => write(path, ed25519(), 0o640),
       /readable or writable by others \(mode 0640\)/,
-      /chmod 600/,
-    ],
-    [
-      "readable by others",
-      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519"), 0o604),
-      /mode 0604/,
-      /chmod 600/,
-    ],
-    [
-      "writable by the group",
-      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519"), 0o620),
-      /mode 0620/,
       /chmod 600/,
     ],
     ...(process.geteuid?.() === 0
@@ -68,7 +62,7 @@ const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => vo
           [
             "another user's",
             (path: string) => {
-              write(path, openssl("genpkey", "-algorithm", "ed25519"))
+              write(path, ed25519())
               chownSync(path, 1, 0)
             },
             /another user \(uid 1\)/,
@@ -76,22 +70,22 @@ const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => vo
           ],
         ] as const)
       : []),
-    ["X25519", (path) => write(path, openssl("genpkey", "-algorithm", "x25519")), /no unencrypted Ed25519/, /keygen/],
+    ["X25519", (path) => write(path, pemOf(generateKeyPairSync("x25519"))), /no unencrypted Ed25519/, /keygen/],
     [
       "P-256",
-      (path) => write(path, openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256")),
+      (path) => write(path, pemOf(generateKeyPairSync("ec", { namedCurve: "P-256" }))),
       /no unencrypted Ed25519/,
       /openssl genpkey/,
     ],
     [
       "RSA",
-      (path) => write(path, openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048")),
+      (path) => write(path, pemOf(generateKeyPairSync("rsa", { modulusLength: 2048 }))),
       /no unencrypted Ed25519/,
       /keygen/,
     ],
     [
       "encrypted",
-      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519", "-aes256", "-pass", "pass:secret")),
+      (path) => write(path, pemOf(generateKeyPairSync("ed25519"), { cipher: "aes-256-cbc", passphrase: "secret" })),
       /no unencrypted Ed25519/,
       /keygen/,
     ],
@@ -118,12 +112,7 @@ const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => vo
       /no unencrypted Ed25519/,
       /keygen/,
     ],
-    [
-      "too large",
-      (path) => write(path, Buffer.concat([openssl("genpkey", "-algorithm", "ed25519"), Buffer.alloc(5000, 0x20)])),
-      /not a key file/,
-      /keygen/,
-    ],
+    ["too large", (path) => write(path, `${String(ed25519())}${" ".repeat(5000)}`), /not a key file/, /keygen/],
     ["a directory", (path) => mkdirSync(path), /not a key file/, /keygen/],
     [
       "below something that is no directory",
@@ -172,7 +161,7 @@ describe("the attestation key file", () => {
   it.effect("may have Windows line ends, text around the key, and be linked to", () =>
     Effect.gen(function* () {
       const home = yield* folder
-      const pem = openssl("genpkey", "-algorithm", "ed25519").toString()
+      const pem = String(ed25519())
       write(join(home, "plain.pem"), pem)
       write(join(home, "odd.pem"), `The key of the proxy\r\n${pem.replaceAll("\n", "\r\n")}\r\nEnd`)
       symlinkSync(join(home, "plain.pem"), join(home, "link.pem"))

@@ -51,10 +51,26 @@ const textOf = (payloads: ReadonlyArray<Record<string, unknown>>): string =>
     .map(({ choices }) => choices[0]?.delta.content ?? "")
     .join("")
 
+const SERVED = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
+const FINISHED: ApiStreamedEvent = { _tag: "Finished", served: SERVED, attempts: [] }
+
+const layerOver = (upstream: Partial<Upstream["Service"]>, grace?: Duration.Duration) =>
+  layerSealing(grace === undefined ? {} : { grace }).pipe(Layer.provide(Layer.mock(Upstream)(upstream)))
+
 const layerStreaming = (events: Stream.Stream<ApiStreamedEvent, UpstreamError>, grace?: Duration.Duration) =>
-  layerSealing(grace === undefined ? {} : { grace }).pipe(
-    Layer.provide(Layer.mock(Upstream)({ requestStreamTo: streaming(() => events) })),
-  )
+  layerOver({ requestStreamTo: streaming(() => events) }, grace)
+
+/** A stream that was asked for, and how its events are opened. */
+const askStream = Effect.fnUntraced(function* (more: object = {}) {
+  const completions = yield* SealedCompletions
+  const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, more)
+  const answer = yield* completions.handle(request.envelope)
+  if (answer._tag !== "Stream") return assert.fail("no stream")
+  const { responseNonce } = answer
+  const opened = (events: ReadonlyArray<SealedEvent>) =>
+    openAnswer(request, { form: "stream", responseNonce, ...collectEvents(events) })
+  return { answer, opened }
+})
 
 /** An outlet that never takes anything. */
 const STALLED: Outlet = {
@@ -92,11 +108,7 @@ describe("sizes", () => {
     Effect.gen(function* () {
       const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x" })
       assert.deepStrictEqual(sizes, [SHORT, END])
-    }).pipe(
-      Effect.provide(
-        layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ request: () => Effect.die("a fault") }))),
-      ),
-    ),
+    }).pipe(Effect.provide(layerOver({ request: () => Effect.die("a fault") }))),
   )
 
   it.effect("of the ends of streams are the same", () =>
@@ -121,20 +133,20 @@ describe("sizes", () => {
       assert.deepStrictEqual(sizes, [SHORT, END])
       const told = String(Reflect.get(Object(payloads[1]?.["problem"]), "detail"))
       assert.isTrue(detail.startsWith(told) && told.length > 500, String(told.length))
-    }).pipe(
-      Effect.provide(layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ request: () => Effect.fail(error) })))),
-    )
+    }).pipe(Effect.provide(layerOver({ request: () => Effect.fail(error) })))
   })
 })
 
 describe("timestamps of an exchange", () => {
   it.effect.each([false, true])("never run backwards, however the clock is set (streamed: %s)", (stream) => {
-    const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
     const setBack = TestClock.setTime(100_000)
-    const upstream = Layer.mock(Upstream)({
-      request: () => Effect.as(setBack, { json: "{}", served, attempts: [] }),
+    const over = layerOver({
+      request: () => Effect.as(setBack, { json: "{}", served: SERVED, attempts: [] }),
       requestStreamTo: (_, emit) =>
-        Effect.andThen(Effect.andThen(setBack, emit([delta("a")])), Effect.as(setBack, { served, attempts: [] })),
+        Effect.andThen(
+          Effect.andThen(setBack, emit([delta("a")])),
+          Effect.as(setBack, { served: SERVED, attempts: [] }),
+        ),
     })
     return Effect.gen(function* () {
       yield* TestClock.setTime(200_700)
@@ -145,7 +157,7 @@ describe("timestamps of an exchange", () => {
       assert.strictEqual(claimsOf(offer.attestation)["iat"], 200)
       assert.deepStrictEqual([received_at, completed_at, iat], [200, 200, 200])
       if (stream) assert.strictEqual(claimsOf(proof)["iat"], 200)
-    }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
+    }).pipe(Effect.provide(over))
   })
 })
 
@@ -209,43 +221,13 @@ describe("a surrogate pair that a provider cut in two", () => {
       assert.deepStrictEqual(payloads[0]?.["choices"], [{ "\uFFFD": "a\uFFFD", finish_reason: "stop\uFFFD" }])
 
       const quoting = new UpstreamError({ code: "invalid-request", detail: Redacted.make(`cut here: ${HALF}`) })
-      const quoted = layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ request: () => Effect.fail(quoting) })))
-      const refused = yield* Effect.provide(asked, quoted)
+      const refused = yield* Effect.provide(asked, layerOver({ request: () => Effect.fail(quoting) }))
       assert.deepInclude(refused.payloads[1]?.["problem"], { detail: "cut here: \uFFFD" })
     })
   })
 })
 
 describe("an answer", () => {
-  it.effect.each([false, true])("has a receipt that states what was served (streamed: %s)", (stream) =>
-    Effect.gen(function* () {
-      yield* TestClock.adjust(Duration.millis(5_500))
-      const offer = yield* beginSession()
-      const { payloads, proof, request } = yield* exchange(offer, { prompt: "one two", model: "m", stream })
-      const record = payloads.at(-1)
-      const receipt = claimsOf(record?.["receipt"])
-      const usage = { prompt_tokens: 2, completion_tokens: 2, total_tokens: 4 }
-      const status = { status: "complete", finish_reasons: ["stop"], usage }
-      assert.deepInclude(record, status)
-      assert.deepInclude(receipt, {
-        ...status,
-        session_id: offer.session_id,
-        form: stream ? "stream" : "complete",
-        provider: "echo",
-        model: "m",
-        received_at: 5,
-        completed_at: 5,
-        request_hash: reference.b64u(request.requestHash),
-        count: payloads.length - 1,
-        prompt_persisted: false,
-      })
-      const { request_id } = JSON.parse(request.payload.toString()) as { readonly request_id: string }
-      assert.strictEqual(receipt["jti"], request_id)
-      if (stream) assert.deepInclude(claimsOf(proof), { count: payloads.length })
-      else assert.isUndefined(proof)
-    }).pipe(Effect.provide(layerEcho)),
-  )
-
   it.effect.each([false, true])(
     "reports when its request is no longer needed, and overwrites it (stream: %s)",
     (stream) => {
@@ -256,10 +238,6 @@ describe("an answer", () => {
         asked.openUnsafe()
         return Effect.andThen(gate.await, Effect.fail(new UpstreamError({ code: "overloaded" })))
       }
-      const upstream = Layer.mock(Upstream)({
-        request: refuse,
-        requestStreamTo: refuse,
-      })
       return Effect.gen(function* () {
         const completions = yield* SealedCompletions
         let times = 0
@@ -281,7 +259,7 @@ describe("an answer", () => {
         yield* TestClock.adjust("1 second")
         yield* Fiber.join(collecting)
         assert.strictEqual(times, 1)
-      }).pipe(Effect.scoped, Effect.provide(Layer.provide(layerSealing(), upstream)))
+      }).pipe(Effect.scoped, Effect.provide(layerOver({ request: refuse, requestStreamTo: refuse })))
     },
   )
 
@@ -292,10 +270,6 @@ describe("an answer", () => {
       asked.push({ completion: JSON.parse(body.text), provider, restart })
       return Effect.fail(new UpstreamError({ code: "overloaded" }))
     }
-    const upstream = Layer.mock(Upstream)({
-      request: refuse,
-      requestStreamTo: refuse,
-    })
     return Effect.gen(function* () {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
       yield* exchange(yield* beginSession(), completion, { provider: "provider4" })
@@ -319,7 +293,7 @@ describe("an answer", () => {
           completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
         },
       ])
-    }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
+    }).pipe(Effect.provide(layerOver({ request: refuse, requestStreamTo: refuse })))
   })
 })
 
@@ -379,8 +353,10 @@ describe("a request that was opened but cannot be served", () => {
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("gets the provider's error and its Retry-After", () =>
-    Effect.gen(function* () {
+  it.effect("gets the provider's error and its Retry-After", () => {
+    const detail = Redacted.make("You said: hi")
+    const refuse = () => Effect.fail(new UpstreamError({ code: "rate-limited", detail, retryAfterMs: 1500 }))
+    return Effect.gen(function* () {
       const completions = yield* SealedCompletions
       const offer = yield* beginSession()
       for (const stream of [false, true]) {
@@ -395,51 +371,11 @@ describe("a request that was opened but cannot be served", () => {
           retry_after_ms: 1500,
         })
       }
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        layerSealing().pipe(
-          Layer.provide(
-            Layer.suspend(() => {
-              const error = new UpstreamError({
-                code: "rate-limited",
-                detail: Redacted.make("You said: hi"),
-                retryAfterMs: 1500,
-              })
-              return Layer.mock(Upstream)({
-                request: () => Effect.fail(error),
-                requestStreamTo: () => Effect.fail(error),
-              })
-            }),
-          ),
-        ),
-      ),
-    ),
-  )
+    }).pipe(Effect.scoped, Effect.provide(layerOver({ request: refuse, requestStreamTo: refuse })))
+  })
 })
 
 describe("a stream", () => {
-  it.effect("whose provider fails ends with a signed failure and the reason under seal", () => {
-    const broken = Stream.concat(
-      Stream.make(delta("one ")),
-      Stream.fail(new UpstreamError({ code: "upstream-truncated", detail: Redacted.make("It broke.") })),
-    )
-    return Effect.gen(function* () {
-      const { payloads, proof } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
-      assert.deepStrictEqual<unknown>(payloads[0], { deltas: [chunk("one ")] })
-      assert.deepInclude(payloads[1], { status: "failed", finish_reasons: [], usage: null })
-      assert.deepInclude(payloads[1]?.["problem"], { code: "upstream-truncated", status: 502, detail: "It broke." })
-      assert.deepInclude(claimsOf(payloads[1]?.["receipt"]), {
-        status: "failed",
-        provider: "provider1",
-        model: "model-1",
-        usage: null,
-        count: 1,
-      })
-      assert.deepInclude(claimsOf(proof), { count: 2 })
-    }).pipe(Effect.provide(layerStreaming(broken)))
-  })
-
   it.effect("passes a restart on, and its receipt names the provider that finished", () => {
     const restarted: ApiStreamedEvent = {
       _tag: "Restarted",
@@ -475,13 +411,9 @@ describe("a stream", () => {
       }).pipe(Effect.map(({ abandoned, complete, frames }) => [frames.count, abandoned.count, complete.count] as const))
       const offer = yield* beginSession()
       const [frames, abandoned, complete] = yield* counts
-      const answering = Effect.gen(function* () {
-        const completions = yield* SealedCompletions
-        const request = yield* sealChat(offer, { prompt: "x", stream: true })
-        const answer = yield* completions.handle(request.envelope)
-        assert.strictEqual(answer._tag, "Stream")
-        if (answer._tag === "Stream") yield* Stream.runDrain(Stream.take(eventsOf(answer), read))
-      })
+      const answering = Effect.flatMap(askStream(), ({ answer }) =>
+        Stream.runDrain(Stream.take(eventsOf(answer), read)),
+      )
       yield* Effect.scoped(answering)
       assert.deepStrictEqual(yield* counts, [frames + sealed, abandoned + 1, complete])
       yield* exchange(offer, { prompt: "x", stream: true })
@@ -492,11 +424,7 @@ describe("a stream", () => {
         layerStreaming(
           Stream.concat(
             Stream.fromIterable(Array.from({ length: 8 }, () => delta("word "))).pipe(Stream.rechunk(1)),
-            Stream.make({
-              _tag: "Finished",
-              served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
-              attempts: [],
-            } satisfies ApiStreamedEvent),
+            Stream.make(FINISHED),
           ),
         ),
       ),
@@ -505,11 +433,7 @@ describe("a stream", () => {
 
   it.effect("loses nothing if more text than a frame holds arrives together with its end", () => {
     const texts = ["a", "b", "c", "d"].map((letter) => letter.repeat(200_000))
-    const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
-    const together = Stream.fromIterable<ApiStreamedEvent>([
-      ...texts.map(delta),
-      { _tag: "Finished", served, attempts: [] },
-    ])
+    const together = Stream.fromIterable<ApiStreamedEvent>([...texts.map(delta), FINISHED])
     return Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.strictEqual(textOf(payloads), texts.join(""))
@@ -548,18 +472,10 @@ describe("a stream", () => {
 describe("a paced stream", () => {
   const FRAME = 1024 + 16
   const END = 4096 + 16
-  const finished: ApiStreamedEvent = {
-    _tag: "Finished",
-    served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
-    attempts: [],
-  }
 
   /** The times and sizes of the frames of a stream at the given pace, in milliseconds since it opened. */
   const watch = Effect.fnUntraced(function* (events: Stream.Stream<ApiStreamedEvent, UpstreamError>, pace?: number) {
-    const completions = yield* SealedCompletions
-    const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
-    const answer = yield* completions.handle(request.envelope)
-    if (answer._tag !== "Stream") return assert.fail("no stream")
+    const { answer, opened } = yield* askStream({ pace })
     const openedAt = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
     const seen: Array<readonly [at: number, size: number]> = []
     const sealed: Array<SealedEvent> = []
@@ -575,8 +491,7 @@ describe("a paced stream", () => {
     )
     for (let passed = 0; passed < 1000; passed += 10) yield* TestClock.adjust(10)
     yield* Fiber.join(reading)
-    const { responseNonce } = answer
-    return { seen, ...openAnswer(request, { form: "stream", responseNonce, ...collectEvents(sealed) }), events }
+    return { seen, ...opened(sealed), events }
   }, Effect.scoped)
 
   const saying = (texts: ReadonlyArray<string>, everyMs: number) =>
@@ -585,7 +500,7 @@ describe("a paced stream", () => {
         Stream.rechunk(1),
         Stream.mapEffect((text) => Effect.as(Effect.sleep(everyMs), delta(text))),
       ),
-      Stream.make(finished),
+      Stream.make(FINISHED),
     )
 
   const words = (count: number) => Array.from({ length: count }, (_, index) => `${index} `)
@@ -608,20 +523,6 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(said)))
   })
 
-  it.effect("has a frame for each tick even if no piece arrived", () => {
-    const slow = Stream.concat(Stream.fromEffectDrain(Effect.sleep(250)), Stream.make(delta("late"), finished))
-    return Effect.gen(function* () {
-      const { payloads, seen } = yield* watch(slow, 50)
-      assert.deepStrictEqual(
-        seen.map(([at]) => at),
-        [50, 100, 150, 200, 250, 300, 350].slice(0, seen.length),
-      )
-      assert.isAtLeast(seen.length, 6)
-      assert.deepStrictEqual<unknown>(payloads[0], { deltas: [] })
-      assert.strictEqual(textOf(payloads), "late")
-    }).pipe(Effect.provide(layerStreaming(slow)))
-  })
-
   it.effect("that fails before anything came looks like a short one", () => {
     const failing = Stream.fail(new UpstreamError({ code: "overloaded" }))
     return Effect.gen(function* () {
@@ -638,7 +539,7 @@ describe("a paced stream", () => {
     const long = (bytes: number, pieces: number) =>
       Stream.concat(
         Stream.fromIterable(Array.from({ length: pieces }, () => delta("y".repeat(bytes)))),
-        Stream.make(finished),
+        Stream.make(FINISHED),
       )
     return Effect.gen(function* () {
       const few = yield* Effect.provide(watch(long(300, 6), 20), layerStreaming(long(300, 6)))
@@ -668,10 +569,7 @@ describe("a paced stream", () => {
       Stream.map(() => delta("y".repeat(size))),
     )
     return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
-      const answer = yield* completions.handle(request.envelope)
-      if (answer._tag !== "Stream") return assert.fail("no stream")
+      const { answer } = yield* askStream({ pace })
       yield* answer.begin(STALLED)
       yield* TestClock.adjust(2000)
       assert.isAtLeast(heard * size, most * 0.9)
@@ -689,10 +587,7 @@ describe("a paced stream", () => {
       Stream.rechunk(1000),
     )
     return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 100 })
-      const answer = yield* completions.handle(request.envelope)
-      if (answer._tag !== "Stream") return assert.fail("no stream")
+      const { answer } = yield* askStream({ pace: 100 })
       yield* answer.begin(STALLED)
       yield* TestClock.adjust(99)
       let before = 0
@@ -715,16 +610,11 @@ describe("a paced stream", () => {
           while (performance.now() < until);
         }),
       ),
-      Stream.make(finished),
+      Stream.make(FINISHED),
     )
     return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 20 })
-      const answer = yield* completions.handle(request.envelope)
-      if (answer._tag !== "Stream") return assert.fail("no stream")
-      const events = yield* Stream.runCollect(Stream.tap(eventsOf(answer), () => begun.open))
-      const { responseNonce } = answer
-      const { sizes } = openAnswer(request, { form: "stream", responseNonce, ...collectEvents(events) })
+      const { answer, opened } = yield* askStream({ pace: 20 })
+      const { sizes } = opened(yield* Stream.runCollect(Stream.tap(eventsOf(answer), () => begun.open)))
       assert.isAtLeast(sizes.length - 1, 500 / 20)
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(busy)))
   })
@@ -732,10 +622,7 @@ describe("a paced stream", () => {
   it.effect("sends the frames that it owes once its reader goes on, in the number of the ticks", () => {
     const said = saying(words(3), 300)
     return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 100 })
-      const answer = yield* completions.handle(request.envelope)
-      if (answer._tag !== "Stream") return assert.fail("no stream")
+      const { answer, opened } = yield* askStream({ pace: 100 })
       const sealed: Array<SealedEvent> = []
       let isReady = false
       const goOn = yield* answer.begin({
@@ -749,8 +636,7 @@ describe("a paced stream", () => {
       isReady = true
       goOn()
       yield* TestClock.adjust(0)
-      const { responseNonce } = answer
-      const { payloads, sizes } = openAnswer(request, { form: "stream", responseNonce, ...collectEvents(sealed) })
+      const { payloads, sizes } = opened(sealed)
       // The last word came after 900 ms: nine or ten ticks, and the end.
       assert.isTrue(sizes.length === 10 || sizes.length === 11, String(sizes))
       assert.deepStrictEqual(new Set(sizes.slice(0, -1)), new Set([FRAME]))
@@ -771,7 +657,7 @@ describe("a paced stream", () => {
       delta("void too"),
       again("provider3"),
       delta("kept"),
-      finished,
+      FINISHED,
     )
     return Effect.gen(function* () {
       const { payloads } = yield* watch(said)
@@ -785,49 +671,7 @@ describe("a paced stream", () => {
   it.effect.each(["fast", -1, 19, 1001, 20.5, null])("has the default pace if the request asks for pace %s", (pace) => {
     const said = saying(["a"], 1)
     return Effect.gen(function* () {
-      const completions = yield* SealedCompletions
-      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
-      const answer = yield* completions.handle(request.envelope)
-      assert.deepInclude(answer, { paced: true })
+      assert.deepInclude((yield* askStream({ pace })).answer, { paced: true })
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(said)))
-  })
-})
-
-describe("a request's id", () => {
-  it.effect("is served once for each credential, whatever session it was sealed in", () => {
-    let calls = 0
-    const upstream = Layer.mock(Upstream)({
-      request: () =>
-        Effect.sync(() => {
-          calls++
-          return {
-            json: "{}",
-            served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
-            attempts: [],
-          } as const
-        }),
-    })
-    const payload = reference.text(
-      JSON.stringify({
-        request_id: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a",
-        issued_at: 0,
-        api: "chat.completions",
-        body: { prompt: "x" },
-      }),
-    )
-    const send = Effect.fnUntraced(function* (credential: string) {
-      const completions = yield* SealedCompletions
-      const offer = yield* beginSession()
-      const request = yield* Effect.promise(() => sealPayload(offer, payload, undefined, credential))
-      const { payloads } = openAnswer(request, yield* Effect.flatMap(completions.handle(request.envelope), collect))
-      const problem: unknown = payloads[1]?.["problem"]
-      return problem === undefined ? "served" : Reflect.get(Object(problem), "code")
-    }, Effect.scoped)
-    return Effect.gen(function* () {
-      assert.strictEqual(yield* send("Bearer a"), "served")
-      for (let i = 0; i < 20; i++) assert.strictEqual(yield* send("Bearer a"), "replayed")
-      assert.strictEqual(calls, 1)
-      assert.strictEqual(yield* send("Bearer b"), "served")
-    }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
 })

@@ -40,11 +40,4 @@ describe("the frames of a stream", () => {
       assert.isTrue(frames.hasRoom, `after ${sealed} frames`)
     }
   })
-
-  it("let the provider be read again once ticks have merged the backlog, even if no frame was taken", () => {
-    const frames = framesAt(100)
-    while (frames.hasRoom) frames.add(delta("x"))
-    for (let n = 0; n < 10; n++) frames.tick()
-    assert.isTrue(frames.hasRoom)
-  })
 })
