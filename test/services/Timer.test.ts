@@ -26,18 +26,6 @@ describe("a timer", () => {
     }),
   )
 
-  it.effect("does not make a call that was cancelled", () =>
-    Effect.gen(function* () {
-      const { call, called } = yield* begun
-      call("one", 50)
-      const cancel = call("two", 50)
-      cancel()
-      cancel()
-      yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(called, [["one", 50]])
-    }),
-  )
-
   it.effect("keeps to moments that are seconds away, except those of cancelled calls", () =>
     Effect.gen(function* () {
       const { call, called } = yield* begun

@@ -16,6 +16,9 @@ const block = (type: string, name: string, text: string, index = 0): JsonObject 
   index,
   delta: { type, [name]: text },
 })
+const said = (text: string, index = 0) => block("text_delta", "text", text, index)
+const thought = (text: string) => block("thinking_delta", "thinking", text)
+const input = (text: string) => block("input_json_delta", "partial_json", text)
 const output = (text: string, more: JsonObject = {}): JsonObject => ({
   type: "response.output_text.delta",
   item_id: "item",
@@ -25,29 +28,13 @@ const output = (text: string, more: JsonObject = {}): JsonObject => ({
   ...more,
 })
 
+const args = (text: string) => output(text, { type: "response.function_call_arguments.delta" })
+
 describe("two events are one", () => {
   it.each<readonly [string, FindText, JsonObject, JsonObject, JsonObject]>([
-    [
-      "text",
-      messageText,
-      block("text_delta", "text", "a"),
-      block("text_delta", "text", "b"),
-      block("text_delta", "text", "ab"),
-    ],
-    [
-      "thoughts",
-      messageText,
-      block("thinking_delta", "thinking", "a"),
-      block("thinking_delta", "thinking", "b"),
-      block("thinking_delta", "thinking", "ab"),
-    ],
-    [
-      "input",
-      messageText,
-      block("input_json_delta", "partial_json", "{"),
-      block("input_json_delta", "partial_json", "}"),
-      block("input_json_delta", "partial_json", "{}"),
-    ],
+    ["text", messageText, said("a"), said("b"), said("ab")],
+    ["thoughts", messageText, thought("a"), thought("b"), thought("ab")],
+    ["input", messageText, input("{"), input("}"), input("{}")],
     ["output", responseText, output("a"), output("b"), output("ab")],
     [
       "output with numbers, of which the later counts",
@@ -56,38 +43,27 @@ describe("two events are one", () => {
       output("b", { sequence_number: 8, logprobs: [] }),
       output("ab", { sequence_number: 8, logprobs: [] }),
     ],
-    [
-      "arguments",
-      responseText,
-      output("{", { type: "response.function_call_arguments.delta" }),
-      output("}", { type: "response.function_call_arguments.delta" }),
-      output("{}", { type: "response.function_call_arguments.delta" }),
-    ],
+    ["arguments", responseText, args("{"), args("}"), args("{}")],
   ])("where they continue one another in %s", (_, textOf, first, second, merged) => {
     const added = addedToEvent(textOf)(first, second)
     assert.deepStrictEqual(withTextAdded(textOf)(first, second, added ?? ""), merged)
   })
 
   it.each<readonly [string, FindText, JsonObject, JsonObject]>([
-    ["are of two blocks", messageText, block("text_delta", "text", "a"), block("text_delta", "text", "b", 1)],
-    ["are of two kinds", messageText, block("text_delta", "text", "a"), block("thinking_delta", "thinking", "b")],
+    ["are of two blocks", messageText, said("a"), said("b", 1)],
+    ["are of two kinds", messageText, said("a"), thought("b")],
     [
       "are signatures",
       messageText,
       block("signature_delta", "signature", "a"),
       block("signature_delta", "signature", "b"),
     ],
-    [
-      "have something beside the text",
-      messageText,
-      block("text_delta", "text", "a"),
-      { ...block("text_delta", "text", "b"), x: 1 },
-    ],
+    ["have something beside the text", messageText, said("a"), { ...said("b"), x: 1 }],
     [
       "have something in the delta",
       messageText,
-      block("text_delta", "text", "a"),
-      { ...block("text_delta", "text", "b"), delta: { type: "text_delta", text: "b", citations: [1] } },
+      said("a"),
+      { ...said("b"), delta: { type: "text_delta", text: "b", citations: [1] } },
     ],
     ["are of two items", responseText, output("a"), output("b", { item_id: "other" })],
     ["are of two parts", responseText, output("a"), output("b", { content_index: 1 })],
@@ -112,15 +88,7 @@ describe("surrogate pairs cut between events", () => {
 
   /** Events with a text, and another event of the same stream. */
   const KINDS: ReadonlyArray<readonly [FindText, ReadonlyArray<(text: string) => JsonObject>, JsonObject]> = [
-    [
-      messageText,
-      [
-        (text) => block("text_delta", "text", text),
-        (text) => block("text_delta", "text", text, 1),
-        (text) => block("input_json_delta", "partial_json", text),
-      ],
-      { type: "content_block_stop", index: 0 },
-    ],
+    [messageText, [(text) => said(text), (text) => said(text, 1), input], { type: "content_block_stop", index: 0 }],
     [
       responseText,
       [(text) => output(text), (text) => output(text, { item_id: "other" })],
@@ -132,7 +100,7 @@ describe("surrogate pairs cut between events", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(ways.length), units), { maxLength: 30 }), (pieces) => {
         const joiner = new EventJoiner(textOf)
-        const said = new Map<string, string>()
+        const whole = new Map<string, string>()
         const expected: Array<Map<string, string>> = []
         const out: Array<JsonObject> = []
         for (const [way, text] of pieces) {
@@ -140,9 +108,9 @@ describe("surrogate pairs cut between events", () => {
           out.push(...joiner.add(event, JSON.stringify(event)))
           const found = textOf(event)
           if (found === undefined)
-            expected.push(new Map(said.entries().map(([place, all]) => [place, all.toWellFormed()])))
-          if (found === undefined) for (const [place, all] of said) said.set(place, all.toWellFormed())
-          else said.set(found.place, (said.get(found.place) ?? "") + found.text)
+            expected.push(new Map(whole.entries().map(([place, all]) => [place, all.toWellFormed()])))
+          if (found === undefined) for (const [place, all] of whole) whole.set(place, all.toWellFormed())
+          else whole.set(found.place, (whole.get(found.place) ?? "") + found.text)
         }
         out.push(...joiner.end())
         const heard = new Map<string, string>()
@@ -153,7 +121,7 @@ describe("surrogate pairs cut between events", () => {
           // Held surrogates come before the event that ends their text.
           else for (const [place, all] of expected.shift() ?? []) assert.strictEqual(heard.get(place), all)
         }
-        assert.deepStrictEqual(heard, new Map(said.entries().map(([place, all]) => [place, all.toWellFormed()])))
+        assert.deepStrictEqual(heard, new Map(whole.entries().map(([place, all]) => [place, all.toWellFormed()])))
       }),
       { numRuns: 500 },
     )
