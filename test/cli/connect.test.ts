@@ -10,8 +10,8 @@ import { SealgateError } from "../../src/client/errors.ts"
 import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import { run } from "../support/cli.ts"
 import { startConnector } from "../support/connector.ts"
-import { failureOf } from "../support/tamper.ts"
 import { run as runProcess } from "../support/processes.ts"
+import { failing } from "../support/promises.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
 const PIN = "A".repeat(43)
@@ -70,7 +70,7 @@ describe("sealgate connect", () => {
       )
       assert.strictEqual(answer.status, 401)
       assert.include(yield* Effect.promise(() => answer.text()), says)
-      const error = yield* Effect.promise(() => failureOf(new SealedClient(sealed).complete({ prompt: "Hi" })))
+      const error = yield* failing(new SealedClient(sealed).complete({ prompt: "Hi" }))
       if (!(error instanceof SealgateError)) return assert.fail(String(error))
       assert.isFalse(error.mayHaveBeenServed)
       assert.include(error.message, says)

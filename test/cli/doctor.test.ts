@@ -14,8 +14,8 @@ import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway } from "../support/gateway.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { fault } from "../support/FakeUpstream.ts"
+import { failing } from "../support/promises.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
-import { failureOf } from "../support/tamper.ts"
 
 interface Report {
   readonly ok: boolean
@@ -104,7 +104,7 @@ describe("sealgate doctor", () => {
     Effect.gen(function* () {
       const { fake, proxy } = yield* sealedSetup({ circuitFailures: 1 })
       fake.always(fault.serverError())
-      yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" })))
+      yield* failing(proxy.client().complete({ prompt: "Hi" }))
       const anybody = yield* examine(proxy.url, "--pin", proxy.kid)
       assert.deepStrictEqual([anybody.code, anybody.warnings], [0, ["providers"]])
       const { code, errors, says } = yield* examine(proxy.url, "--operator", proxy.operatorUrl)

@@ -6,10 +6,10 @@ import { SealedProblem } from "../../src/client/index.ts"
 import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway } from "../support/gateway.ts"
 import { type PlainAnswer, plainRequest } from "../support/plainRequest.ts"
+import { failing } from "../support/promises.ts"
 import { startProxy } from "../support/proxy.ts"
 import { INIT } from "../support/sealing.ts"
 import { openSocket } from "../support/sockets.ts"
-import { failureOf } from "../support/tamper.ts"
 
 interface Names {
   readonly host?: string
@@ -217,7 +217,7 @@ it.live("a client's error names the refused host, and says that nothing was serv
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     const client = proxy.client({ baseUrl: proxy.url.replace("127.0.0.1", "0.0.0.0") })
-    const error = yield* Effect.promise(() => failureOf(client.complete({ prompt: "hello" })))
+    const error = yield* failing(client.complete({ prompt: "hello" }))
     assert.instanceOf(error, SealedProblem)
     assert.deepInclude(error.problem, { status: 421, code: "misdirected", retryable: false })
     assert.deepInclude(error, { sealed: false, mayHaveBeenServed: false })

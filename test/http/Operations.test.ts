@@ -9,10 +9,10 @@ import { SLOTS } from "../../src/services/upstream/Slots.ts"
 import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { gatedUpstream } from "../support/gateway.ts"
 import { assertDeclared, parsePrometheus, scrape, valueOf } from "../support/prometheus.ts"
+import { failureOf } from "../support/promises.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
 import { openSocket, postOf } from "../support/sockets.ts"
-import { failureOf } from "../support/tamper.ts"
 
 describe("parsePrometheus", () => {
   for (const [problem, text] of [

@@ -8,9 +8,9 @@ import { hasOpenssl, httpsFetch, makeCertificate } from "../support/certificates
 import { freePort } from "../support/freePort.ts"
 import { type Answer, call, callOperator, databaseUrl, problemIn, startGateway } from "../support/gateway.ts"
 import { plainRequest } from "../support/plainRequest.ts"
+import { failureOf } from "../support/promises.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { jsonOf } from "../support/sealing.ts"
-import { failureOf } from "../support/tamper.ts"
 
 const TOKEN = "operator-token-0123456789"
 

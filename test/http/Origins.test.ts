@@ -6,9 +6,9 @@ import { NetworksText } from "../../src/layers/config/codecs.ts"
 import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { asPageOf, plainRequest } from "../support/plainRequest.ts"
+import { failureOf } from "../support/promises.ts"
 import { startProxy } from "../support/proxy.ts"
 import { INIT } from "../support/sealing.ts"
-import { failureOf } from "../support/tamper.ts"
 
 const APP = "https://app.example.com"
 const CHAT = '{"messages":[{"role":"user","content":"x"}]}'

@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Unreachable } from "../../src/client/errors.ts"
 import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
+import { failureOf } from "../support/promises.ts"
 import { startProxy } from "../support/proxy.ts"
 import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
-import { failureOf } from "../support/tamper.ts"
 
 describe("a proxy with a routing tag", () => {
   it.live("begins its session ids with the tag, and ignores the header", () =>

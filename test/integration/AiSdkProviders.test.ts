@@ -16,7 +16,7 @@ import { Effect } from "effect"
 import { claudeMessage, gptResponse, type NativeEvent, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents } from "../support/nativeUpstream.ts"
 import { nativeSetup } from "../support/nativeSetup.ts"
-import { failureOf } from "../support/tamper.ts"
+import { failing } from "../support/promises.ts"
 
 const CALLERS_KEY = "callers-key-4711"
 
@@ -153,7 +153,7 @@ describe.each(providers)("the AI SDK's provider of %s", (_, model, script) => {
         status: 400,
         body: JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: "Not like this." } }),
       }))
-      const refused = yield* Effect.promise(() => failureOf(generateText(ask)))
+      const refused = yield* failing(generateText(ask))
       assert.isTrue(APICallError.isInstance(refused))
       assert.deepInclude(refused as object, { statusCode: 400, message: "Not like this." })
       native.answer(() => ({ body: namedEvents(...script.text.slice(0, -2)), after: "cut" }))

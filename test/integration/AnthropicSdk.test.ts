@@ -6,7 +6,8 @@ import { claudeMessage } from "../support/nativeAnswers.ts"
 import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
 import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
 import { plainRequest } from "../support/plainRequest.ts"
-import { brokenOff, changingEvents, failureOf } from "../support/tamper.ts"
+import { failing } from "../support/promises.ts"
+import { brokenOff, changingEvents } from "../support/tamper.ts"
 
 const CALLERS_KEY = "callers-key-4711"
 
@@ -204,7 +205,7 @@ describe("Anthropic's SDK through the connector", () => {
         headers: { "retry-after": "7" },
         body: JSON.stringify({ type: "error", error }),
       }))
-      const thrown = yield* Effect.promise(() => failureOf(sdk(connector.url).messages.create(agentic)))
+      const thrown = yield* failing(sdk(connector.url).messages.create(agentic))
       assert.instanceOf(thrown, APIError)
       assert.strictEqual(thrown.headers?.get("retry-after"), "7")
       assert.strictEqual(thrown.headers?.get("x-should-retry"), "true")
@@ -218,7 +219,7 @@ describe("Anthropic's SDK through the connector", () => {
       const { connector, native } = yield* nativeSetup()
       const error = { type: "authentication_error", message: "invalid x-api-key" }
       native.answer(() => ({ status: 401, body: JSON.stringify({ type: "error", error }) }))
-      const thrown = yield* Effect.promise(() => failureOf(sdk(connector.url).messages.create(agentic)))
+      const thrown = yield* failing(sdk(connector.url).messages.create(agentic))
       assert.instanceOf(thrown, APIError)
       assert.deepStrictEqual([thrown.status, thrown.type], [502, "api_error"])
       assert.notInclude(thrown.message, "x-api-key")

@@ -14,10 +14,10 @@ import { hasOpenssl, httpsFetch } from "../support/certificates.ts"
 import { run } from "../support/cli.ts"
 import { startConnector } from "../support/connector.ts"
 import { gatedUpstream } from "../support/gateway.ts"
+import { failureOf } from "../support/promises.ts"
 import { type ProxyOptions, startProxy, temporaryFolder } from "../support/proxy.ts"
 import { beginSession, payloadOf, post, seal } from "../support/sealing.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
-import { failureOf } from "../support/tamper.ts"
 import { runTlsTerminator } from "../support/tlsTerminator.ts"
 
 const [ALICE, BOB, STRANGER] = [newCallerKey("alice"), newCallerKey("bob"), newCallerKey("mallory")]

@@ -9,10 +9,11 @@ import type { ConnectorSettings } from "../../src/layers/Connector.ts"
 import { startConnector } from "../support/connector.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { plainRequest } from "../support/plainRequest.ts"
+import { failing, failureOf } from "../support/promises.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 import { askPython, havePython, type PythonRequest } from "../support/python.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
-import { changingEvents, failureOf } from "../support/tamper.ts"
+import { changingEvents } from "../support/tamper.ts"
 
 const CANARY = "canary-4711"
 const JSON_TYPE = { "content-type": "application/json" }
@@ -261,7 +262,7 @@ describe("the connector", () => {
       yield* Effect.promise(() => sealed.fake.received(1))
       yield* Scope.close(scope, Exit.void)
       assert.include(yield* Fiber.join(asking), "[DONE]")
-      assert.instanceOf(yield* Effect.promise(() => failureOf(fetch(`${connector.url}/health`))), TypeError)
+      assert.instanceOf(yield* failing(fetch(`${connector.url}/health`)), TypeError)
     }),
   )
 })

@@ -3,8 +3,9 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { APIError } from "openai"
 import { describeDatabases } from "../support/databases.ts"
-import { ask, collect, failing, startCalls } from "../support/calls.ts"
+import { ask, startCalls } from "../support/calls.ts"
 import { call } from "../support/gateway.ts"
+import { collected, failing } from "../support/promises.ts"
 
 describeDatabases("agents as models", (database) => {
   it.live("answer chats with a job whose id is in a header, whole and streamed", () =>
@@ -26,15 +27,13 @@ describeDatabases("agents as models", (database) => {
       assert.strictEqual(job.json["agent_id"], id)
       assert.strictEqual(data.choices[0]?.message.content, Object(job.json["result"]).answer)
       assert.strictEqual(data.usage?.completion_tokens, Object(job.json["usage"]).output_tokens)
-      const chunks = yield* Effect.promise(async () =>
-        collect(await chat.completions.create({ ...ask("Is it?", `agent:${id}`), stream: true })),
-      )
+      const chunks = yield* collected(chat.completions.create({ ...ask("Is it?", `agent:${id}`), stream: true }))
       assert.strictEqual(
         chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join(""),
         data.choices[0]?.message.content,
       )
       assert.deepStrictEqual(
-        (yield* Effect.promise(async () => collect(models.list()))).map(({ id }) => id),
+        (yield* collected(models.list())).map(({ id }) => id),
         [model],
       )
       for (const [name, status] of [

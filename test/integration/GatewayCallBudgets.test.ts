@@ -6,7 +6,8 @@ import type { MessageParam } from "@anthropic-ai/sdk/resources"
 import { APIError, RateLimitError } from "openai"
 import type { ChatCompletionContentPart } from "openai/resources"
 import { describeDatabases, sqlite } from "../support/databases.ts"
-import { ask, collect, costOf, failing, startCalls, until } from "../support/calls.ts"
+import { ask, costOf, startCalls, until } from "../support/calls.ts"
+import { failing } from "../support/promises.ts"
 
 const total = (max_cost_micro_usd: number) => ({ budgets: [{ per: "total", max_cost_micro_usd }] })
 
@@ -23,7 +24,7 @@ describeDatabases("budgets of calls", (database) => {
           Effect.tryPromise(async () => {
             const request = { ...ask("Hi"), max_tokens: 50 }
             if (i % 2 === 0) return void (await client.chat.completions.create(request))
-            await collect(await client.chat.completions.create({ ...request, stream: true }))
+            await Array.fromAsync(await client.chat.completions.create({ ...request, stream: true }))
           }),
         ),
       )

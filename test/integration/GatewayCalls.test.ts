@@ -18,11 +18,12 @@ import {
   RateLimitError,
 } from "openai"
 import { sqlite } from "../support/databases.ts"
-import { ask, collect, costOf, failing, startCalls, until } from "../support/calls.ts"
+import { ask, costOf, startCalls, until } from "../support/calls.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { call, tokenFor } from "../support/gateway.ts"
 import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents, startNative } from "../support/nativeUpstream.ts"
+import { collected, failing } from "../support/promises.ts"
 
 const tools = [
   {
@@ -54,22 +55,18 @@ describe("OpenAI's SDK", () => {
         usage: { input: 20, output: 5 },
       })
       const { chat } = openai(yield* makeKey())
-      const silent = yield* Effect.promise(async () =>
-        collect(await chat.completions.create({ ...ask("Weather?"), tools, stream: true })),
-      )
+      const silent = yield* collected(chat.completions.create({ ...ask("Weather?"), tools, stream: true }))
       assert.isTrue(silent.every(({ usage }) => usage == null))
       const called = yield* Effect.promise(() => chat.completions.stream({ ...ask("Weather?"), tools }).finalMessage())
       const [made] = called.tool_calls ?? []
       assert.deepStrictEqual(made?.type === "function" && JSON.parse(made.function.arguments), { city: "Oslo" })
-      const counted = yield* Effect.promise(async () =>
-        collect(
-          await chat.completions.create({
-            ...ask("Weather?"),
-            tools,
-            stream: true,
-            stream_options: { include_usage: true },
-          }),
-        ),
+      const counted = yield* collected(
+        chat.completions.create({
+          ...ask("Weather?"),
+          tools,
+          stream: true,
+          stream_options: { include_usage: true },
+        }),
       )
       assert.strictEqual(counted.at(-1)?.usage?.completion_tokens, 5)
       assert.deepInclude(yield* stats, { calls: 3, actual_micro_usd: 3 * costOf(20, 5) })
@@ -107,9 +104,7 @@ describe("OpenAI's SDK", () => {
       const client = openai(yield* makeKey())
       const whole = yield* Effect.promise(() => client.responses.create({ model: "model-1", input: "Hi" }))
       assert.strictEqual(whole.usage?.output_tokens, 20)
-      const events = yield* Effect.promise(async () =>
-        collect(await client.responses.create({ model: "model-1", input: "Hi", stream: true })),
-      )
+      const events = yield* collected(client.responses.create({ model: "model-1", input: "Hi", stream: true }))
       assert.deepStrictEqual(
         events.map(({ type }) => type),
         ["response.created", "response.output_text.delta", "response.completed"],
@@ -185,7 +180,7 @@ describe("OpenAI's SDK", () => {
       assert.strictEqual((yield* call(gateway, "GET", "/v1/models", { token: boss })).status, 200)
       leave.abort()
       yield* Fiber.join(whole)
-      yield* Effect.exit(Effect.tryPromise(() => collect(stream)))
+      yield* Effect.exit(Effect.tryPromise(() => Array.fromAsync(stream)))
       yield* until(Effect.isSuccess(Effect.tryPromise(() => client.chat.completions.create(ask("Hi")))))
     }),
   )
@@ -229,14 +224,12 @@ describe("OpenAI's SDK", () => {
       const client = openai(yield* makeKey())
       fake.when({ model: "model-1" }).always(fault.overloaded())
       fake.when({ model: "model-2" }).script({ text: "from the second", usage: { input: 3, output: 3 } })
-      const chunks = yield* Effect.promise(async () =>
-        collect(await client.chat.completions.create({ ...ask("Hi", "fast"), stream: true })),
-      )
+      const chunks = yield* collected(client.chat.completions.create({ ...ask("Hi", "fast"), stream: true }))
       assert.strictEqual(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), "from the second")
       assert.deepInclude(yield* stats, { requests: 1, calls: 2, failed_calls: 1, actual_micro_usd: costOf(3, 3) })
       fake.when({ model: "model-2" }).script({ text: ["a", "b"], delivery: { breaks: { after: 1, how: "cut" } } })
       const broken = yield* failing(
-        (async () => collect(await client.chat.completions.create({ ...ask("Hi", "fast"), stream: true })))(),
+        (async () => Array.fromAsync(await client.chat.completions.create({ ...ask("Hi", "fast"), stream: true })))(),
       )
       assert.instanceOf(broken, APIError)
       assert.deepInclude(broken, { code: "upstream-interrupted" })
@@ -259,7 +252,7 @@ describe("OpenAI's SDK", () => {
     Effect.gen(function* () {
       const { makeKey, openai } = yield* startCalls(sqlite)
       const ids = (key: string) =>
-        Effect.promise(async () => (await collect(openai(key).models.list())).map(({ id }) => id))
+        Effect.promise(async () => (await Array.fromAsync(openai(key).models.list())).map(({ id }) => id))
       assert.deepStrictEqual(yield* ids(yield* makeKey()), [
         "fast",
         "model-1",
@@ -292,7 +285,7 @@ describe("Anthropic's SDK", () => {
       assert.deepInclude(streamed.content[0], { type: "text", text: "Hello there" })
       assert.strictEqual(fake.requests[0]?.asked?.key, "key-3")
       assert.deepInclude(yield* stats, { calls: 2, actual_micro_usd: 2 * costOf(9, 2) })
-      const listed = yield* Effect.promise(async () => collect(client.models.list()))
+      const listed = yield* collected(client.models.list())
       assert.include(
         listed.map(({ id }) => id),
         "claude-x",
@@ -356,9 +349,7 @@ it.live("the AI SDK generates and streams texts with a token", () =>
     const provider = createOpenAICompatible({ name: "sealgate", baseURL: `${gateway.url}/v1`, apiKey })
     const whole = yield* Effect.promise(() => generateText({ model: provider("model-1"), prompt: "Hi" }))
     assert.strictEqual(whole.text, "Hello there")
-    const streamed = yield* Effect.promise(async () =>
-      collect(streamText({ model: provider("fast"), prompt: "Hi" }).textStream),
-    )
+    const streamed = yield* collected(streamText({ model: provider("fast"), prompt: "Hi" }).textStream)
     assert.strictEqual(streamed.join(""), "Hello there")
   }),
 )

@@ -21,12 +21,6 @@ const rejection = async (promise: Promise<unknown>): Promise<unknown> =>
 
 const isStored = (event: JobEvent) => event.type === "step" || event.type === "ended"
 
-const collect = async <A>(items: AsyncIterable<A>): Promise<Array<A>> => {
-  const all: Array<A> = []
-  for await (const item of items) all.push(item)
-  return all
-}
-
 /** A gateway whose provider waits for the gate, and a client of it. */
 const gatedWith = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>>) {
   const upstream = yield* gatedUpstream
@@ -64,7 +58,7 @@ describe("GatewayClient", () => {
         assert.deepStrictEqual(await client.jobs.get(job.id), job)
         assert.deepStrictEqual((await client.jobs.list({ agent_id: agent.id, status: "completed" })).items, [job])
         assert.deepStrictEqual((await client.jobs.list({ agent_id: agent.id, status: "failed" })).items, [])
-        const events = await collect(handle.events())
+        const events = await Array.fromAsync(handle.events())
         assert.deepStrictEqual(events.filter(isStored), [
           ...job.steps.map((step): JobEvent => ({ type: "step", step })),
           { type: "ended", job },
@@ -194,7 +188,7 @@ describe("GatewayClient", () => {
       })
       for (const wait of [
         (signal: AbortSignal) => handle.wait({ signal }),
-        (signal: AbortSignal) => collect(handle.events({ signal })),
+        (signal: AbortSignal) => Array.fromAsync(handle.events({ signal })),
       ]) {
         const reason = new Error("enough")
         const controller = new AbortController()
@@ -278,7 +272,7 @@ describe("GatewayClient", () => {
         const handle = await client.agents.execute(id, { task: "x" })
         const first = handle.wait()
         const others = [client.jobs.wait(handle.id), client.jobs.wait(handle.id)]
-        return { all: Promise.all([first, ...others]), followed: collect(client.jobs.events(handle.id)) }
+        return { all: Promise.all([first, ...others]), followed: Array.fromAsync(client.jobs.events(handle.id)) }
       })
       yield* Effect.sleep("2500 millis")
       yield* upstream.open
@@ -300,7 +294,7 @@ describe("GatewayClient", () => {
         const { id } = await client.agents.create({ name: "a" })
         const handle = await client.agents.execute(id, { task: "x" })
         await handle.wait({ signal })
-        await collect(handle.events({ signal }))
+        await Array.fromAsync(handle.events({ signal }))
         for await (const _ of handle.events({ signal })) break
       })
       assert.deepStrictEqual(getEventListeners(signal, "abort"), [])
@@ -325,7 +319,7 @@ describe("GatewayClient", () => {
         const { id } = await client.agents.create({ name: "a" })
         const handle = await client.agents.execute(id, { task: "x", mode: "verified" })
         const job = await handle.wait()
-        const events = await collect(client.jobs.events(handle.id))
+        const events = await Array.fromAsync(client.jobs.events(handle.id))
         assert.deepStrictEqual(
           events.flatMap((event) => (event.type === "ended" ? event.job : event.type === "step" ? event.step : [])),
           [...job.steps, job],

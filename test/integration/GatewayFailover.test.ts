@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { APIError } from "openai"
-import { ask, collect, startCalls } from "../support/calls.ts"
+import { ask, startCalls } from "../support/calls.ts"
 import { sqlite } from "../support/databases.ts"
 import { type Answer, type Delivery, fault, type Reply } from "../support/FakeUpstream.ts"
 import { call } from "../support/gateway.ts"
@@ -95,7 +95,9 @@ describe("a chat completion whose first model", () => {
           return choices[0]?.message.content ?? ""
         }
         const askStream = async () => {
-          const chunks = await collect(await client.chat.completions.create({ ...ask("Hello", "fast"), stream: true }))
+          const chunks = await Array.fromAsync(
+            await client.chat.completions.create({ ...ask("Hello", "fast"), stream: true }),
+          )
           return chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("")
         }
         for (const [answer, expected] of [

@@ -7,11 +7,12 @@ import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import { SealedProblem } from "../../src/client/errors.ts"
 import { CHECKS } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
-import { collect, costOf, failing, startCalls } from "../support/calls.ts"
+import { costOf, startCalls } from "../support/calls.ts"
 import { describeDatabases, sqlite } from "../support/databases.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { freePort } from "../support/freePort.ts"
 import { call, tokenFor } from "../support/gateway.ts"
+import { collected, failing } from "../support/promises.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
 /** A gateway with a sealed port. */
@@ -63,7 +64,7 @@ describeDatabases("the sealed port of a gateway", (database) => {
       assert.strictEqual(completion.choices[0]?.message.content, "Hello")
       assert.deepInclude(receipt, { provider: "provider1", status: "complete" })
       const stream = yield* Effect.promise(() => client.stream(ask("model-2")))
-      yield* Effect.promise(() => collect(stream))
+      yield* collected(stream)
       const { receipt: streamed } = yield* Effect.promise(() => stream.end)
       assert.deepInclude(streamed, { provider: "provider2", status: "complete" })
       const rows = yield* ledgerOf(sealed)
@@ -94,7 +95,7 @@ describeDatabases("the sealed port of a gateway", (database) => {
       ] as const) {
         for (const send of [
           () => sealed.clientOf(key).complete(ask(model)),
-          async () => collect(await sealed.clientOf(key).stream(ask(model))),
+          async () => Array.fromAsync(await sealed.clientOf(key).stream(ask(model))),
         ]) {
           const error = yield* sealedProblemOf(send)
           assert.deepInclude(error, expected, JSON.stringify(expected))
@@ -213,7 +214,7 @@ it.live("ends streams of both ports in one drain", () =>
     const key = yield* sealed.makeKey()
     sealed.fake.always({ text: ["a ", "b ", "c"], delivery: { gap: 300 } })
     const stream = yield* Effect.promise(() => sealed.clientOf(key).stream(ask("model-1")))
-    yield* Effect.all([sealed.gateway.stop, Effect.promise(() => collect(stream))], { concurrency: 2 })
+    yield* Effect.all([sealed.gateway.stop, collected(stream)], { concurrency: 2 })
     const { receipt } = yield* Effect.promise(() => stream.end)
     assert.strictEqual(receipt.status, "complete")
   }),

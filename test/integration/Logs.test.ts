@@ -5,8 +5,8 @@ import { SealedProblem } from "../../src/client/errors.ts"
 import { type Fake, fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, tokenFor } from "../support/gateway.ts"
 import { type Running, runProxy } from "../support/processes.ts"
-import { failureOf } from "../support/tamper.ts"
 import { runGateway } from "../support/gatewayProcess.ts"
+import { failing, failureOf } from "../support/promises.ts"
 
 const Line = Schema.fromJsonString(
   Schema.Struct({
@@ -46,12 +46,10 @@ describe("the log of a proxy", () => {
         const proxy = yield* runProxy({ env: vendor(upstream) })
         for (let calls = 0; calls < 2; calls++) upstream.script(fault.status(500, { body: { error: PROMPT } }))
         const client = proxy.client()
-        const failed = yield* Effect.promise(() =>
-          failureOf(
-            form === "complete"
-              ? client.complete({ prompt: PROMPT })
-              : client.stream({ prompt: PROMPT }).then((stream) => stream.text()),
-          ),
+        const failed = yield* failing(
+          form === "complete"
+            ? client.complete({ prompt: PROMPT })
+            : client.stream({ prompt: PROMPT }).then((stream) => stream.text()),
         )
         const traceId = failed instanceof SealedProblem ? failed.problem.trace_id : undefined
         assert.match(traceId ?? "", /^[0-9a-f]{32}$/)

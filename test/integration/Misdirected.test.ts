@@ -6,8 +6,8 @@ import OpenAI from "openai"
 import { SealedProblem } from "../../src/client/errors.ts"
 import { startConnector } from "../support/connector.ts"
 import { freePort } from "../support/freePort.ts"
+import { failing } from "../support/promises.ts"
 import { startProxy } from "../support/proxy.ts"
-import { failureOf } from "../support/tamper.ts"
 
 describe("an SDK whose base URL is a sealed proxy", () => {
   it.live("shows which command to run and which address to use instead", () =>
@@ -15,8 +15,8 @@ describe("an SDK whose base URL is a sealed proxy", () => {
       const { url } = yield* startProxy()
       for (const baseURL of [url, `${url}/v1`]) {
         const openai = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 })
-        const error = yield* Effect.promise(() =>
-          failureOf(openai.chat.completions.create({ model: "m", messages: [{ role: "user", content: "Hi" }] })),
+        const error = yield* failing(
+          openai.chat.completions.create({ model: "m", messages: [{ role: "user", content: "Hi" }] }),
         )
         assert.include(String(error), "404 This is a sealed proxy")
         assert.include(String(error), "sealgate connect --proxy")
@@ -28,7 +28,7 @@ describe("an SDK whose base URL is a sealed proxy", () => {
         () => anthropic.messages.create({ model: "m", max_tokens: 9, messages: [...messages] }),
         () => anthropic.messages.countTokens({ model: "m", messages: [...messages] }),
       ]) {
-        assert.include(String(yield* Effect.promise(() => failureOf(asking()))), "sealgate connect --proxy")
+        assert.include(String(yield* failing(asking())), "sealgate connect --proxy")
       }
       const response = yield* Effect.promise(() => fetch(`${url}/v1/nothing`, { method: "POST" }))
       assert.deepInclude(yield* Effect.promise(() => response.json()), { code: "not-found" })
@@ -48,7 +48,7 @@ describe("a proxy whose provider is itself", () => {
       const port = yield* Effect.promise(freePort)
       const provider1BaseUrl = new URL(`http://127.0.0.1:${port}/v1`)
       const proxy = yield* startProxy({ settings: { port, provider1ApiKey: Redacted.make("key"), provider1BaseUrl } })
-      saysSo(yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" }))))
+      saysSo(yield* failing(proxy.client().complete({ prompt: "Hi" })))
     }),
   )
 
@@ -58,7 +58,7 @@ describe("a proxy whose provider is itself", () => {
       const provider1BaseUrl = new URL(`http://127.0.0.1:${port}/v1`)
       const proxy = yield* startProxy({ settings: { provider1ApiKey: Redacted.make("key"), provider1BaseUrl } })
       yield* startConnector({ port, sealed: { baseUrl: proxy.url, pins: [proxy.kid] } })
-      saysSo(yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" }))))
+      saysSo(yield* failing(proxy.client().complete({ prompt: "Hi" })))
     }),
   )
 })

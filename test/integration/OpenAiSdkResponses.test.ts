@@ -5,7 +5,8 @@ import OpenAI, { APIError } from "openai"
 import { GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
 import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
-import { brokenOff, changingEvents, failureOf } from "../support/tamper.ts"
+import { failing } from "../support/promises.ts"
+import { brokenOff, changingEvents } from "../support/tamper.ts"
 
 const CALLERS_KEY = "callers-key-4711"
 
@@ -203,9 +204,7 @@ describe("OpenAI's SDK through the connector", () => {
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...numbered(...streamed.slice(0, -1))), after: "cut" }))
-      const thrown = yield* Effect.promise(() =>
-        failureOf(sdk(connector.url).responses.stream(agentic).finalResponse()),
-      )
+      const thrown = yield* failing(sdk(connector.url).responses.stream(agentic).finalResponse())
       assert.instanceOf(thrown, Error)
       assert.strictEqual(native.requests.length, 1)
     }),
@@ -233,7 +232,7 @@ describe("OpenAI's SDK through the connector", () => {
         status: 400,
         body: JSON.stringify({ error: { message: "No.", type: "invalid_request_error" } }),
       }))
-      const thrown = yield* Effect.promise(() => failureOf(sdk(connector.url).responses.create(agentic)))
+      const thrown = yield* failing(sdk(connector.url).responses.create(agentic))
       assert.instanceOf(thrown, APIError)
       assert.match(thrown.requestID ?? "", /^[\da-f-]{36}$/)
     }),

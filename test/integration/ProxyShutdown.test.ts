@@ -11,10 +11,11 @@ import { verifyProof } from "../../src/client/verification/verify.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { runProxy, type RunningProxyProcess } from "../support/processes.ts"
 import { scrape, valueOf } from "../support/prometheus.ts"
+import { failing, failureOf } from "../support/promises.ts"
 import { beginSession, INIT, jsonOf, post, seal } from "../support/sealing.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { openSocket } from "../support/sockets.ts"
-import { eventsOf, failureOf, type SentEvent } from "../support/tamper.ts"
+import { eventsOf, type SentEvent } from "../support/tamper.ts"
 
 const start = Effect.fnUntraced(function* (env: Readonly<Record<string, string>> = {}) {
   const upstream = yield* FakeUpstream.make()
@@ -193,7 +194,7 @@ describe("while the proxy shuts down", () => {
       yield* Effect.promise(async () => (await fetch(`${proxy.url}/health`)).text())
       yield* Scope.close(scope, Exit.void)
       for (const socket of sockets) yield* Effect.promise(() => socket.ended)
-      assert.instanceOf(yield* Effect.promise(() => failureOf(fetch(`${proxy.url}/health`))), TypeError)
+      assert.instanceOf(yield* failing(fetch(`${proxy.url}/health`)), TypeError)
     }),
   )
 })

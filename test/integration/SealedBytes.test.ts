@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedClient } from "../../src/client/index.ts"
 import { nativeSetup } from "../support/nativeSetup.ts"
+import { failing } from "../support/promises.ts"
 import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
-import { failureOf } from "../support/tamper.ts"
 
 /** JSON as no serializer writes it. */
 const ODD = `{ "z": 1.0, "model":"m\\u006f" ,\t"a": [1E2, -0, 0.10, 12345678901234567890, 1e-400], "\\u0065": "\\/ \\ud83e\\uddad 🦭",
@@ -128,7 +128,7 @@ describe("the client", () => {
       const client = new SealedClient({ baseUrl: proxy.url, pins: [proxy.kid] })
       const ask = (): Promise<unknown> =>
         what.startsWith("a whole") ? client.requestStream("messages", text) : client.messages(text)
-      const error = yield* Effect.promise(() => failureOf(ask()))
+      const error = yield* failing(ask())
       assert.instanceOf(error, TypeError)
       assert.strictEqual(native.requests.length, 0)
     }),

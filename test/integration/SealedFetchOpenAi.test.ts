@@ -20,8 +20,9 @@ import {
   verifyReceipt,
 } from "../../src/client/index.ts"
 import { fault } from "../support/FakeUpstream.ts"
+import { collected, failing, failureOf } from "../support/promises.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
-import { changing, changingEvents, failureOf } from "../support/tamper.ts"
+import { changing, changingEvents } from "../support/tamper.ts"
 
 const CANARY = "canary-4711"
 /** A host that does not exist: whatever reaches for it fails. */
@@ -40,12 +41,6 @@ const tools = ["weather", "time"].map((name) => ({
   type: "function" as const,
   function: { name, parameters: { type: "object", properties: { city: { type: "string" } } } },
 }))
-
-const collect = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
-  const all: Array<A> = []
-  for await (const item of items) all.push(item)
-  return all
-}
 
 describe("a whole answer", () => {
   it.live("is what the provider gave, and unreadable on the wire", () =>
@@ -98,7 +93,7 @@ describe("a whole answer", () => {
       assert.strictEqual(claims.form, "complete")
 
       const full = openai({ onVerified: () => Promise.reject(new Error("no space left")) })
-      const error = yield* Effect.promise(() => failureOf(full.chat.completions.create(ask("Hello"))))
+      const error = yield* failing(full.chat.completions.create(ask("Hello")))
       assert.instanceOf(error, APIConnectionError)
       assert.strictEqual(String(error.cause), "Error: no space left")
     }),
@@ -120,9 +115,7 @@ describe("a member `error` that holds no error", () => {
         fault.status(200, { headers, body: `data: ${JSON.stringify(chunk)}` }),
       )
       const answer = yield* Effect.promise(() => openai().chat.completions.create(ask("x")))
-      const pieces = yield* Effect.promise(async () =>
-        collect(await openai().chat.completions.create({ ...ask("x"), stream: true })),
-      )
+      const pieces = yield* collected(openai().chat.completions.create({ ...ask("x"), stream: true }))
       assert.strictEqual(pieces[0]?.choices[0]?.delta.content, "Hi")
       for (const piece of [answer, ...pieces]) {
         assert.notProperty(piece, "error")
@@ -139,9 +132,7 @@ describe("a streamed answer", () => {
       const kept: Array<VerifiedAnswer> = []
       fake.always({ text: ["Hel", "lo ", CANARY] })
       const client = openai({ release, onVerified: (answer) => void kept.push(answer) })
-      const chunks = yield* Effect.promise(async () =>
-        collect(await client.chat.completions.create({ ...ask(CANARY), stream: true })),
-      )
+      const chunks = yield* collected(client.chat.completions.create({ ...ask(CANARY), stream: true }))
       assert.strictEqual(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), `Hello ${CANARY}`)
       assert.strictEqual(chunks.at(-1)?.choices[0]?.finish_reason, "stop")
       // Nobody asked for usage, so no chunk comes without a choice.
@@ -157,14 +148,12 @@ describe("a streamed answer", () => {
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       fake.always({ text: "Hello", usage: { input: 3, output: 1 } })
-      const chunks = yield* Effect.promise(async () =>
-        collect(
-          await openai().chat.completions.create({
-            ...ask("Hi"),
-            stream: true,
-            stream_options: { include_usage: true },
-          }),
-        ),
+      const chunks = yield* collected(
+        openai().chat.completions.create({
+          ...ask("Hi"),
+          stream: true,
+          stream_options: { include_usage: true },
+        }),
       )
       assert.deepStrictEqual(chunks.at(-1)?.choices, [])
       assert.strictEqual(chunks.at(-1)?.usage?.total_tokens, 4)
@@ -253,12 +242,12 @@ describe("a streamed answer", () => {
       const read = (options: Partial<SealedFetchOptions>) =>
         // No model: every provider takes its own.
         openai(options).chat.completions.create({ messages, stream: true } as never)
-      const streamed = yield* Effect.promise(async () => failureOf(collect((await read({})) as never)))
+      const streamed = yield* Effect.promise(async () => failureOf(Array.fromAsync((await read({})) as never)))
       assert.instanceOf(streamed, AnswerIncomplete)
       assert.deepInclude(streamed.problem, { code: "upstream-interrupted", retryable: true })
       assert.strictEqual(fake.requests.length, 1)
-      const held = yield* Effect.promise(async () =>
-        collect((await read({ release: "verified" })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>),
+      const held = yield* collected(
+        read({ release: "verified" }) as unknown as Promise<AsyncIterable<OpenAI.ChatCompletionChunk>>,
       )
       assert.strictEqual(held.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), "from the second")
     }),
@@ -270,9 +259,9 @@ describe("a streamed answer", () => {
       fake.always({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } })
       const read = (options: Partial<SealedFetchOptions>) =>
         openai(options).chat.completions.create({ ...ask("Hi"), stream: true })
-      const streamed = yield* Effect.promise(async () => failureOf(collect(await read({}))))
+      const streamed = yield* Effect.promise(async () => failureOf(Array.fromAsync(await read({}))))
       assert.instanceOf(streamed, AnswerIncomplete)
-      const held = yield* Effect.promise(() => failureOf(read({ release: "verified" })))
+      const held = yield* failing(read({ release: "verified" }))
       assert.instanceOf(held, InternalServerError)
       assert.strictEqual(held.status, 502)
       assert.strictEqual(held.code, "upstream-truncated")
@@ -287,7 +276,7 @@ describe("an attacker on the path", () => {
       const flip = changing((body) =>
         body.replace(/("frames":\[")(.)/, (_, start, first) => start + (first === "A" ? "B" : "A")),
       )
-      const error = yield* Effect.promise(() => failureOf(openai({ fetch: flip }).chat.completions.create(ask("Hi"))))
+      const error = yield* failing(openai({ fetch: flip }).chat.completions.create(ask("Hi")))
       assert.instanceOf(error, APIConnectionError)
       assert.instanceOf(error.cause, Tampered)
     }),
@@ -299,7 +288,9 @@ describe("an attacker on the path", () => {
       fake.always({ text: "Hello there" })
       const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
       const error = yield* Effect.promise(async () =>
-        failureOf(collect(await openai({ fetch: cut }).chat.completions.create({ ...ask("Hi"), stream: true }))),
+        failureOf(
+          Array.fromAsync(await openai({ fetch: cut }).chat.completions.create({ ...ask("Hi"), stream: true })),
+        ),
       )
       assert.instanceOf(error, StreamTruncated)
 
@@ -317,8 +308,8 @@ describe("an attacker on the path", () => {
       assert.notInclude(seen.join(""), "stop")
       assert.notInclude(seen.join(""), "[DONE]")
 
-      const held = yield* Effect.promise(() =>
-        failureOf(openai({ fetch: cut, release: "verified" }).chat.completions.create({ ...ask("Hi"), stream: true })),
+      const held = yield* failing(
+        openai({ fetch: cut, release: "verified" }).chat.completions.create({ ...ask("Hi"), stream: true }),
       )
       assert.instanceOf(held, APIConnectionError)
       assert.instanceOf(held.cause, StreamTruncated)
@@ -332,7 +323,7 @@ describe("an attacker on the path", () => {
       const refuse = changing(() => Response.json(refused, { status: 429 }))
       // The SDK may ask again as often as it does when nobody tells it otherwise.
       const client = openai({ fetch: refuse }).withOptions({ maxRetries: 2 })
-      const error = yield* Effect.promise(() => failureOf(client.chat.completions.create(ask("Hi"))))
+      const error = yield* failing(client.chat.completions.create(ask("Hi")))
       assert.instanceOf(error, RateLimitError)
       assert.strictEqual(fake.requests.length, 1)
     }),
@@ -344,7 +335,7 @@ describe("a refusal becomes the SDK's own error", () => {
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       fake.script(fault.contextTooLong())
-      const long = yield* Effect.promise(() => failureOf(openai().chat.completions.create(ask("Hi"))))
+      const long = yield* failing(openai().chat.completions.create(ask("Hi")))
       assert.instanceOf(long, BadRequestError)
       assert.strictEqual(long.code, "context_length_exceeded")
       assert.strictEqual(long.type, "invalid_request_error")
@@ -354,9 +345,7 @@ describe("a refusal becomes the SDK's own error", () => {
   it.live("400 for a malformed request, with the member that is wrong", () =>
     Effect.gen(function* () {
       const { openai } = yield* setup()
-      const error = yield* Effect.promise(() =>
-        failureOf(openai().chat.completions.create({ ...ask("Hi"), model: 7 } as never)),
-      )
+      const error = yield* failing(openai().chat.completions.create({ ...ask("Hi"), model: 7 } as never))
       assert.instanceOf(error, BadRequestError)
       assert.strictEqual(error.param, "model")
     }),
@@ -365,8 +354,8 @@ describe("a refusal becomes the SDK's own error", () => {
   it.live("422", () =>
     Effect.gen(function* () {
       const { openai } = yield* setup()
-      const error = yield* Effect.promise(() =>
-        failureOf(openai({ provider: "provider4" }).chat.completions.create({ ...ask("Hi"), stream: true })),
+      const error = yield* failing(
+        openai({ provider: "provider4" }).chat.completions.create({ ...ask("Hi"), stream: true }),
       )
       assert.instanceOf(error, UnprocessableEntityError)
       assert.strictEqual(error.code, "provider-not-configured")
@@ -385,7 +374,7 @@ describe("a refusal becomes the SDK's own error", () => {
       ] as const
       for (const [status, body] of said) {
         fake.script(fault.status(status, { body }))
-        const error = yield* Effect.promise(() => failureOf(openai().chat.completions.create(ask("x"))))
+        const error = yield* failing(openai().chat.completions.create(ask("x")))
         assert.instanceOf(error, APIError)
         assert.strictEqual(error instanceof APIError ? error.status : undefined, status)
       }
@@ -400,9 +389,7 @@ describe("a refusal becomes the SDK's own error", () => {
       const headers = { "content-type": "text/event-stream" }
       fake.script(fault.status(200, { headers, body: `${begin}\n\n${error}\n\n` }))
       const stream = { ...ask("x"), stream: true as const }
-      const failed = yield* Effect.promise(() =>
-        failureOf(openai({ release: "verified" }).chat.completions.create(stream)),
-      )
+      const failed = yield* failing(openai({ release: "verified" }).chat.completions.create(stream))
       assert.instanceOf(failed, RateLimitError)
     }),
   )
@@ -413,7 +400,7 @@ describe("a refusal becomes the SDK's own error", () => {
       fake.script(fault.rateLimited({ retryAfter: 7 }))
       const client = openai()
       for (const code of ["rate_limit_exceeded", "rate_limit_exceeded"]) {
-        const error = yield* Effect.promise(() => failureOf(client.chat.completions.create(ask("Hi"))))
+        const error = yield* failing(client.chat.completions.create(ask("Hi")))
         assert.instanceOf(error, RateLimitError)
         assert.strictEqual(error.code, code)
         assert.match(error.headers.get("retry-after") ?? "", /^\d+$/)
@@ -434,7 +421,7 @@ describe("a request that is not for a completion", () => {
         () => client.moderations.create({ input: CANARY }),
       ]
       for (const attempt of attempts) {
-        const error = yield* Effect.promise(() => failureOf(attempt()))
+        const error = yield* failing(attempt())
         assert.instanceOf(error, NotFoundError)
         assert.include(error.message, "cannot be sealed")
       }
@@ -445,7 +432,7 @@ describe("a request that is not for a completion", () => {
   it.live("is passed on if it lists the models", () =>
     Effect.gen(function* () {
       const { openai } = yield* setup({ failover: true })
-      const listed = yield* Effect.promise(() => collect(openai().models.list()))
+      const listed = yield* collected(openai().models.list())
       assert.deepStrictEqual(
         listed.map(({ id, owned_by }) => [id, owned_by]),
         [
@@ -455,7 +442,7 @@ describe("a request that is not for a completion", () => {
       )
       const own = openai({ models: ["org/large"] })
       assert.strictEqual((yield* Effect.promise(() => own.models.retrieve("org/large"))).id, "org/large")
-      assert.instanceOf(yield* Effect.promise(() => failureOf(own.models.retrieve("small"))), NotFoundError)
+      assert.instanceOf(yield* failing(own.models.retrieve("small")), NotFoundError)
     }),
   )
 })

@@ -9,9 +9,9 @@ import { SECRET } from "../support/gateway.ts"
 import { findInMemory, findPrivateKey, formsOf } from "../support/memory.ts"
 import { PAUSED } from "../support/pauseAtExit.ts"
 import { run, runProxy, type RunningProxyProcess } from "../support/processes.ts"
+import { failureOf } from "../support/promises.ts"
 import { beginSession, INIT, jsonOf, post, seal } from "../support/sealing.ts"
 import { openSocket } from "../support/sockets.ts"
-import { failureOf } from "../support/tamper.ts"
 import {
   FLOOD_LENGTH,
   FLOOD_WORDS,

@@ -6,9 +6,9 @@ import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
 import { type SuiteName, SUITES, X25519 } from "../../src/domain/protocol/suites.ts"
 import { startConnector } from "../support/connector.ts"
 import { makeMiddleman, type PassOn, type Passing } from "../support/middleman.ts"
+import { failureOf } from "../support/promises.ts"
 import { startProxy } from "../support/proxy.ts"
 import { INIT, jsonOf } from "../support/sealing.ts"
-import { failureOf } from "../support/tamper.ts"
 
 interface Init {
   readonly client_nonce: string

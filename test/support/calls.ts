@@ -95,20 +95,6 @@ export const ask = (content: string, model = "model-1") => ({
   messages: [{ role: "user" as const, content }],
 })
 
-export const collect = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
-  const all: Array<A> = []
-  for await (const item of items) all.push(item)
-  return all
-}
-
-/** The failure of a promise that must not succeed. */
-export const failing = (promise: PromiseLike<unknown>): Effect.Effect<unknown> =>
-  Effect.promise(async () => {
-    const [outcome] = await Promise.allSettled([promise])
-    if (outcome.status === "rejected") return outcome.reason as unknown
-    throw new Error(`it succeeded: ${JSON.stringify(outcome.value)}`)
-  })
-
 /** Waits until a condition holds. */
 export const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
   Effect.asVoid(Effect.repeat(Effect.delay(holds, "20 millis"), { until: (isSo) => isSo }))

@@ -1,5 +1,6 @@
 /** Attackers on the path: change, hold, cut or swap answers before the client sees them. */
 import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
+import { failureOf } from "./promises.ts"
 
 export interface SentEvent {
   readonly event: string
@@ -50,16 +51,6 @@ export const recording = () => {
     return response
   }
   return { record, requests, answers }
-}
-
-/** Returns the error of `promise`, which must not succeed. */
-export const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
-  const outcome = await promise.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
-  )
-  if ("error" in outcome) return outcome.error
-  throw new Error(`should have failed, but gave ${JSON.stringify(outcome.value)}`)
 }
 
 /** Returns the events of a stream and its final error; it must not succeed. */

@@ -7,7 +7,7 @@ import { Unreachable } from "../../../src/client/errors.ts"
 import { GatewayClient } from "../../../src/client/gateway/GatewayClient.ts"
 import { answering } from "../../support/answering.ts"
 import { run } from "../../support/cli.ts"
-import { failureOf } from "../../support/tamper.ts"
+import { failing } from "../../support/promises.ts"
 
 const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
@@ -40,7 +40,7 @@ describe("a gateway's client", () => {
           () => gateway.changes().next(),
         ]
         for (const call of calls) {
-          const error = yield* Effect.promise(() => failureOf(call()))
+          const error = yield* failing(call())
           assert.instanceOf(error, Unreachable)
           assert.strictEqual(
             error.message,
@@ -63,7 +63,7 @@ describe("a gateway's client", () => {
         return Promise.resolve(hidden)
       }
       const gateway = new GatewayClient({ baseUrl: "https://gateway.example", token: "x", fetch })
-      const error = yield* Effect.promise(() => failureOf(gateway.agents.list()))
+      const error = yield* failing(gateway.agents.list())
       assert.instanceOf(error, Unreachable)
       assert.include(error.message, "https://gateway.example redirects, which is not followed")
     }),

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "vitest"
 import { GatewayClient } from "../../../src/client/gateway/GatewayClient.ts"
 import { collectGarbage } from "../../support/garbage.ts"
-import { failureOf } from "../../support/tamper.ts"
+import { failureOf } from "../../support/promises.ts"
 
 const EVENT = new TextEncoder().encode("event: changed\ndata: {}\n\n")
 

@@ -1,8 +1,8 @@
 /** Behaviour of `createSealedFetch` without a working proxy. */
 import { assert, describe, it } from "vitest"
 import { createSealedFetch, type Fetch, NoPins, Unreachable } from "../../../src/client/index.ts"
+import { failureOf } from "../../support/promises.ts"
 import { FakeProxy, json, problem } from "../../support/protocol/FakeProxy.ts"
-import { failureOf } from "../../support/tamper.ts"
 
 const PROXY = "http://127.0.0.1:9"
 const CHAT = "https://sealed.invalid/v1/chat/completions"

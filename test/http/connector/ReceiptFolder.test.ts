@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { VerifiedAnswer } from "../../../src/client/sdk/sealedFetch.ts"
 import { openReceiptFolder } from "../../../src/http/connector/ReceiptFolder.ts"
-import { failureOf } from "../../support/tamper.ts"
+import { failing } from "../../support/promises.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 
 /** Evidence that no single write to a file takes whole. */
@@ -48,7 +48,7 @@ describe("a folder of receipts", () => {
     Effect.gen(function* () {
       const { folder, keep } = yield* opened
       writeFileSync(join(folder, "a.json"), "first")
-      const error = yield* Effect.promise(() => failureOf(keep(answer("a"))))
+      const error = yield* failing(keep(answer("a")))
       assert.include(String(error), "it exists already")
       assert.strictEqual(readFileSync(join(folder, "a.json"), "utf8"), "first")
       assert.deepStrictEqual(readdirSync(folder).toSorted(), ["a.json", "code-n.json"])

@@ -14,9 +14,9 @@ import {
   makeCertificate,
 } from "../../support/certificates.ts"
 import { runProxy } from "../../support/processes.ts"
+import { failureOf } from "../../support/promises.ts"
 import { startProxy, temporaryFolder } from "../../support/proxy.ts"
 import { jsonOf } from "../../support/sealing.ts"
-import { failureOf } from "../../support/tamper.ts"
 
 /** The certificate that a server shows. */
 const shownBy = (port: number): Promise<string> =>

@@ -14,9 +14,9 @@ import {
   makeCertificateFor,
 } from "../../support/certificates.ts"
 import { scrape, valueOf } from "../../support/prometheus.ts"
+import { failureOf } from "../../support/promises.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { openSocket } from "../../support/sockets.ts"
-import { failureOf } from "../../support/tamper.ts"
 import { KINDS, startTls } from "../../support/tlsServers.ts"
 
 const REFUSED = "sealgate_tls_clients_refused_total"

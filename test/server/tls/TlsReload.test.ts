@@ -27,9 +27,9 @@ import {
   makeCertificateFor,
 } from "../../support/certificates.ts"
 import { scrape, valueOf } from "../../support/prometheus.ts"
+import { failing } from "../../support/promises.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { jsonOf } from "../../support/sealing.ts"
-import { failureOf } from "../../support/tamper.ts"
 import { KINDS, startTls, type TlsServer } from "../../support/tlsServers.ts"
 
 const DAY_MS = 86_400_000
@@ -226,7 +226,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
         yield* passUntil(async () => !(await isLetIn(removed)))
         assert.isTrue(yield* Effect.promise(() => isLetIn(added)))
         assert.strictEqual(yield* Effect.promise(keptAnswer), "close")
-        assert.instanceOf(yield* Effect.promise(() => failureOf(keptAnswer())), Error)
+        assert.instanceOf(yield* failing(keptAnswer()), Error)
 
         // Authorities that cannot be read would lock everybody out.
         for (const bad of ["", "no certificate\n", readFileSync(server.key)]) {
