@@ -2,6 +2,7 @@
 import { assert, beforeEach, it } from "@effect/vitest"
 import { SealedClient, Tampered } from "../../src/client/index.ts"
 import { proveExchange, verifyReceipt } from "../../src/client/verification/verify.ts"
+import { failureOf } from "../support/promises.ts"
 import { FakeProxy } from "../support/protocol/FakeProxy.ts"
 import { b64u, fromB64u, hmac, label, responseCommitment, statement, text } from "../support/protocol/reference.ts"
 
@@ -16,10 +17,7 @@ const complete = () =>
   })
 
 const isTampered = async (promise: Promise<unknown>, message: RegExp) => {
-  const error: unknown = await promise.then(
-    () => assert.fail("it succeeded"),
-    (error: unknown) => error,
-  )
+  const error = await failureOf(promise)
   assert.instanceOf(error, Tampered)
   assert.match(error.message, message)
 }

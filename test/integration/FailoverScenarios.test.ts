@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import type { StreamEvent, UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { ask } from "../services/upstream/ScriptedProvider.ts"
 import { BACKUP, heard, openAi, readInto, wired, type Wired } from "../services/upstream/WiredUpstream.ts"
-import { type Answer, fault, type Fake, type Reply } from "../support/FakeUpstream.ts"
+import { type Answer, type Break, fault, type Fake, type Reply } from "../support/FakeUpstream.ts"
 
 const WORDS = Array.from({ length: 60 }, (_, i) => `${i === 0 ? "" : " "}word${i}`)
 const ANSWER: Answer = { text: WORDS }
@@ -55,12 +55,6 @@ const setUp = Effect.fnUntraced(function* (...first: ReadonlyArray<Reply>) {
   return all
 })
 
-const failing = Effect.fnUntraced(function* (always: Reply) {
-  const all = yield* setUp()
-  all.target.always(always)
-  return all
-})
-
 const answeredBy = ({ error, finished, text }: Called, provider: string) => {
   assert.isUndefined(error)
   assert.strictEqual(text, WORDS.join(""))
@@ -70,11 +64,78 @@ const answeredBy = ({ error, finished, text }: Called, provider: string) => {
 
 const modelsOf = ({ requests }: Fake) => requests.map(({ asked }) => asked?.model)
 
+/** A primary that replies in one way, once or each time: who answers, and within which bounds. */
+interface Scenario {
+  readonly once?: Reply
+  readonly always?: Reply
+  readonly answered: "provider1" | typeof BACKUP
+  /** How often the primary is asked at least and at most. */
+  readonly asked?: readonly [least: number, most: number]
+  readonly withinMs?: number
+  /** The provider that answers the next request. */
+  readonly next?: string
+}
+
+const broken = (how: Break["how"], after: number): Answer => ({ ...ANSWER, delivery: { breaks: { after, how } } })
+
+const SCENARIOS: ReadonlyArray<readonly [name: string, scenario: Scenario]> = [
+  [
+    "that answers 429 each time is left after a few tries",
+    { always: fault.rateLimited(), answered: BACKUP, asked: [1, 4], withinMs: 39_999 },
+  ],
+  ["that answers 500 once is asked again", { once: fault.serverError(), answered: "provider1", asked: [2, 2] }],
+  [
+    "that answers 503 each time is left after a few tries",
+    { always: fault.overloaded(), answered: BACKUP, asked: [1, 6], withinMs: 39_999 },
+  ],
+  ["that resets its connection is asked again", { once: fault.reset, answered: "provider1" }],
+  [
+    "that never answers is left after 10 s and not asked again",
+    { always: fault.silence, answered: BACKUP, asked: [1, 1], withinMs: 15_000 },
+  ],
+  [
+    "whose first token is late is left after 10 s",
+    { always: { ...ANSWER, delivery: { firstChunkAfter: 600_000 } }, answered: BACKUP, withinMs: 15_000 },
+  ],
+  ["whose stream is cut is replaced, and the answer is whole", { always: broken("cut", 40), answered: BACKUP }],
+  ["whose stream ends early is replaced, and the answer is whole", { always: broken("end", 40), answered: BACKUP }],
+  [
+    "whose stream stalls is replaced within 45 s, and the next request is served",
+    { once: broken("silence", 20), answered: BACKUP, withinMs: 45_000, next: BACKUP },
+  ],
+  [
+    "that sends a malformed chunk is replaced, and the next request is served",
+    { always: broken("garbage", 9), answered: BACKUP, next: BACKUP },
+  ],
+  [
+    "that omits the last event is believed at once",
+    { once: { ...ANSWER, delivery: { sentinel: "missing" } }, answered: "provider1", withinMs: 8_000 },
+  ],
+  [
+    "whose context is too small is asked once, and the fallback answers",
+    { always: fault.contextTooLong(), answered: BACKUP, asked: [1, 1] },
+  ],
+]
+
 describe("the primary", () => {
+  it.effect.each(SCENARIOS)("%s", ([, { always = ANSWER, answered, asked, next, once, withinMs }]) =>
+    Effect.gen(function* () {
+      const all = yield* setUp(...(once === undefined ? [] : [once]))
+      all.target.always(always)
+      const called = yield* call(all)
+      answeredBy(called, answered)
+      if (asked !== undefined) {
+        assert.isAtLeast(called.primaryAt.length, asked[0])
+        assert.isAtMost(called.primaryAt.length, asked[1])
+      }
+      if (withinMs !== undefined) assert.isAtMost(called.ms, withinMs)
+      if (next !== undefined) answeredBy(yield* call(all), next)
+    }),
+  )
+
   it.effect("that answers 429 with Retry-After is asked again after that time", () =>
     Effect.gen(function* () {
-      const all = yield* setUp(fault.rateLimited({ retryAfter: 2 }))
-      const called = yield* call(all)
+      const called = yield* call(yield* setUp(fault.rateLimited({ retryAfter: 2 })))
       answeredBy(called, "provider1")
       const [first = 0, second = 0] = called.primaryAt
       assert.isAtLeast(second - first, 1_800)
@@ -82,35 +143,10 @@ describe("the primary", () => {
     }),
   )
 
-  it.effect("that answers 429 each time is left after a few tries", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* failing(fault.rateLimited()))
-      answeredBy(called, BACKUP)
-      assert.isAtMost(called.primaryAt.length, 4)
-      assert.isBelow(called.ms, 40_000)
-    }),
-  )
-
-  it.effect("that answers 500 once is asked again", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* setUp(fault.serverError()))
-      answeredBy(called, "provider1")
-      assert.strictEqual(called.primaryAt.length, 2)
-    }),
-  )
-
-  it.effect("that answers 503 each time is left after a few tries", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* failing(fault.overloaded()))
-      answeredBy(called, BACKUP)
-      assert.isAtMost(called.primaryAt.length, 6)
-      assert.isBelow(called.ms, 40_000)
-    }),
-  )
-
   it.effect("that answers 503 costs nothing, and the answer names the fallback's model", () =>
     Effect.gen(function* () {
-      const all = yield* failing(fault.overloaded())
+      const all = yield* setUp()
+      all.target.always(fault.overloaded())
       const called = yield* call(all)
       answeredBy(called, BACKUP)
       assert.strictEqual(called.finished?.served.model, "backup-model")
@@ -121,77 +157,11 @@ describe("the primary", () => {
     }),
   )
 
-  it.effect("that resets its connection is asked again", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* setUp(fault.reset))
-      answeredBy(called, "provider1")
-    }),
-  )
-
-  it.effect("that never answers is left after 10 s and not asked again", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* failing(fault.silence))
-      answeredBy(called, BACKUP)
-      assert.strictEqual(called.primaryAt.length, 1)
-      assert.isAtMost(called.ms, 15_000)
-    }),
-  )
-
-  it.effect("whose first token is late is left after 10 s", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* failing({ ...ANSWER, delivery: { firstChunkAfter: 600_000 } }))
-      answeredBy(called, BACKUP)
-      assert.isAtMost(called.ms, 15_000)
-    }),
-  )
-
-  it.effect("whose stream is cut is replaced, and the answer is whole", () =>
-    Effect.gen(function* () {
-      for (const how of ["cut", "end"] as const) {
-        const called = yield* call(yield* failing({ ...ANSWER, delivery: { breaks: { after: 40, how } } }))
-        answeredBy(called, BACKUP)
-      }
-    }),
-  )
-
-  it.effect("whose stream stalls is replaced within 45 s, and the next request is served", () =>
-    Effect.gen(function* () {
-      const all = yield* setUp({ ...ANSWER, delivery: { breaks: { after: 20, how: "silence" } } })
-      const called = yield* call(all)
-      answeredBy(called, BACKUP)
-      assert.isAtMost(called.ms, 45_000)
-      answeredBy(yield* call(all), BACKUP)
-    }),
-  )
-
-  it.effect("that sends a malformed chunk is replaced, and the next request is served", () =>
-    Effect.gen(function* () {
-      const all = yield* failing({ ...ANSWER, delivery: { breaks: { after: 9, how: "garbage" } } })
-      answeredBy(yield* call(all), BACKUP)
-      answeredBy(yield* call(all), BACKUP)
-    }),
-  )
-
-  it.effect("that omits the last event is believed at once", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* setUp({ ...ANSWER, delivery: { sentinel: "missing" } }))
-      answeredBy(called, "provider1")
-      assert.isAtMost(called.ms, 8_000)
-    }),
-  )
-
-  it.effect("whose context is too small is asked once, and the fallback answers", () =>
-    Effect.gen(function* () {
-      const called = yield* call(yield* failing(fault.contextTooLong()))
-      answeredBy(called, BACKUP)
-      assert.strictEqual(called.primaryAt.length, 1)
-    }),
-  )
-
   it.effect("whose content filter refuses is asked once, and its reason is passed on", () =>
     Effect.gen(function* () {
       const error = { message: "No.", code: "content_policy_violation" }
-      const all = yield* failing(fault.status(400, { body: { error } }))
+      const all = yield* setUp()
+      all.target.always(fault.status(400, { body: { error } }))
       const called = yield* call(all)
       assert.strictEqual(called.error?.code, "content-filtered")
       assert.strictEqual(called.error?.detail && Redacted.value(called.error.detail), "No.")
@@ -201,7 +171,8 @@ describe("the primary", () => {
 
   it.effect("whose stream is cut is replaced without a prefill, which the fallback would refuse", () =>
     Effect.gen(function* () {
-      const all = yield* failing({ ...ANSWER, delivery: { breaks: { after: 40, how: "cut" } } })
+      const all = yield* setUp()
+      all.target.always(broken("cut", 40))
       all.backup.always(({ turns }) => (turns.at(-1)?.role === "user" ? ANSWER : fault.invalidRequest()))
       answeredBy(yield* call(all), BACKUP)
     }),

@@ -124,17 +124,15 @@ describeDatabases("the gateway", (database) => {
     }))
 
   it.live("answers a poll in time if the job does not end, and at once when it ends", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, api, upstream } = yield* gatedFor("1s")
-        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
-        const early = yield* api.jobs.get({ params: job, query: { wait: 1 } })
-        assert.include(["queued", "running"], early.status)
-        assert.notProperty(early, "result")
-        yield* upstream.open
-        assert.strictEqual((yield* api.jobs.get({ params: job, query: { wait: 60 } })).status, "completed")
-      }),
-    ),
+    Effect.gen(function* () {
+      const { agent, api, upstream } = yield* gatedFor("1s")
+      const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+      const early = yield* api.jobs.get({ params: job, query: { wait: 1 } })
+      assert.include(["queued", "running"], early.status)
+      assert.notProperty(early, "result")
+      yield* upstream.open
+      assert.strictEqual((yield* api.jobs.get({ params: job, query: { wait: 60 } })).status, "completed")
+    }),
   )
 
   test("streams the steps of a job and resumes after any of them", (gateway) =>
@@ -306,60 +304,56 @@ describeDatabases("the gateway", (database) => {
     }))
 
   it.live("deletes a job after the JOB_RETENTION in force when it ended", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const url = yield* databaseUrl(database)
-        const token = yield* tokenFor("alice")
-        /** Runs a job under this retention. */
-        const runJob = Effect.fnUntraced(function* (retention: string) {
-          const gateway = yield* startGateway(url, { JOB_RETENTION: retention })
-          const api = yield* clientFor(gateway, token)
-          const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
-          const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
-          const { status } = yield* api.jobs.get({ params: job, query: { wait: 30 } })
-          assert.strictEqual(status, "completed")
-          yield* gateway.stop
-          return job
-        })
-        const kept = yield* runJob("1h")
-        const forgotten = yield* runJob("1ms")
-        // What has expired goes when a gateway starts, and then every hour.
-        const api = yield* clientFor(yield* startGateway(url), token)
-        const gone = yield* Effect.flip(api.jobs.get({ params: forgotten, query: {} })).pipe(
-          Effect.retry({ schedule: Schedule.spaced("10 millis") }),
-          Effect.timeout("10 seconds"),
-        )
-        assert.deepInclude(gone, { status: 404, code: "job-not-found" })
-        assert.strictEqual((yield* api.jobs.get({ params: kept, query: {} })).status, "completed")
-      }),
-    ),
+    Effect.gen(function* () {
+      const url = yield* databaseUrl(database)
+      const token = yield* tokenFor("alice")
+      /** Runs a job under this retention. */
+      const runJob = Effect.fnUntraced(function* (retention: string) {
+        const gateway = yield* startGateway(url, { JOB_RETENTION: retention })
+        const api = yield* clientFor(gateway, token)
+        const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
+        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+        const { status } = yield* api.jobs.get({ params: job, query: { wait: 30 } })
+        assert.strictEqual(status, "completed")
+        yield* gateway.stop
+        return job
+      })
+      const kept = yield* runJob("1h")
+      const forgotten = yield* runJob("1ms")
+      // What has expired goes when a gateway starts, and then every hour.
+      const api = yield* clientFor(yield* startGateway(url), token)
+      const gone = yield* Effect.flip(api.jobs.get({ params: forgotten, query: {} })).pipe(
+        Effect.retry({ schedule: Schedule.spaced("10 millis") }),
+        Effect.timeout("10 seconds"),
+      )
+      assert.deepInclude(gone, { status: 404, code: "job-not-found" })
+      assert.strictEqual((yield* api.jobs.get({ params: kept, query: {} })).status, "completed")
+    }),
   )
 
   it.live("answers polls and ends streams at shutdown, so that callers turn to another gateway", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        // Once it is over, the job would be queued again.
-        const { agent, api, gateway, upstream } = yield* gatedFor("1m")
-        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
-        yield* Effect.repeat(Effect.sync(upstream.entered), { until: (calls) => calls === 1 })
-        const events = yield* api.jobs.events({ params: job, headers: {} })
-        const seen = yield* Latch.make()
-        const stream = yield* Effect.forkChild(Stream.runCollect(Stream.tap(events, () => seen.open)))
-        const poll = yield* Effect.forkChild(api.jobs.get({ params: job, query: { wait: 60 } }))
-        yield* hasArrived(gateway)
-        // That a request has arrived does not say that its stream has told of the step.
-        yield* seen.await
-        const stopping = yield* Effect.forkChild(Effect.timeoutOption(gateway.stop, "10 seconds"))
-        // At once, while the job's call still takes its time.
-        assert.strictEqual((yield* Fiber.join(poll)).status, "running")
-        // The step that is under way, and none that has finished.
-        assert.deepStrictEqual(
-          (yield* Fiber.join(stream)).map(({ event, data }) => [event, "name" in data ? data.name : undefined]),
-          [["begun", "propose"]],
-        )
-        yield* upstream.open
-        assert.isTrue(Option.isSome(yield* Fiber.join(stopping)))
-      }),
-    ),
+    Effect.gen(function* () {
+      // Once it is over, the job would be queued again.
+      const { agent, api, gateway, upstream } = yield* gatedFor("1m")
+      const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+      yield* Effect.repeat(Effect.sync(upstream.entered), { until: (calls) => calls === 1 })
+      const events = yield* api.jobs.events({ params: job, headers: {} })
+      const seen = yield* Latch.make()
+      const stream = yield* Effect.forkChild(Stream.runCollect(Stream.tap(events, () => seen.open)))
+      const poll = yield* Effect.forkChild(api.jobs.get({ params: job, query: { wait: 60 } }))
+      yield* hasArrived(gateway)
+      // That a request has arrived does not say that its stream has told of the step.
+      yield* seen.await
+      const stopping = yield* Effect.forkChild(Effect.timeoutOption(gateway.stop, "10 seconds"))
+      // At once, while the job's call still takes its time.
+      assert.strictEqual((yield* Fiber.join(poll)).status, "running")
+      // The step that is under way, and none that has finished.
+      assert.deepStrictEqual(
+        (yield* Fiber.join(stream)).map(({ event, data }) => [event, "name" in data ? data.name : undefined]),
+        [["begun", "propose"]],
+      )
+      yield* upstream.open
+      assert.isTrue(Option.isSome(yield* Fiber.join(stopping)))
+    }),
   )
 })

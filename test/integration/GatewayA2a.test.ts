@@ -30,6 +30,7 @@ import {
   type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
+import { failing } from "../support/promises.ts"
 import { toolServer } from "../support/toolServer.ts"
 
 const ASKS = {
@@ -111,14 +112,6 @@ const shown = (events: ReadonlyArray<NonNullable<StreamResponse["payload"]>>) =>
     return `${append ? "append" : "replace"} ${textOf(artifact?.parts)}${lastChunk ? " last" : ""}`
   })
 
-const failure = (attempt: () => Promise<unknown>) =>
-  Effect.promise(() =>
-    attempt().then(
-      () => undefined,
-      (error: unknown) => error,
-    ),
-  )
-
 const id = (task: string) => ({ tenant: "", id: task, metadata: undefined })
 
 describeDatabases("agents over A2A", (database) => {
@@ -161,7 +154,7 @@ describeDatabases("agents over A2A", (database) => {
       assert.deepStrictEqual(yield* Effect.promise(() => client.getTask(id(task.id))), task)
       const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${task.id}`, { token })
       assert.deepInclude(job, { agent_id: agent, task: "Say hello.", status: "completed" })
-      const reused = yield* failure(() => client.sendMessage(request(message("m-1", "Something else."))))
+      const reused = yield* failing(client.sendMessage(request(message("m-1", "Something else."))))
       assert.include(String(reused), "used with another body")
     }),
   )
@@ -181,9 +174,7 @@ describeDatabases("agents over A2A", (database) => {
         "Oslo is north.",
       )
       const { id: ended } = yield* send(client, message("m-2", "Where is Bergen?"))
-      const again = yield* failure(async () => {
-        for await (const _ of client.resubscribeTask(id(ended)));
-      })
+      const again = yield* failing(Array.fromAsync(client.resubscribeTask(id(ended))))
       assert.instanceOf(again, UnsupportedOperationError)
     }),
   )
@@ -199,16 +190,16 @@ describeDatabases("agents over A2A", (database) => {
       assert.strictEqual(schema?.content?.$case, "data")
 
       const wrong = message("m-2", '{"town":"Oslo"}', { taskId: asked.id })
-      assert.include(String(yield* failure(() => client.sendMessage(request(wrong)))), "does not fit the schema")
+      assert.include(String(yield* failing(client.sendMessage(request(wrong)))), "does not fit the schema")
       const elsewhere = message("m-2", "Oslo", { taskId: asked.id, contextId: "another" })
-      assert.include(String(yield* failure(() => client.sendMessage(request(elsewhere)))), "another contextId")
+      assert.include(String(yield* failing(client.sendMessage(request(elsewhere)))), "another contextId")
       const done = yield* send(client, message("m-3", "Oslo", { taskId: asked.id, contextId: asked.contextId }))
       assert.strictEqual(done.status?.state, TaskState.TASK_STATE_COMPLETED)
       assert.strictEqual(answerOf(done), "Oslo is north.")
       const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${done.id}`, { token })
       assert.include(JSON.stringify(job["steps"]), String.raw`{\"city\":\"Oslo\"}`)
       const late = message("m-4", "Oslo", { taskId: asked.id })
-      assert.instanceOf(yield* failure(() => client.sendMessage(request(late))), UnsupportedOperationError)
+      assert.instanceOf(yield* failing(client.sendMessage(request(late))), UnsupportedOperationError)
 
       const events = yield* collect(client.sendMessageStream(request(message("m-5", "Where is it?"))))
       assert.deepStrictEqual(shown(events).slice(-1), ["status 6"])
@@ -234,7 +225,7 @@ describeDatabases("agents over A2A", (database) => {
       assert.strictEqual(second.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
       assert.notStrictEqual(second.status?.message?.messageId, first.status?.message?.messageId)
       assert.deepStrictEqual(yield* send(client, answer), second)
-      const other = yield* failure(() => client.sendMessage(request(message("m-2", "Bergen", { taskId }))))
+      const other = yield* failing(client.sendMessage(request(message("m-2", "Bergen", { taskId }))))
       assert.include(String(other), "used with another body")
       assert.deepStrictEqual(yield* Effect.promise(() => client.getTask(id(taskId))), second)
 
@@ -263,7 +254,7 @@ describeDatabases("agents over A2A", (database) => {
       }
       const second = yield* send(client, replyTo("m-2", first))
       assert.strictEqual(second.status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
-      const late = yield* failure(() => client.sendMessage(request(replyTo("m-3", first))))
+      const late = yield* failing(client.sendMessage(request(replyTo("m-3", first))))
       assert.instanceOf(late, UnsupportedOperationError)
       assert.include(String(late), "does not wait for this answer")
       const done = yield* send(client, replyTo("m-3", second))
@@ -283,7 +274,7 @@ describeDatabases("agents over A2A", (database) => {
       assert.deepStrictEqual(yield* listed("/api/v1/threads"), [])
       const asked = yield* send(client, message("m-2", "The second city?", { contextId }))
       assert.deepInclude(asked, { contextId })
-      const busy = yield* failure(() => client.sendMessage(request(message("m-3", "How many?", { contextId }))))
+      const busy = yield* failing(client.sendMessage(request(message("m-3", "How many?", { contextId }))))
       assert.instanceOf(busy, UnsupportedOperationError)
       assert.include(String(busy), "answer with its taskId")
       yield* send(client, message("m-4", "Norway", { contextId, taskId: asked.id }))
@@ -310,7 +301,7 @@ describeDatabases("agents over A2A", (database) => {
       fake.script(ASKS, { text: "Oslo." })
       const { contextId, id: taskId } = yield* send(client, message("m-1", "The capital?"))
       const refused = (messageId: string) =>
-        failure(() => client.sendMessage(request(message(messageId, "How many?", { contextId }))))
+        failing(client.sendMessage(request(message(messageId, "How many?", { contextId }))))
       const busy = yield* refused("m-2")
       assert.instanceOf(busy, UnsupportedOperationError)
       assert.include(String(busy), "answer with its taskId")
@@ -402,7 +393,7 @@ describeDatabases("agents over A2A", (database) => {
       }
       assert.strictEqual(new Set(seen.map(({ headers }) => headers["webhook-id"])).size, 2)
       assert.notInclude(seen.map(({ body }) => body).join(), "Oslo")
-      assert.instanceOf(yield* failure(get), TaskNotFoundError)
+      assert.instanceOf(yield* failing(get()), TaskNotFoundError)
       const late = yield* Effect.promise(() => client.createTaskPushNotificationConfig({ ...other, url: receiver.url }))
       assert.strictEqual(late.id, "other")
       yield* arrived(3)
@@ -410,7 +401,7 @@ describeDatabases("agents over A2A", (database) => {
       yield* Effect.promise(() => client.createTaskPushNotificationConfig(other))
       yield* Effect.repeat(list, { until: ({ configs }) => configs.length === 0 })
       const reader = yield* connect(gateway, "guide", yield* tokenFor("eve", { tenant: "alice", roles: ["read"] }))
-      const refused = yield* failure(() => reader.createTaskPushNotificationConfig(other))
+      const refused = yield* failing(reader.createTaskPushNotificationConfig(other))
       assert.include(String(refused), '"run"')
       const sql = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token })
       assert.notInclude(sql.text, "their-")
@@ -429,7 +420,7 @@ describeDatabases("agents over A2A", (database) => {
       }
       const configuration = { acceptedOutputModes: [], returnImmediately: false, taskPushNotificationConfig: config }
       const reply = request(message("m-2", "Oslo", { taskId }))
-      assert.include(String(yield* failure(() => client.sendMessage({ ...reply, configuration }))), "at most 8")
+      assert.include(String(yield* failing(client.sendMessage({ ...reply, configuration }))), "at most 8")
       const { status } = yield* Effect.promise(() => client.getTask(id(taskId)))
       assert.strictEqual(status?.state, TaskState.TASK_STATE_INPUT_REQUIRED)
     }),
@@ -445,23 +436,23 @@ describeDatabases("agents over A2A", (database) => {
       const create = (by: Client, id: string, more: object = {}) =>
         by.createTaskPushNotificationConfig({ ...config, id, ...more })
       for (let i = 0; i < 8; i++) yield* Effect.promise(() => create(client, `config-${i}`))
-      assert.include(String(yield* failure(() => create(client, "one-more"))), "at most 8")
+      assert.include(String(yield* failing(create(client, "one-more"))), "at most 8")
       yield* Effect.promise(() => create(client, "config-0", { url: `${receiver.url}/replaced` }))
       for (const id of [" trailing", "new\nline", "x".repeat(65)]) {
-        assert.include(String(yield* failure(() => create(client, id))), "params.id")
+        assert.include(String(yield* failing(create(client, id))), "params.id")
       }
       const odd = { tenant: "", taskId, id: "\u0000" }
-      assert.include(String(yield* failure(() => client.deleteTaskPushNotificationConfig(odd))), "params.id")
+      assert.include(String(yield* failing(client.deleteTaskPushNotificationConfig(odd))), "params.id")
       const injected = { authentication: { scheme: "Bearer\r\nx: y", credentials: "c" } }
-      assert.include(String(yield* failure(() => create(client, "config-1", injected))), "scheme")
+      assert.include(String(yield* failing(create(client, "config-1", injected))), "scheme")
 
       const bob = yield* tokenFor("bob")
       for (const by of [token, bob]) {
         yield* call(gateway, "POST", "/api/v1/agents", { token: by, body: { name: "other" } })
         const other = yield* connect(gateway, "other", by)
-        assert.instanceOf(yield* failure(() => create(other, "theirs")), TaskNotFoundError)
+        assert.instanceOf(yield* failing(create(other, "theirs")), TaskNotFoundError)
         const theirs = { tenant: "", taskId, id: "config-1" }
-        assert.instanceOf(yield* failure(() => other.deleteTaskPushNotificationConfig(theirs)), TaskNotFoundError)
+        assert.instanceOf(yield* failing(other.deleteTaskPushNotificationConfig(theirs)), TaskNotFoundError)
       }
       yield* gate.open
       const { text } = yield* call(gateway, "GET", `/api/v1/jobs/${taskId}/deliveries`, { token }).pipe(
@@ -482,7 +473,7 @@ describeDatabases("agents over A2A", (database) => {
       assert.strictEqual(canceled.status?.state, TaskState.TASK_STATE_CANCELED)
       yield* gate.open
       const { id: ended } = yield* send(client, message("m-2", "Go."))
-      assert.instanceOf(yield* failure(() => client.cancelTask(id(ended))), TaskNotCancelableError)
+      assert.instanceOf(yield* failing(client.cancelTask(id(ended))), TaskNotCancelableError)
     }),
   )
 
@@ -492,15 +483,15 @@ describeDatabases("agents over A2A", (database) => {
       const { id: task } = yield* send(client, message("m-1", "Hello."))
       yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "other" } })
       const other = yield* connect(gateway, "other", token)
-      assert.instanceOf(yield* failure(() => other.getTask(id(task))), TaskNotFoundError)
-      assert.instanceOf(yield* failure(() => client.getTask(id("\u0000"))), TaskNotFoundError)
+      assert.instanceOf(yield* failing(other.getTask(id(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failing(client.getTask(id("\u0000"))), TaskNotFoundError)
       const continued = (contextId: string) => request(message("m-2", "Hi", { contextId }))
       for (const contextId of ["\u0000", "trip", "01890a5d-ac96-774b-bcce-b302099a8057"]) {
-        const unknown = yield* failure(() => client.sendMessage(continued(contextId)))
+        const unknown = yield* failing(client.sendMessage(continued(contextId)))
         assert.instanceOf(unknown, RequestMalformedError)
         assert.include(unknown.message, "No task here has this contextId; leave it out")
       }
-      assert.instanceOf(yield* failure(() => other.sendMessage(continued(task))), RequestMalformedError)
+      assert.instanceOf(yield* failing(other.sendMessage(continued(task))), RequestMalformedError)
 
       const card = `/a2a/${agent}/.well-known/agent-card.json`
       const bob = yield* tokenFor("bob")
@@ -508,16 +499,16 @@ describeDatabases("agents over A2A", (database) => {
       assert.strictEqual(problemIn(yield* call(gateway, "GET", card, { token: bob })).code, "agent-not-found")
       yield* call(gateway, "POST", "/api/v1/agents", { token: bob, body: { name: "bobs" } })
       const bobs = yield* connect(gateway, "bobs", bob)
-      assert.instanceOf(yield* failure(() => bobs.getTask(id(task))), TaskNotFoundError)
-      assert.instanceOf(yield* failure(() => bobs.cancelTask(id(task))), TaskNotFoundError)
-      assert.instanceOf(yield* failure(() => bobs.sendMessage(continued(task))), RequestMalformedError)
+      assert.instanceOf(yield* failing(bobs.getTask(id(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failing(bobs.cancelTask(id(task))), TaskNotFoundError)
+      assert.instanceOf(yield* failing(bobs.sendMessage(continued(task))), RequestMalformedError)
       const answer = request(message("m-2", "Hi", { taskId: task }))
-      assert.instanceOf(yield* failure(() => bobs.sendMessage(answer)), TaskNotFoundError)
+      assert.instanceOf(yield* failing(bobs.sendMessage(answer)), TaskNotFoundError)
 
       const reader = yield* tokenFor("eve", { tenant: "alice", roles: ["read"] })
       const eve = yield* connect(gateway, "guide", reader)
       assert.strictEqual((yield* Effect.promise(() => eve.getTask(id(task)))).id, task)
-      assert.include(String(yield* failure(() => eve.sendMessage(request(message("m-3", "Hi"))))), '"run"')
+      assert.include(String(yield* failing(eve.sendMessage(request(message("m-3", "Hi"))))), '"run"')
     }),
   )
 
@@ -607,7 +598,7 @@ describeDatabases("agents over A2A", (database) => {
       const events = client.sendMessageStream(request(message("m-1", "Wait.")))
       const first = yield* Effect.promise(() => events.next())
       assert.strictEqual(first.value?.payload?.$case, "task")
-      const second = yield* failure(() => client.sendMessage(request(message("m-2", "Wait."))))
+      const second = yield* failing(client.sendMessage(request(message("m-2", "Wait."))))
       assert.include(String(second), "may be open")
       const { json: jobs } = yield* call(gateway, "GET", `/api/v1/jobs?agent_id=${agent}`, { token })
       assert.strictEqual((jobs["items"] as ReadonlyArray<unknown>).length, 1)

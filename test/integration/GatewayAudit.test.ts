@@ -1,12 +1,10 @@
 /** The audit trail: a change and its entry are made together or not at all. */
-import { DatabaseSync } from "node:sqlite"
 import { assert, it } from "@effect/vitest"
-import { Effect, Redacted, Schedule } from "effect"
-import { SqlClient } from "effect/sql"
-import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
+import { Effect } from "effect"
 import { describeDatabases } from "../support/databases.ts"
 import { type Answer, call, databaseUrl, hasArrived, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 import { openSocket, postOf } from "../support/sockets.ts"
+import { runBeside } from "../support/storedBeside.ts"
 
 type Items = ReadonlyArray<Readonly<Record<string, unknown>>>
 
@@ -15,37 +13,20 @@ const itemsOf = ({ json }: Answer) => json["items"] as Items
 
 const LISTS = ["agents", "jobs", "threads", "schedules", "keys", "budgets", "secrets", "routing/config"]
 
-/** Runs a statement once the file is free. Waiting in SQLite would block the gateway, which is in this process. */
-const inFile = (url: string, statement: string) =>
-  Effect.retry(
-    Effect.try(() => {
-      using file = new DatabaseSync(url, { timeout: 0 })
-      file.exec(statement)
-    }),
-    { times: 100, schedule: Schedule.spaced("10 millis") },
-  )
-
 describeDatabases("the audit trail", (database) => {
   const start = Effect.gen(function* () {
     const url = yield* databaseUrl(database)
     const gateway = yield* startGateway(url, { JOB_WORKERS: "0", SECRETS_KEY: Buffer.alloc(32, 1).toString("base64") })
     const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
     const ask = (method: string, path: string, body?: unknown) =>
-      call(gateway, method, `/api/v1/${path}`, { token, ...(body === undefined ? {} : { body }) })
+      call(gateway, method, `/api/v1/${path}`, { token, body })
     const actions = (target?: string) =>
       Effect.map(ask("GET", "audit?limit=100"), (answer) =>
         itemsOf(answer).flatMap((entry) =>
           target === undefined || entry["target"] === target ? [entry["action"]] : [],
         ),
       )
-    const rename = (from: string, to: string) => {
-      const statement = `ALTER TABLE ${from} RENAME TO ${to}`
-      if (database.kind === "sqlite") return inFile(url, statement)
-      return Effect.provide(
-        SqlClient.SqlClient.use((sql) => sql.unsafe(statement)),
-        layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 }),
-      )
-    }
+    const rename = (from: string, to: string) => runBeside(database, url, `ALTER TABLE ${from} RENAME TO ${to}`)
     return { gateway, token, ask, actions, rename }
   })
 

@@ -1,14 +1,13 @@
 /** Concurrent calls within a budget while providers misbehave. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type OpenAI from "openai"
-import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
-import { layerSqliteClient } from "../../src/layers/database/SqliteClient.ts"
 import { ask, costOf, startCalls, until } from "../support/calls.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { call } from "../support/gateway.ts"
 import { type Fake, fault, type Reply } from "../support/FakeUpstream.ts"
+import { layerStored } from "../support/storedBeside.ts"
 
 const CALLS = 20
 const AFFORDABLE = 4
@@ -91,9 +90,7 @@ const start = Effect.fnUntraced(function* (database: Parameters<typeof startCall
         FROM ledger_calls WHERE key_id = ${id}`,
     ).pipe(
       Effect.map(([row]) => row?.charged ?? 0),
-      database.kind === "sqlite"
-        ? Effect.provide(layerSqliteClient({ filename: calls.stored }))
-        : Effect.provide(layerPostgresClient({ url: Redacted.make(calls.stored), maxConnections: 1 })),
+      Effect.provide(layerStored(database, calls.stored)),
     )
     return { client: calls.openai(String(json["key"])), use, entered }
   })

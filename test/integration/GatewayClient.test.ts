@@ -10,14 +10,9 @@ import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { sqlite } from "../support/databases.ts"
 import { asPageOf } from "../support/plainRequest.ts"
 import { databaseUrl, gatedUpstream, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
+import { failing, failureOf } from "../support/promises.ts"
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-
-const rejection = async (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => assert.fail("it did not reject"),
-    (error: unknown) => error,
-  )
 
 const isStored = (event: JobEvent) => event.type === "step" || event.type === "ended"
 
@@ -84,16 +79,16 @@ describe("GatewayClient", () => {
   it.live("rejects with the problem, or with Unreachable", () =>
     Effect.gen(function* () {
       const { client, gateway } = yield* gated
-      const missing = yield* Effect.promise(() => rejection(client.agents.get("01890a5d-ac96-774b-bcce-b302099a8057")))
+      const missing = yield* failing(client.agents.get("01890a5d-ac96-774b-bcce-b302099a8057"))
       assert.instanceOf(missing, GatewayProblem)
       assert.deepInclude(missing.problem, { status: 404, code: "agent-not-found" })
       const stale = yield* Effect.promise(async () => {
         const { id } = await client.agents.create({ name: "a" })
-        return rejection(client.agents.update(id, { name: "b" }, { ifVersion: 7 }))
+        return failureOf(client.agents.update(id, { name: "b" }, { ifVersion: 7 }))
       })
       assert.deepInclude(stale instanceof GatewayProblem ? stale.problem : {}, { status: 412 })
       const stranger = new GatewayClient({ baseUrl: gateway.url, token: async () => "guess" })
-      const refused = yield* Effect.promise(() => rejection(stranger.agents.list()))
+      const refused = yield* failing(stranger.agents.list())
       assert.deepInclude(refused instanceof GatewayProblem ? refused.problem : {}, { status: 401 })
       // An address that reaches this machine, but is no name of it.
       const elsewhere = new GatewayClient({ baseUrl: gateway.url.replace("127.0.0.1", "0.0.0.0"), token: "x" })
@@ -104,17 +99,17 @@ describe("GatewayClient", () => {
           if (call === "execute") return agents.execute("a", { task: "x" })
           return call === "list" ? agents.list() : agents[call]("a")
         }
-        const misdirected = yield* Effect.promise(() => rejection(ask(elsewhere)))
+        const misdirected = yield* failing(ask(elsewhere))
         assert.instanceOf(misdirected, GatewayProblem, call)
         assert.deepInclude(misdirected.problem, { status: 421, code: "misdirected", retryable: false })
         assert.include(misdirected.message, "ALLOWED_HOSTS")
-        const foreign = yield* Effect.promise(() => rejection(ask(page)))
+        const foreign = yield* failing(ask(page))
         assert.instanceOf(foreign, GatewayProblem, call)
         assert.deepInclude(foreign.problem, { status: 403, code: "cross-origin", retryable: false })
         assert.include(foreign.message, "ALLOWED_ORIGINS")
       }
       const nowhere = new GatewayClient({ baseUrl: "http://127.0.0.1:1", token: "x" })
-      assert.instanceOf(yield* Effect.promise(() => rejection(nowhere.agents.create({ name: "a" }))), Unreachable)
+      assert.instanceOf(yield* failing(nowhere.agents.create({ name: "a" })), Unreachable)
     }),
   )
 
@@ -133,7 +128,7 @@ describe("GatewayClient", () => {
         await (await client.agents.execute(agent.id, { task: "Alone" })).wait()
         assert.deepStrictEqual((await client.jobs.list({ thread_id: thread.id })).items, [job])
         await client.threads.remove(thread.id)
-        assert.instanceOf(await rejection(client.jobs.get(job.id)), GatewayProblem)
+        assert.instanceOf(await failureOf(client.jobs.get(job.id)), GatewayProblem)
 
         const plan = { agent_id: agent.id, cron: "0 7 * * *", time_zone: "Europe/Oslo", request: { task: "Report" } }
         const schedule = await client.schedules.create(plan)
@@ -157,7 +152,7 @@ describe("GatewayClient", () => {
         [() => client.secrets.put("a", { value: "long-enough", origin: "x" }), "origin"],
         [() => client.secrets.put("a", { value: "short", origin }), "value"],
       ] as const) {
-        const error = yield* Effect.promise(() => rejection(asked()))
+        const error = yield* failing(asked())
         assert.instanceOf(error, GatewayProblem)
         assert.deepInclude(error.problem, { code: "invalid-request", status: 400 })
         assert.isFalse(error.mayHaveBeenServed)
@@ -172,7 +167,7 @@ describe("GatewayClient", () => {
       let asked = 0
       const client = new GatewayClient({ baseUrl: gateway.url, token: () => (++asked === 1 ? "expired" : token) })
       yield* Effect.promise(async () => {
-        await rejection(client.agents.list())
+        await failureOf(client.agents.list())
         assert.deepStrictEqual((await client.agents.list()).items, [])
       })
       assert.strictEqual(asked, 2)
@@ -192,7 +187,7 @@ describe("GatewayClient", () => {
       ]) {
         const reason = new Error("enough")
         const controller = new AbortController()
-        const waiting = rejection(wait(controller.signal))
+        const waiting = failureOf(wait(controller.signal))
         yield* Effect.sleep("100 millis")
         controller.abort(reason)
         assert.strictEqual(yield* Effect.promise(() => waiting), reason)
@@ -257,7 +252,7 @@ describe("GatewayClient", () => {
         // The client does not try again what cannot succeed.
         const idempotencyKey = "once"
         await client.agents.execute(id, { task: "x" }, { idempotencyKey })
-        const reused = await rejection(client.agents.execute(id, { task: "y" }, { idempotencyKey }))
+        const reused = await failureOf(client.agents.execute(id, { task: "y" }, { idempotencyKey }))
         assert.deepInclude(reused instanceof GatewayProblem ? reused.problem : {}, { code: "idempotency-key-reused" })
         assert.strictEqual(sent.length, 5)
       })
@@ -368,7 +363,7 @@ describe("Gateway", () => {
         const job = await client.agents.execute(agent.id, { task: "x" })
         assert.strictEqual((await job.wait()).status, "completed")
         await gateway.stop()
-        await rejection(fetch(`${gateway.url}/health`))
+        await failureOf(fetch(`${gateway.url}/health`))
         // Its database is closed, so the next one can open it.
         const next = await start()
         await next.stop()
@@ -378,7 +373,7 @@ describe("Gateway", () => {
 
   it.live("does not start without a way to check tokens", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.promise(() => rejection(Gateway.start({ port: 0, logLevel: "none" })))
+      const error = yield* failing(Gateway.start({ port: 0, logLevel: "none" }))
       assert.match(String(error), /JWT_SECRET/)
     }),
   )

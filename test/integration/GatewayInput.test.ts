@@ -1,11 +1,11 @@
 /** Models that ask people: jobs wait, also over restarts, and go on with the answer or without one. */
 import { assert, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Schema, type Scope } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { Job } from "../../src/domain/jobs/job.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
-import { settableClock } from "../support/settableClock.ts"
+import { timed } from "../support/settableClock.ts"
 import { openSocket } from "../support/sockets.ts"
 import { toolServer } from "../support/toolServer.ts"
 
@@ -16,15 +16,6 @@ const QUESTION = {
   answer_schema: { type: "object", properties: { approved: { type: "boolean" } }, required: ["approved"] },
 }
 const ASKS = { toolCalls: [{ name: "ask_person", arguments: QUESTION }] }
-
-/** Runs a test with a clock that it can set forward. */
-const timed = <A, E>(test: (forward: (time: Duration.Input) => void) => Effect.Effect<A, E, Scope.Scope>) =>
-  Effect.flatMap(settableClock, ({ clock, set }) => {
-    const forward = (time: Duration.Input) => {
-      set.forward += Duration.toMillis(time)
-    }
-    return Effect.provideService(Effect.scoped(test(forward)), Clock.Clock, clock)
-  })
 
 describeDatabases("a model that asks a person", (database) => {
   const setup = Effect.gen(function* () {

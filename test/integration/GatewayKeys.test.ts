@@ -153,8 +153,7 @@ describeDatabases("keys of the gateway", (database) => {
           const template = `${path} ${JSON.stringify(given)}`
           const made = (name: string, make: () => Effect.Effect<string>) =>
             template.includes(`:${name}`) ? make() : Effect.succeed("")
-          const post = (path: string, body?: object) =>
-            call(gateway, "POST", `/api/v1${path}`, { token: boss, ...(body === undefined ? {} : { body }) })
+          const post = (path: string, body?: object) => call(gateway, "POST", `/api/v1${path}`, { token: boss, body })
           const agent = yield* makeAgent(gateway)
           // An ended job, whose events end.
           const job = yield* made("job", () =>
@@ -173,7 +172,7 @@ describeDatabases("keys of the gateway", (database) => {
             Object.entries(ids).reduce((filled, [name, id]) => filled.replace(`:${name}`, id), text)
           const url = withIds(path)
           const body: unknown = given === ":config" ? routing : given && JSON.parse(withIds(JSON.stringify(given)))
-          const answer = yield* call(gateway, method, url, { token: key, ...(body === undefined ? {} : { body }) })
+          const answer = yield* call(gateway, method, url, { token: key, body })
           const isAllowed = ROLES.findIndex((each) => each === role) >= ROLES.findIndex((each) => each === needed)
           const what = `${role}: ${method} ${path} gave ${answer.status} ${answer.text}`
           if (!isAllowed) {
@@ -235,7 +234,7 @@ describeDatabases("keys of the gateway", (database) => {
             : method === "PATCH"
               ? { name: "mine" }
               : chat
-        const answer = yield* call(gateway, method, path, { token: key, ...(body === undefined ? {} : { body }) })
+        const answer = yield* call(gateway, method, path, { token: key, body })
         assert.strictEqual(answer.status, 404, `${method} ${path}`)
       }
     }),
@@ -441,7 +440,7 @@ describeDatabases("keys of the gateway", (database) => {
         call(gateway, method, path.replace(":job", job), {
           token,
           headers: { "a2a-version": "1.0" },
-          ...(body === undefined ? {} : { body }),
+          body,
         })
       const open = yield* Effect.forkScoped(ask(kept.key, follow))
       // Its limits are no reason to end anything.
@@ -577,7 +576,7 @@ describeDatabases("keys of the gateway", (database) => {
       ] as const) {
         const answer = yield* call(gateway, method, path, {
           token: manager.key,
-          ...(body === undefined ? {} : { body }),
+          body,
         })
         assert.strictEqual(problemIn(answer).code, "forbidden")
       }

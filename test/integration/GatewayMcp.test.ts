@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { Effect } from "effect"
 import { describeDatabases } from "../support/databases.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
+import { failing } from "../support/promises.ts"
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -26,14 +27,6 @@ const use = (client: Client, name: string, input: Members = {}) =>
     const { content, isError, structuredContent } = await client.callTool({ name, arguments: { ...input } })
     return { isError, text: JSON.stringify(content), value: (structuredContent ?? {}) as Members }
   })
-
-const fails = (attempt: () => Promise<unknown>) =>
-  Effect.promise(() =>
-    attempt().then(
-      () => "",
-      (error: unknown) => String(error),
-    ),
-  )
 
 describeDatabases("the gateway as an MCP server", (database) => {
   const setup = Effect.gen(function* () {
@@ -117,7 +110,8 @@ describeDatabases("the gateway as an MCP server", (database) => {
     Effect.gen(function* () {
       const { gateway, token } = yield* setup
       const client = yield* connect(gateway, token)
-      const attempt = (name: string, input: Members) => fails(() => client.callTool({ name, arguments: { ...input } }))
+      const attempt = (name: string, input: Members) =>
+        Effect.map(failing(client.callTool({ name, arguments: { ...input } })), String)
       assert.include(yield* attempt("nothing", {}), "There is no such tool")
       assert.include(yield* attempt("run_agent", { agent: "reviewer", task: "x", effort: "huge" }), "arguments.effort")
       assert.include(yield* attempt("run_agent", { agent: "", task: "x" }), "arguments.agent")

@@ -21,7 +21,7 @@ const setUp = Effect.fnUntraced(function* (patience: Duration.Input) {
   const gateway = yield* startGateway(postgres.url)
   const token = yield* tokenFor("alice")
   const ask = (method: string, path: string, body?: unknown) =>
-    call(gateway, method, path, { token, ...(body === undefined ? {} : { body }) }).pipe(Effect.timeout(patience))
+    call(gateway, method, path, { token, body }).pipe(Effect.timeout(patience))
   const { json: agent } = yield* ask("POST", "/api/v1/agents", { name: "a" })
   return { postgres, gateway, token, ask, execute: `/api/v1/agents/${agent["id"]}/execute` }
 })

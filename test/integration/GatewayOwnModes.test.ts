@@ -1,27 +1,17 @@
 /** Modes that an embedding program defines: their jobs are as durable as those of the built-in modes. */
 import { assert, it } from "@effect/vitest"
-import { Clock, Deferred, Duration, Effect, Option, Redacted, Schema, type Scope } from "effect"
-import { SqlClient } from "effect/sql"
+import { Deferred, Effect, Option, Schema } from "effect"
 import { Job } from "../../src/domain/jobs/job.ts"
 import { defineMode, Gateway, type OwnJob, type OwnMode } from "../../src/index.ts"
-import { layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
 import { startCalculator } from "../../examples/calculator.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
-import { settableClock } from "../support/settableClock.ts"
+import { timed } from "../support/settableClock.ts"
+import { runBeside } from "../support/storedBeside.ts"
 import { toolServer } from "../support/toolServer.ts"
 
 const decodeJob = Schema.decodeUnknownSync(Job)
-
-/** Runs a test with a clock that it can set forward. */
-const timed = <A, E>(test: (forward: (time: Duration.Input) => void) => Effect.Effect<A, E, Scope.Scope>) =>
-  Effect.flatMap(settableClock, ({ clock, set }) => {
-    const forward = (time: Duration.Input) => {
-      set.forward += Duration.toMillis(time)
-    }
-    return Effect.provideService(Effect.scoped(test(forward)), Clock.Clock, clock)
-  })
 
 const mode = (run: OwnMode["run"], more: Partial<OwnMode> = {}) => defineMode({ name: "triage", run, ...more })
 
@@ -54,14 +44,8 @@ describeDatabases("an own mode", (database) => {
         upstream,
         modes,
       )
-    const layer =
-      database.kind === "sqlite"
-        ? layerSqlite({ filename: url })
-        : layerPostgres({ url: Redacted.make(url), maxConnections: 1 })
     /** Makes every job due, as if the database's clock had been set forward. To be run while no gateway is. */
-    const allDue = SqlClient.SqlClient.use((sql) => sql`UPDATE jobs SET due_at = 0`).pipe(
-      Effect.provide(layer, { local: true }),
-    )
+    const allDue = runBeside(database, url, "UPDATE jobs SET due_at = 0")
     return { upstream, start, allDue }
   })
 

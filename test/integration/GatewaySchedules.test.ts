@@ -1,27 +1,10 @@
 /** Schedules over real sockets: a time gives one job, whatever happens to gateways, agents and rows. */
-import { DatabaseSync } from "node:sqlite"
 import { assert, it } from "@effect/vitest"
-import { Effect, Redacted, Schedule } from "effect"
-import { SqlClient } from "effect/sql"
-import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
+import { Effect } from "effect"
 import { until } from "../support/calls.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { type Answer, call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
-
-/** Tries until the gateway, which is in this process, holds no lock: waiting for it would stop it from letting go. */
-const onSqlite = (file: string, statement: string) =>
-  Effect.retry(
-    Effect.try(() => {
-      using database = new DatabaseSync(file, { timeout: 0 })
-      database.exec(statement)
-    }),
-    Schedule.spaced("5 millis"),
-  )
-
-const onPostgres = (url: string, statement: string) =>
-  SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
-    Effect.provide(layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })),
-  )
+import { runBeside } from "../support/storedBeside.ts"
 
 describeDatabases("a schedule", (database) => {
   /** A gateway, and a way to make schedules due. On Postgres two gateways share the database. */
@@ -31,11 +14,11 @@ describeDatabases("a schedule", (database) => {
     if (database.kind === "postgres") yield* startGateway(stored)
     const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
     const api = (method: string, path: string, body?: object, token = boss) =>
-      call(gateway, method, `/api/v1${path}`, { token, ...(body === undefined ? {} : { body }) })
+      call(gateway, method, `/api/v1${path}`, { token, body })
     const agent = String((yield* api("POST", "/agents", { name: "a", default_mode: "direct" })).json["id"])
     const plan = { agent_id: agent, cron: "0 7 * * *", request: { task: "Report." } }
     const make = Effect.map(api("POST", "/schedules", plan), ({ json }) => String(json["id"]))
-    const change = (statement: string) => (database.kind === "sqlite" ? onSqlite : onPostgres)(stored, statement)
+    const change = (statement: string) => runBeside(database, stored, statement)
     const read = (id: string) => Effect.map(api("GET", `/schedules/${id}`), ({ json }) => json)
     const jobs = Effect.map(api("GET", "/jobs"), ({ json }) => json["items"] as ReadonlyArray<{ readonly id: string }>)
     /** Waits until the schedule's time has passed. */

@@ -14,7 +14,7 @@ const messagesIn = (body: unknown): ReadonlyArray<unknown> =>
 const setup = Effect.fnUntraced(function* (database: Parameters<typeof startCalls>[0]) {
   const { boss, fake, gateway, makeKey } = yield* startCalls(database)
   const api = (method: string, path: string, body?: object, token = boss) =>
-    call(gateway, method, `/api/v1${path}`, { token, ...(body === undefined ? {} : { body }) })
+    call(gateway, method, `/api/v1${path}`, { token, body })
   const makeAgent = Effect.map(
     api("POST", "/agents", { name: "a", default_mode: "direct", model_policy: { allow: ["model-1"] } }),
     ({ json }) => String(json["id"]),

@@ -38,265 +38,246 @@ describeDatabases("an agent with tools", (database) => {
   const setup = setupWith(1)
 
   it.live("calls a tool that the model asks for, and shows the call in the trail", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { upstream, work } = yield* setup
-        const server = yield* toolServer(
-          (_, response) => void response.setHeader("content-type", "application/json").end('{"sum":42}'),
-        )
-        upstream.script({ toolCalls: [{ name: "add", arguments: { a: 40, b: 2 } }] }, { text: "It is 42." })
-        const tools = [
-          {
-            name: "add",
-            description: "Adds.",
-            input_schema: { type: "object" },
-            url: `${server.url}/add`,
-            method: "POST",
-          },
-        ]
-        const job = yield* work({ tools, default_mode: "Direct" }, { task: "What is 40 + 2?" })
-        assert.deepInclude(job.result, { mode: "direct", answer: "It is 42.", verdict: "unchecked", tool_calls: 1 })
-        assert.deepStrictEqual(
-          job.steps.map(({ name }) => name),
-          ["turn-1", "tool-1-1", "turn-2"],
-        )
-        assert.deepInclude(job.steps[1], { kind: "tool", turn: 1, call: 1, provider: null })
-        assert.deepStrictEqual(job.steps[1]?.tool, {
+    Effect.gen(function* () {
+      const { upstream, work } = yield* setup
+      const server = yield* toolServer(
+        (_, response) => void response.setHeader("content-type", "application/json").end('{"sum":42}'),
+      )
+      upstream.script({ toolCalls: [{ name: "add", arguments: { a: 40, b: 2 } }] }, { text: "It is 42." })
+      const tools = [
+        {
           name: "add",
-          input: '{"a":40,"b":2}',
-          output: '{"sum":42}',
-          is_error: false,
-        })
-        assert.strictEqual(server.requests[0]?.headers["idempotency-key"], `${job.id}/tool-1-1`)
-        assert.strictEqual(job.usage.calls, 2)
-      }),
-    ),
+          description: "Adds.",
+          input_schema: { type: "object" },
+          url: `${server.url}/add`,
+          method: "POST",
+        },
+      ]
+      const job = yield* work({ tools, default_mode: "Direct" }, { task: "What is 40 + 2?" })
+      assert.deepInclude(job.result, { mode: "direct", answer: "It is 42.", verdict: "unchecked", tool_calls: 1 })
+      assert.deepStrictEqual(
+        job.steps.map(({ name }) => name),
+        ["turn-1", "tool-1-1", "turn-2"],
+      )
+      assert.deepInclude(job.steps[1], { kind: "tool", turn: 1, call: 1, provider: null })
+      assert.deepStrictEqual(job.steps[1]?.tool, {
+        name: "add",
+        input: '{"a":40,"b":2}',
+        output: '{"sum":42}',
+        is_error: false,
+      })
+      assert.strictEqual(server.requests[0]?.headers["idempotency-key"], `${job.id}/tool-1-1`)
+      assert.strictEqual(job.usage.calls, 2)
+    }),
   )
 
   it.live("has a bound on the calls of a job before it starts", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { upstream, work } = yield* setup
-        upstream.always({ text: "42" })
-        const tools = [
-          { name: "add", description: "Adds.", input_schema: { type: "object" }, url: "https://example.com/" },
-        ]
-        assert.strictEqual((yield* work({ tools }, { task: "x", mode: "DIRECT" })).at_most?.calls, 15)
-        const limited = { tools, limits: { max_turns: 4 } }
-        assert.strictEqual(
-          (yield* work(limited, { task: "x", mode: "direct", options: { turns: 9 } })).at_most?.calls,
-          4,
-        )
-        assert.strictEqual((yield* work({}, { task: "x", mode: "direct" })).at_most?.calls, 1)
-      }),
-    ),
+    Effect.gen(function* () {
+      const { upstream, work } = yield* setup
+      upstream.always({ text: "42" })
+      const tools = [
+        { name: "add", description: "Adds.", input_schema: { type: "object" }, url: "https://example.com/" },
+      ]
+      assert.strictEqual((yield* work({ tools }, { task: "x", mode: "DIRECT" })).at_most?.calls, 15)
+      const limited = { tools, limits: { max_turns: 4 } }
+      assert.strictEqual((yield* work(limited, { task: "x", mode: "direct", options: { turns: 9 } })).at_most?.calls, 4)
+      assert.strictEqual((yield* work({}, { task: "x", mode: "direct" })).at_most?.calls, 1)
+    }),
   )
 
   it.live("calls the tools of an MCP server, and refuses its job for good if the server may not be reached", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { upstream, work } = yield* setup
-        const { url } = yield* Effect.acquireRelease(
-          Effect.promise(() => startCalculator()),
-          ({ stop }) => Effect.sync(stop),
-        )
-        upstream.script({ toolCalls: [{ name: "calc__multiply", arguments: { a: 6, b: 7 } }] }, { text: "42" })
-        const job = yield* work({ mcp_servers: [{ name: "calc", url }] }, { task: "What is 6 × 7?", mode: "direct" })
-        assert.deepInclude(job.result, { answer: "42", tool_calls: 1 })
-        assert.deepStrictEqual(
-          job.steps.map(({ name, tool }) => [name, tool?.output.split("\n")[0]]),
-          [
-            ["tools-1", "calc__add"],
-            ["turn-1", undefined],
-            ["tool-1-1", "42"],
-            ["turn-2", undefined],
-          ],
-        )
-        const refused = [{ name: "calc", url: "http://10.0.0.1/mcp" }]
-        const failed = yield* work({ mcp_servers: refused }, { task: "x", mode: "direct" })
-        assert.deepInclude(failed.problem, { code: "tools-unavailable", retryable: false })
-        assert.include(failed.problem?.detail, "calc: It was not asked")
-      }),
-    ),
+    Effect.gen(function* () {
+      const { upstream, work } = yield* setup
+      const { url } = yield* Effect.acquireRelease(
+        Effect.promise(() => startCalculator()),
+        ({ stop }) => Effect.sync(stop),
+      )
+      upstream.script({ toolCalls: [{ name: "calc__multiply", arguments: { a: 6, b: 7 } }] }, { text: "42" })
+      const job = yield* work({ mcp_servers: [{ name: "calc", url }] }, { task: "What is 6 × 7?", mode: "direct" })
+      assert.deepInclude(job.result, { answer: "42", tool_calls: 1 })
+      assert.deepStrictEqual(
+        job.steps.map(({ name, tool }) => [name, tool?.output.split("\n")[0]]),
+        [
+          ["tools-1", "calc__add"],
+          ["turn-1", undefined],
+          ["tool-1-1", "42"],
+          ["turn-2", undefined],
+        ],
+      )
+      const refused = [{ name: "calc", url: "http://10.0.0.1/mcp" }]
+      const failed = yield* work({ mcp_servers: refused }, { task: "x", mode: "direct" })
+      assert.deepInclude(failed.problem, { code: "tools-unavailable", retryable: false })
+      assert.include(failed.problem?.detail, "calc: It was not asked")
+    }),
   )
 
   it.live("has its job tried again while an MCP server is down, and says which one", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { gateway, token, upstream } = yield* setup
-        upstream.always({ text: "42" })
-        const port = yield* Effect.promise(freePort)
-        const mcp_servers = [{ name: "calc", url: `http://127.0.0.1:${port}` }]
-        const body = { name: "a", default_mode: "direct", mcp_servers }
-        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body })
-        const path = `/api/v1/agents/${agent["id"]}/execute`
-        const { json: made } = yield* call(gateway, "POST", path, { token, body: { task: "x" } })
-        const read = (wait: number) =>
-          Effect.map(call(gateway, "GET", `/api/v1/jobs/${made["id"]}?wait=${wait}`, { token }), ({ json }) =>
-            decodeJob(json),
-          )
-        yield* until(Effect.map(read(0), ({ status, waiting }) => isEnded(status) || waiting?.reason === "retry"))
-        const waiting = yield* read(0)
-        assert.strictEqual(waiting.status, "queued")
-        assert.deepInclude(waiting.steps[0]?.problem, { code: "tools-unavailable" })
-        assert.match(waiting.steps[0]?.problem?.detail ?? "", /^calc: The MCP server could not be reached/)
-        yield* Effect.acquireRelease(
-          Effect.promise(() => startCalculator(port)),
-          ({ stop }) => Effect.sync(stop),
+    Effect.gen(function* () {
+      const { gateway, token, upstream } = yield* setup
+      upstream.always({ text: "42" })
+      const port = yield* Effect.promise(freePort)
+      const mcp_servers = [{ name: "calc", url: `http://127.0.0.1:${port}` }]
+      const body = { name: "a", default_mode: "direct", mcp_servers }
+      const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body })
+      const path = `/api/v1/agents/${agent["id"]}/execute`
+      const { json: made } = yield* call(gateway, "POST", path, { token, body: { task: "x" } })
+      const read = (wait: number) =>
+        Effect.map(call(gateway, "GET", `/api/v1/jobs/${made["id"]}?wait=${wait}`, { token }), ({ json }) =>
+          decodeJob(json),
         )
-        assert.deepInclude(yield* read(30), { status: "completed" })
-      }),
-    ),
+      yield* until(Effect.map(read(0), ({ status, waiting }) => isEnded(status) || waiting?.reason === "retry"))
+      const waiting = yield* read(0)
+      assert.strictEqual(waiting.status, "queued")
+      assert.deepInclude(waiting.steps[0]?.problem, { code: "tools-unavailable" })
+      assert.match(waiting.steps[0]?.problem?.detail ?? "", /^calc: The MCP server could not be reached/)
+      yield* Effect.acquireRelease(
+        Effect.promise(() => startCalculator(port)),
+        ({ stop }) => Effect.sync(stop),
+      )
+      assert.deepInclude(yield* read(30), { status: "completed" })
+    }),
   )
 
   it.live("ends at once if the model calls tools in its last turn", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { upstream, work } = yield* setup
-        const server = yield* toolServer((_, response) => void response.end("42"))
-        upstream.always({ toolCalls: [{ name: "add", arguments: {} }] })
-        const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
-        const job = yield* work({ tools, limits: { max_turns: 2 } }, { task: "x", mode: "direct" })
-        assert.deepInclude(job, { status: "failed", attempt: 1 })
-        assert.deepInclude(job.problem, { code: "turn-limit-reached", retryable: false })
-        assert.strictEqual(server.requests.length, 1)
-      }),
-    ),
+    Effect.gen(function* () {
+      const { upstream, work } = yield* setup
+      const server = yield* toolServer((_, response) => void response.end("42"))
+      upstream.always({ toolCalls: [{ name: "add", arguments: {} }] })
+      const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
+      const job = yield* work({ tools, limits: { max_turns: 2 } }, { task: "x", mode: "direct" })
+      assert.deepInclude(job, { status: "failed", attempt: 1 })
+      assert.deepInclude(job.problem, { code: "turn-limit-reached", retryable: false })
+      assert.strictEqual(server.requests.length, 1)
+    }),
   )
 
   it.live(
     "decides between answers in the mode verified by calculating, and calculates nothing again when resumed",
     () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const { gateway, token, upstream, work } = yield* setupWith(2)
-          const keys: Array<unknown> = []
-          const { url } = yield* Effect.acquireRelease(
-            Effect.promise(() => startCalculator(0, ({ key }) => keys.push(key))),
-            ({ stop }) => Effect.sync(stop),
-          )
-          const multiply = { toolCalls: [{ name: "calc__multiply", arguments: { a: 17, b: 23 } }] }
-          let judges = false
-          upstream.always(({ model, system, text, tools, turns }) => {
-            const output = turns.some(({ role }) => role === "tool") ? /\n(\d+)\nEND /.exec(text)?.[1] : undefined
-            if (system.includes("You answer a question")) return output === undefined ? multiply : { text: output }
-            if (system.includes("Ask questions")) return { text: JSON.stringify({ questions: ["What is 17 × 23?"] }) }
-            if (system.includes("You decide which")) {
-              const checks = [{ question: 1, fits: [2], note: "391" }]
-              return judges ? { text: JSON.stringify({ checks, right: 1 }) } : fault.status(400)
-            }
-            assert.strictEqual(tools.length, 4)
-            // One model does not calculate.
-            if (model === "model-1") return { text: "381" }
-            return output === undefined ? multiply : { text: output }
-          })
-          const agent = { mcp_servers: [{ name: "calc", url }], default_mode: "verified" }
-          const failed = yield* work(agent, { task: "What is 17 × 23?", options: { samples: 1 } })
-          assert.strictEqual(failed.status, "failed")
-          const path = `/api/v1/jobs/${failed.id}`
-          judges = true
-          assert.deepInclude(yield* call(gateway, "POST", `${path}/resume`, { token }), { status: 202 })
-          const job = decodeJob((yield* call(gateway, "GET", `${path}?wait=30`, { token })).json)
-          assert.deepInclude(job.result, { answer: "391", verdict: "corrected", confidence: null, independent: true })
-          assert.deepStrictEqual(job.result?.mode === "verified" ? job.result.checks : [], [
-            {
-              question: "What is 17 × 23?",
-              independent_answer: "391",
-              consistent: true,
-              note: "391",
-              executed: true,
-            },
-          ])
-          assert.deepStrictEqual(
-            job.steps.filter(({ status }) => status === "completed").map(({ name }) => name),
-            [
-              "tools-1",
-              "draft-1",
-              "sample-1-1",
-              "tool-sample-1-1-1",
-              "sample-1-2",
-              "questions",
-              "answer-1-1",
-              "tool-answer-1-1-1",
-              "answer-1-2",
-              "reconcile",
-              "reconcile-order-2",
-            ],
-          )
-          assert.deepStrictEqual(keys, [`${job.id}/tool-sample-1-1-1`, `${job.id}/tool-answer-1-1-1`])
-          const tool = job.steps.find(({ name }) => name === "tool-sample-1-1-1")
-          assert.deepInclude(tool, { kind: "tool", within: "sample", sample: 1, turn: 1, call: 1 })
-          const events = yield* call(gateway, "GET", `${path}/events`, { token })
-          const begun = /^event: tool_call\ndata: (.*"tool-answer-1-1-1".*)$/m.exec(events.text)?.[1] ?? "{}"
-          assert.deepInclude(JSON.parse(begun), {
-            kind: "tool",
-            within: "answer",
-            question: 1,
-            turn: 1,
-            call: 1,
-            tool: "calc__multiply",
-            input: '{"a":17,"b":23}',
-          })
-        }),
-      ),
+      Effect.gen(function* () {
+        const { gateway, token, upstream, work } = yield* setupWith(2)
+        const keys: Array<unknown> = []
+        const { url } = yield* Effect.acquireRelease(
+          Effect.promise(() => startCalculator(0, ({ key }) => keys.push(key))),
+          ({ stop }) => Effect.sync(stop),
+        )
+        const multiply = { toolCalls: [{ name: "calc__multiply", arguments: { a: 17, b: 23 } }] }
+        let judges = false
+        upstream.always(({ model, system, text, tools, turns }) => {
+          const output = turns.some(({ role }) => role === "tool") ? /\n(\d+)\nEND /.exec(text)?.[1] : undefined
+          if (system.includes("You answer a question")) return output === undefined ? multiply : { text: output }
+          if (system.includes("Ask questions")) return { text: JSON.stringify({ questions: ["What is 17 × 23?"] }) }
+          if (system.includes("You decide which")) {
+            const checks = [{ question: 1, fits: [2], note: "391" }]
+            return judges ? { text: JSON.stringify({ checks, right: 1 }) } : fault.status(400)
+          }
+          assert.strictEqual(tools.length, 4)
+          // One model does not calculate.
+          if (model === "model-1") return { text: "381" }
+          return output === undefined ? multiply : { text: output }
+        })
+        const agent = { mcp_servers: [{ name: "calc", url }], default_mode: "verified" }
+        const failed = yield* work(agent, { task: "What is 17 × 23?", options: { samples: 1 } })
+        assert.strictEqual(failed.status, "failed")
+        const path = `/api/v1/jobs/${failed.id}`
+        judges = true
+        assert.deepInclude(yield* call(gateway, "POST", `${path}/resume`, { token }), { status: 202 })
+        const job = decodeJob((yield* call(gateway, "GET", `${path}?wait=30`, { token })).json)
+        assert.deepInclude(job.result, { answer: "391", verdict: "corrected", confidence: null, independent: true })
+        assert.deepStrictEqual(job.result?.mode === "verified" ? job.result.checks : [], [
+          {
+            question: "What is 17 × 23?",
+            independent_answer: "391",
+            consistent: true,
+            note: "391",
+            executed: true,
+          },
+        ])
+        assert.deepStrictEqual(
+          job.steps.filter(({ status }) => status === "completed").map(({ name }) => name),
+          [
+            "tools-1",
+            "draft-1",
+            "sample-1-1",
+            "tool-sample-1-1-1",
+            "sample-1-2",
+            "questions",
+            "answer-1-1",
+            "tool-answer-1-1-1",
+            "answer-1-2",
+            "reconcile",
+            "reconcile-order-2",
+          ],
+        )
+        assert.deepStrictEqual(keys, [`${job.id}/tool-sample-1-1-1`, `${job.id}/tool-answer-1-1-1`])
+        const tool = job.steps.find(({ name }) => name === "tool-sample-1-1-1")
+        assert.deepInclude(tool, { kind: "tool", within: "sample", sample: 1, turn: 1, call: 1 })
+        const events = yield* call(gateway, "GET", `${path}/events`, { token })
+        const begun = /^event: tool_call\ndata: (.*"tool-answer-1-1-1".*)$/m.exec(events.text)?.[1] ?? "{}"
+        assert.deepInclude(JSON.parse(begun), {
+          kind: "tool",
+          within: "answer",
+          question: 1,
+          turn: 1,
+          call: 1,
+          tool: "calc__multiply",
+          input: '{"a":17,"b":23}',
+        })
+      }),
   )
 
   it.live("goes on after its finished steps when a failed job is resumed", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { gateway, token, upstream, work } = yield* setup
-        const server = yield* toolServer((_, response) => void response.end("3"))
-        const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
-        upstream.script({ toolCalls: [{ name: "add", arguments: {} }] }, fault.status(400))
-        const failed = yield* work({ tools }, { task: "x", mode: "direct" })
-        assert.strictEqual(failed.status, "failed")
-        const seen = failed.steps.length + 1
-        upstream.script({ text: "three" })
-        const path = `/api/v1/jobs/${failed.id}`
-        const resumed = yield* call(gateway, "POST", `${path}/resume`, { token })
-        assert.deepInclude(resumed, { status: 202 })
-        assert.deepInclude(resumed.json, { attempt: 2 })
-        const job = decodeJob((yield* call(gateway, "GET", `${path}?wait=30`, { token })).json)
-        assert.deepInclude(job.result, { answer: "three", turns: 2, tool_calls: 1 })
-        assert.notProperty(job, "problem")
-        assert.strictEqual(server.requests.length, 1)
-        // A follower that saw the failure gets only later events.
-        const events = yield* call(gateway, "GET", `${path}/events`, { token, headers: { "last-event-id": `${seen}` } })
-        assert.deepStrictEqual(
-          [...events.text.matchAll(/^event: (step|ended)$/gm)].map(([, name]) => name),
-          ["step", "ended"],
-        )
-        const again = problemIn(yield* call(gateway, "POST", `${path}/resume`, { token }))
-        assert.deepInclude(again, { status: 409, code: "job-not-resumable" })
-        const other = problemIn(yield* call(gateway, "POST", `${path}/resume`, { token: yield* tokenFor("bob") }))
-        assert.deepInclude(other, { status: 404, code: "job-not-found" })
-      }),
-    ),
+    Effect.gen(function* () {
+      const { gateway, token, upstream, work } = yield* setup
+      const server = yield* toolServer((_, response) => void response.end("3"))
+      const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
+      upstream.script({ toolCalls: [{ name: "add", arguments: {} }] }, fault.status(400))
+      const failed = yield* work({ tools }, { task: "x", mode: "direct" })
+      assert.strictEqual(failed.status, "failed")
+      const seen = failed.steps.length + 1
+      upstream.script({ text: "three" })
+      const path = `/api/v1/jobs/${failed.id}`
+      const resumed = yield* call(gateway, "POST", `${path}/resume`, { token })
+      assert.deepInclude(resumed, { status: 202 })
+      assert.deepInclude(resumed.json, { attempt: 2 })
+      const job = decodeJob((yield* call(gateway, "GET", `${path}?wait=30`, { token })).json)
+      assert.deepInclude(job.result, { answer: "three", turns: 2, tool_calls: 1 })
+      assert.notProperty(job, "problem")
+      assert.strictEqual(server.requests.length, 1)
+      // A follower that saw the failure gets only later events.
+      const events = yield* call(gateway, "GET", `${path}/events`, { token, headers: { "last-event-id": `${seen}` } })
+      assert.deepStrictEqual(
+        [...events.text.matchAll(/^event: (step|ended)$/gm)].map(([, name]) => name),
+        ["step", "ended"],
+      )
+      const again = problemIn(yield* call(gateway, "POST", `${path}/resume`, { token }))
+      assert.deepInclude(again, { status: 409, code: "job-not-resumable" })
+      const other = problemIn(yield* call(gateway, "POST", `${path}/resume`, { token: yield* tokenFor("bob") }))
+      assert.deepInclude(other, { status: 404, code: "job-not-found" })
+    }),
   )
 
   it.live("is refused with every mistake of its tools named", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { gateway, token } = yield* setup
-        const tool = {
-          name: "add",
-          description: "Adds.",
-          input_schema: { type: "object" },
-          url: "https://example.com/",
-        }
-        const body = {
-          name: "a",
-          tools: [
-            { ...tool, name: "no name" },
-            { ...tool, url: "ftp://example.com/" },
-          ],
-        }
-        const problem = problemIn(yield* call(gateway, "POST", "/api/v1/agents", { token, body }))
-        assert.deepInclude(problem, { status: 400, code: "invalid-request" })
-        const errors = JSON.stringify(problem.errors)
-        assert.include(errors, "letters, digits, underscores or hyphens")
-        assert.include(errors, "give an https URL")
-      }),
-    ),
+    Effect.gen(function* () {
+      const { gateway, token } = yield* setup
+      const tool = {
+        name: "add",
+        description: "Adds.",
+        input_schema: { type: "object" },
+        url: "https://example.com/",
+      }
+      const body = {
+        name: "a",
+        tools: [
+          { ...tool, name: "no name" },
+          { ...tool, url: "ftp://example.com/" },
+        ],
+      }
+      const problem = problemIn(yield* call(gateway, "POST", "/api/v1/agents", { token, body }))
+      assert.deepInclude(problem, { status: 400, code: "invalid-request" })
+      const errors = JSON.stringify(problem.errors)
+      assert.include(errors, "letters, digits, underscores or hyphens")
+      assert.include(errors, "give an https URL")
+    }),
   )
 })

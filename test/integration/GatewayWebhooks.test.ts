@@ -11,8 +11,7 @@ describeDatabases("webhooks of the gateway", (database) => {
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { TOOL_PRIVATE_NETWORKS: "127.0.0.1" })
       const token = yield* tokenFor("alice")
-      const post = (path: string, body?: object) =>
-        call(gateway, "POST", `/api/v1${path}`, { token, ...(body === undefined ? {} : { body }) })
+      const post = (path: string, body?: object) => call(gateway, "POST", `/api/v1${path}`, { token, body })
       const receiver = yield* toolServer((_, response) => void response.writeHead(200).end())
 
       const early = yield* post("/agents", { name: "a", webhook_url: receiver.url })

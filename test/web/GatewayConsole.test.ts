@@ -181,43 +181,41 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
   )
 
   it.live("asks a person with a form, and shows the webhooks of the job", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        let busy = true
-        const receiver = yield* toolServer((_, response) => void response.writeHead(busy ? 503 : 200).end())
-        yield* scene(async ({ client, enter, fake, gateway, page, token }) => {
-          const headers = { authorization: `Bearer ${token}` }
-          await fetch(`${gateway.url}/api/v1/webhooks/secret`, { method: "POST", headers })
-          const { id } = await client.agents.create({
-            name: "Payer",
-            default_mode: "direct",
-            ask_person: {},
-            webhook_url: receiver.url,
-          })
-          fake.script(ASKS, { text: "Paid." })
-          const handle = await client.agents.execute(id, { task: "Pay the bill." })
-          await enter()
-          await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
-          const form = page.getByRole("form", { name: "The agent asks" })
-          await form.getByText("It came without an order.").waitFor()
-          const webhooks = page.getByRole("region", { name: "Table of webhooks" }).locator("tbody tr")
-          await webhooks.filter({ hasText: /pending.*it waits for a person.*503.*Next attempt at/s }).waitFor()
-          busy = false
-          await form.getByRole("button", { name: "Answer" }).click()
-          // The focus is in the field with the mistake.
-          await page.locator('#answer-approved:focus[aria-invalid="true"]').waitFor()
-          await form.getByLabel("approved").selectOption("yes")
-          await form.getByLabel("note (optional)").fill("Order it next time.")
-          await form.getByRole("button", { name: "Answer" }).click()
-          await page.getByRole("region", { name: "Answer" }).getByText("Paid.").waitFor()
-          await webhooks.filter({ hasText: /delivered.*the job ended/s }).waitFor()
-          assert.strictEqual(
-            (await client.jobs.get(handle.id)).steps[1]?.tool?.output,
-            '{"approved":true,"note":"Order it next time."}',
-          )
+    Effect.gen(function* () {
+      let busy = true
+      const receiver = yield* toolServer((_, response) => void response.writeHead(busy ? 503 : 200).end())
+      yield* scene(async ({ client, enter, fake, gateway, page, token }) => {
+        const headers = { authorization: `Bearer ${token}` }
+        await fetch(`${gateway.url}/api/v1/webhooks/secret`, { method: "POST", headers })
+        const { id } = await client.agents.create({
+          name: "Payer",
+          default_mode: "direct",
+          ask_person: {},
+          webhook_url: receiver.url,
         })
-      }),
-    ),
+        fake.script(ASKS, { text: "Paid." })
+        const handle = await client.agents.execute(id, { task: "Pay the bill." })
+        await enter()
+        await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+        const form = page.getByRole("form", { name: "The agent asks" })
+        await form.getByText("It came without an order.").waitFor()
+        const webhooks = page.getByRole("region", { name: "Table of webhooks" }).locator("tbody tr")
+        await webhooks.filter({ hasText: /pending.*it waits for a person.*503.*Next attempt at/s }).waitFor()
+        busy = false
+        await form.getByRole("button", { name: "Answer" }).click()
+        // The focus is in the field with the mistake.
+        await page.locator('#answer-approved:focus[aria-invalid="true"]').waitFor()
+        await form.getByLabel("approved").selectOption("yes")
+        await form.getByLabel("note (optional)").fill("Order it next time.")
+        await form.getByRole("button", { name: "Answer" }).click()
+        await page.getByRole("region", { name: "Answer" }).getByText("Paid.").waitFor()
+        await webhooks.filter({ hasText: /delivered.*the job ended/s }).waitFor()
+        assert.strictEqual(
+          (await client.jobs.get(handle.id)).steps[1]?.tool?.output,
+          '{"approved":true,"note":"Order it next time."}',
+        )
+      })
+    }),
   )
 
   it.live("takes up a failed job, and offers no changes to readers", () =>

@@ -8,6 +8,7 @@ import type { HttpResponse } from "../../../src/client/transport/httpTypes.ts"
 import { readBody, Transport } from "../../../src/client/transport/transport.ts"
 import { systemCode } from "../../../src/domain/problems/systemErrors.ts"
 import { freePort } from "../../support/freePort.ts"
+import { failureOf } from "../../support/promises.ts"
 
 const open: Array<Server> = []
 
@@ -38,14 +39,8 @@ const send = (url: string, signal?: AbortSignal): Promise<HttpResponse> =>
     { headers: { "x-one": "1" } },
   )
 
-const failure = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => assert.fail("it succeeded"),
-    (error: unknown) => error,
-  )
-
 const unreachable = async (promise: Promise<unknown>): Promise<Unreachable> => {
-  const error = await failure(promise)
+  const error = await failureOf(promise)
   return error instanceof Unreachable ? error : assert.fail(String(error))
 }
 
@@ -154,7 +149,7 @@ describe("a request without an answer", () => {
   it("rejects with the reason of its signal", async () => {
     const controller = new AbortController()
     const url = await serve(() => controller.abort("enough"))
-    assert.strictEqual(await failure(send(url, controller.signal)), "enough")
+    assert.strictEqual(await failureOf(send(url, controller.signal)), "enough")
   })
 
   it.each([["before its answer"], ["in the middle of it"]])(
@@ -170,7 +165,7 @@ describe("a request without an answer", () => {
       const url = await serve((_, response) => {
         if (when !== "before its answer") response.write("half")
       })
-      const error = await failure(send(url).then(readBody))
+      const error = await failureOf(send(url).then(readBody))
       const code = when === "before its answer" ? "UND_ERR_HEADERS_TIMEOUT" : "UND_ERR_BODY_TIMEOUT"
       assert.strictEqual(systemCode(error), code)
     },
@@ -183,7 +178,7 @@ describe("an answer", () => {
       response.writeHead(200, { "content-length": "10" })
       response.write("half", () => response.destroy())
     })
-    assert.instanceOf(await failure(send(url).then(readBody)), Error)
+    assert.instanceOf(await failureOf(send(url).then(readBody)), Error)
     const { message } = await unreachable(new Transport(url, undefined).postJson("/v1/init", "{}"))
     assert.strictEqual(message, "The connection broke before the answer was complete: it closed the connection.")
     const fails = new ReadableStream({ start: (body) => body.error(new Error("for no known reason")) })
@@ -230,7 +225,7 @@ describe("an answer", () => {
     const answer = await send(url)
     const other = await serve((_, response) => response.end("1"))
     for (let i = 0; i < 10; i++) await readBody(await send(other))
-    assert.instanceOf(await failure(readBody(answer)), Error)
+    assert.instanceOf(await failureOf(readBody(answer)), Error)
   })
 
   it("frees its connection when the reader cancels", async () => {

@@ -41,7 +41,7 @@ export const ask = Effect.fnUntraced(function* (
   path: string,
   body?: object,
 ) {
-  const answer = yield* call({ url }, method, path, { token, ...(body === undefined ? {} : { body }) })
+  const answer = yield* call({ url }, method, path, { token, body })
   assert.isBelow(answer.status, 300, answer.text)
   return answer.json
 })
