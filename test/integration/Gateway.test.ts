@@ -36,22 +36,6 @@ describeDatabases("the gateway", (database) => {
     return { upstream, gateway, api, agent }
   })
 
-  test("takes the names of modes in any case", (gateway) =>
-    Effect.gen(function* () {
-      const token = yield* tokenFor("alice")
-      const body = { name: "a", default_mode: "Verified" }
-      const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body })
-      assert.deepInclude(agent, { default_mode: "verified" })
-      const path = `/api/v1/agents/${agent["id"]}`
-      const changed = yield* call(gateway, "PATCH", path, { token, body: { default_mode: "VERIFIED" } })
-      assert.deepInclude(changed.json, { default_mode: "verified", version: 2 })
-      for (const mode of ["Adversarial", "Verified", "adversarial"]) {
-        const job = yield* call(gateway, "POST", `${path}/execute`, { token, body: { task: "x", mode } })
-        assert.deepInclude(job, { status: 202 })
-        assert.deepInclude(job.json, { mode: mode.toLowerCase() })
-      }
-    }))
-
   test("creates, reads, changes, lists and deletes agents", (gateway) =>
     Effect.gen(function* () {
       const api = yield* clientFor(gateway, yield* tokenFor("alice"))
@@ -170,39 +154,15 @@ describeDatabases("the gateway", (database) => {
 
   test("keeps tenants apart in everything", (gateway) =>
     Effect.gen(function* () {
-      const aliceToken = yield* tokenFor("alice", { tenant: "acme" })
-      const alice = yield* clientFor(gateway, aliceToken)
+      const alice = yield* clientFor(gateway, yield* tokenFor("alice", { tenant: "acme" }))
       const colleague = yield* clientFor(gateway, yield* tokenFor("anna", { tenant: "acme" }))
-      const malloryToken = yield* tokenFor("mallory", { roles: ["admin"] })
-      const mallory = yield* clientFor(gateway, malloryToken)
+      const mallory = yield* clientFor(gateway, yield* tokenFor("mallory", { roles: ["admin"] }))
       const { body: agent } = yield* alice.agents.create({ payload: { name: "secret" } })
       const key = { "idempotency-key": IdempotencyKey.make("same") }
       const { body: job } = yield* alice.agents.execute({ params: agent, headers: key, payload: { task: "x" } })
       yield* alice.jobs.get({ params: job, query: { wait: 30 } })
       assert.strictEqual((yield* colleague.agents.get({ params: agent })).body.name, "secret")
 
-      // Another tenant's rows are answered exactly like rows that never were.
-      const routes = [
-        ["GET", "/api/v1/agents/:id", undefined],
-        ["PATCH", "/api/v1/agents/:id", { name: "mine" }],
-        ["DELETE", "/api/v1/agents/:id", undefined],
-        ["POST", "/api/v1/agents/:id/execute", { task: "x" }],
-        ["GET", "/api/v1/jobs/:id", undefined],
-        ["GET", "/api/v1/jobs/:id?wait=5", undefined],
-        ["GET", "/api/v1/jobs/:id/events", undefined],
-        ["POST", "/api/v1/jobs/:id/cancel", undefined],
-      ] as const
-      for (const [method, path, body] of routes) {
-        const id = path.startsWith("/api/v1/jobs") ? job.id : agent.id
-        const theirs = yield* call(gateway, method, path.replace(":id", id), { token: malloryToken, body })
-        const missing = yield* call(gateway, method, path.replace(":id", MISSING), { token: malloryToken, body })
-        assert.strictEqual(theirs.status, 404, `${method} ${path}`)
-        assert.deepStrictEqual(
-          { ...theirs.json, instance: "", trace_id: "" },
-          { ...missing.json, instance: "", trace_id: "" },
-          `${method} ${path}`,
-        )
-      }
       assert.deepStrictEqual((yield* mallory.agents.list({ query: {} })).items, [])
       assert.deepStrictEqual((yield* mallory.jobs.list({ query: {} })).items, [])
       assert.deepStrictEqual((yield* mallory.jobs.list({ query: { agent_id: agent.id } })).items, [])

@@ -41,6 +41,9 @@ const ENDLESS = "GET /api/v1/changes"
 
 const PLAN = { cron: "0 7 * * *", request: { task: "x" } }
 
+const MISSING = "01890a5d-ac96-774b-bcce-b302099a8057"
+const UUID = /[\da-f]{8}-[\da-f-]{27}/
+
 const HI = [{ role: "user", content: "Hi" }]
 
 /**
@@ -124,7 +127,7 @@ const operationsOf = Effect.fnUntraced(function* (gateway: TestGateway) {
   )
 })
 
-const VARIABLE = /:(agent|job|key|thread|schedule)|(?<=models\/).+|[\da-f]{8}-[\da-f-]{27}/
+const VARIABLE = new RegExp(`:(agent|job|key|thread|schedule)|(?<=models/).+|${UUID.source}`)
 /** The operation of a request above. */
 const operationOf = (method: string, path: string): string =>
   `${method} ${(path.split("?")[0] ?? "").replace(/(?<=secrets\/)s$/, "{name}").replace(VARIABLE, "{id}")}`
@@ -234,8 +237,16 @@ describeDatabases("keys of the gateway", (database) => {
             : method === "PATCH"
               ? { name: "mine" }
               : chat
-        const answer = yield* call(gateway, method, path, { token: key, body })
+        const answerFor = (path: string) =>
+          Effect.map(call(gateway, method, path, { token: key, body }), ({ json, status }) => ({
+            status,
+            // The only members that tell requests apart.
+            json: { ...json, instance: "", trace_id: "" },
+          }))
+        const answer = yield* answerFor(path)
         assert.strictEqual(answer.status, 404, `${method} ${path}`)
+        // Another tenant's rows are answered exactly like rows that never were.
+        if (chat === undefined) assert.deepStrictEqual(answer, yield* answerFor(path.replace(UUID, MISSING)), path)
       }
     }),
   )
@@ -502,7 +513,7 @@ describeDatabases("keys of the gateway", (database) => {
   it.effect("take nothing of their tenant's rate with requests that their own limits or roles refuse", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl(database), { RATE_LIMIT_TENANT_EXECUTE: "2" })
-      const path = "/api/v1/agents/01890a5d-ac96-774b-bcce-b302099a8057/execute"
+      const path = `/api/v1/agents/${MISSING}/execute`
       const execute = (token: string) =>
         Effect.map(call(gateway, "POST", path, { token, body: { task: "Go." } }), ({ status }) => status)
       const { key: slow } = yield* makeKey(gateway, { requests_per_minute: 1 })
@@ -514,45 +525,27 @@ describeDatabases("keys of the gateway", (database) => {
     }),
   )
 
-  it.effect("limit no key that could make an unlimited one", () =>
-    Effect.gen(function* () {
-      const gateway = yield* startGateway(yield* databaseUrl(database))
-      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
-      const body = { name: "k", roles: ["manage"], models: { allow: ["echo"] } }
-      const answer = yield* call(gateway, "POST", "/api/v1/keys", { token, body })
-      assert.deepStrictEqual(
-        problemIn(answer).errors?.map(({ path }) => path),
-        ["payload.roles"],
-      )
-    }),
-  )
-
-  it.effect("have no names that the audit trail cannot hold", () =>
-    Effect.gen(function* () {
-      const gateway = yield* startGateway(yield* databaseUrl(database))
-      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
-      for (const name of ["", "k\0", "line\nbreak", "x".repeat(201)]) {
-        const answer = yield* call(gateway, "POST", "/api/v1/keys", { token, body: { name, roles: ["manage"] } })
-        assert.deepStrictEqual(
-          problemIn(answer).errors?.map(({ path }) => path),
-          ["payload.name"],
-          JSON.stringify(name),
-        )
-      }
-    }),
-  )
-
-  it.effect("have no budget without a limit", () =>
-    Effect.gen(function* () {
-      const gateway = yield* startGateway(yield* databaseUrl(database))
-      const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
-      const body = { name: "k", roles: ["run"], budgets: [{ per: "day" }] }
-      const answer = yield* call(gateway, "POST", "/api/v1/keys", { token, body })
-      assert.deepStrictEqual(
-        problemIn(answer).errors?.map(({ path }) => path),
-        ["payload.budgets"],
-      )
-    }),
+  it.effect(
+    "have no limit that they could evade, no budget without one, and no name that the audit trail cannot hold",
+    () =>
+      Effect.gen(function* () {
+        const gateway = yield* startGateway(yield* databaseUrl(database))
+        const token = yield* tokenFor("boss", { tenant: "acme", roles: ["admin"] })
+        for (const [members, path] of [
+          // It could make an unlimited one.
+          [{ models: { allow: ["echo"] } }, "payload.roles"],
+          [{ roles: ["run"], budgets: [{ per: "day" }] }, "payload.budgets"],
+          ...["", "k\0", "line\nbreak", "x".repeat(201)].map((name) => [{ name }, "payload.name"] as const),
+        ] as const) {
+          const body = { name: "k", roles: ["manage"], ...members }
+          const { errors } = problemIn(yield* call(gateway, "POST", "/api/v1/keys", { token, body }))
+          assert.deepStrictEqual(
+            errors?.map((each) => each.path),
+            [path],
+            JSON.stringify(members),
+          )
+        }
+      }),
   )
 
   it.effect("are not made by a token that names no role", () =>
