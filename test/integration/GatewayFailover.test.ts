@@ -5,10 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { APIError } from "openai"
-import { ask, startCalls } from "../support/calls.ts"
+import { ask, ROUTING, startCalls } from "../support/calls.ts"
 import { sqlite } from "../support/databases.ts"
 import { type Answer, type Delivery, fault, type Reply } from "../support/FakeUpstream.ts"
-import { call } from "../support/gateway.ts"
 
 const WELL = "from the second"
 const ANSWER: Answer = { text: ["from ", "the ", "first"] }
@@ -61,22 +60,18 @@ const KINDS: ReadonlyArray<readonly [name: string, kind: Kind]> = [
 ]
 
 const start = Effect.gen(function* () {
-  const calls = yield* startCalls(sqlite, { UPSTREAM_ANSWER_TIMEOUT: "4s" })
-  const { boss, gateway } = calls
-  const path = "/api/v1/routing/config"
-  const { effective_prices: _, version: __, ...config } = (yield* call(gateway, "GET", path, { token: boss })).json
-  const targets = config["targets"] as ReadonlyArray<Readonly<Record<string, unknown>>> // The contract describes this shape.
-  const body = {
-    ...config,
-    // The second model's context is longer.
-    targets: targets.map((target) =>
-      target["model"] === "model-2" ? { ...target, max_context_tokens: 200_000 } : target,
-    ),
-    retry: { max_retries: RETRIES, base_delay_ms: 1, max_delay_ms: 2000 },
-    timeouts: { first_token_ms: LATE_MS, idle_ms: LATE_MS, total_ms: 20_000 },
-  }
-  const changed = yield* call(gateway, "PUT", path, { token: boss, body })
-  assert.strictEqual(changed.status, 200, changed.text)
+  const calls = yield* startCalls(
+    sqlite,
+    { UPSTREAM_ANSWER_TIMEOUT: "4s" },
+    {
+      // The second model's context is longer.
+      targets: ROUTING.targets.map((target) =>
+        target.model === "model-2" ? { ...target, max_context_tokens: 200_000 } : target,
+      ),
+      retry: { max_retries: RETRIES, base_delay_ms: 1, max_delay_ms: 2000 },
+      timeouts: { first_token_ms: LATE_MS, idle_ms: LATE_MS, total_ms: 20_000 },
+    },
+  )
   return { ...calls, client: calls.openai(yield* calls.makeKey()) }
 })
 

@@ -1,5 +1,4 @@
 /** The gateway's way down, and what it does when its database fails. */
-import { connect, type Socket } from "node:net"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
@@ -14,24 +13,16 @@ import {
   type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
+import { openSocket } from "../support/sockets.ts"
 import { withinTurns } from "../support/withinTurns.ts"
 
-/** A request whose body is on its way: the connection, and what came back by the time it closed. */
-const beginSlowCreate = (url: string, token: string) => {
-  const { hostname, port } = new URL(url)
-  const socket: Socket = connect(Number(port), hostname)
-  const answer = new Promise<string>((resolve, reject) => {
-    let text = ""
-    socket.on("data", (data) => (text += data.toString()))
-    socket.on("close", () => resolve(text))
-    socket.on("error", reject)
-  })
+/** A request whose body is on its way: the connection, and the rest of the body. */
+const beginSlowCreate = Effect.fnUntraced(function* (url: string, token: string) {
   const body = '{"name":"slow"}'
-  socket.write(
-    `POST /api/v1/agents HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
-  )
-  return { answer, finish: () => socket.write(body.slice(5)) }
-}
+  const head = `POST /api/v1/agents HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`
+  const connection = yield* openSocket(Number(new URL(url).port), head + body.slice(0, 5))
+  return { ...connection, finish: () => connection.write(body.slice(5)) }
+})
 
 /** What `/ready` tells the operator once the shutdown has begun. */
 const drains = (gateway: TestGateway) =>
@@ -47,7 +38,7 @@ describe("a gateway that stops", () => {
       const token = yield* tokenFor("alice")
       const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
       const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
-      const slow = beginSlowCreate(gateway.url, token)
+      const slow = yield* beginSlowCreate(gateway.url, token)
       yield* hasArrived(gateway)
 
       const stopping = yield* Effect.forkChild(gateway.stop)
@@ -59,7 +50,7 @@ describe("a gateway that stops", () => {
       assert.strictEqual((yield* call(gateway, "GET", "/api/v1/agents", { token })).status, 200)
 
       slow.finish()
-      assert.match(yield* Effect.promise(() => slow.answer), /^HTTP\/1\.1 201 /)
+      assert.match(yield* Effect.promise(() => slow.ended), /^HTTP\/1\.1 201 /)
       yield* Fiber.join(stopping)
       const gone = yield* Effect.exit(Effect.tryPromise(() => fetch(`${gateway.url}/health`)))
       assert.strictEqual(gone._tag, "Failure")

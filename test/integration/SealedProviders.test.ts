@@ -1,16 +1,11 @@
 /** Conversations with tools, sealed from end to end, through each provider's wire format over real sockets. */
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer } from "effect"
-import { HttpServer } from "effect/http"
-import { NetAddress } from "effect/net"
-import { Attestation } from "../../src/services/sealing/Attestation.ts"
+import { ConfigProvider, Effect } from "effect"
 import { SealedProxy } from "../../src/layers/Proxy.ts"
-import { layerUpstream } from "../../src/layers/Providers.ts"
 import { type ChatInput, type Message, SealedClient } from "../../src/client/index.ts"
 import { type Fake, FakeUpstream } from "../support/FakeUpstream.ts"
+import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
 const SLOTS = [
   { slot: 1, wire: "openAi" },
@@ -19,27 +14,15 @@ const SLOTS = [
   { slot: 4, wire: "gemini" },
 ] as const
 
-/** A proxy as its environment configures it, on a free port, and a client that pins it. */
+/** A client of a proxy as its environment configures it. */
 const proxied = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
-  const folder = mkdtempSync(join(tmpdir(), "sealgate-test-"))
+  const file = join(yield* temporaryFolder, "key.pem")
+  const all = { PORT: "0", HOST: "127.0.0.1", ATTESTATION_KEY_FILE: file, ...env }
   const settings = yield* SealedProxy.settings().pipe(
-    Effect.provideService(
-      ConfigProvider.ConfigProvider,
-      ConfigProvider.fromEnv({
-        env: { PORT: "0", HOST: "127.0.0.1", ATTESTATION_KEY_FILE: join(folder, "key.pem"), ...env },
-      }),
-    ),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: all })),
   )
-  const context = yield* Layer.build(
-    SealedProxy.layerNoDeps(settings).pipe(Layer.provideMerge(layerUpstream(settings))),
-  )
-  return yield* Effect.gen(function* () {
-    const server = yield* HttpServer.HttpServer
-    const { kid } = yield* Attestation
-    assert.isTrue(NetAddress.isInetAddress(server.address))
-    const address = NetAddress.isInetAddress(server.address) ? NetAddress.formatInet(server.address) : ""
-    return new SealedClient({ baseUrl: `http://${address}`, pins: [kid] })
-  }).pipe(Effect.provideContext(context))
+  const { kid, url } = yield* startProxy({ settings })
+  return new SealedClient({ baseUrl: url, pins: [kid] })
 })
 
 const tools: ChatInput["tools"] = ["weather", "time"].map((name) => ({

@@ -1,12 +1,12 @@
 /** Faults of real sockets, in every wire format: connections that fail, answers that break off, callers that hang up. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Stream } from "effect"
-import { createServer } from "node:net"
-import type { AddressInfo, Socket } from "node:net"
+import { createServer, type Socket } from "node:net"
 import type { UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { ask } from "../services/upstream/ScriptedProvider.ts"
 import { BACKUP, WIRES, wired, type Wired } from "../services/upstream/WiredUpstream.ts"
 import { type Break, fault, type Reply } from "../support/FakeUpstream.ts"
+import { listening } from "../support/listening.ts"
 import { streamOf } from "../support/streamed.ts"
 import { withinTurns } from "../support/withinTurns.ts"
 
@@ -155,26 +155,11 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
 })
 
 /** Takes connections and never says anything. */
-const silentListener = Effect.acquireRelease(
-  Effect.promise(
-    () =>
-      new Promise<{ readonly port: number; readonly connections: () => number; readonly close: () => void }>(
-        (resolve) => {
-          const sockets: Array<Socket> = []
-          const server = createServer((socket) => sockets.push(socket.on("error", () => {}).resume()))
-          server.listen(0, "127.0.0.1", () =>
-            resolve({
-              // `address()` is a string only for pipes.
-              port: (server.address() as AddressInfo).port,
-              connections: () => sockets.length,
-              close: () => {
-                for (const socket of sockets) socket.destroy()
-                server.close()
-              },
-            }),
-          )
-        },
-      ),
-  ),
-  ({ close }) => Effect.sync(close),
-)
+const silentListener = Effect.gen(function* () {
+  const sockets: Array<Socket> = []
+  const server = createServer((socket) => sockets.push(socket.on("error", () => {}).resume()))
+  const closeAllConnections = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return { port: yield* listening(Object.assign(server, { closeAllConnections })), connections: () => sockets.length }
+})

@@ -1,11 +1,9 @@
 /** Attacks with open connections: idle, slow, incomplete, pipelined. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { hasOpenssl, httpsFetch, makeCertificate } from "../support/certificates.ts"
+import { temporaryFolder } from "../support/proxy.ts"
 import { INIT } from "../support/sealing.ts"
 import { connectFrom, addressOf, destroyAll, inParallel, listen, manyConnections, trickle } from "./abuse/Attackers.ts"
 import { attackersAt, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
@@ -149,11 +147,7 @@ it.live("long heads, many fields, pipelines and upgrades are served or refused, 
 
 it.live.skipIf(!hasOpenssl)("stalled handshakes count as connections, and time out", () =>
   Effect.gen(function* () {
-    const folder = yield* Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-proof-"))),
-      (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
-    )
-    const certificate = makeCertificate(folder, "server")
+    const certificate = makeCertificate(yield* temporaryFolder, "server")
     const proxy = yield* startProxyProcess(
       { TLS_CERT_FILE: certificate.cert, TLS_KEY_FILE: certificate.key, HEADERS_TIMEOUT: "5s" },
       httpsFetch(certificate),

@@ -24,7 +24,7 @@ const target = (provider: string, model: string, members: Members = {}) => ({
 })
 
 /** Two models of Chat Completions, one of Messages, one without a price, one for embeddings; `fast` means the first two. */
-const ROUTING = {
+export const ROUTING = {
   strategy: "fallback",
   baseline: { provider: "provider1", model: "model-1" },
   targets: [
@@ -46,6 +46,8 @@ export const TENANT = "acme"
 export const startCalls = Effect.fnUntraced(function* (
   database: Pick<TestDatabase, "kind">,
   environment: Readonly<Record<string, string>> = {},
+  /** Replaces members of the routing. */
+  routing: Members = {},
 ) {
   const fake = yield* FakeUpstream.make()
   const stored = yield* databaseUrl(database)
@@ -64,7 +66,10 @@ export const startCalls = Effect.fnUntraced(function* (
     fake,
   )
   const boss = yield* tokenFor("boss", { tenant: TENANT, roles: ["admin"] })
-  const routed = yield* call(gateway, "PUT", "/api/v1/routing/config", { token: boss, body: ROUTING })
+  const routed = yield* call(gateway, "PUT", "/api/v1/routing/config", {
+    token: boss,
+    body: { ...ROUTING, ...routing },
+  })
   assert.strictEqual(routed.status, 200, routed.text)
 
   /** Makes a key of the tenant. */
