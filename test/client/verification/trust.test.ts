@@ -1,10 +1,10 @@
-import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
+import { generateKeyPairSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { NoPins, PinMismatch, Tampered, thumbprint } from "../../../src/client/index.ts"
 import { keysByThumbprint, trustKeys, verifyStatement } from "../../../src/client/verification/trust.ts"
 import { assembleStatement, signingInput, statementHeader } from "../../../src/domain/protocol/statement.ts"
-import { b64u, fromB64u, fromHex, identityFrom, jws, statement, text } from "../../support/protocol/reference.ts"
+import { b64u, fromB64u, identityFrom, jws, statement, text } from "../../support/protocol/reference.ts"
 
 const identity = identityFrom(Buffer.alloc(32, 0x42))
 const stranger = identityFrom(Buffer.alloc(32, 0x43))
@@ -17,9 +17,6 @@ const verify = (text: string, kind: "session" | "receipt" | "proof" = "receipt")
     (claims) => claims,
     (error: unknown) => error,
   )
-
-const parts = (header: object, claims: unknown): string =>
-  `${b64u(text(JSON.stringify(header)))}.${b64u(text(JSON.stringify(claims)))}`
 
 describe("statements", () => {
   const kind = fc.constantFrom("session" as const, "receipt" as const, "proof" as const)
@@ -66,15 +63,6 @@ describe("statements", () => {
     )
   })
 
-  it("with any bit of the signature changed are refused", async () => {
-    const [header, claims, signature = ""] = good.split(".")
-    for (let bit = 0; bit < 512; bit += 7) {
-      const altered = fromB64u(signature)
-      altered[bit >> 3] = (altered[bit >> 3] ?? 0) ^ (1 << (bit & 7))
-      assert.instanceOf(await verify(`${header}.${claims}.${b64u(altered)}`), Tampered)
-    }
-  })
-
   it("cut or lengthened anywhere are refused", async () => {
     for (const altered of [
       "",
@@ -110,46 +98,6 @@ describe("statements", () => {
     ["no members", {}],
   ])("whose header has %s are refused though the signature is right", async (_, header) => {
     assert.instanceOf(await verify(jws(identity, header, CLAIMS)), Tampered)
-  })
-
-  it("signed with another algorithm are refused, whatever key they use", async () => {
-    const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey
-    const publicKey = createPublicKey(
-      createPrivateKey({
-        key: Buffer.concat([fromHex("302e020100300506032b657004220420"), identity.seed]),
-        format: "der",
-        type: "pkcs8",
-      }),
-    ).export({ format: "pem", type: "spki" })
-    const confused = [
-      ...["ES256", "Ed25519"].map((alg) => {
-        const input = parts({ ...HEADER, alg }, CLAIMS)
-        return `${input}.${b64u(sign("sha256", text(input), { key: p256, dsaEncoding: "ieee-p1363" }))}`
-      }),
-      // The public key, which everybody has, as the secret of a MAC.
-      ...[identity.publicKey, Buffer.from(publicKey), text(identity.jwk.x)].flatMap((secret) =>
-        ["HS256", "Ed25519"].map((alg) => {
-          const input = parts({ ...HEADER, alg }, CLAIMS)
-          const mac = createHmac("sha512", secret).update(input).digest()
-          return `${input}.${b64u(mac)}`
-        }),
-      ),
-      `${parts({ ...HEADER, alg: "none" }, CLAIMS)}.`,
-      `${parts(HEADER, CLAIMS)}.`,
-      `${parts(HEADER, CLAIMS)}.${b64u(Buffer.alloc(64))}`,
-    ]
-    for (const each of confused) assert.instanceOf(await verify(each), Tampered, each)
-  })
-
-  it("are refused under a key of small order", async () => {
-    // With the neutral element as the key, R and zero "sign" every message where points are not checked strictly.
-    const neutral = Buffer.from([1, ...Array.from({ length: 31 }, () => 0)])
-    const kid = await thumbprint(new Uint8Array(neutral))
-    const keys = await trustKeys({ pins: [kid], keys: { keys: [{ kty: "OKP", crv: "Ed25519", x: b64u(neutral) }] } })
-    const input = parts({ ...HEADER, kid }, { iss: kid })
-    const forged = `${input}.${b64u(Buffer.concat([neutral, Buffer.alloc(32)]))}`
-    const outcome = await verifyStatement("receipt", forged, keys).catch((error: unknown) => error)
-    assert.instanceOf(outcome, Tampered)
   })
 
   it.each([null, 5, "text"])("whose claims are %s are refused", async (claims) => {
