@@ -35,6 +35,10 @@ const setup = Effect.fnUntraced(function* (
 const chat = (content: string, more: object = {}) =>
   JSON.stringify({ model: "model-1", messages: [{ role: "user", content }], ...more })
 
+/** Sends a request without Python. */
+const post = ({ url }: { readonly url: string }, body: string) =>
+  fetch(`${url}/v1/chat/completions`, { method: "POST", headers: JSON_TYPE, body })
+
 const errorIn = (lines: ReadonlyArray<string>) => {
   const { error } = JSON.parse(lines.join("")) as { readonly error: Readonly<Record<string, unknown>> }
   return error
@@ -198,9 +202,7 @@ describe("the connector", () => {
   it.live("answers a retryable 502 if the proxy is gone", () =>
     Effect.gen(function* () {
       const connector = yield* startConnector({ sealed: { baseUrl: "http://127.0.0.1:9", pins: ["A".repeat(43)] } })
-      const answer = yield* Effect.promise(() =>
-        fetch(`${connector.url}/v1/chat/completions`, { method: "POST", headers: JSON_TYPE, body: chat("Hi") }),
-      )
+      const answer = yield* Effect.promise(() => post(connector, chat("Hi")))
       assert.strictEqual(answer.status, 502)
       assert.strictEqual(answer.headers.get("x-should-retry"), "true")
       assert.include(yield* Effect.promise(() => answer.text()), "could not be reached")
@@ -214,15 +216,7 @@ describe("the connector", () => {
       const scope = yield* Scope.make()
       const connector = yield* Effect.provideService(startConnector({ sealed: sealed.options() }), Scope.Scope, scope)
       const asking = yield* Effect.forkChild(
-        Effect.promise(async () =>
-          (
-            await fetch(`${connector.url}/v1/chat/completions`, {
-              method: "POST",
-              headers: JSON_TYPE,
-              body: chat("Hi", { stream: true }),
-            })
-          ).text(),
-        ),
+        Effect.promise(async () => (await post(connector, chat("Hi", { stream: true }))).text()),
       )
       yield* Effect.promise(() => sealed.fake.received(1))
       yield* Scope.close(scope, Exit.void)
@@ -240,11 +234,7 @@ describe("receipts", () => {
     const { connector, fake, proxy } = yield* setup({}, keepIn(folder, evidence))
     fake.always({ text: `answer ${CANARY}` })
     for (const stream of [false, true]) {
-      yield* Effect.promise(async () => {
-        const body = chat(`question ${CANARY}`, { stream })
-        const url = `${connector.url}/v1/chat/completions`
-        await (await fetch(url, { method: "POST", headers: JSON_TYPE, body })).text()
-      })
+      yield* Effect.promise(async () => (await post(connector, chat(`question ${CANARY}`, { stream }))).text())
     }
     const files = readdirSync(folder).map((name) => join(folder, name))
     const kept = files.map((file) => JSON.parse(readFileSync(file, "utf8")))
@@ -287,9 +277,7 @@ describe("receipts", () => {
       assert.isTrue(existsSync(folder))
       rmSync(folder, { recursive: true })
       writeFileSync(folder, "")
-      const answer = yield* Effect.promise(() =>
-        fetch(`${connector.url}/v1/chat/completions`, { method: "POST", headers: JSON_TYPE, body: chat("Hi") }),
-      )
+      const answer = yield* Effect.promise(() => post(connector, chat("Hi")))
       assert.strictEqual(answer.status, 500)
       assert.include(yield* Effect.promise(() => answer.text()), "receipts-unwritable")
     }),

@@ -34,6 +34,15 @@ const makeAgent = Effect.fnUntraced(function* (gateway: TestGateway, tenant = "a
   return idOf(yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "reviewer" } }))
 })
 
+const execute = (gateway: TestGateway, agent: string, token: string, task = "x") =>
+  call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task } })
+
+/** The job of a task, once it has ended. */
+const runTask = Effect.fnUntraced(function* (gateway: TestGateway, agent: string, token: string) {
+  const queued = yield* execute(gateway, agent, token)
+  return yield* call(gateway, "GET", `/api/v1/jobs/${idOf(queued)}?wait=30`, { token })
+})
+
 const ROLES = ["read", "run", "manage", "admin"] as const
 
 /** A stream, which GatewayChanges.test.ts covers. */
@@ -193,7 +202,7 @@ describeDatabases("keys of the gateway", (database) => {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       const agent = yield* makeAgent(gateway)
       const token = yield* tokenFor("boss", { tenant: "acme" })
-      const job = idOf(yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } }))
+      const job = idOf(yield* execute(gateway, agent, token))
       const thread = idOf(yield* call(gateway, "POST", "/api/v1/threads", { token, body: { agent_id: agent } }))
       const plan = { token, body: { agent_id: agent, ...PLAN } }
       const schedule = idOf(yield* call(gateway, "POST", "/api/v1/schedules", plan))
@@ -256,8 +265,7 @@ describeDatabases("keys of the gateway", (database) => {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       const [mine, other] = [yield* makeAgent(gateway), yield* makeAgent(gateway)]
       const token = yield* tokenFor("boss", { tenant: "acme" })
-      const run = (agent: string, token: string) =>
-        call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } })
+      const run = (agent: string, token: string) => execute(gateway, agent, token)
       const hidden = idOf(yield* run(other, token))
       const { key } = yield* makeKey(gateway, { agents: [mine] })
       assert.strictEqual((yield* run(mine, key)).status, 202)
@@ -281,8 +289,7 @@ describeDatabases("keys of the gateway", (database) => {
       const token = yield* tokenFor("boss", { tenant: "acme" })
       const mine = yield* makeAgent(gateway)
       const { key } = yield* makeKey(gateway, { agents: [mine] })
-      const run = (agent: string, task: string) =>
-        Effect.map(call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task } }), idOf)
+      const run = (agent: string, task: string) => Effect.map(execute(gateway, agent, token, task), idOf)
       const begin = (agent: string) =>
         Effect.map(call(gateway, "POST", "/api/v1/threads", { token, body: { agent_id: agent } }), idOf)
       const [job, thread] = [yield* run(mine, "x"), yield* begin(mine)]
@@ -314,11 +321,7 @@ describeDatabases("keys of the gateway", (database) => {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const agent = yield* makeAgent(gateway)
       const { key } = yield* makeKey(gateway, { models: { deny: ["*"] } })
-      const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, {
-        token: key,
-        body: { task: "x" },
-      })
-      const job = yield* call(gateway, "GET", `/api/v1/jobs/${idOf(queued)}?wait=30`, { token: key })
+      const job = yield* runTask(gateway, agent, key)
       assert.strictEqual((job.json["problem"] as Members | undefined)?.["code"], "no-target", job.text)
     }),
   )
@@ -328,11 +331,7 @@ describeDatabases("keys of the gateway", (database) => {
       const gateway = yield* startGateway(yield* databaseUrl(database))
       const agent = yield* makeAgent(gateway)
       const { key } = yield* makeKey(gateway, { budgets: [{ per: "total", max_tokens: 100 }] })
-      const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, {
-        token: key,
-        body: { task: "x" },
-      })
-      const job = yield* call(gateway, "GET", `/api/v1/jobs/${idOf(queued)}?wait=30`, { token: key })
+      const job = yield* runTask(gateway, agent, key)
       assert.deepInclude(job.json["problem"] as Members, { code: "budget-exhausted", status: 402 })
     }),
   )
@@ -343,9 +342,7 @@ describeDatabases("keys of the gateway", (database) => {
       const agent = yield* makeAgent(gateway)
       const token = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
       const failed = Effect.fnUntraced(function* (by: string) {
-        const body = { task: "x" }
-        const queued = yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token: by, body })
-        const job = yield* call(gateway, "GET", `/api/v1/jobs/${idOf(queued)}?wait=30`, { token: by })
+        const job = yield* runTask(gateway, agent, by)
         assert.strictEqual(job.json["status"], "failed", job.text)
         return idOf(job)
       })
@@ -377,7 +374,7 @@ describeDatabases("keys of the gateway", (database) => {
       const agent = yield* makeAgent(gateway)
       const { id, key } = yield* makeKey(gateway, { max_running_jobs: 1 })
       const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
-      const enqueue = call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token: key, body: { task: "x" } })
+      const enqueue = execute(gateway, agent, key)
       assert.deepStrictEqual((yield* enqueue).json["waiting"], { reason: "worker" })
       const second = yield* enqueue
       assert.deepStrictEqual(second.json["waiting"], { reason: "key-limit" })
@@ -401,7 +398,7 @@ describeDatabases("keys of the gateway", (database) => {
       const gateway = yield* startGateway(yield* databaseUrl(database), { JOB_WORKERS: "0" })
       const agent = yield* makeAgent(gateway)
       const { key: token } = yield* makeKey(gateway, { max_running_jobs: 1 })
-      yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token, body: { task: "x" } })
+      yield* execute(gateway, agent, token)
       const run = { name: "run_agent", arguments: { agent, task: "x", wait_seconds: 0 } }
       const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] }
       const send = { message, configuration: { returnImmediately: true } }
@@ -429,9 +426,7 @@ describeDatabases("keys of the gateway", (database) => {
       const agent = yield* makeAgent(gateway)
       const boss = yield* tokenFor("boss", { tenant: "acme", roles: ["manage"] })
       const kept = yield* makeKey(gateway, {})
-      const job = idOf(
-        yield* call(gateway, "POST", `/api/v1/agents/${agent}/execute`, { token: boss, body: { task: "x" } }),
-      )
+      const job = idOf(yield* execute(gateway, agent, boss))
       const rpc = (method: string, params: object) => ({ jsonrpc: "2.0", id: 1, method, params })
       const follow = ["GET", `/api/v1/jobs/${job}/events`, 200] as const
       const waits: ReadonlyArray<readonly [method: string, path: string, status: number, body?: object]> = [

@@ -3,13 +3,12 @@ import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Option, Schema } from "effect"
 import { Job } from "../../src/domain/jobs/job.ts"
 import { defineMode, Gateway, type OwnJob, type OwnMode } from "../../src/index.ts"
-import { startCalculator } from "../../examples/calculator.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, problemIn, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
 import { timed } from "../support/settableClock.ts"
 import { runBeside } from "../support/storedBeside.ts"
-import { toolServer } from "../support/toolServer.ts"
+import { calculator, toolServer } from "../support/toolServer.ts"
 
 const decodeJob = Schema.decodeUnknownSync(Job)
 
@@ -70,10 +69,7 @@ describeDatabases("an own mode", (database) => {
       Effect.gen(function* () {
         const { allDue, start, upstream } = yield* setup
         const stock = yield* toolServer((_, response) => void response.end("7 left"))
-        const calculator = yield* Effect.acquireRelease(
-          Effect.promise(() => startCalculator()),
-          ({ stop }) => Effect.sync(stop),
-        )
+        const { url: calc } = yield* calculator()
         const { noted, ran } = makeNoted()
         const triage = mode(
           (job) =>
@@ -111,7 +107,7 @@ describeDatabases("an own mode", (database) => {
           { text: '{"large":false}' },
         )
         const tools = [{ name: "stock", description: "x", input_schema: { type: "object" }, url: stock.url }]
-        const mcp_servers = [{ name: "calc", url: calculator.url }]
+        const mcp_servers = [{ name: "calc", url: calc }]
         const {
           at_most,
           id,

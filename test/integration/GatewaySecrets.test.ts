@@ -3,11 +3,10 @@ import { randomBytes } from "node:crypto"
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Job } from "../../src/domain/jobs/job.ts"
-import { startCalculator } from "../../examples/calculator.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
-import { toolServer } from "../support/toolServer.ts"
+import { calculator, toolServer } from "../support/toolServer.ts"
 
 const decodeJob = Schema.decodeUnknownSync(Job)
 const key = () => randomBytes(32).toString("base64")
@@ -105,10 +104,7 @@ describeDatabases("a secret of a tool", (database) => {
     Effect.gen(function* () {
       const { started, token, use } = yield* setup
       const gateway = yield* started(key())
-      const { url } = yield* Effect.acquireRelease(
-        Effect.promise(() => startCalculator()),
-        ({ stop }) => Effect.sync(stop),
-      )
+      const { url } = yield* calculator()
       const seen: Array<string | undefined> = []
       const front = yield* toolServer(({ body, headers, method }, response) => {
         seen.push(headers.authorization)

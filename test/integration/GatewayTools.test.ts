@@ -5,12 +5,14 @@ import { isEnded, Job } from "../../src/domain/jobs/job.ts"
 import { until } from "../support/calls.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { describeDatabases } from "../support/databases.ts"
-import { startCalculator } from "../../examples/calculator.ts"
 import { freePort } from "../support/freePort.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
-import { toolServer } from "../support/toolServer.ts"
+import { calculator, toolServer } from "../support/toolServer.ts"
 
 const decodeJob = Schema.decodeUnknownSync(Job)
+
+/** A tool that adds, at a URL. */
+const adds = (url: string) => ({ name: "add", description: "Adds.", input_schema: { type: "object" }, url })
 
 describeDatabases("an agent with tools", (database) => {
   const setupWith = Effect.fnUntraced(function* (models: 1 | 2) {
@@ -44,15 +46,7 @@ describeDatabases("an agent with tools", (database) => {
         (_, response) => void response.setHeader("content-type", "application/json").end('{"sum":42}'),
       )
       upstream.script({ toolCalls: [{ name: "add", arguments: { a: 40, b: 2 } }] }, { text: "It is 42." })
-      const tools = [
-        {
-          name: "add",
-          description: "Adds.",
-          input_schema: { type: "object" },
-          url: `${server.url}/add`,
-          method: "POST",
-        },
-      ]
+      const tools = [{ ...adds(`${server.url}/add`), method: "POST" }]
       const job = yield* work({ tools, default_mode: "Direct" }, { task: "What is 40 + 2?" })
       assert.deepInclude(job.result, { mode: "direct", answer: "It is 42.", verdict: "unchecked", tool_calls: 1 })
       assert.deepStrictEqual(
@@ -75,9 +69,7 @@ describeDatabases("an agent with tools", (database) => {
     Effect.gen(function* () {
       const { upstream, work } = yield* setup
       upstream.always({ text: "42" })
-      const tools = [
-        { name: "add", description: "Adds.", input_schema: { type: "object" }, url: "https://example.com/" },
-      ]
+      const tools = [adds("https://example.com/")]
       assert.strictEqual((yield* work({ tools }, { task: "x", mode: "DIRECT" })).at_most?.calls, 15)
       const limited = { tools, limits: { max_turns: 4 } }
       assert.strictEqual((yield* work(limited, { task: "x", mode: "direct", options: { turns: 9 } })).at_most?.calls, 4)
@@ -88,10 +80,7 @@ describeDatabases("an agent with tools", (database) => {
   it.live("calls the tools of an MCP server, and refuses its job for good if the server may not be reached", () =>
     Effect.gen(function* () {
       const { upstream, work } = yield* setup
-      const { url } = yield* Effect.acquireRelease(
-        Effect.promise(() => startCalculator()),
-        ({ stop }) => Effect.sync(stop),
-      )
+      const { url } = yield* calculator()
       upstream.script({ toolCalls: [{ name: "calc__multiply", arguments: { a: 6, b: 7 } }] }, { text: "42" })
       const job = yield* work({ mcp_servers: [{ name: "calc", url }] }, { task: "What is 6 × 7?", mode: "direct" })
       assert.deepInclude(job.result, { answer: "42", tool_calls: 1 })
@@ -130,10 +119,7 @@ describeDatabases("an agent with tools", (database) => {
       assert.strictEqual(waiting.status, "queued")
       assert.deepInclude(waiting.steps[0]?.problem, { code: "tools-unavailable" })
       assert.match(waiting.steps[0]?.problem?.detail ?? "", /^calc: The MCP server could not be reached/)
-      yield* Effect.acquireRelease(
-        Effect.promise(() => startCalculator(port)),
-        ({ stop }) => Effect.sync(stop),
-      )
+      yield* calculator(port)
       assert.deepInclude(yield* read(30), { status: "completed" })
     }),
   )
@@ -143,7 +129,7 @@ describeDatabases("an agent with tools", (database) => {
       const { upstream, work } = yield* setup
       const server = yield* toolServer((_, response) => void response.end("42"))
       upstream.always({ toolCalls: [{ name: "add", arguments: {} }] })
-      const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
+      const tools = [adds(server.url)]
       const job = yield* work({ tools, limits: { max_turns: 2 } }, { task: "x", mode: "direct" })
       assert.deepInclude(job, { status: "failed", attempt: 1 })
       assert.deepInclude(job.problem, { code: "turn-limit-reached", retryable: false })
@@ -157,10 +143,7 @@ describeDatabases("an agent with tools", (database) => {
       Effect.gen(function* () {
         const { gateway, token, upstream, work } = yield* setupWith(2)
         const keys: Array<unknown> = []
-        const { url } = yield* Effect.acquireRelease(
-          Effect.promise(() => startCalculator(0, ({ key }) => keys.push(key))),
-          ({ stop }) => Effect.sync(stop),
-        )
+        const { url } = yield* calculator(0, ({ key }) => keys.push(key))
         const multiply = { toolCalls: [{ name: "calc__multiply", arguments: { a: 17, b: 23 } }] }
         let judges = false
         upstream.always(({ model, system, text, tools, turns }) => {
@@ -230,7 +213,7 @@ describeDatabases("an agent with tools", (database) => {
     Effect.gen(function* () {
       const { gateway, token, upstream, work } = yield* setup
       const server = yield* toolServer((_, response) => void response.end("3"))
-      const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" }, url: server.url }]
+      const tools = [adds(server.url)]
       upstream.script({ toolCalls: [{ name: "add", arguments: {} }] }, fault.status(400))
       const failed = yield* work({ tools }, { task: "x", mode: "direct" })
       assert.strictEqual(failed.status, "failed")
@@ -260,12 +243,7 @@ describeDatabases("an agent with tools", (database) => {
   it.live("is refused with every mistake of its tools named", () =>
     Effect.gen(function* () {
       const { gateway, token } = yield* setup
-      const tool = {
-        name: "add",
-        description: "Adds.",
-        input_schema: { type: "object" },
-        url: "https://example.com/",
-      }
+      const tool = adds("https://example.com/")
       const body = {
         name: "a",
         tools: [

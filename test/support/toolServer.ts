@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
 import { text } from "node:stream/consumers"
 import { Effect } from "effect"
+import { startCalculator } from "../../examples/calculator.ts"
 import { listening } from "./listening.ts"
 
 export interface ToolRequest {
@@ -33,3 +34,10 @@ export const toolServer = Effect.fnUntraced(function* (behave: Behaviour, host =
   const port = yield* listening(server, host)
   return { url: `http://${host}:${port}`, port, requests, called, hungUp, server }
 })
+
+/** The calculator of the examples, an MCP server, until the scope closes. */
+export const calculator = (...options: Parameters<typeof startCalculator>) =>
+  Effect.acquireRelease(
+    Effect.promise(() => startCalculator(...options)),
+    ({ stop }) => Effect.sync(stop),
+  )
