@@ -12,6 +12,7 @@ import { SOFTWARE } from "../../src/domain/operations/software.ts"
 import { provenSetup } from "../support/evidence/provenSetup.ts"
 import { CHIP, MEASUREMENT, snpEntry, snpMachine } from "../support/evidence/machines.ts"
 import { makeMiddleman, type Passing } from "../support/middleman.ts"
+import { failing } from "../support/promises.ts"
 import { startProxy } from "../support/proxy.ts"
 import { makeRelay } from "../support/relay.ts"
 
@@ -20,14 +21,9 @@ const OTHER_PIN = "A".repeat(43)
 
 const ask = (client: SealedClient) => Effect.promise(() => client.complete({ prompt: PROMPT }))
 
+// Every failure of the client is one.
 const failure = (client: SealedClient) =>
-  Effect.promise(() =>
-    client.complete({ prompt: PROMPT }).then(
-      () => assert.fail("it sealed a prompt"),
-      // Every failure of the client is one.
-      (error: unknown) => error as SealgateError,
-    ),
-  )
+  Effect.map(failing(client.complete({ prompt: PROMPT })), (error) => error as SealgateError)
 
 const times = (text: string, part: string): number => text.split(part).length - 1
 

@@ -9,6 +9,7 @@ import {
 import { chatPayloads } from "../../../src/conformance/lyingProxy/answer.ts"
 import { BREAK, type ReplyPiece, type WireEvent } from "../../../src/conformance/lyingProxy/Lie.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { failureOf } from "../../support/promises.ts"
 import { FakeProxy, HANG, problem } from "../../support/protocol/FakeProxy.ts"
 import { b64u } from "../../support/protocol/reference.ts"
 
@@ -25,12 +26,6 @@ const connect = () =>
 const textOf = (parts: ReadonlyArray<StreamPart>): string =>
   parts.map((part) => (part.type === "delta" ? (part.chunk.choices[0]?.delta.content ?? "") : "<restart>")).join("")
 
-const collect = async (parts: AsyncIterable<StreamPart>): Promise<ReadonlyArray<StreamPart>> => {
-  const all: Array<StreamPart> = []
-  for await (const part of parts) all.push(part)
-  return all
-}
-
 /** Reads a stream as far as it goes: what was shown, and what it threw. */
 const read = async (signal?: AbortSignal) => {
   const shown: Array<StreamPart> = []
@@ -39,11 +34,7 @@ const read = async (signal?: AbortSignal) => {
     try {
       for await (const part of stream) shown.push(part)
     } catch (error) {
-      const end = await stream.end.then(
-        () => assert.fail("the iteration failed, but the end did not"),
-        (error: unknown) => error,
-      )
-      assert.strictEqual(end, error)
+      assert.strictEqual(await failureOf(stream.end), error)
       throw error
     }
     return { shown, end: await stream.end, error: undefined }
@@ -91,7 +82,7 @@ describe("a stream", () => {
     proxy.script = { payloads: [restart] }
     for (const wish of [true, false]) {
       const stream = await connect().stream(PROMPT, { restart: wish })
-      const error = await collect(stream).catch((error: unknown) => error)
+      const error = await Array.fromAsync(stream).catch((error: unknown) => error)
       assert.strictEqual(error instanceof Tampered, !wish)
       assert.strictEqual(proxy.opened.at(-1)?.payload["restart"], wish)
     }
@@ -101,12 +92,12 @@ describe("a stream", () => {
 
   it("returns its text repeatedly, also after it was read", async () => {
     const stream = await connect().stream(PROMPT)
-    assert.strictEqual((await collect(stream)).length, 4)
+    assert.strictEqual((await Array.fromAsync(stream)).length, 4)
     assert.strictEqual(await stream.text(), "one two three")
     assert.strictEqual(await stream.text(), "one two three")
     const read = await connect().stream(PROMPT)
     assert.strictEqual(await read.text(), "one two three")
-    assert.instanceOf(await collect(read).catch((error: unknown) => error), TypeError)
+    assert.instanceOf(await failureOf(Array.fromAsync(read)), TypeError)
   })
 
   it("may have more than 256 frames", async () => {
@@ -233,7 +224,7 @@ describe("leaving a stream", () => {
     assert.strictEqual(textOf(shown), "one two ")
     assert.strictEqual(thrown instanceof Error ? thrown.name : thrown, "AbortError")
     assert.isAtLeast(proxy.hungUp, 1)
-    assert.strictEqual(await stream.end.catch((error: unknown) => error), thrown)
+    assert.strictEqual(await failureOf(stream.end), thrown)
   })
 
   it("by a time limit does not report tampering", async () => {
@@ -247,7 +238,7 @@ describe("leaving a stream", () => {
     const stream = await connect().stream(PROMPT)
     for await (const _ of stream) break
     assert.strictEqual(proxy.hungUp, 1)
-    assert.instanceOf(await stream.end.catch((error: unknown) => error), Tampered)
+    assert.instanceOf(await failureOf(stream.end), Tampered)
   })
 
   it.each([
@@ -272,15 +263,15 @@ describe("leaving a stream", () => {
     const again = async () => {
       for await (const _ of stream) assert.fail("there was a part")
     }
-    const error = await again().catch((error: unknown) => error)
+    const error = await failureOf(again())
     assert.instanceOf(error, TypeError)
     assert.include(String(error), "once")
-    assert.instanceOf(await stream.text().catch((error: unknown) => error), Tampered)
+    assert.instanceOf(await failureOf(stream.text()), Tampered)
 
     proxy.hooks = { events: (events) => events.slice(0, 3) }
     const broken = await connect().stream(PROMPT)
     for (const expected of [StreamTruncated, TypeError]) {
-      const error = await collect(broken).catch((error: unknown) => error)
+      const error = await failureOf(Array.fromAsync(broken))
       assert.instanceOf(error, expected)
     }
   })
@@ -288,7 +279,7 @@ describe("leaving a stream", () => {
   it("before its first part hangs up and rejects its end", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const stream = await connect().stream(PROMPT)
-    const outcome = stream.end.catch((error: unknown) => error)
+    const outcome = failureOf(stream.end)
     assert.deepStrictEqual(await stream[Symbol.asyncIterator]().return(undefined), { done: true, value: undefined })
     assert.strictEqual(proxy.hungUp, 1)
     assert.instanceOf(await outcome, Tampered)

@@ -11,6 +11,7 @@ import {
   Unreachable,
 } from "../../../src/client/index.ts"
 import { BREAK } from "../../../src/conformance/lyingProxy/Lie.ts"
+import { failureOf } from "../../support/promises.ts"
 import { FakeProxy, type Hooks, problem, refusal } from "../../support/protocol/FakeProxy.ts"
 
 const INIT = "/v1/init"
@@ -26,12 +27,8 @@ beforeEach(() => {
 const connect = (fetch: Fetch = proxy.fetch) =>
   new SealedClient({ baseUrl: "https://proxy.test", pins: [proxy.identity.kid], fetch })
 
-const failure = (promise: Promise<unknown>): Promise<SealgateError> =>
-  promise.then(
-    () => assert.fail("it succeeded"),
-    // Everything that these tests provoke is one of the client's own errors.
-    (error: unknown) => error as SealgateError,
-  )
+// Everything that these tests provoke is one of the client's own errors.
+const failure = async (promise: Promise<unknown>) => (await failureOf(promise)) as SealgateError
 
 /** Answers the first completions with these, in order, and the others as the proxy does. */
 const answerFirst = (...answers: ReadonlyArray<() => Response>) => {

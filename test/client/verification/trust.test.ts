@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { NoPins, PinMismatch, Tampered, thumbprint } from "../../../src/client/index.ts"
 import { keysByThumbprint, trustKeys, verifyStatement } from "../../../src/client/verification/trust.ts"
 import { assembleStatement, signingInput, statementHeader } from "../../../src/domain/protocol/statement.ts"
+import { failureOf } from "../../support/promises.ts"
 import { b64u, fromB64u, identityFrom, jws, statement, text } from "../../support/protocol/reference.ts"
 
 const identity = identityFrom(Buffer.alloc(32, 0x42))
@@ -123,7 +124,7 @@ describe("trusted keys", () => {
 
   it("are the pinned ones, and there must be pins", async () => {
     assert.deepStrictEqual([...trusted.keys()], [identity.kid])
-    const error = await trustKeys({ pins: [], keys: { keys: [identity.jwk] } }).catch((error: unknown) => error)
+    const error = await failureOf(trustKeys({ pins: [], keys: { keys: [identity.jwk] } }))
     assert.instanceOf(error, NoPins)
   })
 
@@ -137,7 +138,7 @@ describe("trusted keys", () => {
 
   it("must come from a well-formed key set", async () => {
     for (const set of [undefined, null, [], {}, { keys: {} }, { keys: [{ kty: "OKP", crv: "Ed25519", x: "AA" }] }]) {
-      assert.instanceOf(await keysByThumbprint(set).catch((error: unknown) => error), Tampered)
+      assert.instanceOf(await failureOf(keysByThumbprint(set)), Tampered)
     }
   })
 })
