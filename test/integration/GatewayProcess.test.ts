@@ -36,6 +36,25 @@ describe("sealgate gateway", () => {
     }),
   )
 
+  it.live("continues its jobs after SIGKILL", () =>
+    Effect.gen(function* () {
+      const first = yield* runGateway({ env: { JOB_WORKERS: "0" } })
+      const token = yield* tokenOf("--sub", "alice", "--tenant", "alice")
+      const { json: agent } = yield* call(first, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+      const { json: job } = yield* call(first, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
+        token,
+        body: { task: "x" },
+      })
+      first.kill("SIGKILL")
+      yield* exitOf(first)
+      const second = yield* runGateway({ folder: first.folder })
+      const done = yield* call(second, "GET", `/api/v1/jobs/${job["id"]}?wait=20`, { token })
+      assert.deepInclude(done.json, { status: "completed", id: job["id"] })
+      second.kill("SIGINT")
+      assert.strictEqual(yield* exitOf(second), 0)
+    }),
+  )
+
   it.live("refuses to start if tokens cannot be checked, and lists every mistake", () =>
     Effect.gen(function* () {
       const refused = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>>) {
