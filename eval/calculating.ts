@@ -1,4 +1,7 @@
-/** Gives a calculator to models with recorded solutions: to authors for their own, or to examiners for those shown. */
+/**
+ * Gives a calculator to models with recorded solutions. Either authors recompute every calculation of their solution before
+ * they answer, or examiners recompute those that an answer shows.
+ */
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
 import { MAX_QUESTIONS } from "../src/services/jobs/modes/verified/schemas.ts"
 import type { Call, Play } from "./harness.ts"

@@ -1,4 +1,7 @@
-/** Lets models with only recorded answers examine others: each sticks to its own, so it is worth one more vote. */
+/**
+ * Lets models with only recorded answers examine others: each sticks to its own answer, so an examiner that has not answered
+ * yet is worth one more vote. Only a live run can show whether real examiners are worth more.
+ */
 import type { Call, Play } from "./harness.ts"
 import { isRight, type Question } from "./World.ts"
 

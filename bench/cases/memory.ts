@@ -10,7 +10,10 @@ import type { SealedLoad } from "../loads/sealed.ts"
 const LANES = 16
 /** Length of one round in seconds; its requests are sealed before it. */
 const ROUND = 3
-/** Replay records live for the session time plus two minutes; with this one they reach their steady state. */
+/**
+ * Short, because replay records live for the session time plus two minutes: with the default they would still grow when
+ * the case ends.
+ */
 const SESSION_TTL = "20s"
 
 export const memory: Case = {

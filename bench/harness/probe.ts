@@ -1,4 +1,7 @@
-/** Metrics that only a process knows, by signal; `preload` goes into its environment. They cost CPU time. */
+/**
+ * Reads metrics that only the process itself knows: put `preload` into its environment, and `ask` queries it by signal.
+ * They cost CPU time, so compare a probed process only with probed ones.
+ */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { monitorEventLoopDelay } from "node:perf_hooks"

@@ -1,4 +1,7 @@
-/** One unit is a sealed request and its answer, sealed before a round and not opened: the load costs as for peers. */
+/**
+ * One unit is a sealed request and its answer. Requests are sealed before a round and answers are not opened, so the load
+ * costs the same as for peers.
+ */
 import type { Work } from "../harness/Load.ts"
 import { makeAsk } from "./http.ts"
 import { type Payload, sealingTo } from "./sealing.ts"

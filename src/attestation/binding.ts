@@ -38,7 +38,10 @@ export const rootOf = (nonce: Uint8Array, { index, size, hashes }: NoncePath): B
   return hashes.length > MAX_PATH ? undefined : climb(index, size, hashes.length)
 }
 
-/** What evidence carries: SHA-256(label ‖ kid ‖ SHA-256(configuration) ‖ root). All parts have fixed lengths. */
+/**
+ * The 32 bytes that evidence carries: SHA-256(label ‖ kid ‖ SHA-256(configuration) ‖ root). `kid` and `root` have 32 bytes.
+ * All parts have fixed lengths, so one hash over them is unambiguous.
+ */
 export const bindingOf = (parts: {
   readonly kid: Uint8Array
   readonly configuration: Uint8Array

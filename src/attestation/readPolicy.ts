@@ -217,7 +217,7 @@ export const decodePolicy = (claims: unknown): EvidencePolicy => {
   }
 }
 
-/** Reads a policy that the key of thumbprint `kid` signed. Fails with an `EvidenceFailure`. */
+/** Reads a policy signed by the key with thumbprint `kid`; `verify` checks with that key. Rejects with `EvidenceFailure`. */
 export const openPolicy = async (
   text: string,
   kid: string,

@@ -69,7 +69,7 @@ const checkClaims = ({ evidence, nonce, policy, now }: Claims): Uint8Array => {
   return bindingOf({ kid: evidence.kid, configuration: evidence.configuration, root })
 }
 
-/** Returns what the evidence proves. Throws an `EvidenceFailure` at the first check that fails. Needs Node's crypto. */
+/** Returns the facts that the evidence proves. Throws an `EvidenceFailure` at the first failed check. Needs Node's crypto. */
 export const verifyAttestation = (check: AttestationCheck): VerifiedAttestation => {
   const { evidence, policy } = check
   const facts = factsOf(check, checkClaims(check))
@@ -77,7 +77,10 @@ export const verifyAttestation = (check: AttestationCheck): VerifiedAttestation 
   return { format: evidence.format, kid, ...facts, validUntil: Math.min(facts.validUntil, policy.expires) }
 }
 
-/** Fetches the collateral and verifies; what needs none is checked first. Rejects with an `EvidenceFailure`. */
+/**
+ * Fetches the collateral and verifies; what needs none is checked first. Resolves to the facts and the collateral, which
+ * keeps the evidence verifiable later. Rejects with an `EvidenceFailure`.
+ */
 export const proveAttestation = async (
   check: Claims,
   source: CollateralSource,

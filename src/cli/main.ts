@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Old versions of Node can run this file and report that they are too old, so it imports all others afterwards. */
+/** Runs on old versions of Node too, to report that they are too old. So it imports all other modules after the check. */
 import { whyTooOld } from "./nodeVersion.ts"
 
 const problem = whyTooOld(process.versions.node, process.execPath)

@@ -1,4 +1,4 @@
-/** Handles signals while the modules load: in a container, the kernel ignores those without a handler. */
+/** Handles signals while modules load: in a container this is process 1, whose unhandled signals the kernel ignores. */
 import { setImmediate } from "node:timers/promises"
 import { CUT_SHORT, serves } from "./servers.ts"
 

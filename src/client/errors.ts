@@ -108,7 +108,10 @@ export interface VerifiedPrefix {
   readonly chunks: ReadonlyArray<JsonObject>
 }
 
-/** Something was changed on the path. The message quotes at most a word of what came, so it can be logged. */
+/**
+ * Something was changed, repeated, left out, added or forged between the proxy and here. The message quotes at most a word
+ * of what came, so it can be logged.
+ */
 export class Tampered extends SealgateError {
   override readonly name: "Tampered" | "StreamTruncated" = "Tampered"
   readonly code: "tampered" | "stream-truncated" = "tampered"

@@ -19,7 +19,10 @@ const withoutEvidence: Rule<Pick<ProxySettings, "attest">> = {
   }),
 }
 
-/** The settings that both have; the proxy's own and the largest body, whose default is larger, from the environment. */
+/**
+ * The gateway's settings as far as a proxy has them too. Those that only a proxy has come from the environment, and so does
+ * the largest body, whose default is larger at a proxy.
+ */
 const proxySettingsOf = (settings: GatewaySettings, port: number) => {
   const { maxRequestBytes: _, ...given } = settings
   const shared = Object.entries(given).filter(([name, value]) => name in proxySettings && value !== undefined)

@@ -53,7 +53,10 @@ const KIND_OF_CODE: Readonly<Record<string, FailureKind>> = {
 /** Statuses that mean there is no sealed proxy at the address. */
 const NO_PROXY: ReadonlySet<number> = new Set([404, 405])
 
-/** Anybody can forge a refusal outside the seal, so it only delays, except for a missing proxy: retries fail alike. */
+/**
+ * Anybody on the path can forge a refusal outside the seal, so it may delay a request but not decide its outcome. The
+ * exception is a missing proxy, where every retry would fail alike.
+ */
 const kindOfProblem = ({ code, status }: Problem, sealed: boolean): FailureKind => {
   if (status === 429) return "rate-limited"
   if (!sealed && NO_PROXY.has(status)) return "misconfigured"

@@ -121,7 +121,10 @@ export const layerCutAtClose = Layer.effectDiscard(
   Effect.flatMap(ListeningServer, (server) => Effect.addFinalizer(() => cutSoon(server))),
 )
 
-/** Must be built last: layers close in reverse. It still listens meanwhile, so that `/ready` reports the drain. */
+/**
+ * Drains before anything below is torn down. Must be built last: layers close in reverse order. The server still listens
+ * meanwhile, so that `/ready` can report the drain.
+ */
 export const layerDrainFirst = ({ trustedProxies }: Pick<ListenSettings, "trustedProxies">) =>
   Layer.effectDiscard(
     Effect.gen(function* () {

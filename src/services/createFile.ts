@@ -3,7 +3,10 @@ import { link, open, rm } from "node:fs/promises"
 
 const OWNER_ONLY = 0o600
 
-/** Creates a file for its owner only, linked to its name once it is on disk; rejects with `EEXIST` if it exists. */
+/**
+ * Creates a file that only its owner can read. Links it to its name once it is on disk, so that a failure leaves no partial
+ * file. Rejects with the system's errors, `EEXIST` if the file exists.
+ */
 export const createFile = async (path: string, content: string | Uint8Array): Promise<void> => {
   const draft = `${path}.${randomUUID()}`
   try {

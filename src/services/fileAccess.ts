@@ -12,7 +12,7 @@ interface FileFault {
   readonly remedy: string
 }
 
-/** The fault of a file's owner or mode; none on Windows. A group may read root's: orchestrators mount secrets so. */
+/** The fault of a file's owner or mode; none on Windows. Root's may be group-readable, as orchestrators mount secrets. */
 export const accessFault = (
   path: string,
   { mode, uid }: Pick<Stats, "mode" | "uid">,

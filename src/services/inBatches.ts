@@ -13,7 +13,10 @@ const CHECKPOINT_PAGES = 1000
 /** The same meanwhile: batches change pages all over the file, and copying 1000 of them takes several times as long. */
 const CHECKPOINT_PAGES_MEANWHILE = 200
 
-/** Runs `batch`, which returns how many rows it took, until one takes fewer than its size. Returns the sum. */
+/**
+ * Runs `batch`, which returns how many rows it took, until one takes fewer than its size. The size follows the time that
+ * batches take. Returns the number of all rows.
+ */
 export const inBatches = Effect.fnUntraced(function* <E, R>(
   { least, most }: { readonly least: number; readonly most: number },
   batch: (size: number) => Effect.Effect<number, E, R>,

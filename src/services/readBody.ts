@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { type Bytes, withPiece } from "../domain/bytes/bytes.ts"
 
-/** Reads a body until it ends or exceeds `limit` bytes after decompression: a longer result was cut. */
+/** Reads a body until it ends or exceeds `limit` bytes, decompressed. A longer result, by one chunk at most, was cut. */
 export const readBody = Effect.fnUntraced(function* ({ stream }: HttpClientResponse.HttpClientResponse, limit: number) {
   let bytes: Bytes = new Uint8Array()
   let length = 0

@@ -121,7 +121,7 @@ export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGI
     })
 }
 
-/** SQL: locks rows, except locked ones, so that others may refer to them. The embedded database has one writer. */
+/** SQL: locks a query's rows, skips locked ones. `NO KEY UPDATE` lets others refer to them. SQLite has one writer. */
 export const skipLocked = (sql: SqlClient.SqlClient, strength: "UPDATE" | "NO KEY UPDATE"): Statement.Fragment =>
   sql.onDialectOrElse({ pg: () => sql.literal(`FOR ${strength} SKIP LOCKED`), orElse: () => sql`` })
 

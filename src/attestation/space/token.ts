@@ -50,7 +50,10 @@ const chainIn = ({ x5c }: JsonObject): readonly [Certificate, ...ReadonlyArray<C
   return [leaf, ...authorities]
 }
 
-/** Verifies signature and chain. Returns the claims, not judged yet, and the earliest end of the chain, in seconds. */
+/**
+ * Verifies signature and chain. Returns the claims, which are not judged yet, and the earliest end of the chain, in seconds.
+ * Throws an `EvidenceFailure`.
+ */
 export const readToken = (
   report: Bytes,
   root: string,

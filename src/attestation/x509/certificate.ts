@@ -123,7 +123,10 @@ const checkAuthority = (authority: Certificate, below: number): void => {
   must(below <= pathLengthOf(authority), "chain-path-length", "An issuer may not have an authority below it.")
 }
 
-/** Checks `chain`, from leaf to root, against a pinned root's SHA-256. Returns the earliest end, in seconds. */
+/**
+ * Checks `chain`, from leaf to root, against the hexadecimal SHA-256 of a pinned root. Returns the earliest end of validity,
+ * in seconds. A root other than the pinned one fails with `chain-root`.
+ */
 export const checkChain = (chain: ReadonlyArray<Certificate>, pinned: string | undefined, now: number): number => {
   const root = chain.at(-1)
   must(

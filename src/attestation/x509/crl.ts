@@ -32,7 +32,10 @@ const revokedSerial = (entry: DerValue): string => {
   return serialOf(serial.content)
 }
 
-/** Checks that a list is its issuer's and revokes none of `certificates`. Returns its next update, in seconds. */
+/**
+ * Checks a list in DER against its issuer, and that it revokes none of `certificates` that this issuer signed. Returns its
+ * next update, in seconds. Throws an `EvidenceFailure`.
+ */
 export const checkRevocation = (
   der: Uint8Array,
   issuer: Certificate,

@@ -5,7 +5,7 @@ const MIN_WIDTH = 40
 /** Longer lines are hard to read, however wide the terminal is. */
 const MAX_WIDTH = 100
 
-/** The terminal's width, else COLUMNS, else 80. COLUMNS is the shell's, and help comes before any configuration. */
+/** The terminal's width, else the shell's COLUMNS, else 80. Read here, because help is printed before settings are. */
 export const pageWidth = (
   terminal: number | undefined = process.stdout.columns,
   variable: string | undefined = process.env["COLUMNS"],

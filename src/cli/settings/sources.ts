@@ -1,4 +1,7 @@
-/** Environment, then the files of `--config`. No other one: the folder's author could redirect secrets. */
+/**
+ * Sources of settings: the environment, then the files of `--config` in their order. No other file is read, because the
+ * author of the current folder could redirect secrets to their own servers.
+ */
 import { existsSync, readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { ConfigProvider, Console, Effect, Layer } from "effect"

@@ -1,4 +1,7 @@
-/** Decodes UTF-8, or the UTF-16 of PowerShell and Notepad, without its mark. `undefined` if it is not text. */
+/**
+ * Decodes UTF-8, or UTF-16 with a byte order mark as PowerShell and Notepad save it, and drops the mark. Returns `undefined`
+ * if the bytes are not text.
+ */
 export const decodeTextFile = (bytes: Uint8Array): string | undefined => {
   const [first, second] = bytes
   const encoding =

@@ -32,7 +32,10 @@ export class CodeProver {
     this.transport = transport
   }
 
-  /** The session with its code, proven anew unless the last evidence still counts. Rejects with `EvidenceRefused`. */
+  /**
+   * Returns the session with its proven code; it ends when the proof does. Asks for evidence unless the last one is for the
+   * same key and configuration and has not expired. Rejects with `EvidenceRefused`.
+   */
   async prove(session: ClientSession): Promise<ClientSession> {
     const { configuration, kid } = session
     if (configuration === undefined) {

@@ -1,4 +1,7 @@
-/** Whether evidence binds key, configuration and nonce. Checks no signature, so alone it proves nothing. */
+/**
+ * Whether evidence binds key, configuration and nonce. Checks no signature, so alone it proves nothing: it is for the
+ * console, because browsers cannot verify these certificates, and for the conformance kit.
+ */
 import { type Bytes, decodeBase64Url, encodeBase64Url, equalBytes } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import {

@@ -27,7 +27,7 @@ const xWing = async (): Promise<SenderKem> => {
   return new XWing()
 }
 
-/** Node's own, else a portable one, which is slower and has tens of kilobytes, so it is loaded only when needed. */
+/** Each suite's KEM: Node's, else a portable one, which is slower. Portable ones are large, so they are loaded on demand. */
 const KEMS: Readonly<Record<SuiteName, () => Promise<SenderKem>>> = { "MLKEM768-X25519": xWing, X25519: x25519 }
 
 const loadKem = (suite: SuiteName): Promise<SenderKem> => KEMS[suite]()

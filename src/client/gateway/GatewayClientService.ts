@@ -7,7 +7,7 @@ import { Authorization } from "../../api/gateway/Authorization.ts"
 import { refuseUser } from "../../domain/url.ts"
 
 export interface GatewayClientOptions {
-  /** Where the gateway is, such as `https://gateway.example.com`. */
+  /** Where the gateway is, such as `https://gateway.example.com`. A user or password in it throws a `TypeError`. */
   readonly baseUrl: string | URL
   /** A bearer token, or a function that returns one before every request. */
   readonly token: string | (() => string | Promise<string>)

@@ -50,7 +50,10 @@ export const makePoller = Effect.gen(function* () {
   })
 
   return {
-    /** The answer, or `undefined` after a pause if a retry may help. `wait` is the wait that the request asks for. */
+    /**
+     * Returns the gateway's answer, or `undefined` after a pause if a retry may help. Fails if it cannot help, or once the
+     * gateway has been away for two minutes. `wait` is the wait that the request asks for.
+     */
     ask: Effect.fnUntraced(function* <A, E>(request: Effect.Effect<A, E>, wait: Duration.Duration = Duration.zero) {
       askedAt = yield* thisMoment
       return yield* withErrors(request).pipe(

@@ -25,7 +25,11 @@ interface EventStreamOptions {
   readonly lastWords?: ((error: unknown) => ErrorAnswer) | undefined
 }
 
-/** Holds back every event that makes an answer look finished until receipt and proof were verified. */
+/**
+ * Holds back every event that makes an answer look finished until receipt and proof were verified, so that a client of the
+ * vendor's format never takes a part for the whole. Throws the stream's errors. Only a stream with the release `verified`
+ * may start over.
+ */
 export async function* eventsOf(stream: EventStream, options: EventStreamOptions): AsyncGenerator<string, void> {
   const { api, includeUsage, lastWords, onEnd, release } = options
   const gate = api === CHAT_COMPLETIONS ? new ChatGate() : new EventGate()

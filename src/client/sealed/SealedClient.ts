@@ -214,14 +214,20 @@ export class SealedClient {
     }
   }
 
-  /** Whether to seal a stale request again: the clocks drifted apart. Its id is used up, so not if that is the caller's. */
+  /**
+   * Whether to seal a stale request again: the clocks drifted apart, and no provider was called. The request used up its id,
+   * so not if the caller chose the id.
+   */
   private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
     if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
     if (this.session === session) this.session = undefined
     return this.retry !== "never" && requestId === undefined
   }
 
-  /** Seals and sends a request; once again in a new session under the same id, if the proxy has ended the session. */
+  /**
+   * Seals and sends a request. If the proxy has ended the session or is draining, it did not serve the request: seals it once
+   * more in a new session, under the same id.
+   */
   private async send(
     api: ApiName,
     body: string,

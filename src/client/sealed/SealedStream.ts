@@ -170,7 +170,7 @@ async function* verifiedParts<Chunk extends JsonObject, End extends StreamEnd>(
   }
 }
 
-/** The error of an answer whose verified end is not complete; with `prefix` after a first part. */
+/** The error for a verified end that is not complete; `prefix` is given if a first part of the answer has come. */
 export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerIncomplete | SealedProblem => {
   const { problem, receipt } = end
   if (prefix === undefined && problem !== undefined) {

@@ -1,4 +1,7 @@
-/** Delivers a sealed request. In doubt, sends the same bytes again: no proxy serves them twice (sealed protocol §7). */
+/**
+ * Delivers a sealed request. If it is unknown whether the request was served, as after a broken connection, sends the same
+ * bytes once more: a proxy never serves them twice (sealed protocol §7).
+ */
 import { ROUTE_HEADER, routeOf } from "../../domain/protocol/routingTag.ts"
 import { problemFrom } from "../verification/decode.ts"
 import { SealedProblem, Unreachable } from "../errors.ts"

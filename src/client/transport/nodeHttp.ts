@@ -1,4 +1,7 @@
-/** The used part of `fetch`, with `NODE_USE_ENV_PROXY`, on Node's HTTP client: a third of the processor time. */
+/**
+ * The part of `fetch` that the client uses, on Node's own HTTP client, which takes a third of the processor time. Respects
+ * `NODE_USE_ENV_PROXY`. Follows no redirect.
+ */
 import { builtinModule } from "./builtinModule.ts"
 import type { AnswerBody, BodyPiece, HttpRequest, HttpResponse } from "./httpTypes.ts"
 import { deferred, type Deferred } from "./deferred.ts"

@@ -1,4 +1,7 @@
-/** The sealed protocol again, from docs/protocol/README.md with `node:crypto` alone, to contradict the product. */
+/**
+ * A second implementation of the sealed protocol, from docs/protocol/README.md with `node:crypto` alone. It shares no code
+ * with the product's sealing, so that kit, vectors and tests can contradict the product.
+ */
 import { createCipheriv, createHash, createHmac } from "node:crypto"
 import type { Form } from "../../domain/protocol/transcript.ts"
 

@@ -1,4 +1,7 @@
-/** Seals with the top bit of `enc`'s X25519 part set, which X25519 ignores (RFC 7748 §5) and a server must not. */
+/**
+ * Seals with the top bit of `enc`'s X25519 part set. X25519 ignores that bit (RFC 7748 §5), so a server that does not check
+ * it opens the request.
+ */
 import { createHash, createPublicKey, encapsulate, randomBytes } from "node:crypto"
 import type { SuiteName } from "../../domain/protocol/suites.ts"
 import { dhkem, KEM, schedule, x25519 } from "../lyingProxy/hpkeSchedule.ts"

@@ -6,6 +6,6 @@ export const hostName = (host: string): string => {
   return bracketed ?? plain ?? ""
 }
 
-/** Whether `name` always means this machine: not names below `localhost`, which may not (RFC 6761 §6.3). */
+/** Whether `name` always means this machine. Some resolvers look up names below `localhost` elsewhere (RFC 6761 §6.3). */
 export const isLoopback = (name: string): boolean =>
   name === "localhost" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name) || name === "::1"

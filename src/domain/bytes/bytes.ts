@@ -96,7 +96,10 @@ export const encodeBase64Url = (bytes: Uint8Array): string => {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")
 }
 
-/** Decodes strict base64url (RFC 4648 §5): every byte string has exactly one text; `undefined` for any other. */
+/**
+ * Decodes strict base64url (RFC 4648 §5): `undefined` for padding, white space, other characters, impossible lengths and
+ * non-zero trailing bits, so every byte string has exactly one accepted text.
+ */
 export const decodeBase64Url = (text: string): Bytes | undefined => {
   if (!ENDS_IN_ZEROS[text.length & 3]?.test(text)) return undefined
   if (nativeDecode !== undefined) return decodeNatively(nativeDecode, text)

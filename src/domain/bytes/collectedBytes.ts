@@ -5,7 +5,7 @@ const FIRST = 1024
 
 const NOTHING = Buffer.alloc(0)
 
-/** Collects pieces in one buffer: each piece apart costs some 200 bytes, and the sender chooses their size. */
+/** Collects pieces in one buffer: separate ones cost some 200 bytes each, and the sender chooses how small they are. */
 export class CollectedBytes {
   readonly #expected: number
   #bytes: Buffer<ArrayBuffer> = NOTHING

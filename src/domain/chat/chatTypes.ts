@@ -137,7 +137,7 @@ export type ChatInput = ChatRequest | PromptRequest
 
 /**
  * Token counts. The details count parts of `prompt_tokens` (read from and written to the prompt cache) and of
- * `completion_tokens` (reasoning).
+ * `completion_tokens` (reasoning). `cache_write_1h_tokens` is the part of `cache_write_tokens` that is kept for an hour.
  */
 export interface Usage extends Open {
   readonly prompt_tokens: number

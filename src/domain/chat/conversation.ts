@@ -1,4 +1,4 @@
-/** Identifies a request's conversation, in any API: a turn is cheapest at the target of the one before. */
+/** Identifies a request's conversation, in any API: the target of the previous turn has its prefix in the cache. */
 import { Predicate } from "effect"
 
 /** Name of a conversation. Only equality matters; `text` is opaque. */

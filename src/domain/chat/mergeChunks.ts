@@ -1,4 +1,4 @@
-/** Merges chunks of the same text, so the number of frames does not reveal that of tokens (sealed protocol §5). */
+/** Merges chunks of the same text, so that frames do not reveal the number of tokens (sealed protocol §5). */
 import type { ChatChunk } from "./chatTypes.ts"
 import { cutText } from "./cutText.ts"
 
@@ -35,7 +35,7 @@ export const mergeChunks = (first: ChatChunk, second: ChatChunk): ChatChunk | un
   return added === undefined ? undefined : withAdded(first, added)
 }
 
-/** Splits `chunk` into equivalent ones with at most `most` bytes of JSON text, unless that cannot be separated. */
+/** Splits `chunk` into equivalent ones whose texts have at most `most` bytes of JSON. Inseparable texts stay whole. */
 export const cutChunk = (chunk: ChatChunk, most: number): ReadonlyArray<ChatChunk> => {
   const [choice] = chunk.choices
   if (choice === undefined || chunk.choices.length > 1) return [chunk]

@@ -98,7 +98,7 @@ const Instructions = Schema.String.check(Schema.isMaxLength(MAX_INSTRUCTIONS)).a
 })
 const DefaultEffort = Effort.annotate({ description: "Effort of jobs that set none; `medium` if left out." })
 
-/** What a new agent may have besides its name. */
+/** Optional members of a new agent. */
 const members = {
   role: AgentRole,
   instructions: Instructions,

@@ -34,7 +34,7 @@ export const stepOf = (step: Step): Step => Struct.pick(step, Struct.keys(fields
 
 const NAMED = ["within", "round", "sample", "question", "turn", "call", "server"] as const
 
-/** Name under which a step's outcome is stored, unique within a run. Read the members instead of parsing it. */
+/** Name under which a step's outcome is stored: unique within a run and the same in every run. Do not parse it. */
 export const stepName = (step: Step): string =>
   [
     step.kind,

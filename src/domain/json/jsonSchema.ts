@@ -1,4 +1,4 @@
-/** The part of JSON Schema for people's answers: without patterns and references, it costs no more than its size. */
+/** JSON Schema for people's answers. No patterns or references, so a schema that a model wrote cannot be costly. */
 import { isObject } from "./json.ts"
 import type { ProblemIssue } from "../problems/problemTypes.ts"
 

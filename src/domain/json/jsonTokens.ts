@@ -1,4 +1,4 @@
-/** Finds the ends of tokens in JSON (RFC 8259), in its valid UTF-8, so that megabytes need not become a string. */
+/** Finds the ends of JSON tokens (RFC 8259) in bytes, so megabytes need not become a string. Requires valid UTF-8. */
 
 /** Returned instead of a position if there is no valid token. */
 const NO_PIECE = -1

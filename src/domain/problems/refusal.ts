@@ -42,7 +42,7 @@ export const isRefusal = (error: unknown): error is Refusal => Predicate.hasProp
 /** V8's limit of stack frames. Optional, because browsers load this file too. */
 const Limited = Error as ErrorConstructor & { stackTraceLimit?: number | undefined }
 
-/** `Base` without stack traces, which cost more than the rest of the constructor: a refusal is an answer. */
+/** `Base` without stack traces: a refusal's is never read, and costs more than the rest of the constructor. */
 const withoutStack = (Base: unknown): unknown => {
   // Any class of errors is one of these.
   const Any = Base as new (...members: ReadonlyArray<unknown>) => object

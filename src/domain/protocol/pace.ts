@@ -1,4 +1,4 @@
-/** The pace of a stream (sealed protocol §5): frames by a clock reveal nothing about the number of tokens. */
+/** The pace of a stream, in milliseconds: frames sent by a clock do not reveal the number of tokens (protocol §5). */
 import { FLOOR, UNPACED_FLOOR } from "./padding.ts"
 
 export const DEFAULT_PACE = 100

@@ -11,7 +11,7 @@ export const UNPACED_FLOOR = 512
 
 const HEADER = 4
 
-/** End records are padded to multiples of this, which hides their counts and how the response ended. */
+/** End records are padded to multiples of this many bytes, which hides their counts and how the response ended. */
 const END_RECORD_BLOCK = 4096
 
 /** The padded length of an end record, in bytes (sealed protocol §5): 4092, 8188, … */

@@ -1,4 +1,7 @@
-/** Byte layouts that a sealed exchange hashes, binds and authenticates (sealed protocol §4 and §5). Callers hash. */
+/**
+ * Byte layouts that a sealed exchange hashes, binds and authenticates (sealed protocol §4 and §5). Callers hash, because
+ * the server's primitives are synchronous and the browser's are not.
+ */
 import { type Bytes, concat, label, setU64, u32, u64 } from "../bytes/bytes.ts"
 
 /** The form of a response: one JSON body or a stream of events. */

@@ -103,7 +103,10 @@ export const highestCostOf = (prices: Prices | null, { input, output }: Pick<Tok
   return costs.reduce((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)), 0)
 }
 
-/** Most output tokens for `cost` after `input` written to the cache; `Infinity` if free, negative if none fits. */
+/**
+ * The most output tokens with which a call of `input` tokens, all written to the cache, costs at most `cost` micro-USD.
+ * `Infinity` if output is free, negative if the input alone costs more.
+ */
 export const outputWithin = (prices: Prices, input: number, cost: number): number => {
   const rates = ratesOf(prices, input)
   const dearest = Math.max(rates.input, rates.cache_write_input ?? 0, rates.cache_write_1h_input ?? 0)

@@ -23,7 +23,7 @@ export type Strategy = typeof Strategy.Type
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const Count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
-/** Bounds of the fault policy over the API and in the environment, which the API shows. Waits are in milliseconds. */
+/** Bounds of the fault policy, the same for API and environment: the API shows both. Waits are in milliseconds. */
 export const POLICY_BOUNDS = {
   retries: { minimum: 0, maximum: 5 },
   failures: { minimum: 1, maximum: 1000 },

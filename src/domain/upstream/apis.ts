@@ -66,7 +66,7 @@ export const apiAt = (pathname: string): ApiName | undefined =>
 
 export const apiOf = (name: ApiName): Api => APIS[name]
 
-/** Headers of a vendor's API that affect the model call, in lower case; only they travel under the seal. */
+/** Headers that affect the model call, in lower case. Only they reach the provider; others describe the caller. */
 export const API_HEADERS: Readonly<Record<ApiVendor, ReadonlyArray<string>>> = {
   openai: ["openai-beta"],
   anthropic: ["anthropic-version", "anthropic-beta"],

@@ -89,7 +89,7 @@ interface FailureRule {
   readonly answered: boolean
   /** Whether a model may have run: the cost is then unknown, and otherwise 0, unless the provider reported it. */
   readonly billed: boolean
-  /** Whether the answer must have the provider's form: an HTML page with this status comes from something between. */
+  /** Whether the answer must have the provider's form: an HTML page with this status comes from a server in between. */
   readonly verdict: boolean
   /** Whether only the operator can solve this: logged as a warning, and shown in `/ready` until solved. */
   readonly operator: boolean

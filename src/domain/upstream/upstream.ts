@@ -56,7 +56,7 @@ export interface AskOptions {
   readonly own?: TenantKeys | undefined
   /** The caller. Turns of one caller's conversation go to the same target; without a caller they do not. */
   readonly caller?: string | undefined
-  /** Whether a stream may emit `Restarted` (the default), or fails with `upstream-interrupted` once it had output. */
+  /** Whether a stream that breaks after output emits `Restarted` (the default) or fails with `upstream-interrupted`. */
   readonly restart?: boolean | undefined
   /** Called after a failed call: whether another may be made. */
   readonly mayCallAgain?: (() => boolean) | undefined

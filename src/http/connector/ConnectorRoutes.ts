@@ -110,7 +110,7 @@ const bodyOf = (request: Request, options: ConnectorOptions) =>
 /** Delay before the connection is cut, so that the error event before it is sent. */
 const LAST_WORDS = Duration.millis(100)
 
-/** If the stream breaks, the last event is an error and then the connection is cut: readers of either notice. */
+/** If the stream breaks, sends an error event, then cuts the connection: readers of events and of bytes both notice. */
 const streamBody = (body: ReadableStream<Uint8Array>): Stream.Stream<Uint8Array, unknown> =>
   Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
     Stream.catch((error) => Stream.fromEffect(Effect.andThen(Effect.sleep(LAST_WORDS), Effect.fail(error)))),

@@ -1,4 +1,7 @@
-/** Checks key or token and role, and counts for tenant and key, before the body is read; Edge counts the client. */
+/**
+ * Checks the key or token of a request and its role, and counts it for its tenant and key, before the body is read. Edge has
+ * already counted it for its client, which limits guessing of tokens.
+ */
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AccessDenied } from "../../domain/access/identity.ts"

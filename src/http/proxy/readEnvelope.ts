@@ -38,7 +38,10 @@ const skipSpace = (body: Buffer, at: number): number => {
   return i
 }
 
-/** Each member is cut at the next quotation mark: only base64url is right. `undefined` for any other text. */
+/**
+ * The members of an object that has exactly these three; `undefined` for any other text. Values end at the next quotation
+ * mark, because only base64url is valid, which has no escapes.
+ */
 const plainMembers = (body: Buffer): Members | undefined => {
   const found: Partial<Record<Member, Buffer>> = {}
   let at = skipSpace(body, 0)

@@ -23,7 +23,10 @@ interface Body {
   isGone: boolean
 }
 
-/** Beyond `maxBytes` that arrived, drops bodies of the client that holds most, the oldest first. */
+/**
+ * Lets all bodies together hold `maxBytes`; only bytes that arrived count. Beyond that, drops bodies of the client that holds
+ * most, the oldest first: a body sent at a normal pace arrives before many others have begun.
+ */
 export const makeBodyMemory = (maxBytes: number): HoldBody => {
   const arriving = makeShares<Body>()
   const release = (body: Body) => {

@@ -77,7 +77,10 @@ const textOf = (body: Uint8Array, limits: JsonLimits): Effect.Effect<string> => 
 const bufferOf = (bytes: Uint8Array<ArrayBuffer>): ArrayBuffer =>
   bytes.length === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer
 
-/** Replaces `arrayBuffer` and `text` on the framework's object itself, because handlers get that one. */
+/**
+ * Limits the body of `request`; `text` dies with {@link NotIJson} if the body is no acceptable JSON. Replaces `arrayBuffer` and
+ * `text` on the framework's object itself, because handlers get that one.
+ */
 export const limitBody = (request: Request, limits: BodyLimits): void => {
   const bytes = readBytes(request, limits)
   Object.defineProperties(request, {

@@ -73,7 +73,7 @@ export interface OperatorRoutesSettings extends Pick<EdgeSettings, "trustedProxi
   readonly rateLimitProbes: number
 }
 
-/** Web pages may not read these, even of allowed origins. Requests have the limit of probes, but count separately. */
+/** No web page may read these, not even of an allowed origin. Requests have the limit of probes, but count separately. */
 export const layerOperatorRoutes = ({
   allowedHosts,
   host,

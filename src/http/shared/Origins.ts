@@ -1,4 +1,7 @@
-/** Refuses web pages of other origins, which could use up their user's limits. Other programs name no origin. */
+/**
+ * Refuses requests from web pages of other origins: even if the page cannot read the answers, they use up its user's limits
+ * and may cost money. Programs other than browsers name no origin and are served.
+ */
 import { HttpMiddleware, type HttpServerRequest } from "effect/http"
 import { CrossOrigin } from "../../api/problems.ts"
 

@@ -41,7 +41,10 @@ export interface Endpoints {
   >
 }
 
-/** A second instance of the server's router, which matches after global middleware: no other matches all alike. */
+/**
+ * The routes of an API, and others as pairs `[method, path]`. Global middleware runs before the server's router has matched,
+ * so this is a second instance of that router: another matcher could count a path as another route than serves it.
+ */
 export const makeRouteTable = (
   api: Endpoints,
   otherRoutes: ReadonlyArray<readonly [method: string, path: `/${string}`]>,

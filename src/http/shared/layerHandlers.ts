@@ -6,7 +6,10 @@ import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api
 const middlewareOf = ({ endpoints }: HttpApiGroup.Top) =>
   Object.values(endpoints).flatMap(({ middlewares }) => [...middlewares])
 
-/** As `HttpApiBuilder.group`, which copies a group's context into every request; so only its middleware is in it. */
+/**
+ * The handlers of a group, as `HttpApiBuilder.group` makes them. It copies the context of a group into every request, so the
+ * group is built with its middleware only, while `build` gets everything.
+ */
 export const layerHandlers = <
   ApiId extends string,
   Groups extends HttpApiGroup.Constraint,

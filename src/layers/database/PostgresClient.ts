@@ -19,7 +19,10 @@ const int8AsNumber: PgTypes.Codec<number | bigint> = {
     Result.succeed(Number(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getBigInt64(0))),
 }
 
-/** The queue stores times without a zone, and the hours that a local one repeats or skips would disturb it. */
+/**
+ * Sessions use UTC, because the queue stores times without a zone. In a local zone, the repeated hour in autumn would hide
+ * jobs for its length, and the skipped hour in spring would take jobs from live workers.
+ */
 const SESSION = { timezone: "UTC" }
 
 export interface PostgresConfig {

@@ -1,4 +1,7 @@
-/** One `LISTEN` per process, and a `NOTIFY` after commits: within transactions it takes a lock of all commits. */
+/**
+ * Job signals across processes: one `LISTEN` connection per process, and a `NOTIFY` after commits. Within a transaction,
+ * `NOTIFY` takes a lock that every commit of every process waits for.
+ */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Layer, Queue, Schedule, Scope } from "effect"

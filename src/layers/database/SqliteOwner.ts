@@ -1,4 +1,7 @@
-/** One process owns an embedded database. The lock is the system's, so it always ends with the process. */
+/**
+ * One process at a time owns an embedded database, so the next one may resume its jobs at once: the workers of the last one
+ * are dead. The lock is the operating system's, so it always ends with the process.
+ */
 import { Duration, Effect, Layer, Schedule, Schema } from "effect"
 import { type DatabaseFileUnusable, openFile, ownName } from "./sqliteFile.ts"
 

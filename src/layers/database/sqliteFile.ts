@@ -36,7 +36,10 @@ const unusable = (filename: string) => (thrown: unknown) => {
   return new DatabaseFileUnusable({ filename, reason, busy: (errcode & 0xff) === SQLITE_BUSY })
 }
 
-/** Follows symbolic links. Rejects hard links: SQLite keeps a log beside each name, which damages the file. */
+/**
+ * Follows symbolic links. Rejects hard links: SQLite keeps its log beside each name, so processes that open two of them
+ * damage the file.
+ */
 export const ownName = (filename: string): Effect.Effect<string, DatabaseFileUnusable> =>
   Effect.flatMap(
     Effect.try({

@@ -59,7 +59,10 @@ const capConnections = (server: AnyServer, limits: ConnectionLimits): void => {
   })
 }
 
-/** Cuts those idle or unread, but none that waits for a provider. For Node, any accepted part is progress. */
+/**
+ * Cuts connections that are idle or whose answer is not read, but none that waits for a provider. Node counts a write as
+ * progress as long as the system accepts parts of it.
+ */
 const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: ReadonlyMap<Socket, Serving>): void => {
   server.setTimeout(Duration.toMillis(limits.writeTimeout), (socket: Socket) => {
     if (serving.get(socket)?.answer === undefined || socket.writableLength > 0) socket.destroy()

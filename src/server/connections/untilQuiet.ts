@@ -8,7 +8,10 @@ const QUIET_MS = 500
 /** How long to wait for that. */
 const AT_MOST_MS = 2000
 
-/** Runs `drain` until no request comes: a balancer may be sending one, which it must not send again. */
+/**
+ * Runs `drain`, then waits until no request comes any more. Meanwhile each answer closes its connection. Otherwise a balancer
+ * may send a request over a kept connection just as the server closes it, and must not send it again.
+ */
 export const untilQuiet = Effect.fnUntraced(function* (server: Server | HttpsServer, drain: Effect.Effect<void>) {
   let last = performance.now()
   server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {

@@ -1,4 +1,4 @@
-/** What processes share through Redis. While it does not answer, or without one, each process counts alone. */
+/** State that processes share through Redis. Without Redis, or while it does not answer, each process counts alone. */
 import { Effect, Layer, type Redacted } from "effect"
 import { CircuitBreaker, type Redis } from "effect/persistence"
 import { RateLimits } from "../../services/access/RateLimits.ts"

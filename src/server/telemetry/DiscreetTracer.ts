@@ -1,4 +1,4 @@
-/** Keeps content and noise out of spans: messages of failures, queries of URLs, and background work. */
+/** Keeps out of spans: messages of failures, which could quote a prompt; queries of URLs; and background work. */
 import { Effect, Exit, Layer, Option, Tracer } from "effect"
 import { discreetCause } from "../../domain/problems/defect.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"

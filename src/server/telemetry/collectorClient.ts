@@ -1,4 +1,7 @@
-/** The exporters' client. Never fails, because they pause and log nothing then. Drops batches and logs that once. */
+/**
+ * The HTTP client of Effect's exporters. Never fails, because exporters pause a minute after a failure and log nothing.
+ * Instead it drops the batch, and logs the first drop and the recovery.
+ */
 import { Cause, Effect, Metric, Option, References, Schedule, Semaphore, Stream } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { systemCode } from "../../domain/problems/systemErrors.ts"

@@ -69,7 +69,7 @@ export class Tokens extends Context.Service<
           ...(settings.jwks === undefined ? [] : [yield* jwksKeys(settings.jwks)]),
         ]
 
-        // By their hashes. Whether a token is valid depends only on itself, its key and the time, so it is verified once a key.
+        // Valid tokens by hash. Validity depends only on token, key and time, so a token is verified once per key.
         const verified = new Map<string, Verified>()
 
         const identityOf = Effect.fnUntraced(function* (claims: unknown) {

@@ -15,7 +15,7 @@ const OVER_AFTER = Duration.days(32)
 const prune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const before = (yield* earlierTime(sql)) - Duration.toMillis(OVER_AFTER)
-  // A budget in all begins at 0.
+  // `total` budgets, whose `since` is 0, are never over.
   const remove = (size: number) => sql`DELETE FROM budget_use WHERE (owner, per, since) IN (
     SELECT owner, per, since FROM budget_use
     WHERE since > 0 AND since <= ${before} AND reserved_cost = 0 AND reserved_tokens = 0

@@ -1,4 +1,4 @@
-/** `Idempotency-Key`: repeats under one key share a job, or answer one question, recorded in the same transaction. */
+/** `Idempotency-Key`: repeats of a request share one job or answer. The change's transaction also writes the record. */
 import { isObject } from "../../domain/json/json.ts"
 import { createHash } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"

@@ -70,7 +70,10 @@ export interface JobContext {
   ) => Effect.Effect<A, E, R>
   /** Asks a person: the program is interrupted, and resumes with the answer as its step's outcome, a `ToolOutput`. */
   readonly ask: (question: AskedQuestion) => Effect.Effect<never>
-  /** Returns once it is `time` (milliseconds since the epoch); until then the whole job leaves its worker. */
+  /**
+   * Returns once it is `time`, in milliseconds since the epoch. Until then the whole job leaves its worker, after its
+   * running steps, and the program is interrupted.
+   */
   readonly waitUntil: (time: number) => Effect.Effect<void>
 }
 

@@ -15,7 +15,7 @@ import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { countTenant, makeRunningJobs } from "./RunningJobs.ts"
 
-/** Works on jobs until a shutdown begins or its scope closes; by then no job is in flight. */
+/** Works on jobs until a shutdown begins. Once its scope is closed, all jobs have ended or are back in the queue. */
 export const layerJobRunner = Layer.effectDiscard(
   Effect.gen(function* () {
     const drain = yield* Drain

@@ -1,4 +1,7 @@
-/** A worker's writes to its job, each only with the token of its claim. Simultaneous ones share a transaction. */
+/**
+ * A worker's writes to its job. Each demands the token of the worker's claim, so a worker that lost its lease, or whose job
+ * was cancelled, writes nothing. Simultaneous writes share a transaction.
+ */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"

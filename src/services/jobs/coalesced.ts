@@ -5,7 +5,10 @@ interface Passes {
   next: Deferred.Deferred<void> | undefined
 }
 
-/** Returns what runs `pass` for a name. Callers during a run share the next; an interrupted caller ends none. */
+/**
+ * Returns a function that runs `pass` for a name and waits for it. Callers during a run share the next one, so a name holds
+ * at most one connection. Interrupting a caller does not stop a run.
+ */
 export const makeCoalesced = (pass: (name: string) => Effect.Effect<void>) =>
   Effect.map(Effect.context<never>(), (context) => {
     const runFork = Effect.runForkWith(context)

@@ -75,7 +75,7 @@ export const makeListedJobs = (sql: SqlClient.SqlClient) => {
   // LIKE would cost the product of text and pattern. SQLite's `lower` changes ASCII letters only.
   const placeOf = sql.onDialectOrElse({ pg: () => sql`strpos`, orElse: () => sql`instr` })
 
-  /** Ids of a page whose jobs contain a text. It reads a bounded number of tasks, so it may be empty. */
+  /** Ids of a page whose jobs contain a text. Reads a bounded number of tasks: a page may be empty though more follow. */
   const search = Effect.fnUntraced(function* (wanted: Statement.Fragment, text: string, limit: number) {
     const rows = yield* sql<PageRow>`SELECT id, octet_length(task) AS bytes FROM jobs
       WHERE ${wanted} ORDER BY id DESC LIMIT ${SEARCHED + 1}`

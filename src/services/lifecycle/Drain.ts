@@ -26,7 +26,7 @@ export class Drain extends Context.Service<
     readonly draining: Effect.Effect<boolean>
     /** Returns once the shutdown has begun, for idle waiters such as long polls. */
     readonly begun: Effect.Effect<void>
-    /** Counts the caller as in flight until its scope closes. Call it before `draining`, or a drain misses it. */
+    /** Counts the caller as in flight until its scope closes. Call it before reading `draining`, or a drain may miss it. */
     readonly inFlight: (kind: Work["kind"]) => Effect.Effect<Work, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>

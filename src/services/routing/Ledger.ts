@@ -31,7 +31,7 @@ const sums = {
   charged_cost: Schema.Int,
 }
 const Spent = Schema.Struct(sums)
-/** A job's usage so far: `cost` as far as known, `unpriced` calls without; charges against limits estimate those. */
+/** A job's usage so far. `cost` is its known part; `unpriced` counts the other calls, which `charged_cost` estimates. */
 export type Spent = typeof Spent.Type
 
 const SpentRow = Schema.Struct({ job_id: Schema.String, ...sums })

@@ -4,8 +4,7 @@
  * (negotiated, regional, newer) in `targets[].prices` of the routing configuration always win. An unlisted model has
  * no price, so its cost is unknown, not 0.
  *
- * Not included: cache storage, batch, flex and priority tiers, audio, regional
- * surcharges.
+ * Not included: cache storage, batch, flex and priority tiers, audio, regional surcharges.
  */
 
 type Usd = readonly [input: number, output: number, cachedInput: number]

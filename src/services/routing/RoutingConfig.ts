@@ -1,4 +1,4 @@
-/** The routing configuration in force, with its history. Other processes follow a change within a second. */
+/** The routing configuration in force, with its history. A change applies here at once, elsewhere within a second. */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ifMatchAllows } from "../../domain/jobs/agent.ts"

@@ -30,7 +30,7 @@ const byLatency: Order = Effect.fnUntraced(function* (candidates) {
   return explored === undefined ? ranked : [explored, ...ranked.filter((candidate) => candidate !== explored)]
 })
 
-/** Draws in proportion to the weights: sorts by `-ln(u) / weight` for uniform `u` (Efraimidis and Spirakis 2006). */
+/** Draws by weight without replacement, 0 last: sorts by `-ln(u) / weight` (Efraimidis and Spirakis 2006). */
 const byWeight: Order = Effect.fnUntraced(function* (candidates) {
   const drawn = yield* Effect.forEach(candidates, (candidate) =>
     Effect.map(Random.next, (u) => {

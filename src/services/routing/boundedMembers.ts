@@ -1,4 +1,4 @@
-/** What in requests costs no more than its length and output limit: one named model reads it, at usual prices. */
+/** Members of requests that cost no more than their length and output limit, at the named model's usual prices. */
 import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 
 const SHARED = [

@@ -1,4 +1,4 @@
-/** Enters paid calls in the ledger. Rows that the database does not take are kept in memory for later. */
+/** Enters paid calls in the ledger. Rows that the database refuses wait in memory until it is back, or the shutdown. */
 import { Array, type Context, Duration, Effect, Schedule } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { regularly, survive } from "../background.ts"

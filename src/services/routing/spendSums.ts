@@ -3,7 +3,7 @@ import { Record } from "effect"
 import { ANSWERED, type CallRecord } from "./CallRecord.ts"
 import { HOUR_MS, summed } from "./HourlySums.ts"
 
-/** Label values per tenant and day that a process sums up; calls with further values count in totals only. */
+/** Label values summed per tenant, day and process, because each call may bring a new one; others count in totals only. */
 export const MAX_LABEL_VALUES = 1000
 
 export const NO_SPEND = {

@@ -1,4 +1,4 @@
-/** Served `request_id`s by credential, across sessions: none is served again if resealed (sealed protocol §6). */
+/** Served `request_id`s by credential, across sessions: a process serves none twice, even resealed (protocol §6). */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import { momentOf } from "../moments.ts"

@@ -60,7 +60,7 @@ export interface Opened {
 export class RequestOpener extends Context.Service<
   RequestOpener,
   {
-    /** Checks, opens and claims one request: size, not claimed yet, session, room, drain, HPKE, block, claim. */
+    /** Checks, opens and claims one request, in this order: size, not claimed, session, room, drain, HPKE, block, claim. */
     readonly open: (envelope: Envelope) => Effect.Effect<Opened, OpeningError, Scope.Scope>
   }
 >()("sealgate/services/sealing/RequestOpener") {

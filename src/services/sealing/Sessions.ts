@@ -47,13 +47,13 @@ export class Sessions extends Context.Service<
   {
     /** Begins a session and returns the statement that offers it. */
     readonly begin: (request: SessionRequest) => Effect.Effect<string>
-    /** Returns the live session with this id; fails if the request was claimed or `source` used up its claims. */
+    /** Returns the live session with this id; fails if the request was claimed or `source` used up its share of claims. */
     readonly find: (
       id: string,
       request: string,
       source: string,
     ) => Effect.Effect<Session, SessionGone | Replayed | ClaimsFull>
-    /** Claims a request once, by its `claimKey`, however many copies come; the last request ends the session. */
+    /** Claims a request by its `claimKey`: of concurrent copies, one succeeds. The session's last request ends it. */
     readonly claim: (
       session: Session,
       request: string,

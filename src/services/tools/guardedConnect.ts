@@ -1,4 +1,4 @@
-/** Opens connections to permitted addresses only. A name's addresses are checked as the connection is made. */
+/** Connects to permitted addresses only. Checks what a name resolves to as it connects: it cannot change in between. */
 import { isIP, type LookupFunction } from "node:net"
 import type { buildConnector } from "undici"
 import { type Lookup, oneAtATime } from "./lookups.ts"

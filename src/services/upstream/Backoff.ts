@@ -10,7 +10,7 @@ const JITTER = 0.2
 export const jittered = (ms: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => ms * (1 - JITTER + 2 * JITTER * random))
 
-/** Milliseconds before retry number `retry` (from 0): exponential up to a cap, and always beyond `Retry-After`. */
+/** Milliseconds before retry `retry` (from 0): `Retry-After` plus a capped exponential delay, jittered among callers. */
 export const backoff = (
   { base, cap, factor }: UpstreamSettings["retry"],
   retry: number,

@@ -39,7 +39,7 @@ const monotonic = (clock: Clock.Clock): Clock.Clock => {
   }
 }
 
-/** The library measures open times by the time of day, so that setting the clock would prolong or cut them. */
+/** Replaces the library's clock, which is the time of day: setting it would prolong or shorten open times. */
 const newCircuit = (clock: Clock.Clock): Effect.Effect<Store> => {
   const measured = Effect.provideService(Clock.Clock, clock)
   return Effect.map(Effect.scoped(Layer.build(CircuitBreaker.layerStoreMemory())), (services) => {

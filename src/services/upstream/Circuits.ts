@@ -39,7 +39,7 @@ interface ProviderCircuits {
 
 /** A call's admission through its circuits. */
 export interface CircuitPermit {
-  /** The target works: if the call is a probe, its circuit closes now and not at the end, perhaps minutes later. */
+  /** To be called when the target shows that it works: a probe's circuit closes then, not minutes later at its end. */
   readonly working: () => void
   /** Whether the call is a probe whose target has not yet shown that it works. */
   readonly isProbe: () => boolean

@@ -28,7 +28,7 @@ export const withCallSpan = <A, E, R>(
   )
 }
 
-/** Writes a call's outcome on its span. An unnamed model hides the served one too: some providers repeat names. */
+/** Writes a call's outcome on its span. If the asked model is unnamed, so is the served one: providers may repeat it. */
 export const annotateCall = (span: Tracer.Span, { attempt, model, served }: Recorded): void => {
   const { outcome, servedModel, usage } = attempt
   if (outcome !== "success") span.attribute("error.type", outcome)

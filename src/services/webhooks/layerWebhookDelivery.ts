@@ -1,4 +1,7 @@
-/** Delivers webhooks at least once, by one gateway at a time, with growing delays for a day; few at once per tenant. */
+/**
+ * Delivers webhooks: at least once, by one gateway at a time, with growing delays for a day. A tenant's receivers get few
+ * at once, so a slow one delays only its tenant's own.
+ */
 import { Clock, Duration, Effect, Layer, Random, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"

@@ -5,7 +5,10 @@ import type { JobId } from "../../domain/jobs/job.ts"
 import type { WebhookEvent } from "../../domain/jobs/webhook.ts"
 import { givenRows } from "../storedRows.ts"
 
-/** Returns a function that writes notices of jobs with a webhook, in the event's transaction, after the change. */
+/**
+ * Returns a function that writes a notice for each of these jobs that has a webhook. Call it in the transaction of the
+ * event, after the change of the job. `now` is in milliseconds since the epoch.
+ */
 export const makeOutbox = (sql: SqlClient.SqlClient) => {
   const given = givenRows(sql, { given_id: "TEXT", given_event: "TEXT", now: "BIGINT" })
   return (event: WebhookEvent, jobs: ReadonlyArray<JobId>, now: number): Effect.Effect<void, SqlError.SqlError> =>

@@ -38,7 +38,7 @@ const isCuttable = (chunk: ChatChunk): boolean => cutChunk(chunk, FLOOR / 4).len
 
 const failingStream = (probe: Probe, pace: unknown) => probe.asking({ ...UNSERVED, ...STREAMED, pace })
 
-/** A busy machine delays some answers, a wrong server all of this many. Each takes seconds at the slow pace. */
+/** Answers that must all be late before a check fails: a busy machine delays only some. Fewer at the slow pace. */
 const LATE_TRIES = 5
 const SLOW_TRIES = 3
 
@@ -67,7 +67,7 @@ const mustNotPrecede = (answer: OpenedAnswer, ms: number): OpenedAnswer => {
   return answer
 }
 
-/** Error message if ticks of `ms` passed without a frame: as none precedes its tick, each delays the last frame by a tick. */
+/** Error message if a tick of `ms` has no frame. No frame precedes its tick, so an empty one delays the last by a tick. */
 const emptyTicks = (answer: OpenedAnswer, ms: number): string | undefined => {
   const times = timesOf(answer)
   const [took, frames] = [times.at(-1) ?? 0, times.length]

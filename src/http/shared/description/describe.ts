@@ -48,7 +48,10 @@ const describeParameters = ({ parameters }: OpenApi.OpenAPISpecOperation): void 
 const isProblem = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isObjects(ast) && ast.propertySignatures.some(({ name }) => name === "retryable")
 
-/** Problems appear only encoded, so their suffix goes. JSON within a string has the identifier of its value. */
+/**
+ * Names of schemas. Problems appear only in encoded form, so the suffix `Encoded` is dropped. JSON within a string is inlined,
+ * because its identifier is that of the value in the string.
+ */
 const referencePolicy: SchemaRepresentation.ReferencePolicy = ({ ast, identifier }) => {
   if (isProblem(ast)) return identifier?.replace(/Encoded$/, "")
   return SchemaAST.isString(ast) ? undefined : identifier

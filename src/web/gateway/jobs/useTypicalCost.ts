@@ -3,7 +3,10 @@ import { DEFAULT_EFFORT, type Effort } from "../../../domain/jobs/modes/descript
 import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 
-/** The median cost of the tenant's recent jobs of this mode and effort, or the agent's effort, in micro-USD. */
+/**
+ * The median cost of the tenant's recent jobs of this mode and effort, in micro-USD; `undefined` if there are none. The
+ * default effort is the agent's.
+ */
 export const useTypicalCost = (mode: Mode, effort: Effort | undefined, agent: string): number | undefined => {
   const { gateway } = useSession()
   // A failure shows nothing: the figure is a convenience, and the agent may have been deleted.

@@ -1,4 +1,4 @@
-/** Finds JSON in a model's answer in linear time: a stored answer is read by one process after another. */
+/** Finds JSON in a model's answer in linear time: a stored answer that is slow to read would block each new worker. */
 import { Equal } from "effect"
 import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
 import { isObject, type JsonObject, parseJson } from "../../../../domain/json/json.ts"
@@ -29,7 +29,7 @@ export const jsonIn = (text: string): ReadonlyArray<JsonObject | undefined> => {
   return found
 }
 
-/** Returns the value if all are equal: of several, the first may be one that the model quotes. */
+/** Returns the value if all are equal: of several, any may be quoted from the text that the model examines. */
 export const onlyOf = <A>(values: ReadonlyArray<A>): A | undefined =>
   values.every((value) => Equal.equals(value, values[0])) ? values[0] : undefined
 

@@ -128,7 +128,7 @@ export class Ballot {
     return this.votes.filter((vote) => vote.group === group).length / (this.asked.length + chosen)
   }
 
-  /** What so many equal answers could do: `settle` one at the probability `sure`, or `change` the leader. */
+  /** Whether `more` equal answers could `settle` an answer, at the probability `sure`, or `change` the leader. */
   couldStill(more: number, sure: number): { readonly settle: boolean; readonly change: boolean } {
     const leader = this.leader
     const outcomes = this.groups.map((_, group) =>

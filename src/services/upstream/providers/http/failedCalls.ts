@@ -57,7 +57,10 @@ export const refused = Effect.fnUntraced(function* (
   return yield* html && failureRules[found.kind].verdict ? garbage(`a page with status ${response.status}`) : found
 })
 
-/** A redirect's host, for the failure: redirects are not followed, and the rest of the URL may have secrets. */
+/**
+ * Describes a redirect. None is followed: keys and prompts go only where the operator sends them. Names the host alone,
+ * because the rest of the URL may contain secrets.
+ */
 const whereTo = (request: ProviderRequest, { headers, status }: ProviderResponse): string => {
   const { location } = headers
   const from = URL.parse(request.url)

@@ -1,4 +1,4 @@
-/** Recognizes the most common chunks, pieces of text, without their schema: 0.04 instead of 1.4 of 29 µs that a token costs. */
+/** Recognizes the most common chunks, pieces of text, without their schema: saves 1.4 of the 29 µs that a token takes. */
 import { isObject } from "../../../../domain/json/json.ts"
 import type * as Wire from "./Wire.ts"
 

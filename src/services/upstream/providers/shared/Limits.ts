@@ -1,4 +1,4 @@
-/** The limits of an answer, beyond which it counts as garbage: far more than models write today. */
+/** Limits beyond which an answer is garbage: far above what models write, yet low enough to keep many in memory. */
 export const LIMITS = {
   /** Bytes of a whole answer, or of a whole stream. */
   responseBytes: 32 * 1024 * 1024,

@@ -1,4 +1,4 @@
-/** Collects what a provider's format cannot express in a request, which is then refused, with all of it named. */
+/** Collects what a provider's format cannot express. Nothing is dropped silently: the request's refusal names all. */
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
 import type { MemberRule, MemberRules, NeutralValues } from "./MemberRules.ts"
