@@ -133,7 +133,7 @@ export type Agent = typeof Agent.Type
 export const CreateAgent = Schema.Struct({ name: Name, ...optional })
 export type CreateAgent = typeof CreateAgent.Type
 
-const removable = Struct.omit(members, ["default_mode", "model_policy", "limits", "metadata"])
+const removable = Struct.omit(members, ["default_mode", "default_effort", "model_policy", "limits", "metadata"])
 
 /** A change: given members replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
 export const UpdateAgent = Schema.Struct({

@@ -1,5 +1,5 @@
 /** The agents of every tenant. A call sees only the agents of its tenant. */
-import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import {
@@ -20,8 +20,10 @@ import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../..
 import { merged } from "../../domain/json/merged.ts"
 import type { KeyLimits } from "../../domain/access/identity.ts"
 import { TenantQuotas } from "../access/TenantQuotas.ts"
+import { makeBatched } from "../batched.ts"
 import { makeReadPage } from "../readPage.ts"
-import { givenRows, permitted, unavailable } from "../storedRows.ts"
+import { spanned } from "../spans.ts"
+import { givenRows, permitted, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { decodeAgent, encodeAgent } from "./storedAgents.ts"
 
 /** An `If-Match` header, as it was sent. */
@@ -68,7 +70,7 @@ export class Agents extends Context.Service<
       const { agents: most } = yield* TenantQuotas
       const insert = makeInsert(sql, most)
       const readPage = makeReadPage(sql, { table: "agents", columns: "document", bytes: "octet_length(document)" })
-      const find = makeFind(sql)
+      const find = yield* makeFind(sql)
       const { tryRemove, tryUpdate } = makeChanges(sql, find)
 
       return Agents.of({
@@ -91,7 +93,7 @@ export class Agents extends Context.Service<
           return yield* new TooManyAgents({ detail: `At most ${most} agents of one tenant may exist.` })
         }, unavailable),
 
-        get: Effect.fn("Agents.get")(find, unavailable),
+        get: (tenant, id) => spanned("Agents.get")(unavailableUnlimited(find(tenant, id))),
 
         named: Effect.fn("Agents.named")(function* (tenant, name, agents) {
           if (isAgentId(name)) return yield* agents?.includes(name) === false ? new AgentNotFound() : find(tenant, name)
@@ -124,6 +126,12 @@ export class Agents extends Context.Service<
 
 const isAgentId = Schema.is(AgentId)
 
+/** One read. The tenant is part of it, because a query may serve several tenants. */
+interface AgentRef {
+  readonly tenant: TenantId
+  readonly agent_id: AgentId
+}
+
 interface Stored {
   readonly document: string
 }
@@ -155,15 +163,34 @@ const makeInsert = (sql: SqlClient.SqlClient, most: number) => {
   }, sql.withTransaction)
 }
 
-const makeFind = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    // Checked first, because a database may refuse to look for a malformed id.
-    if (!isAgentId(id)) return yield* new AgentNotFound()
-    const [row] = yield* sql<Stored>`SELECT document FROM agents WHERE tenant = ${tenant} AND id = ${id}`
-    return row === undefined ? yield* new AgentNotFound() : yield* decodeAgent(row.document)
+/** Returns the lookup of one agent. */
+const makeFind = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
+  /** Reads documents of agents. Concurrent reads share one query. */
+  const documentOf = yield* makeBatched<AgentRef, Option.Option<string>>({
+    run: (asked) =>
+      Effect.map(
+        sql<Stored & AgentRef>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
+          JOIN agents ON agents.tenant = given.tenant AND agents.id = given.agent_id`,
+        (rows) =>
+          asked.map(({ agent_id, tenant }) =>
+            Option.map(
+              Option.fromUndefinedOr(rows.find((row) => row.agent_id === agent_id && row.tenant === tenant)),
+              ({ document }) => document,
+            ),
+          ),
+      ),
   })
 
-type Find = ReturnType<typeof makeFind>
+  return Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+    // Checked first, because a database may refuse to look for a malformed id.
+    if (!isAgentId(id)) return yield* new AgentNotFound()
+    const document = yield* documentOf({ tenant, agent_id: id })
+    return Option.isSome(document) ? yield* decodeAgent(document.value) : yield* new AgentNotFound()
+  })
+})
+
+type Find = Effect.Success<ReturnType<typeof makeFind>>
 
 /** Returns one attempt each at changing and removing an agent. They fail with `Overtaken` if its row changed meanwhile. */
 const makeChanges = (sql: SqlClient.SqlClient, find: Find) => {

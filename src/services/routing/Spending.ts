@@ -102,7 +102,9 @@ export class Spending {
     const most = Math.min(this.expected, Math.max(leastOutput(this.size), this.outputOf(attempt)))
     const isCounted = reported !== null && (reported.output > 0 || outcome === "content-filtered")
     const output = Math.max(received, isCounted ? reported.output : most)
-    const unknown = { cached: 0, written: this.isReserved ? this.size.input : 0, input: this.size.input }
+    const { input } = this.size
+    const written = this.isReserved ? input : 0
+    const unknown = { cached: 0, written, writtenForHour: written, input }
     const estimate: TokenUse = { ...unknown, ...reported, output }
     const tokens = outcome === "success" ? (reported ?? estimate) : isFree(attempt) ? reported : estimate
     const prices = this.pricesOf(attempt, servedModel)

@@ -1,4 +1,5 @@
 import { type ComponentChild, render } from "preact"
+import { withoutSlashes } from "../../domain/url.ts"
 
 export const mount = (app: ComponentChild): void => {
   const root = document.getElementById("app")
@@ -19,5 +20,8 @@ export const Bar = ({ children, title }: { readonly title: string; readonly chil
   </header>
 )
 
-/** Base URL of the server; the page is at `<base>/console`. */
-export const baseUrl = (): string => new URL(".", document.baseURI).href.replace(/\/$/, "")
+/** Base URL of the server; the page is at `<base>/console`. Browsers add a user and password of the address by themselves. */
+export const baseUrl = (): string => {
+  const { host, pathname, protocol } = new URL(".", document.baseURI)
+  return withoutSlashes(`${protocol}//${host}${pathname}`)
+}

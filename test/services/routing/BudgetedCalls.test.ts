@@ -49,6 +49,22 @@ it.effect("reserves what the cache may write, and charges what it wrote", () =>
   ),
 )
 
+it.effect("charges what it reserved for a cache of an hour if a provider reports nothing", () =>
+  Effect.gen(function* () {
+    yield* call({ budgeted: budgeted("unsaid"), completion: { ...completion("x".repeat(3000)), max_tokens: 10 } })
+    assert.strictEqual(yield* spentBy("unsaid"), 1004 * 20 + 10 * 40)
+  }).pipe(
+    Effect.provide(
+      routing(
+        upstreamOf({ usage: null }),
+        settings({
+          targets: [target("provider1/large", { prices: { ...prices(10, 40), cache_write_1h_input: 20_000_000 } })],
+        }),
+      ),
+    ),
+  ),
+)
+
 it.effect("calls no target without a price for a key with a money budget", () =>
   Effect.gen(function* () {
     const refused = yield* Effect.flip(call({ budgeted: budgeted("unpriced"), policy: { allow: ["unknown-model"] } }))

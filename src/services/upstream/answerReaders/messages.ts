@@ -2,8 +2,7 @@
 import { Result } from "effect"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
-import type * as Wire from "../providers/anthropic/Wire.ts"
-import { countsOf, firstCountsOf, mergeUsage, usageOf } from "../providers/anthropic/usage.ts"
+import { type Counts, countsOf, firstCountsOf, mergeUsage, usageOf } from "../providers/anthropic/usage.ts"
 import { failure, garbage } from "../providers/shared/providerFailures.ts"
 import { textOr } from "../providers/shared/textOr.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
@@ -38,7 +37,7 @@ export class MessagesReading implements AnswerReading<JsonObject> {
   private stopped = false
   private model = ""
   private stopReason = ""
-  private usage: Wire.Usage | undefined
+  private usage: Counts | undefined
 
   add(event: JsonObject): ProviderFailure | undefined {
     const type = event["type"]
@@ -86,7 +85,7 @@ export class MessagesReading implements AnswerReading<JsonObject> {
     )
   }
 
-  private count(counts: Wire.Usage | undefined): void {
+  private count(counts: Counts | undefined): void {
     if (counts !== undefined) this.usage = mergeUsage(this.usage, counts)
   }
 }

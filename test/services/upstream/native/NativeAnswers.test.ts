@@ -177,6 +177,20 @@ describe("a stream", () => {
     }),
   )
 
+  it("keeps what was written for an hour if the end of the stream does not repeat it", () => {
+    for (const [odd, expected] of [
+      [{ iterations: [] }, 1],
+      [{ cache_creation: {} }, 1],
+      [{ cache_creation: "odd" }, 1],
+      [{ cache_creation: { ephemeral_1h_input_tokens: 2 } }, 2],
+    ] as const) {
+      const message = new MessagesReading()
+      message.add({ type: "message_start", message: { id: "msg_1", model: "claude-1", usage: USAGE } })
+      message.add({ type: "message_delta", delta: {}, usage: { output_tokens: 7, ...odd } })
+      assert.strictEqual(message.said.usage?.prompt_tokens_details?.cache_write_1h_tokens, expected)
+    }
+  })
+
   it.effect("reports its usage, caches included, in the terms of receipts", () =>
     Effect.sync(() => {
       const message = new MessagesReading()

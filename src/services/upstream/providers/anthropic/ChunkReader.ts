@@ -11,7 +11,7 @@ import type { ChunkReader } from "../shared/WireFormat.ts"
 import type { ThinkingBlock } from "./Request.ts"
 import * as Wire from "./Wire.ts"
 import { finishReason, stopOf } from "./finishReason.ts"
-import { countsOf, firstCountsOf, mergeUsage, usageOf } from "./usage.ts"
+import { type Counts, countsOf, firstCountsOf, mergeUsage, usageOf } from "./usage.ts"
 
 const decodeMessageStart = Schema.decodeUnknownOption(Wire.MessageStart)
 const decodeBlockStart = Schema.decodeUnknownOption(Wire.BlockStart)
@@ -37,7 +37,7 @@ export class AnthropicChunkReader extends AnswerHead implements ChunkReader {
   private answering = false
   private finished = false
   private closed = false
-  private wireUsage: Wire.Usage | undefined
+  private counts: Counts | undefined
   private calls = 0
   private readonly ids = new DistinctIds()
   /** The block that began last. */
@@ -188,10 +188,10 @@ export class AnthropicChunkReader extends AnswerHead implements ChunkReader {
     ]
   }
 
-  private count(counts: Wire.Usage | undefined): void {
+  private count(counts: Counts | undefined): void {
     if (counts === undefined) return
-    this.wireUsage = mergeUsage(this.wireUsage, counts)
-    this.usage = usageOf(this.wireUsage)
+    this.counts = mergeUsage(this.counts, counts)
+    this.usage = usageOf(this.counts)
   }
 
   private text(text: string): Chunks {

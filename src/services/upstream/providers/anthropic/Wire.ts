@@ -11,13 +11,15 @@ export const Usage = Schema.Struct({
   output_tokens: optional(Count),
   cache_creation_input_tokens: optional(Count),
   cache_read_input_tokens: optional(Count),
-  /** The part of `cache_creation_input_tokens` that is kept for an hour. */
-  cache_creation: optional(Schema.Struct({ ephemeral_1h_input_tokens: optional(Count) })),
+  /** `cache_creation_input_tokens` by how long they are kept: {@link CacheCreation}. */
+  cache_creation: Schema.optionalKey(Schema.Unknown),
   output_tokens_details: optional(Schema.Struct({ thinking_tokens: optional(Count) })),
   /** Every sampling of the request. */
   iterations: Schema.optionalKey(Schema.Unknown),
 })
 export type Usage = typeof Usage.Type
+
+export const CacheCreation = Schema.Struct({ ephemeral_1h_input_tokens: Count })
 
 const Text = Schema.Struct({ type: Schema.Literal("text"), text: optional(Schema.String) })
 const ToolUse = Schema.Struct({

@@ -13,30 +13,42 @@ const COUNTS = [
   "cache_read_input_tokens",
 ] as const satisfies ReadonlyArray<keyof Wire.Usage>
 
-const forHour = (usage: Wire.Usage): number => usage.cache_creation?.ephemeral_1h_input_tokens ?? 0
+const decodeCreation = Schema.decodeUnknownOption(Wire.CacheCreation)
+
+const writtenForHour = ({ cache_creation }: Wire.Usage): number =>
+  Option.match(decodeCreation(cache_creation), {
+    onNone: () => 0,
+    onSome: ({ ephemeral_1h_input_tokens }) => ephemeral_1h_input_tokens,
+  })
+
+/** `written_for_hour` is absent if nothing was written for an hour. */
+export interface Counts extends Wire.Usage {
+  readonly written_for_hour?: number
+}
 
 /** The counts in `value`. Those of compactions and advisors are only in `iterations`, whose sums count if they are more. */
-export const countsOf = (value: unknown): Wire.Usage | undefined => {
+export const countsOf = (value: unknown): Counts | undefined => {
   const usage = Option.getOrUndefined(decodeUsage(value))
-  if (usage === undefined || !Array.isArray(usage.iterations)) return usage
-  const each = usage.iterations.flatMap((iteration) => Option.toArray(decodeUsage(iteration)))
+  if (usage === undefined) return undefined
+  const iterations = Array.isArray(usage.iterations) ? usage.iterations : []
+  const each = iterations.flatMap((iteration) => Option.toArray(decodeUsage(iteration)))
   const sums = COUNTS.map((name) => {
     const sum = each.reduce((total, counts) => total + (counts[name] ?? 0), 0)
     return [name, sum > (usage[name] ?? 0) ? sum : usage[name]] as const
   })
-  const sumForHour = each.reduce((total, counts) => total + forHour(counts), 0)
-  const cache_creation = { ephemeral_1h_input_tokens: Math.max(sumForHour, forHour(usage)) }
-  return { ...usage, ...Object.fromEntries(sums), cache_creation }
+  const sumForHour = each.reduce((total, counts) => total + writtenForHour(counts), 0)
+  const forHour = Math.max(sumForHour, writtenForHour(usage))
+  return { ...usage, ...Object.fromEntries(sums), ...(forHour > 0 && { written_for_hour: forHour }) }
 }
 
 /** The counts at the beginning of a stream, where `output_tokens` is 1 whatever follows. */
-export const firstCountsOf = (value: unknown): Wire.Usage | undefined => {
+export const firstCountsOf = (value: unknown): Counts | undefined => {
   const counts = countsOf(value)
   return counts && { ...counts, output_tokens: 0 }
 }
 
 /** `input_tokens` does not include tokens that the prompt cache read or wrote; `prompt_tokens` includes them. */
-export const usageOf = (wire: Wire.Usage | undefined): Usage | undefined => {
+export const usageOf = (wire: Counts | undefined): Usage | undefined => {
   if (wire?.output_tokens == null) return undefined
   const read = wire.cache_read_input_tokens ?? 0
   const written = wire.cache_creation_input_tokens ?? 0
@@ -49,14 +61,14 @@ export const usageOf = (wire: Wire.Usage | undefined): Usage | undefined => {
     prompt_tokens_details: {
       cached_tokens: read,
       cache_write_tokens: written,
-      ...(forHour(wire) > 0 && { cache_write_1h_tokens: forHour(wire) }),
+      ...(wire.written_for_hour !== undefined && { cache_write_1h_tokens: wire.written_for_hour }),
     },
     ...(reasoning == null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
   })
 }
 
 /** The counts of `later`, which are cumulative, completed with those of `earlier`. */
-export const mergeUsage = (earlier: Wire.Usage | undefined, later: Wire.Usage): Wire.Usage => {
+export const mergeUsage = (earlier: Counts | undefined, later: Counts): Counts => {
   const merged = { ...earlier }
   for (const [name, count] of Object.entries(later)) if (count != null) Object.assign(merged, { [name]: count })
   return merged
