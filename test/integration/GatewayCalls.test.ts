@@ -137,6 +137,18 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
+  it.live("is told when to come back if its key has used up its requests", () =>
+    Effect.gen(function* () {
+      const { makeKey, openai } = yield* startCalls(sqlite)
+      const client = openai(yield* makeKey({ requests_per_minute: 1 }))
+      yield* Effect.promise(() => client.chat.completions.create(ask("Hi")))
+      const limited = yield* failing(client.chat.completions.create(ask("Hi")))
+      assert.instanceOf(limited, RateLimitError)
+      assert.deepInclude(limited, { code: "rate_limit_exceeded" })
+      assert.isAbove(Number(limited.headers?.get("retry-after")), 0)
+    }),
+  )
+
   it.live("is refused while its tenant has too many calls under way, which others do not feel", () =>
     Effect.gen(function* () {
       const { boss, fake, gateway, makeKey, openai } = yield* startCalls(sqlite, { MAX_CALLS_PER_TENANT: "2" })

@@ -1,7 +1,7 @@
 /** TDX evidence with one mistake each, correctly signed where the mistake allows. */
 import { decodeCollateral, encodeCollateral } from "../../../src/attestation/collateral.ts"
 import { collateralNeedOf } from "../../../src/attestation/collateralNeed.ts"
-import { makeCertificate, makeCrl, makeKeys, pemOf } from "../support/authority.ts"
+import { makeCertificate, makeCrl, makeKeys, pemOf, type Subject } from "../support/authority.ts"
 import {
   LEVEL,
   MEASUREMENT,
@@ -48,7 +48,8 @@ const qeLevel = (change: object): TdxWish => ({ qeIdentity: { tcbLevels: [{ ...Q
 const collateral = (change: object): TdxWish => ({ collateral: (each) => ({ ...each, ...change }) })
 const YESTERDAY = new Date((NOW - 86_400) * 1000).toISOString()
 const TOMORROW = new Date((NOW + 86_400) * 1000).toISOString()
-const FORGED = { name: SIGNER.name, keys: makeKeys("p256") }
+const otherKeys = ({ name }: Subject): Subject => ({ name, keys: makeKeys("p256") })
+const FORGED = otherKeys(SIGNER)
 const PCK_AS_SIGNER = pemOf(makeCertificate({ ...SIGNER, name: "Intel SGX PCK Certificate" }, ROOT, { serial: 5 }))
 
 const quotes = refusalsOf<TdxWish>(tdx, [
@@ -214,6 +215,16 @@ const documents = refusalsOf<TdxWish>(tdx, [
   ["the root's list in place of the PCK list", "crl-issuer", collateral({ pckCrl: makeCrl(ROOT) })],
   ["an old PCK list", "crl-expired", collateral({ pckCrl: makeCrl(PLATFORM, { until: NOW - 1 }) })],
   ["an old root list", "crl-expired", collateral({ rootCrl: makeCrl(ROOT, { until: NOW - 1 }) })],
+  [
+    "a PCK list that a stranger of the same name signed",
+    "crl-signature",
+    collateral({ pckCrl: makeCrl(otherKeys(PLATFORM)) }),
+  ],
+  [
+    "a root list that a stranger of the same name signed",
+    "crl-signature",
+    collateral({ rootCrl: makeCrl(otherKeys(ROOT)) }),
+  ],
   ["a skipped PCK list", "crl-malformed", collateral({ pckCrl: new Uint8Array() })],
 ])
 

@@ -336,6 +336,22 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
+    "are cancelled once while they are queued",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      yield* TestClock.adjust("1 second")
+      const cancelled = yield* jobs.cancel(tenant, job.id)
+      assert.strictEqual(cancelled.status, "cancelled")
+      assert.isDefined(cancelled.finished_at)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* jobs.cancel(tenant, job.id), cancelled)
+      assert.deepStrictEqual(yield* jobs.wait(tenant, job.id, "1 hour"), cancelled)
+      assert.deepStrictEqual(yield* jobs.queueState, { queued: 0, running: 0, oldestQueuedMs: 0 })
+    }),
+  )
+
+  test(
     "are made once per idempotency key, in any order of the body's members",
     Effect.gen(function* () {
       const jobs = yield* Jobs
@@ -720,4 +736,19 @@ describeDatabases("jobs", (database) => {
       ),
     )
   })
+
+  it.live("end their followers' streams when they are cancelled", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      const following = yield* Effect.forkChild(Stream.runCollect(jobs.events(tenant, job.id)))
+      yield* Effect.sleep("50 millis")
+      yield* jobs.cancel(tenant, job.id)
+      const events = yield* withinTurns("4 seconds")(Fiber.join(following))
+      assert.deepStrictEqual(
+        events.map((event) => event._tag),
+        ["Ended"],
+      )
+    }).pipe(Effect.provide(services(database.layer))),
+  )
 })

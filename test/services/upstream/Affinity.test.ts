@@ -213,6 +213,21 @@ describe("a conversation", () => {
     }),
   )
 
+  it.effect("survives any number of another caller's conversations, whose own oldest are forgotten", () =>
+    Effect.gen(function* () {
+      const { move, moveMany, stays } = yield* places()
+      yield* move("alice", "hers")
+      yield* move("mallory", "old")
+      yield* moveMany("mallory", MAX_PLACES_OF_CALLER - 1)
+      assert.isTrue(yield* stays("mallory", "old"))
+      yield* move("mallory", "one more")
+      assert.isFalse(yield* stays("mallory", "old"))
+      yield* moveMany("mallory", MAX_PLACES)
+      assert.isFalse(yield* stays("mallory", "old"))
+      assert.isTrue(yield* stays("alice", "hers"))
+    }),
+  )
+
   it.effect("follows the first of its concurrent turns that had to move", () =>
     Effect.gen(function* () {
       const [first, second, third] = [scripted("provider1"), scripted("provider2"), scripted("provider3")]

@@ -41,6 +41,14 @@ describe("the order of targets", () => {
     }),
   )
 
+  it.effect("fails if none of the given targets is configured", () =>
+    Effect.gen(function* () {
+      const upstream = yield* upstreamOf([scripted("provider1")])
+      const error = yield* Effect.flip(upstream.complete(ask({ targets: [{ provider: "provider4", model: "m" }] })))
+      assert.strictEqual(error.code, "provider-not-configured")
+    }),
+  )
+
   it.effect("is the given list of targets, and nothing else", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]

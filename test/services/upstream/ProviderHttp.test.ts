@@ -34,6 +34,22 @@ describe("HTTP to providers", () => {
     }),
   )
 
+  it.live("reuses a connection after a response that ended well", () =>
+    Effect.gen(function* () {
+      const { target, upstream } = yield* wired(openAi)
+      const requests = 10
+      for (let i = 0; i < requests; i++) {
+        yield* i % 2 === 0 ? upstream.complete(ask()) : Stream.runDrain(streamOf(upstream, ask()))
+        // A connection is free some turns of the event loop after the answer on it is complete.
+        for (let turn = 0; turn < 10; turn++) {
+          yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+        }
+      }
+      const connections = new Set(target.requests.map(({ connection }) => connection)).size
+      assert.isBelow(connections, requests / 2)
+    }),
+  )
+
   it.live("reads response headers of 36 kB", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(openAi, { alone: true })

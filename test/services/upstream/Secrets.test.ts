@@ -122,6 +122,16 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
+  it.live("shows the provider's reason to the caller", () =>
+    Effect.gen(function* () {
+      const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY })
+      target.always(quoting(400))
+      const error = yield* Effect.flip(upstream.complete(request))
+      assert.include(error.detail && Redacted.value(error.detail), PROMPT)
+      assert.include(target.requests[0]?.asked?.key, KEY)
+    }),
+  )
+
   it.live("never shows the key to the caller, not even in the provider's words", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY, retry: { times: 0 } })
@@ -134,6 +144,19 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
           assert.notInclude(detail, KEY)
           if (error.code === "upstream-unauthorized") assert.strictEqual(detail, "")
         }
+      }
+    }),
+  )
+
+  it.live("keeps answers and prompts of successful calls out of logs, spans and metrics", () =>
+    Effect.gen(function* () {
+      const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY })
+      target.always({ text: ANSWER })
+      for (const call of [upstream.complete(request), Stream.runDrain(streamOf(upstream, request))]) {
+        const { exit, places, spans } = yield* observe(call)
+        assert.isTrue(Exit.isSuccess(exit))
+        assert.isAbove(spans.length, 0)
+        for (const text of Object.values(places)) for (const canary of CANARIES) assert.notInclude(text, canary)
       }
     }),
   )

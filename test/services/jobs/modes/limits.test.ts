@@ -86,6 +86,17 @@ describe("the limits of a job", () => {
     }),
   )
 
+  it.effect("end a job whose streams break and whose provider reports nothing", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([role, text("x"), fails("truncated")])
+      const { problem, spent } = yield* runJob(provider, { max_tokens: 2500 })
+      assert.strictEqual(problem.code, "token-limit-reached")
+      assert.strictEqual(spent.calls, 3)
+      assert.isAtMost(spent.charged_tokens, 2500)
+    }),
+  )
+
   it.effect("count every retry as a call, over all attempts of the job", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
