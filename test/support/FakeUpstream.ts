@@ -5,7 +5,7 @@
  *
  * ```ts
  * await using upstream = await FakeUpstream.start() // or, in an Effect: yield* FakeUpstream.make()
- * // Base URLs: upstream.openAi = `${upstream.url}/v1`, upstream.anthropic = upstream.gemini = upstream.url
+ * // Base URLs: upstream.openAi, upstream.anthropic, upstream.gemini
  *
  * // Replies are taken in order, each once. After them comes the last `always`, without one the text "ok".
  * upstream.script(
@@ -32,6 +32,7 @@
  * conversation gives the same {@link Asked} in every format, so a translation can be tested by comparing them.
  * For a refused connection close the fake; for a TLS failure use its port with `https:`.
  */
+import { randomUUID } from "node:crypto"
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
@@ -68,6 +69,9 @@ interface Scripting {
 
 const FORMATS: ReadonlyArray<WireFormat> = [openAi, anthropic, gemini]
 
+/** Begins the paths of this process's fakes. Clients of a server that had the port before may still call it. */
+const OURS = `/${randomUUID()}`
+
 /** A running fake. */
 export class Fake implements Scripting, AsyncDisposable {
   /** `http://127.0.0.1:port` */
@@ -85,9 +89,9 @@ export class Fake implements Scripting, AsyncDisposable {
 
   constructor(url: string, options: FakeUpstreamOptions, stop: () => Promise<void>) {
     this.url = url
-    this.openAi = `${url}/v1`
-    this.anthropic = url
-    this.gemini = url
+    this.openAi = `${url}${OURS}/v1`
+    this.anthropic = `${url}${OURS}`
+    this.gemini = `${url}${OURS}`
     this.options = options
     this.stop = stop
   }
@@ -244,6 +248,8 @@ const start = async (options: FakeUpstreamOptions = {}): Promise<Fake> => {
     await Promise.all(running)
   })
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url?.startsWith(OURS) !== true) return void response.writeHead(404).end()
+    request.url = request.url.slice(OURS.length)
     const handled = fake.handle(new Exchange(request, response, connections.get(request.socket) ?? 0))
     running.add(handled)
     void handled.finally(() => running.delete(handled))
