@@ -280,7 +280,7 @@ describeDatabases("the gateway", (database) => {
       })
       const kept = yield* runJob("1h")
       const forgotten = yield* runJob("1ms")
-      // What has expired goes when a gateway starts, and then every hour.
+      // A gateway removes expired jobs at its start, and then every hour.
       const api = yield* clientFor(yield* startGateway(url), token)
       const gone = yield* Effect.flip(api.jobs.get({ params: forgotten, query: {} })).pipe(
         Effect.retry({ schedule: Schedule.spaced("10 millis") }),
@@ -302,7 +302,7 @@ describeDatabases("the gateway", (database) => {
       const stream = yield* Effect.forkChild(Stream.runCollect(Stream.tap(events, () => seen.open)))
       const poll = yield* Effect.forkChild(api.jobs.get({ params: job, query: { wait: 60 } }))
       yield* hasArrived(gateway)
-      // That a request has arrived does not say that its stream has told of the step.
+      // The request arrives before the stream reports its step.
       yield* seen.await
       const stopping = yield* Effect.forkChild(Effect.timeoutOption(gateway.stop, "10 seconds"))
       // At once, while the job's call still takes its time.

@@ -193,7 +193,7 @@ describe("OpenAI's SDK", () => {
     }),
   )
 
-  it.live("is limited per minute with its tenant apart from its address, and is told when to come back", () =>
+  it.live("is limited per minute with its tenant apart from its address, and gets a Retry-After", () =>
     Effect.gen(function* () {
       const limits = { RATE_LIMIT_EXECUTE: "1000", RATE_LIMIT_TENANT_EXECUTE: "1" }
       const { makeKey, openai } = yield* startCalls(sqlite, limits)

@@ -1,4 +1,4 @@
-/** What promises of clients and SDKs come to. */
+/** Errors and items of the promises that clients and SDKs return. */
 import { Effect } from "effect"
 
 /** Returns the error of `promise`, which must not succeed. */

@@ -53,14 +53,14 @@ const formOf = ({ body, events }: Lie): Pick<Case, "form"> => {
   return { form: body === undefined ? "stream" : "complete" }
 }
 
-/** A lie, and what its case requires beside it. */
-export type Told = Lie & Partial<Pick<Case, "expect" | "next" | "form" | "suite" | "restart">>
+/** A lie, and the members of its case that are not the default. */
+export type CaseOptions = Lie & Partial<Pick<Case, "expect" | "next" | "form" | "suite" | "restart">>
 
-export const refused = (must: string, name: string, says: string, told: Told): Case => {
-  const { expect = "attack", form, next, restart, suite, ...lie } = told
+export const refused = (must: string, name: string, says: string, options: CaseOptions): Case => {
+  const { expect = "attack", form, next, restart, suite, ...lie } = options
   const needs = withoutUndefined({ form, next, restart, suite })
   return { name, must, says, expect, lie, ...formOf(lie), ...needs }
 }
 
-export const believed = (must: string, name: string, says: string, told: Told): Case =>
-  refused(must, name, says, { expect: "answer", ...told })
+export const believed = (must: string, name: string, says: string, options: CaseOptions): Case =>
+  refused(must, name, says, { expect: "answer", ...options })

@@ -1,6 +1,6 @@
 /** JSON that is not I-JSON, wherever a client reads JSON. */
 import { bytes, text } from "../../lyingProxy/reference.ts"
-import { type Case, refused, type Told } from "../Case.ts"
+import { type Case, type CaseOptions, refused } from "../Case.ts"
 import type { Replacement } from "../../lyingProxy/Lie.ts"
 
 type Spoil = (value: Replacement) => Replacement
@@ -47,7 +47,7 @@ const WAYS: ReadonlyArray<readonly [name: string, says: string, spoil: Spoil]> =
 interface Place {
   readonly name: string
   readonly says: string
-  readonly lie: (spoil: Spoil) => Told
+  readonly lie: (spoil: Spoil) => CaseOptions
 }
 
 const PLACES: ReadonlyArray<Place> = [
