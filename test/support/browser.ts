@@ -104,6 +104,17 @@ export class Held {
   }
 }
 
+/** Sets the fragment of the address as soon as an element is there, so before the page's effects run. Call it before `goto`. */
+export const fragmentAtOnce = (page: Page, selector: string, fragment: string): Promise<unknown> =>
+  page.addInitScript(`{
+    const observer = new MutationObserver(() => {
+      if (document.querySelector(${JSON.stringify(selector)}) === null) return
+      observer.disconnect()
+      location.hash = ${JSON.stringify(fragment)}
+    })
+    observer.observe(document, { childList: true, subtree: true })
+  }`)
+
 /** The label or text of the focused element; `BODY` if there is none. */
 export const focused = (page: Page): Promise<string> =>
   page.evaluate<string>(

@@ -6,7 +6,7 @@ import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { GatewayClient } from "../../src/client/gateway.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { callRecord } from "../services/routing/callRecords.ts"
-import { focused, hasBrowser, openPage, soon } from "../support/browser.ts"
+import { focused, fragmentAtOnce, hasBrowser, openPage, soon } from "../support/browser.ts"
 import { run } from "../support/cli.ts"
 import { sqlite } from "../support/databases.ts"
 import { fault } from "../support/FakeUpstream.ts"
@@ -114,6 +114,16 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       assert.isNull(await kept())
       await page.reload()
       await page.getByLabel("Token").waitFor()
+    }),
+  )
+
+  it.live("follows an address that changes as the first view appears", () =>
+    scene(async ({ consoleUrl, page, token }) => {
+      await fragmentAtOnce(page, "nav", "#/jobs")
+      await page.goto(consoleUrl)
+      await page.getByLabel("Token").fill(token)
+      await page.keyboard.press("Enter")
+      await page.getByText("No jobs yet.").waitFor()
     }),
   )
 

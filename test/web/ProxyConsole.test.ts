@@ -4,7 +4,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Locator, Page, Route } from "playwright-core"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
-import { accessibilityViolations, focused, hasBrowser, Held, openPage, PHONE, soon } from "../support/browser.ts"
+import {
+  accessibilityViolations,
+  focused,
+  fragmentAtOnce,
+  hasBrowser,
+  Held,
+  openPage,
+  PHONE,
+  soon,
+} from "../support/browser.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { ATTACKS } from "../../src/web/proxy/intruder.ts"
@@ -165,6 +174,18 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         assert.deepStrictEqual(await trust.locator("code").allTextContents(), [OTHER_PIN, "sealgate"])
         await ask(page, "a secret")
         await refused(page, "a secret").waitFor()
+      })
+    }),
+  )
+
+  it.live("takes the pin of a link that is opened while the page appears", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await fragmentAtOnce(page, ".chat", `#pin=${proxy.kid}`)
+        await page.goto(`${proxy.url}/console`)
+        await page.getByText("○ From a link, not checked", { exact: true }).waitFor()
       })
     }),
   )

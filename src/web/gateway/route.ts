@@ -1,6 +1,6 @@
 /** Routes in the URL fragment: a view, and an id or a filter. */
 import { Schema } from "effect"
-import { useEffect, useState } from "preact/hooks"
+import { useLayoutEffect, useState } from "preact/hooks"
 import { JobStatus } from "../../domain/jobs/job.ts"
 
 export type Route =
@@ -104,7 +104,8 @@ export const sectionOf = (route: Route): "overview" | "agents" | "jobs" | "routi
 /** Returns the route in the address; anchors within the page do not change it. */
 export const useRoute = (): Route => {
   const [route, setRoute] = useState(() => routeOf(location.hash) ?? HOME)
-  useEffect(() => {
+  // Not `useEffect`, which runs after the next frame: a change before that would be lost.
+  useLayoutEffect(() => {
     const follow = () => setRoute((known) => routeOf(location.hash) ?? known)
     addEventListener("hashchange", follow)
     return () => removeEventListener("hashchange", follow)

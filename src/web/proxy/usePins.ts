@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useLayoutEffect, useState } from "preact/hooks"
 import { storeOf } from "../shared/store.ts"
 import { areSame, followLink, type Pinned, pinsInLink, rememberedPins, rememberPins } from "./pins.ts"
 
@@ -11,7 +11,8 @@ export const usePins = () => {
 
   useEffect(() => rememberPins(store, pinned), [pinned])
 
-  useEffect(() => {
+  // Not `useEffect`, which runs after the next frame: a link that is opened before that would be lost.
+  useLayoutEffect(() => {
     const follow = () => setState((before) => followLink(before.pinned, pinsInLink(location.hash)))
     addEventListener("hashchange", follow)
     return () => removeEventListener("hashchange", follow)
