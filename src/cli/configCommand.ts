@@ -1,6 +1,6 @@
-import { Console, Effect, Option, Redacted } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
-import { hasUser } from "../domain/url.ts"
+import { mayHoldSecret } from "../layers/config/codecs.ts"
 import { decodeText, findSettings, type FoundSetting } from "../layers/config/Setting.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { jsonFlag, switchFlag } from "./flags.ts"
@@ -25,17 +25,11 @@ interface Row {
   readonly mistake: string | null
 }
 
-/** Whether a value is or may hold a secret. A URL may have a key in its query. */
-const isSecret = (value: unknown): boolean =>
-  Redacted.isRedacted(value) ||
-  (value instanceof URL && (hasUser(value) || value.search !== "")) ||
-  (typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).some(isSecret))
-
 const rowOf = Effect.fnUntraced(function* ({ from, setting, text }: FoundSetting) {
   const decoded = text === undefined ? undefined : yield* Effect.result(decodeText(setting, text))
   const wrong = decoded?._tag === "Failure"
   // An invalid value is not shown either: it may be a secret.
-  const secret = decoded?._tag === "Success" && isSecret(decoded.success)
+  const secret = decoded?._tag === "Success" && mayHoldSecret(decoded.success)
   const row: Row = {
     setting: setting.variable,
     value: text === undefined || secret || wrong ? null : text,

@@ -305,12 +305,30 @@ describe("evidence mode refuses to start", () => {
     )
   })
 
-  it.effect("with a provider's key in the environment of Confidential Space", () =>
-    Effect.map(reasons("confidential-space", MEASURED, { PROVIDER1_API_KEY: "sk-canary" }), (message) => {
-      assert.match(message, /PROVIDER1_API_KEY: would be readable/)
+  it.effect("with a secret in the environment of Confidential Space", () => {
+    const env = {
+      PROVIDER1_API_KEY: "sk-canary",
+      // Read only with PROVIDER_FROM_ENV, but published all the same.
+      OPENAI_API_KEY: "sk-canary",
+      PROVIDER2_BASE_URL: "https://me:canary@llm.example/v1",
+      JWT_SECRET: "canary".repeat(8),
+      OPERATOR_TOKEN: "canary".repeat(8),
+      REDIS_URL: "redis://:canary@redis.example:6379",
+      https_proxy: "http://me:canary@proxy.example:3128",
+      OTEL_EXPORTER_OTLP_HEADERS: "authorization=canary",
+    }
+    return Effect.map(reasons("confidential-space", { ...MEASURED, env }), (message) => {
+      for (const name of Object.keys(env)) assert.include(message, `${name}: would be readable`)
       assert.notInclude(message, "canary")
-    }),
-  )
+    })
+  })
+
+  it.effect("but not for settings in it that are no secrets", () => {
+    const env = { PROVIDER1_BASE_URL: "https://llm.example/v1", OPENAI_MODEL: "gpt", LOG_LEVEL: "debug", PORT: "3001" }
+    return mustBeMeasured("confidential-space", { ...MEASURED, env }).pipe(
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
+    )
+  })
 
   it.effect("with a file of providers that may change", () =>
     Effect.map(reasons("tsm", MEASURED, { PROVIDERS_FILE: "/providers.json" }), (message) =>

@@ -25,6 +25,12 @@ export const parsed = <A>(
     ),
   )
 
+/** Whether a decoded value is or may hold a secret. A URL may have a password, or a key in its query. */
+export const mayHoldSecret = (value: unknown): boolean =>
+  Redacted.isRedacted(value) ||
+  (value instanceof URL && (hasUser(value) || value.search !== "")) ||
+  (typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).some(mayHoldSecret))
+
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
 const parseDuration = (text: string): Duration.Duration | undefined => {

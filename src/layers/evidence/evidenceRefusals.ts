@@ -1,10 +1,10 @@
 /** Reasons not to start in evidence mode: ways past the measured code, or to publish secrets. */
 import { url as inspectorUrl } from "node:inspector"
-import { Effect } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { ConfigurationMistakes, type Mistake } from "../../domain/problems/configuration.ts"
-import { SLOTS } from "../../services/upstream/Slots.ts"
+import { mayHoldSecret } from "../config/codecs.ts"
 import { proxySettings } from "../config/proxySettings.ts"
-import { findSettings } from "../config/Setting.ts"
+import { findSettings, type Setting } from "../config/Setting.ts"
 import type { ProcessFacts } from "./configurationOf.ts"
 
 type Mode = "dstack" | "tsm" | "confidential-space"
@@ -40,20 +40,22 @@ const processMistakes = ({ env, execArgv }: ProcessFacts): ReadonlyArray<Mistake
   return [...environmentMistakes(env), ...ofFlags]
 }
 
-/** Keys in the environment: Confidential Space writes overrides of the environment into its token, which anybody may read. */
-const publishedKeys = Effect.map(findSettings(SLOTS.map((slot) => proxySettings[`${slot}ApiKey`])), (found) =>
-  found.flatMap(({ from }): ReadonlyArray<Mistake> =>
-    from?.origin === "the environment"
-      ? [
-          {
-            variable: from.variable,
-            problem:
-              "would be readable in every token of Confidential Space; pass it in a file with --config, fetched from Secret Manager",
-          },
-        ]
-      : [],
-  ),
-)
+/**
+ * Secrets in the environment, read or not: Confidential Space writes overrides of the environment into its token, which anybody
+ * may read.
+ */
+const publishedSecrets = (env: ProcessFacts["env"]) => {
+  const named = Object.values<Setting<unknown>>(proxySettings).flatMap(({ aliases, codec, spellings = [], variable }) =>
+    [variable, ...spellings, ...aliases].map((variable) => ({ variable, codec })),
+  )
+  return named.flatMap(({ codec, variable }): ReadonlyArray<Mistake> => {
+    const text = env[variable]?.trim() ?? ""
+    if (text === "" || !Option.exists(Schema.decodeOption(codec)(text), mayHoldSecret)) return []
+    const problem =
+      "would be readable in every token of Confidential Space; pass it in a file with --config, fetched from Secret Manager"
+    return [{ variable, problem }]
+  })
+}
 
 /** The file can change where prompts go after the evidence was given. */
 const changeableProviders = Effect.map(findSettings([proxySettings.providersFile]), (found) =>
@@ -71,7 +73,7 @@ const changeableProviders = Effect.map(findSettings([proxySettings.providersFile
 
 /** Fails with all reasons not to start. */
 export const mustBeMeasured = Effect.fnUntraced(function* (mode: Mode, facts: ProcessFacts) {
-  const published = mode === "confidential-space" ? yield* publishedKeys : []
+  const published = mode === "confidential-space" ? publishedSecrets(facts.env) : []
   const mistakes = [...processMistakes(facts), ...published, ...(yield* changeableProviders)]
   if (mistakes.length > 0) return yield* new ConfigurationMistakes({ mistakes })
 })
