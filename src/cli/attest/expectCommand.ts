@@ -6,16 +6,17 @@ import { withHelp } from "../help/Guide.ts"
 import { printableJson } from "../printable.ts"
 import { expectedOf } from "./expected.ts"
 
-const DigestText = parsed(
+/** Without a registry, Docker would look for the image among its official ones. */
+const ImageText = parsed(
   Schema.String,
-  (text) => (/^sha256:[0-9a-f]{64}$/.test(text) ? text : undefined),
-  "sha256: and 64 hexadecimal digits, as registries show it",
+  (text) => (/^[\w.-]+(?::\d+)?(?:\/[\w.-]+)+@sha256:[0-9a-f]{64}$/.test(text) ? text : undefined),
+  "an image of a registry with its digest: registry/name@sha256:…",
 )
 
 export const expectCommand = Command.make(
   "expect",
   {
-    image: valueFlag("image", "digest", "Digest of the image that you built or compared, sha256:…", DigestText),
+    image: valueFlag("image", "image", "Image that you built or compared: registry/name@sha256:…", ImageText),
   },
   Effect.fn(function* ({ image }) {
     yield* Console.log(printableJson(yield* expectedOf(image)))
@@ -25,11 +26,11 @@ export const expectCommand = Command.make(
     summary: "Print what a policy for this release contains",
     description: `Prints, as JSON, what evidence of this release shows: software and software_digest of the configuration, image_digest,
 and for dstack the app_compose to deploy, byte for byte, with its compose_hash. app_compose holds deploy/dstack/compose.yaml
-with the image's digest. Other providers or settings give another hash.`,
+with that image. Other providers or settings give another hash.`,
     examples: [
-      ["sealgate attest expect --image <digest>", "Compare with `attest show`"],
+      ["sealgate attest expect --image <image>", "Compare with `attest show`"],
       [
-        "sealgate attest expect --image <digest> \\\n    | jq -rj .app_compose > app-compose.json",
+        "sealgate attest expect --image <image> \\\n    | jq -rj .app_compose > app-compose.json",
         "The file to deploy on dstack",
       ],
     ],

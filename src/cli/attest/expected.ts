@@ -9,8 +9,8 @@ import { digestOfSoftware, packageFolder } from "../../layers/evidence/softwareD
 import { unusable } from "../CommandFailed.ts"
 
 const COMPOSE = "deploy/dstack/compose.yaml"
-/** Stands for the image's digest in the compose file. */
-const PLACEHOLDER = `sha256:${"0".repeat(64)}`
+/** Stands for the image in the compose file. */
+const PLACEHOLDER = `registry.example.com/sealgate@sha256:${"0".repeat(64)}`
 
 /** The app-compose of dstack (its SDK's type `AppCompose`) around a compose file. Its exact bytes are measured. */
 const appComposeOf = (compose: string): string =>
@@ -29,6 +29,7 @@ const appComposeOf = (compose: string): string =>
     secure_time: true,
   })
 
+/** `image`: with its registry and digest. */
 export const expectedOf = (image: string) =>
   Effect.try({
     try: () => {
@@ -37,7 +38,7 @@ export const expectedOf = (image: string) =>
       return {
         software: SOFTWARE,
         software_digest: digestOfSoftware(),
-        image_digest: image,
+        image_digest: image.slice(image.indexOf("@") + 1),
         compose_hash: createHash("sha256").update(appCompose).digest("hex"),
         app_compose: appCompose,
       }
