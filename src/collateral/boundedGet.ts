@@ -1,9 +1,16 @@
 /** GET requests to the vendors' services, with limits. */
+import { setTimeout } from "node:timers/promises"
 import { EvidenceFailure } from "../attestation/failure.ts"
 import { type Bytes, withPiece } from "../domain/bytes/bytes.ts"
 
 /** Time for one answer, in milliseconds. */
 const PATIENCE_MS = 15_000
+
+/** Requests for one document, of which all but the last were answered with 429. */
+const MAX_TRIES = 3
+/** Pause after such an answer without `Retry-After`. AMD hands out a certificate every 10 s. */
+const PAUSE_MS = 10_000
+const MAX_PAUSE_MS = 15_000
 
 /** The part of `fetch` that is used. */
 export type Get = (
@@ -50,16 +57,30 @@ const received = async (response: Response, url: string, limit: number): Promise
   return read
 }
 
-/** Gets at most `limit` bytes over HTTPS, without redirects. Rejects with `collateral-unavailable`. */
+const pauseOf = ({ headers }: Response): number => {
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN)
+  return seconds >= 0 ? Math.min(seconds * 1000, MAX_PAUSE_MS) : PAUSE_MS
+}
+
+/**
+ * Gets at most `limit` bytes over HTTPS, without redirects, and waits if the service limits requests. Rejects with
+ * `collateral-unavailable`.
+ */
 export const boundedGet =
   (get: Get, signal: AbortSignal | undefined) =>
   async (url: string, limit: number): Promise<Got> => {
-    const timed = AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), ...(signal === undefined ? [] : [signal])])
-    const response = await requested(get, url, timed)
-    if (response.status !== 200) {
+    for (let tries = 1; ; tries++) {
+      const timed = AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), ...(signal === undefined ? [] : [signal])])
+      const response = await requested(get, url, timed)
+      if (response.status === 200) return { body: await received(response, url, limit), headers: response.headers }
       await response.body?.cancel()
-      const advice = response.status === 429 ? "It limits requests; try again in a minute." : "Try again later."
-      throw unavailable(url, `answered with status ${response.status}`, advice)
+      const isLimited = response.status === 429
+      if (!isLimited || tries === MAX_TRIES) {
+        const advice = isLimited ? "It limits requests; try again in a minute." : "Try again later."
+        throw unavailable(url, `answered with status ${response.status}`, advice)
+      }
+      await setTimeout(pauseOf(response), undefined, signal && { signal }).catch(() => {
+        throw unavailable(url, "limits requests", "The wait for it was aborted.")
+      })
     }
-    return { body: await received(response, url, limit), headers: response.headers }
   }

@@ -140,10 +140,11 @@ describe("vendorCollateral", () => {
         pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
       }),
     )
+  const limited = () => new Response("", { status: 429, headers: { "retry-after": "0" } })
   const broken = () => new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) }))
   const wrong: ReadonlyArray<readonly [string, () => Response, RegExp]> = [
     ["a redirect", () => new Response("", { status: 302, headers: { location: "https://example.org" } }), /status 302/],
-    ["too many requests", () => new Response("", { status: 429 }), /limits requests/],
+    ["too many requests", limited, /limits requests/],
     ["an endless body", endless, /more than 262144 bytes/],
     ["a broken body", broken, /broke off/],
     ["another document", () => chained('{"tcbInfo":{},"signature":"00"}', "x", ""), /no signed enclaveIdentity/],
@@ -165,6 +166,16 @@ describe("vendorCollateral", () => {
       /cannot be reached/,
     ],
   ]
+  it("asks again a service that limits requests", async () => {
+    let answers = 0
+    const { source } = standIn({
+      ...amd,
+      [VCEK_URL]: () => (++answers < 3 ? limited() : new Response(Uint8Array.of(1))),
+    })
+    const { kind } = await source.collateralFor(collateralNeedOf(SNP))
+    assert.deepStrictEqual([kind, answers], ["amd", 3])
+  })
+
   for (const [name, answer, message] of wrong) {
     it(`refuses ${name}`, async () => {
       const { source } = standIn({ ...intel, [QE]: answer })
