@@ -30,7 +30,11 @@ export const examineEvidence = (proxy: URL, rules: EvidencePolicy) =>
   }).pipe(
     Effect.catch(({ message }) =>
       Effect.succeed([
-        error("evidence", message, "Ask the proxy's operator what changed, before you change the policy."),
+        error(
+          "evidence",
+          message,
+          "If code or configuration differ, ask the proxy's operator why before you change the policy.",
+        ),
       ]),
     ),
   )
