@@ -8,6 +8,7 @@ import { parseIJson } from "../domain/json/iJson.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, optionalFlag, pinsFlag } from "./flags.ts"
 import { codeSentence } from "./attest/describeCode.ts"
+import { acceptFlag } from "./attest/showCommand.ts"
 import { policyFlags, rulesFrom } from "./attest/policyFlags.ts"
 import { readInput } from "./inputFile.ts"
 import { attestationKeyFile } from "./settings/ownKey.ts"
@@ -54,11 +55,13 @@ const readKeys = Effect.fnUntraced(function* (source: string) {
   return set["keys"] as ReadonlyArray<unknown>
 })
 
+type CodeInput = Parameters<typeof rulesFrom>[0] & { readonly accept: ReadonlyArray<string> }
+
 /** The code that held the key `kid`. Without a policy, the code is said and not judged. */
-const codeIn = Effect.fnUntraced(function* (path: string, kid: string, input: Parameters<typeof rulesFrom>[0]) {
+const codeIn = Effect.fnUntraced(function* (path: string, kid: string, input: CodeInput) {
   const { proveKept, readKept, rulesOf } = yield* Effect.promise(() => import("./attest/prove.ts"))
   const kept = yield* readKept(yield* readText(path), path)
-  const rules = (yield* rulesFrom(input)) ?? (yield* rulesOf(kept, [], Number.MAX_SAFE_INTEGER))
+  const rules = (yield* rulesFrom(input)) ?? (yield* rulesOf(kept, input.accept, Number.MAX_SAFE_INTEGER))
   const code = yield* proveKept(kept, rules)
   if (code.kid === kid) return code
   const message = `${path} is evidence of the key ${code.kid}, but the statement was signed by ${kid}.`
@@ -98,6 +101,7 @@ export const verifyCommand = Command.make(
       "Kept evidence of the code (code-….json of `connect --receipts`): also shows which code held the signing key",
       Schema.String,
     ),
+    accept: acceptFlag,
     ...policyFlags,
     json: jsonFlag("Print JSON"),
   },

@@ -1,7 +1,7 @@
 /** `sealgate attest`, and the commands that take a policy. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { attestCommand } from "../../src/cli/attestCommand.ts"
 import { Judging } from "../../src/cli/attest/Judging.ts"
@@ -12,10 +12,12 @@ import { keygenCommand } from "../../src/cli/attestationKeyCommands.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { digestOfSoftware } from "../../src/layers/evidence/softwareDigest.ts"
 import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
+import { IMAGE } from "../attestation/support/space.ts"
+import { NOW } from "../attestation/support/world.ts"
 import { answering } from "../support/answering.ts"
 import { run } from "../support/cli.ts"
 import { startConnector } from "../support/connector.ts"
-import { CHIP, MEASUREMENT, snpMachine } from "../support/evidence/machines.ts"
+import { CHIP, MEASUREMENT, snpMachine, spaceMachine } from "../support/evidence/machines.ts"
 import { provenSetup } from "../support/evidence/provenSetup.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
@@ -187,18 +189,50 @@ describe("sealgate attest", () => {
     }),
   )
 
+  it.live("says which code signed, without a policy, if each exception is named", () =>
+    Effect.gen(function* () {
+      vi.useFakeTimers({ toFake: ["Date"], now: NOW * 1000 })
+      yield* Effect.addFinalizer(() => Effect.sync(() => vi.useRealTimers()))
+      const { judging, policy, proxy } = yield* provenSetup({}, spaceMachine({ LOG_LEVEL: "debug" }))
+      const receipts = yield* temporaryFolder
+      const sealed = { baseUrl: proxy.url, policy: policy(), pace: 0 }
+      const connector = yield* startConnector({ sealed, receipts: { folder: receipts, evidence: false } })
+      const body = JSON.stringify({ messages: [{ role: "user", content: "Hi" }] })
+      const headers = { "content-type": "application/json" }
+      const asked = fetch(`${connector.url}/v1/chat/completions`, { method: "POST", headers, body })
+      assert.strictEqual((yield* Effect.promise(() => asked)).status, 200)
+      const [code = "", receipt = ""] = readdirSync(receipts).sort((name) => (name.startsWith("code-") ? -1 : 1))
+      const args = [join(receipts, receipt), "--pin", proxy.kid, "--evidence", join(receipts, code)]
+      const verify = (...more: ReadonlyArray<string>) =>
+        Effect.provideService(run(verifyCommand, [...args, ...more]), Judging, judging)
+      const refused = yield* verify()
+      assert.strictEqual(refused.code, 1)
+      assert.include(refused.stderr, "pass --accept LOG_LEVEL")
+      const said = yield* verify("--accept", "LOG_LEVEL")
+      assert.strictEqual(said.code, 0, said.stderr)
+      assert.include(said.stdout, `Key ${proxy.kid} was in code ${IMAGE}`)
+    }),
+  )
+
   it.effect("prints what evidence of this release shows, with the image in the compose file", () =>
     Effect.gen(function* () {
-      const image = `sha256:${"ab".repeat(32)}`
+      const digest = `sha256:${"ab".repeat(32)}`
+      const image = `registry.example.com:5000/team/sealgate@${digest}`
       const { code, stdout } = yield* run(attestCommand, ["expect", "--image", image])
       assert.strictEqual(code, 0)
       const expected: Record<string, unknown> = JSON.parse(stdout)
       assert.strictEqual(expected["software_digest"], digestOfSoftware())
-      assert.include(String(expected["app_compose"]), image)
+      assert.strictEqual(expected["image_digest"], digest)
+      const { docker_compose_file: compose }: { docker_compose_file: string } = JSON.parse(
+        String(expected["app_compose"]),
+      )
+      assert.match(compose, new RegExp(`^ +image: ${image}$`, "m"))
       const { createHash } = yield* Effect.promise(() => import("node:crypto"))
       const hash = createHash("sha256").update(String(expected["app_compose"])).digest("hex")
       assert.strictEqual(expected["compose_hash"], hash)
-      assert.strictEqual((yield* run(attestCommand, ["expect", "--image", "sealgate:latest"])).code, 2)
+      for (const vague of ["sealgate:latest", digest, `sealgate@${digest}`]) {
+        assert.strictEqual((yield* run(attestCommand, ["expect", "--image", vague])).code, 2, vague)
+      }
     }),
   )
 })

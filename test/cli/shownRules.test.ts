@@ -2,8 +2,26 @@ import { assert, it } from "vitest"
 import { EvidenceFailure } from "../../src/attestation/failure.ts"
 import { shownRules } from "../../src/cli/attest/shownRules.ts"
 import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
+import { CONTAINER, space, SUBMODS } from "../attestation/support/space.ts"
+
+const OVERRIDING = { ...CONTAINER, env_override: { LOG_LEVEL: "debug", PORT: "3001" } }
 
 const json = (value: unknown) => utf8(JSON.stringify(value))
+
+it("shownRules accepts the variables that an operator set if a person names them, and says how", () => {
+  const { evidence } = space({ claims: { submods: { ...SUBMODS, container: OVERRIDING } } })
+  const configuration = json({
+    software: "sealgate 1",
+    software_digest: "a",
+    node: { version: "v26" },
+    key_storage: "plain",
+  })
+  const shown = { ...evidence, configuration }
+  assert.throws(() => shownRules(shown, ["LOG_LEVEL"], 0), EvidenceFailure, /set PORT. .*pass --accept PORT\.$/)
+  const [entry] = shownRules(shown, ["LOG_LEVEL", "PORT", "Milan"], 0).accept
+  assert(entry?.format === "confidential-space")
+  assert.deepStrictEqual(entry.environment, ["LOG_LEVEL", "PORT"])
+})
 
 it("shownRules refuses evidence whose members are of another type", () => {
   for (const claims of [

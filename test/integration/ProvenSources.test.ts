@@ -26,7 +26,7 @@ describe("a client with a policy", () => {
     ["TDX through configfs-tsm", () => tdxMachine(4)],
     ["TDX through configfs-tsm with quotes of version 5", () => tdxMachine(5)],
     ["dstack", dstackMachine],
-    ["Confidential Space", spaceMachine],
+    ["Confidential Space", () => spaceMachine()],
   ] as const) {
     it.live(`seals to a proxy on ${name}, and to none of other code, base URL or root`, () =>
       Effect.gen(function* () {

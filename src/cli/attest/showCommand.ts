@@ -14,7 +14,9 @@ export const urlArgument = Argument.String("url").pipe(
 
 export const acceptFlag = Flag.String("accept").pipe(
   Flag.withMetavar("name"),
-  Flag.withDescription("Also accept this: a TCB status or advisory of Intel, or the product Milan; may be repeated"),
+  Flag.withDescription(
+    "Also accept this: a TCB status or advisory of Intel, the product Milan, or a variable that Confidential Space's operator set; may be repeated",
+  ),
   Flag.atLeast(0),
 )
 

@@ -8,7 +8,7 @@ import { checkEventLog } from "../../attestation/tdx/dstack.ts"
 import { readQuote } from "../../attestation/tdx/quote.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 
-/** Names that are accepted only if a person names them: a TCB status, an advisory, or the product Milan. */
+/** Names that are accepted only if a person names them: a TCB status, an advisory, the product Milan, or an overridden variable. */
 export type Names = ReadonlyArray<string>
 
 const ADVISORY = /^INTEL-SA-\d+$/
@@ -76,23 +76,31 @@ const tdxEntry = ({ collateral, format, report }: ProxyEvidence, names: Names): 
   }
 }
 
-const spaceEntry = ({ report }: ProxyEvidence): Accepted => {
+const spaceEntry = ({ report }: ProxyEvidence, names: Names): Accepted => {
   const [, payload = ""] = textIn(report).split(".")
   const token = jsonIn(Buffer.from(payload, "base64url"))
   const { submods } = token
-  const { container } = isObject(submods) ? submods : {}
+  const container = isObject(submods) && isObject(submods["container"]) ? submods["container"] : {}
+  const overridden = isObject(container["env_override"]) ? Object.keys(container["env_override"]) : []
+  const missing = overridden.filter((name) => !names.includes(name))
+  if (missing.length > 0) {
+    throw new EvidenceFailure(
+      "space-environment-override",
+      `The operator set ${missing.join(", ")}. To accept that, pass ${missing.map((name) => `--accept ${name}`).join(" ")}.`,
+    )
+  }
   return {
     format: "confidential-space",
     image_digests: [textOf(container, "image_digest")],
     hardware: ["GCP_INTEL_TDX"],
     audience: textOf(token, "aud"),
-    environment: [],
+    environment: overridden,
   }
 }
 
 const entryOf = (evidence: ProxyEvidence, names: Names): Accepted => {
   if (evidence.format === "sev-snp") return snpEntry(evidence, names)
-  return evidence.format === "confidential-space" ? spaceEntry(evidence) : tdxEntry(evidence, names)
+  return evidence.format === "confidential-space" ? spaceEntry(evidence, names) : tdxEntry(evidence, names)
 }
 
 const unique = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(texts)]

@@ -7,7 +7,7 @@ import type { EvidenceRoots } from "../../../src/attestation/roots.ts"
 import type { AttestationCheck } from "../../../src/attestation/verifyAttestation.ts"
 import { makeCrl } from "../../attestation/support/authority.ts"
 import { snp, TCB } from "../../attestation/support/snp.ts"
-import { space } from "../../attestation/support/space.ts"
+import { CONTAINER, space, SUBMODS } from "../../attestation/support/space.ts"
 import { dstack } from "../../attestation/support/dstack.ts"
 import { tdx } from "../../attestation/support/tdx.ts"
 import { configfs, dstackAnswers, socketServer } from "./standIns.ts"
@@ -97,12 +97,21 @@ export const dstackMachine = (): Machine => ({
   ...trustOf(dstack()),
 })
 
-export const spaceMachine = (): Machine => ({
-  attest: "confidential-space",
-  start: (folder) => {
-    const token = ({ nonces = [] }: { readonly nonces?: ReadonlyArray<string> }) =>
-      Buffer.from(space({ claims: { eat_nonce: nonces[0] } }).evidence.report).toString()
-    return Effect.as(socketServer(join(folder, "tee.sock"), { "/v1/token": token }), NO_FILES)
-  },
-  ...trustOf(space()),
-})
+/** `env`: variables that its operator sets, which {@link Machine.accepts} accepts. */
+export const spaceMachine = (env: Readonly<Record<string, string>> = {}): Machine => {
+  const submods = { ...SUBMODS, container: { ...CONTAINER, env_override: env } }
+  const answer = (nonce?: string) =>
+    space({
+      claims: { submods, ...(nonce === undefined ? {} : { eat_nonce: nonce }) },
+      accept: { environment: Object.keys(env) },
+    })
+  return {
+    attest: "confidential-space",
+    start: (folder) => {
+      const token = ({ nonces = [] }: { readonly nonces?: ReadonlyArray<string> }) =>
+        Buffer.from(answer(nonces[0]).evidence.report).toString()
+      return Effect.as(socketServer(join(folder, "tee.sock"), { "/v1/token": token }), NO_FILES)
+    },
+    ...trustOf(answer()),
+  }
+}
