@@ -237,7 +237,8 @@ const start = async (options: FakeUpstreamOptions = {}): Promise<Fake> => {
   server.on("connection", (socket) => connections.set(socket, ++count))
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
-    server.listen(options.port ?? 0, "127.0.0.1", resolve)
+    // As many connections at once as vendors take.
+    server.listen(options.port ?? 0, "127.0.0.1", 4096, resolve)
   })
   // `address()` is a string only for pipes.
   const { port } = server.address() as AddressInfo
