@@ -82,6 +82,7 @@ export const runMode = Effect.fnUntraced(function* (run: Run) {
           text,
           refused: false,
           cut: false,
+          state: {},
           target: { provider: target.provider, model: target.model },
           independent: !independentOf.some((other) => sameTarget(other, target)),
           call: { provider: target.provider, model: target.model, usage: null, cost_micro_usd: null, calls: 1 },

@@ -65,6 +65,32 @@ describeDatabases("an agent with tools", (database) => {
     }),
   )
 
+  it.live("gives a model its thoughts back beside its calls, and no other model", () =>
+    Effect.gen(function* () {
+      const { upstream, work } = yield* setupWith(2)
+      const { url } = yield* toolServer((_, response) => void response.end("42"))
+      const calling = (thoughts?: string) => ({
+        ...(thoughts !== undefined && { thoughts }),
+        toolCalls: [{ name: "add", arguments: {} }],
+      })
+      upstream
+        .when({ model: "model-1" })
+        .script(calling("Adding helps."), calling("Once more."), { text: "It is 42." }, calling("Adding helps."))
+      upstream.when({ model: "model-1" }).always(fault.unauthorized())
+      upstream.when({ model: "model-2" }).script(calling(), { text: "It is 43." })
+      const agent = { tools: [adds(url)], default_mode: "direct" }
+      const alone = yield* work(agent, { task: "What is 40 + 2?" })
+      assert.deepInclude(alone.result, { answer: "It is 42.", turns: 3, provider: "provider1" })
+      assert.notInclude(JSON.stringify(alone), "Adding helps.")
+      const taken = yield* work(agent, { task: "What is 40 + 2?" })
+      assert.deepInclude(taken.result, { answer: "It is 43.", turns: 3, provider: "provider2" })
+      assert.deepStrictEqual(
+        upstream.requests.map(({ refused }) => refused),
+        upstream.requests.map(() => undefined),
+      )
+    }),
+  )
+
   it.live("has a bound on the calls of a job before it starts", () =>
     Effect.gen(function* () {
       const { upstream, work } = yield* setup

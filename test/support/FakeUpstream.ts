@@ -46,6 +46,7 @@ import { isFault, type Reply } from "./fake-upstream/Reply.ts"
 import { complete } from "./fake-upstream/FullAnswer.ts"
 import { turnsOf } from "./fake-upstream/Meaning.ts"
 import { type Match, Script } from "./fake-upstream/Script.ts"
+import { Thoughts } from "./fake-upstream/Thoughts.ts"
 import type { ErrorReply, WireFormat } from "./fake-upstream/WireFormat.ts"
 
 export type { Asked, Ending, Recorded, Turn, WireName } from "./fake-upstream/Asked.ts"
@@ -83,6 +84,7 @@ export class Fake implements Scripting, AsyncDisposable {
   private readonly options: FakeUpstreamOptions
   private readonly stop: () => Promise<void>
   private readonly book = new Script()
+  private readonly thoughts = new Thoughts()
   private readonly problems: Array<unknown> = []
   private waiting: Array<{ readonly n: number; readonly resolve: (record: Recorded) => void }> = []
   private recorded: Array<Recorded> = []
@@ -201,6 +203,7 @@ export class Fake implements Scripting, AsyncDisposable {
     if (typeof body === "string") return invalid("The body is not JSON.")
     try {
       const { choices = 1, json, messages, model, stream, system, tools, usage = true } = format.read(exchange.record)
+      if (format === openAi) this.thoughts.check(body, model)
       const turns = messages.flatMap(turnsOf)
       return {
         wire: format.name,
@@ -225,7 +228,9 @@ export class Fake implements Scripting, AsyncDisposable {
   private async deliver(exchange: Exchange, format: WireFormat, asked: Asked, reply: Reply): Promise<void> {
     if (typeof reply === "function") return this.deliver(exchange, format, asked, await reply(asked))
     if (isFault(reply)) return deliverFault(exchange, format, reply)
-    return deliverAnswer(exchange, format, reply, complete(reply, asked))
+    const answer = complete(reply, asked)
+    if (format === openAi) this.thoughts.keep(answer, asked.model)
+    return deliverAnswer(exchange, format, reply, answer)
   }
 }
 

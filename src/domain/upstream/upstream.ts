@@ -1,7 +1,14 @@
 /** Requests to model providers, and their outcomes. */
 import { type Effect, type Redacted, type Result, Schema } from "effect"
 import type { ApiName, LimitMember } from "./apis.ts"
-import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "../chat/chat.ts"
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type FinishReason,
+  type Message,
+  Usage,
+} from "../chat/chat.ts"
 import type { JsonObject } from "../json/json.ts"
 import { KeptReceipt } from "../protocol/keptReceipt.ts"
 import { AttemptOutcome, failureCodes, UpstreamCode } from "./failures.ts"
@@ -69,6 +76,8 @@ export interface AskOptions {
 /** A Chat Completions request, for any provider. */
 export interface UpstreamRequest extends AskOptions {
   readonly completion: ChatRequest
+  /** The targets that wrote messages of `completion`, by message: no other target gets a message's state. */
+  readonly authors?: ReadonlyMap<Message, Pick<UpstreamTarget, "provider" | "model">> | undefined
 }
 
 /** A request as its sender wrote it, for providers that speak its API. */

@@ -1,6 +1,7 @@
 /** Assembles a streamed answer. Calls are streamed because only a stream shows when its first token came. */
 import type { ToolCall } from "../../domain/chat/chat.ts"
 import { ChatAccumulator } from "../../domain/chat/chatStream.ts"
+import { type MessageState, messageStateOf } from "../../domain/chat/messageState.ts"
 import type { Streamed, StreamEvent } from "../../domain/upstream/upstream.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
@@ -12,6 +13,8 @@ export interface Answer {
   readonly cut: boolean
   /** The tools that the model calls, in its order; absent if it calls none. */
   readonly toolCalls?: ReadonlyArray<ToolCall>
+  /** For the model itself, in later turns. */
+  readonly state: MessageState
 }
 
 /** Receives an answer's text while it is written. */
@@ -63,6 +66,7 @@ export class AnswerDraft {
       text: refusal === "" ? content : refusal,
       refused,
       cut: reason === "length",
+      state: message === undefined ? {} : messageStateOf(message),
       ...(called.length === 0 || refused ? {} : { toolCalls: called }),
     }
   }

@@ -82,12 +82,12 @@ export class Router extends Context.Service<
         )
 
       return Router.of({
-        call: ({ completion, heard, ...request }) =>
+        call: ({ authors, completion, heard, ...request }) =>
           Effect.flatMap(inTenant(request), (request) =>
             route(
               { ...request, api: CHAT_COMPLETIONS, size: chatSize(completion) },
               {
-                ask: (route, dialect) => askChat(route, completion, dialect, heard),
+                ask: (route, dialect) => askChat(route, { authors, completion, heard }, dialect),
                 hasForm: completion.response_format !== undefined,
                 addsLimit: true,
               },

@@ -4,6 +4,7 @@
  * charged to a job's limits if the provider reports no usage.
  */
 import type { ChatRequest, Message } from "../../domain/chat/chat.ts"
+import { messageStateOf } from "../../domain/chat/messageState.ts"
 
 const BYTES_PER_TOKEN = 3
 /** Roles, separators and the like. */
@@ -26,12 +27,18 @@ const tokensOfContent = (content: Message["content"]): number => {
   )
 }
 
-/** Estimated input tokens of a request: messages, tool calls, tools and the schema of the answer. */
+/** Estimated input tokens of a request: messages with their tool calls and state, tools and the schema of the answer. */
 export const estimateInput = (request: ChatRequest): number =>
   request.messages.reduce(
-    (sum, message) => sum + TOKENS_PER_MESSAGE + tokensOfContent(message.content) + tokensOfJson(message["tool_calls"]),
+    (sum, message) => sum + TOKENS_PER_MESSAGE + tokensOfContent(message.content) + tokensOfRest(message),
     tokensOfJson(request.tools) + tokensOfJson(request.response_format),
   )
+
+const tokensOfRest = (message: Message): number => {
+  if (message.role !== "assistant") return 0
+  const members: ReadonlyArray<unknown> = [message.tool_calls, ...Object.values(messageStateOf(message))]
+  return members.reduce<number>((sum, member) => sum + tokensOfJson(member), 0)
+}
 
 const tokensOfJson = (value: unknown): number => (value == null ? 0 : tokensOfText(JSON.stringify(value)))
 

@@ -1,10 +1,10 @@
 /** Asks the targets of a route for an answer to a chat. */
 import { Effect } from "effect"
-import type { ChatRequest } from "../../domain/chat/chat.ts"
 import type { StepCall } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import { sameModel, type TargetName } from "../../domain/upstream/targets.ts"
+import type { UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { CallAndRecord, RequestRoute, RoutedRequest } from "./callAndRecord.ts"
 import { type Answer, AnswerDraft, type TextListener } from "./AnswerDraft.ts"
@@ -12,8 +12,8 @@ import { type Dialect, inDialect, limitMembers } from "./Dialects.ts"
 import type { CallFailed } from "./RoutingErrors.ts"
 
 /** A chat for a routed target. A `model` in `completion` is ignored; refused members are left out, and remembered. */
-export interface RouterRequest extends Omit<RoutedRequest, "api" | "model" | "size"> {
-  readonly completion: ChatRequest
+export interface RouterRequest
+  extends Omit<RoutedRequest, "api" | "model" | "size">, Pick<UpstreamRequest, "authors" | "completion"> {
   readonly heard?: TextListener | undefined
 }
 
@@ -36,15 +36,16 @@ export const makeAskChat = Effect.fnUntraced(function* (callAndRecord: CallAndRe
 
   return (
     route: RequestRoute,
-    completion: ChatRequest,
+    { authors, completion, heard }: Pick<RouterRequest, "authors" | "completion" | "heard">,
     dialect: Dialect,
-    heard?: TextListener,
   ): Effect.Effect<Routed, CallFailed | StorageUnavailable> => {
     const draft = new AnswerDraft(heard)
     const spoken = inDialect(completion, dialect)
     const answered = callAndRecord(route, {
       ask: (options) =>
-        upstream.streamTo({ ...options, completion: spoken }, (events) => Effect.sync(() => events.forEach(draft.add))),
+        upstream.streamTo({ ...options, authors, completion: spoken }, (events) =>
+          Effect.sync(() => events.forEach(draft.add)),
+        ),
       limitOf: (most) => limitMembers(dialect, most),
       received: () => draft.received,
     })

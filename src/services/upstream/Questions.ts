@@ -2,9 +2,11 @@
 import { Effect, Redacted, Stream } from "effect"
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatCompletion, ChatRequest } from "../../domain/chat/chat.ts"
+import { withoutMessageState } from "../../domain/chat/messageState.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { iJsonOf } from "../../domain/json/surrogates.ts"
-import type { ApiRequest, AskOptions } from "../../domain/upstream/upstream.ts"
+import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
+import type { ApiRequest, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { streamReading } from "./answerReaders/readings.ts"
 import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 import { ChatReading, saidIn } from "./answerReaders/ChatReading.ts"
@@ -21,14 +23,24 @@ export interface UpstreamQuestion<Answer, Piece> {
 const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
 
-export const chatQuestion = (
-  request: ChatRequest,
-  outputLimit?: AskOptions["outputLimit"],
-): UpstreamQuestion<ChatCompletion, ChatChunk> => {
-  const to = ({ model, provider }: ModelTarget): ChatRequest =>
-    outputLimit === undefined
+/** The request with the state of those messages only that `target` wrote. */
+const withOwnState = ({ authors, completion }: UpstreamRequest, target: TargetName): ChatRequest => {
+  if (authors === undefined) return completion
+  const messages = completion.messages.map((message) => {
+    const author = authors.get(message)
+    return author === undefined || sameTarget(author, target) ? message : withoutMessageState(message)
+  })
+  return { ...completion, messages }
+}
+
+export const chatQuestion = (asked: UpstreamRequest): UpstreamQuestion<ChatCompletion, ChatChunk> => {
+  const to = ({ model, provider }: ModelTarget): ChatRequest => {
+    const target = { provider: provider.id, model }
+    const request = withOwnState(asked, target)
+    return asked.outputLimit === undefined
       ? withModel(request, model)
-      : { ...request, model, ...outputLimit({ provider: provider.id, model }) }
+      : { ...request, model, ...asked.outputLimit(target) }
+  }
   return {
     complete: (target) =>
       Effect.map(calledOf(target).complete(to(target)), (answer) => [answer, saidIn(answer)] as const),
@@ -62,7 +74,7 @@ export const apiQuestion = (request: ApiRequest): UpstreamQuestion<string, JsonO
         return Effect.map(direct.apis.complete(direct.call), ({ json, said }) => [json, said] as const)
       }
       return Effect.map(
-        Effect.flatMap(translated, (completion) => chatQuestion(completion, outputLimit).complete(target)),
+        Effect.flatMap(translated, (completion) => chatQuestion({ completion, outputLimit }).complete(target)),
         ([answer, said]) => [iJsonOf(answer), said] as const,
       )
     },
@@ -70,7 +82,7 @@ export const apiQuestion = (request: ApiRequest): UpstreamQuestion<string, JsonO
       const direct = native(target)
       if (direct !== undefined) return direct.apis.stream(direct.call, watch)
       return Stream.unwrap(
-        Effect.map(translated, (completion) => chatQuestion(completion, outputLimit).stream(target, watch)),
+        Effect.map(translated, (completion) => chatQuestion({ completion, outputLimit }).stream(target, watch)),
       )
     },
     reading: () =>

@@ -95,14 +95,11 @@ export class Upstream extends Context.Service<
       }))
     return Upstream.of({
       complete: (request) =>
-        Effect.map(
-          whole(request, chatQuestion(request.completion, request.outputLimit)),
-          ({ answer: completion, ...rest }) => ({
-            completion,
-            ...rest,
-          }),
-        ),
-      streamTo: (request, emit) => streamed(request, chatQuestion(request.completion, request.outputLimit), emit),
+        Effect.map(whole(request, chatQuestion(request)), ({ answer: completion, ...rest }) => ({
+          completion,
+          ...rest,
+        })),
+      streamTo: (request, emit) => streamed(request, chatQuestion(request), emit),
       request: (request) =>
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
       requestStreamTo: (request, emit) => streamed(request, apiQuestion(request), emit),

@@ -16,6 +16,8 @@ export interface Reply {
   readonly text?: string
   readonly refusal?: string
   readonly toolCalls?: ReadonlyArray<ToolCall>
+  /** Other members of the message. */
+  readonly members?: Readonly<Record<string, unknown>>
   readonly finishReason?: string
   readonly usage?: Usage | null
   /** Milliseconds until the first token. */
@@ -104,6 +106,7 @@ export class ScriptedUpstream {
       ]
       tell(attempts)
       const delta = {
+        ...reply.members,
         content: reply.text ?? null,
         ...(reply.refusal === undefined ? {} : { refusal: reply.refusal }),
         ...(reply.toolCalls === undefined

@@ -97,6 +97,7 @@ describe("calls of a custom tool", () => {
       text: "",
       refused: false,
       cut: false,
+      state: {},
       toolCalls: [{ id: "b", type: "function", function: { name: "f", arguments: "{}" } }],
     })
   })

@@ -12,6 +12,7 @@ export interface Call {
 export interface Choice {
   /** The text in the pieces in which it is streamed, if the answer has one. */
   readonly text: ReadonlyArray<string> | null
+  readonly thoughts?: string | undefined
   readonly calls: ReadonlyArray<Call>
   readonly finish: Finish
 }
@@ -50,7 +51,10 @@ let serial = 0
 const nextId = (): string => (++serial).toString(36).padStart(8, "0")
 
 /** Completes a scripted answer. Every choice that was asked for is the same. */
-export const complete = ({ finish, model, text = "", toolCalls = [], usage }: Answer, asked: Asked): FullAnswer => {
+export const complete = (
+  { finish, model, text = "", thoughts, toolCalls = [], usage }: Answer,
+  asked: Asked,
+): FullAnswer => {
   const pieces = typeof text === "string" ? words(text) : text
   const calls = toolCalls.map((call) => ({
     id: call.id ?? `call_${nextId()}`,
@@ -59,6 +63,7 @@ export const complete = ({ finish, model, text = "", toolCalls = [], usage }: An
   }))
   const choice: Choice = {
     text: pieces.length === 0 && calls.length > 0 ? null : pieces,
+    thoughts,
     calls,
     finish: finish ?? (calls.length > 0 ? "tool_calls" : "stop"),
   }

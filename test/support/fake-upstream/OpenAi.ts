@@ -23,12 +23,13 @@ const head = ({ created, id, model }: FullAnswer, object: string) => ({
 
 const whole = (answer: FullAnswer) => ({
   ...head(answer, "chat.completion"),
-  choices: answer.choices.map(({ calls, finish, text }, index) => ({
+  choices: answer.choices.map(({ calls, finish, text, thoughts }, index) => ({
     index,
     message: {
       role: "assistant",
       content: text === null ? null : text.join(""),
       refusal: null,
+      ...(thoughts === undefined ? {} : { reasoning_content: thoughts }),
       ...(calls.length === 0
         ? {}
         : {
@@ -50,13 +51,18 @@ const frame = (data: string): string => `data: ${data}\n\n`
 const chunkFrame = (answer: FullAnswer, choices: ReadonlyArray<object>, usage: object | null = null): string =>
   frame(JSON.stringify({ ...head(answer, "chat.completion.chunk"), choices, usage }))
 
-const choiceFrames = (answer: FullAnswer, { calls, finish, text }: Choice, index: number): ReadonlyArray<Frame> => {
+const choiceFrames = (
+  answer: FullAnswer,
+  { calls, finish, text, thoughts = "" }: Choice,
+  index: number,
+): ReadonlyArray<Frame> => {
   const piece = (kind: Frame["kind"], delta: object, finish_reason: string | null = null): Frame => ({
     kind,
     text: chunkFrame(answer, [{ index, delta, logprobs: null, finish_reason }]),
   })
   return [
     piece("other", { role: "assistant", content: text === null ? null : "", refusal: null }),
+    ...(thoughts.match(/.{1,8}/gsu) ?? []).map((some) => piece("other", { content: null, reasoning_content: some })),
     ...(text ?? []).map((content) => piece("content", { content })),
     ...calls.flatMap(({ id, name, pieces }, at) => [
       piece("other", { tool_calls: [{ index: at, id, type: "function", function: { name, arguments: "" } }] }),

@@ -23,6 +23,8 @@ export type Finish = "stop" | "length" | "tool_calls" | "content_filter"
 export interface Answer {
   /** A string is streamed word by word, an array in exactly these chunks. */
   readonly text?: string | ReadonlyArray<string>
+  /** `reasoning_content` of Chat Completions; other formats leave it out. Beside tool calls it is demanded back. */
+  readonly thoughts?: string
   readonly toolCalls?: ReadonlyArray<ToolCallReply>
   /** Default: `tool_calls` when there are any, else `stop`. */
   readonly finish?: Finish

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import type { HttpTool } from "../../../../src/domain/jobs/tool.ts"
 import type { UpstreamRequest } from "../../../../src/domain/upstream/upstream.ts"
 import { answering, inOrder, type JobOf, listedTool } from "./ModeFixture.ts"
@@ -76,6 +76,33 @@ describe("the direct mode", () => {
       assert.deepInclude(assistant, { role: "assistant", content: null })
       assert.deepInclude(three, { role: "tool", tool_call_id: "id-0" })
       assert.match(String(seven?.content), /BEGIN (\w{32})\n7\nEND \1$/)
+    }),
+  )
+
+  it.effect("gives a model the state of its messages back, also in a resumed job, and keeps none without tools", () =>
+    Effect.gen(function* () {
+      const { job } = withAdder({ options: { output_schema: { type: "object", required: ["sum"] } } })
+      const state = { reasoning_content: "I add.", extra_content: { anthropic: { thinking_blocks: [] } } }
+      const members = { ...state, annotations: [] }
+      const called = { ...wants(["add", '{"a":1,"b":2}']), members }
+      const script = inOrder(called, { text: "3", members }, { text: '{"sum":3}' })
+      const { steps, upstream } = yield* answering({}, { ...job, script })
+      steps.delete("turn-2-repair")
+      const resumed = yield* answering({}, { ...job, steps, script: () => ({ text: '{"sum":3}' }) })
+      for (const asked of [upstream.requests[2], resumed.upstream.requests[0]]) {
+        const own = messagesOf(asked).filter(({ role }) => role === "assistant")
+        assert.deepStrictEqual<unknown>(
+          own.map((message) => Struct.omit(message, ["tool_calls"])),
+          [null, "3"].map((content) => ({ role: "assistant", content, ...state })),
+        )
+        const authors = own.map((message) => asked?.authors?.get(message))
+        assert.deepStrictEqual(
+          authors,
+          own.map(() => ({ provider: "provider1", model: "large" })),
+        )
+      }
+      const alone = yield* answering({}, { script: () => ({ text: "3", members }) })
+      assert.notInclude(alone.steps.get("turn-1")?.value ?? "I add.", "I add.")
     }),
   )
 

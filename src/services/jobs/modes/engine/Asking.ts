@@ -1,5 +1,5 @@
 /** Asks models for a mode. Each call is a durable step: a resumed job finds its answer and does not pay again. */
-import { DateTime, Effect, Option, Schema } from "effect"
+import { DateTime, Effect, Option, Schema, Struct } from "effect"
 import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import { messagesOf } from "../../../../domain/jobs/job.ts"
@@ -71,7 +71,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
   /** Calls a model once, and announces the step as soon as its target is chosen. */
   const route = (
     step: Step,
-    { extra, followed, format, independentOf, messages, preferred, role, tier, tools }: ModelCall,
+    { authors, extra, followed, format, independentOf, messages, preferred, role, tier, tools }: ModelCall,
     allowance: Allowance | undefined,
   ) => {
     let underWay: LiveStep | undefined
@@ -87,6 +87,7 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
       labels,
       budgeted,
       allowance,
+      authors,
       completion: { messages, ...tools, ...withoutUndefined({ response_format: format }) },
       independentOf,
       preferred,
@@ -115,18 +116,13 @@ export const makeAsking = (context: JobContext, { ledger, live, router }: Servic
     const answered = Effect.flatMap(
       Effect.suspend(() => withinLimits((allowance) => route(step, asked, allowance))),
       (answer) => {
-        const { call, cut, escalateBelow, independent, receipt, refused, since, target, text, toolCalls } = answer
+        const { call, receipt, since, state, toolCalls } = answer
         const failure = failureIn(asked, answer)
         if (failure !== undefined) return Effect.fail(failure)
         const value = {
-          text,
-          refused,
-          cut,
-          target,
+          ...Struct.pick(answer, ["text", "refused", "cut", "target", "independent", "escalateBelow"]),
           model: call.model,
-          independent,
-          escalateBelow,
-          ...withoutUndefined({ since, toolCalls }),
+          ...withoutUndefined({ since, toolCalls, state: asked.tools && state }),
         }
         return Effect.succeed({ value, call, receipt })
       },

@@ -1,6 +1,7 @@
 /** The answer of a model, as a step stores it. */
 import { Schema } from "effect"
 import { ToolCall } from "../../../../domain/chat/chat.ts"
+import { MessageState } from "../../../../domain/chat/messageState.ts"
 import { TargetName } from "../../../../domain/upstream/targets.ts"
 import { saysNothing } from "./saysNothing.ts"
 
@@ -11,6 +12,8 @@ export const ModelAnswer = Schema.Struct({
   cut: Schema.Boolean,
   /** Absent if the model calls no tool. */
   toolCalls: Schema.optionalKey(Schema.Array(ToolCall)),
+  /** Absent if no tools were offered: then no later turn needs it. */
+  state: Schema.optionalKey(MessageState),
   /** When its text began, in milliseconds since the epoch. Absent if followers do not get it. */
   since: Schema.optionalKey(Schema.Int),
   /** The configured target, and the model name in the answer. */

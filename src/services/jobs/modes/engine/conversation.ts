@@ -28,6 +28,8 @@ export interface Manner {
 export interface ModelCall extends Manner {
   readonly role: ModelRole
   readonly messages: ReadonlyArray<Message>
+  /** The targets that wrote messages. */
+  readonly authors?: ReadonlyMap<Message, TargetName> | undefined
   readonly tools?: Pick<ChatRequest, "tools" | "tool_choice"> | undefined
   /** Left out beside tools, because some providers refuse both. */
   readonly format?: ResponseFormat | undefined
@@ -63,13 +65,24 @@ const TOO_MANY = `Not carried out: a turn may make at most ${MAX_CALLS} calls.`
 export const makeConverse = (ask: Ask) =>
   Effect.fnUntraced(function* (step: Step, { format, kit, ...call }: ModelCall) {
     const said: Array<Message> = []
+    const authors = new Map<Message, TargetName>()
+    const saidBy = ({ state, target, text }: ModelAnswer, calls: ReadonlyArray<ToolCall> = []): Message => {
+      const message: Message = {
+        ...state,
+        role: "assistant",
+        ...(calls.length === 0 ? { content: text } : { content: text === "" ? null : text, tool_calls: calls }),
+      }
+      authors.set(message, target)
+      return message
+    }
     let calls = 0
     let succeeded = 0
     let preferred: TargetName | undefined
     for (let turn = 1; ; turn++) {
       const at = kit === undefined ? step : { ...step, turn }
       const isLast = turn === (kit?.turns ?? 1)
-      const asked = { ...call, ...offering(kit, isLast, format), preferred, messages: [...call.messages, ...said] }
+      const messages = [...call.messages, ...said]
+      const asked = { ...call, ...offering(kit, isLast, format), preferred, authors, messages }
       const answer = yield* ask(at, asked)
       const wanted = isLast ? [] : (answer.toolCalls ?? [])
       if (kit === undefined || wanted.length === 0) {
@@ -81,17 +94,13 @@ export const makeConverse = (ask: Ask) =>
               ...manner,
               ...offering(kit, true, format),
               preferred: answer.target,
-              messages: [
-                ...asked.messages,
-                { role: "assistant", content: answer.text },
-                { role: "user", content: why },
-              ],
+              messages: [...messages, saidBy(answer), { role: "user", content: why }],
             },
           )
         const answered: ConversationAnswer = { ...answer, course: { turns: turn, calls, succeeded, again } }
         return answered
       }
-      said.push({ role: "assistant", content: answer.text === "" ? null : answer.text, tool_calls: wanted.map(resent) })
+      said.push(saidBy(answer, wanted.map(resent)))
       for (const [index, { id, function: called }] of wanted.entries()) {
         const isCarriedOut = index < MAX_CALLS
         const output = isCarriedOut ? yield* kit.call(toolStep(step, turn, index + 1), called) : undefined
