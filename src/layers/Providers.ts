@@ -80,6 +80,7 @@ const warnOfPlainHttp = (id: ProviderId, { host, protocol }: URL) =>
 
 const FORMATS: Readonly<Record<FileProvider["format"], ProviderFormat>> = {
   openai: PROVIDERS.provider1.format,
+  mistral: PROVIDERS.provider2.format,
   anthropic: PROVIDERS.provider3.format,
   gemini: PROVIDERS.provider4.format,
 }

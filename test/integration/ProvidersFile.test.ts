@@ -44,7 +44,7 @@ const start = Effect.fnUntraced(function* (file: string) {
       token: as,
       body: { model, messages: [{ role: "user", content: "x" }] },
     })
-  return { gateway, boss, ask }
+  return { gateway, boss, token, ask }
 })
 
 /** Lets seconds pass until it is so. The file is read, and providers are called, in real time. */
@@ -111,6 +111,27 @@ describe("PROVIDERS_FILE", () => {
       const ready = yield* callOperator(gateway, "/ready")
       assert.deepStrictEqual(ready.json["providers_file"], { providers: 1, last_reload_error: null })
       for (const text of [ready.text, JSON.stringify(config), JSON.stringify(health)]) assert.notInclude(text, KEY)
+    }),
+  )
+
+  test(
+    "names a server of Mistral's format, which gets only ids of tool calls that it takes",
+    Effect.gen(function* () {
+      const fake = yield* FakeUpstream.make()
+      fake.always({ text: "443" })
+      const file = write(join(folder(), "p.json"), { providers: [entry(fake.openAi, { format: "mistral" })] })
+      const { gateway, token } = yield* start(file)
+      const messages = [
+        {
+          role: "assistant",
+          tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "call_1", content: "3" },
+      ]
+      const body = { model: "llama", messages }
+      assert.strictEqual((yield* call(gateway, "POST", "/v1/chat/completions", { token, body })).status, 200)
+      const sent = JSON.stringify(fake.requests[0]?.body)
+      assert.match(sent, /"tool_calls":\[\{"id":"([a-zA-Z0-9]{9})",.*"tool_call_id":"\1"/)
     }),
   )
 

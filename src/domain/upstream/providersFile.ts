@@ -70,7 +70,7 @@ export const FileProvider = Schema.Struct({
       message: "provider0 to provider9 and echo are reserved; choose another name",
     }),
   ),
-  format: Schema.Literals(["openai", "anthropic", "gemini"]),
+  format: Schema.Literals(["openai", "mistral", "anthropic", "gemini"]),
   base_url: BaseUrl,
   key_env: Schema.optionalKey(expected(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "the name of an environment variable")),
   key_file: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 4096))),

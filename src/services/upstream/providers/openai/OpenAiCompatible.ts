@@ -1,5 +1,6 @@
 /** Providers of OpenAI Chat Completions: requests pass with all members; answers are checked and completed. */
 import { Redacted } from "effect"
+import type { Bytes } from "../../../../domain/bytes/bytes.ts"
 import { type ApiName, APIS, CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import { isObject } from "../../../../domain/json/json.ts"
 import type { RawObject } from "../../../../domain/json/rawObject.ts"
@@ -10,19 +11,34 @@ import type { ProviderFormat } from "../shared/Descriptor.ts"
 import { mayHoldState, withoutExtraContent } from "../shared/ExtraContent.ts"
 import { nativeBody } from "../shared/nativeBody.ts"
 
-/** Members to replace in a chat: usage is always requested, and this product's own state is removed from messages. */
-const chatValues = (body: RawObject, stream: boolean): Readonly<Record<string, string>> => {
+/** A change that a vendor's messages need. */
+interface MessageChange {
+  /** Whether a request's text may need it. `true` may be wrong, `false` is certain. */
+  readonly mayApply: (json: Bytes) => boolean
+  /** Returns `messages` itself if there is nothing to change. */
+  readonly apply: (messages: unknown) => unknown
+}
+
+/** Members to replace in a chat: usage is always requested, and messages are changed. */
+const chatValues = (
+  body: RawObject,
+  stream: boolean,
+  { apply, mayApply }: MessageChange,
+): Readonly<Record<string, string>> => {
   const options = body.value("stream_options")
   const isCounted = !stream || (isObject(options) && options["include_usage"] === true)
-  const messages = mayHoldState(body.bytes) ? body.value("messages") : undefined
-  const without = withoutExtraContent(messages)
+  const messages = mayApply(body.bytes) ? body.value("messages") : undefined
+  const changed = apply(messages)
   return {
     ...(isCounted ? {} : { stream_options: JSON.stringify({ ...Object(options), include_usage: true }) }),
-    ...(without === messages ? {} : { messages: JSON.stringify(without) }),
+    ...(changed === messages ? {} : { messages: JSON.stringify(changed) }),
   }
 }
 
-export const openAiCompatible: ProviderFormat = {
+/** No vendor gets this product's own state. */
+export const WITHOUT_STATE: MessageChange = { mayApply: mayHoldState, apply: withoutExtraContent }
+
+export const openAiCompatibleWith = (change: MessageChange): ProviderFormat => ({
   title: "OpenAI-compatible",
   errors: {
     BadRequestError: 400,
@@ -60,7 +76,7 @@ export const openAiCompatible: ProviderFormat = {
         const { stream: _stream, stream_options: streamOptions, ...members } = asked
         const body = {
           ...members,
-          messages: withoutExtraContent(asked.messages),
+          messages: change.apply(asked.messages),
           model: call.model,
           // Usage is always requested, because the ledger depends on it.
           ...(call.stream ? { stream: true, stream_options: { ...streamOptions, include_usage: true } } : {}),
@@ -74,9 +90,11 @@ export const openAiCompatible: ProviderFormat = {
         request: (call, stream) => ({
           url: urlOf(call.api),
           headers: { ...call.headers, ...headers },
-          body: nativeBody(call, call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream) : {}),
+          body: nativeBody(call, call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream, change) : {}),
         }),
       },
     }
   },
-}
+})
+
+export const openAiCompatible = openAiCompatibleWith(WITHOUT_STATE)

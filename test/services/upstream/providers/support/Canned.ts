@@ -4,6 +4,7 @@ import type { Provider } from "../../../../../src/services/upstream/Provider.ts"
 import { ConnectionFailed, type ProviderResponse } from "../../../../../src/services/upstream/HttpExchange.ts"
 import { ProviderHttp } from "../../../../../src/services/upstream/ProviderHttp.ts"
 import { makeHttpProvider } from "../../../../../src/services/upstream/providers/http/HttpProvider.ts"
+import type { ProviderFormat } from "../../../../../src/services/upstream/providers/shared/Descriptor.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 import { PROVIDERS } from "../../../../../src/services/upstream/Slots.ts"
 import { anthropic } from "../../../../support/fake-upstream/Anthropic.ts"
@@ -49,6 +50,8 @@ export interface Canned {
 export interface CannedOptions {
   readonly baseUrl?: string
   readonly limits?: Partial<Limits>
+  /** Default: the vendor's. */
+  readonly format?: ProviderFormat
 }
 
 /** Converts a response as a client does. The scope cancels it. */
@@ -85,7 +88,7 @@ export const canned = (
       }),
   })
   const { format, id, baseUrl, model } = VENDORS[vendor]
-  return makeHttpProvider(format, {
+  return makeHttpProvider(options.format ?? format, {
     id,
     apiKey: Redacted.make("the-secret-key"),
     baseUrl: options.baseUrl ?? baseUrl,
