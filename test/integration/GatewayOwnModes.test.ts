@@ -64,6 +64,29 @@ describeDatabases("an own mode", (database) => {
   const until = (gateway: TestGateway, id: string, isSo: (job: Job) => boolean) =>
     read(gateway, id).pipe(Effect.tap(Effect.sleep("10 millis")), Effect.repeat({ until: isSo, times: 1000 }))
 
+  it.live("has its empty answer said in words to the next job of a thread", () =>
+    Effect.gen(function* () {
+      const { start, upstream } = yield* setup
+      const triage = mode((job) =>
+        typeof job.task === "string"
+          ? Effect.succeed({ answer: "", output: { sorted: true } })
+          : Effect.map(job.propose("draft"), ({ text }) => ({ answer: text })),
+      )
+      const gateway = yield* start(triage)
+      const agent_id = yield* makeAgent(gateway)
+      const { json: thread } = yield* send(gateway, "POST", "threads", { agent_id })
+      for (const task of ["Sort this out.", "Say why."]) {
+        const body = { task, mode: "Triage", thread_id: thread["id"] }
+        const { json: job } = yield* send(gateway, "POST", `agents/${agent_id}/execute`, body)
+        assert.strictEqual((yield* read(gateway, String(job["id"]), 30)).status, "completed")
+      }
+      assert.deepStrictEqual(
+        upstream.requests[0]?.asked?.turns.map(({ text }) => text),
+        ["Sort this out.", "(no answer)", "Say why."],
+      )
+    }),
+  )
+
   it.live("asks models, tools and people, waits for hours without a worker, and repeats no step after restarts", () =>
     timed((forward) =>
       Effect.gen(function* () {

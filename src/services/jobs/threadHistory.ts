@@ -7,6 +7,7 @@ import { JobResult } from "../../domain/jobs/modes.ts"
 import { HISTORY } from "../../domain/jobs/thread.ts"
 import { pageOf, type PageRow } from "../../domain/operations/storage.ts"
 import { decodeRows, storedJson } from "../storedRows.ts"
+import { asMessage } from "./modes/engine/prompts.ts"
 
 const decodeTurns = decodeRows("jobs", Schema.Struct({ task: storedJson(JobTask), result: storedJson(JobResult) }))
 
@@ -20,7 +21,7 @@ export const makeWithHistory = (sql: SqlClient.SqlClient) =>
     const turns = yield* decodeTurns(yield* sql`SELECT task, result FROM jobs WHERE id IN ${sql.in(items)} ORDER BY id`)
     const said = turns.flatMap(({ result, task: earlier }): ReadonlyArray<Message> => [
       ...messagesOf(earlier),
-      { role: "assistant", content: result.answer },
+      { role: "assistant", content: asMessage(result.answer) },
     ])
     const whole: JobTask = [...said, ...messagesOf(task)]
     return whole

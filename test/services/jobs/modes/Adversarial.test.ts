@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { JobOptions } from "../../../../src/domain/jobs/modes.ts"
+import { REPAIR } from "../../../../src/services/jobs/modes/engine/prompts.ts"
 import { Measured } from "../../../../src/services/jobs/modes/engine/measured.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
 import type { ScriptedUpstream } from "../../routing/ScriptedUpstream.ts"
@@ -172,6 +173,24 @@ describe("an undecodable answer", () => {
       )
       const repair = upstream.requests[2]?.completion.messages ?? []
       assert.deepInclude(repair.at(-2), { role: "assistant", content: "Looks good to me!" })
+    }),
+  )
+
+  it.effect("is said in words if it is empty, because Mistral takes no message without content", () =>
+    Effect.gen(function* () {
+      for (const empty of ["", " \n"]) {
+        const { result, upstream } = yield* debating({
+          propose: "42",
+          critique: empty,
+          "critique-repair": critique(),
+          judge: judge("sound"),
+        })
+        assert.strictEqual(result.verdict, "upheld")
+        assert.deepStrictEqual(upstream.requests[2]?.completion.messages.slice(-2), [
+          { role: "assistant", content: "(no answer)" },
+          { role: "user", content: REPAIR },
+        ])
+      }
     }),
   )
 

@@ -106,6 +106,15 @@ describe("the direct mode", () => {
     }),
   )
 
+  it.effect("leaves out white space before a call, which Anthropic refuses as a text", () =>
+    Effect.gen(function* () {
+      const { job } = withAdder()
+      const script = inOrder({ ...wants(["add", "{}"]), text: "\n\n" }, { text: "3" })
+      const { upstream } = yield* answering({}, { ...job, script })
+      assert.deepInclude(messagesOf(upstream.requests[1]).at(-2), { role: "assistant", content: null })
+    }),
+  )
+
   it.effect("tells the model about unknown tools and arguments that are no object, and calls nothing", () =>
     Effect.gen(function* () {
       const { called, job } = withAdder()

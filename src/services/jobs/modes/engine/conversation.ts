@@ -7,6 +7,7 @@ import type { ModelRole } from "../../../../domain/routing/routing.ts"
 import type { TargetName } from "../../../../domain/upstream/targets.ts"
 import type { JobFailure } from "../../JobProgram.ts"
 import type { ModelAnswer } from "./ModelAnswer.ts"
+import { asMessage } from "./prompts.ts"
 import { argumentsIn } from "./toolArguments.ts"
 import type { Toolbox } from "./toolUse.ts"
 
@@ -70,7 +71,9 @@ export const makeConverse = (ask: Ask) =>
       const message: Message = {
         ...state,
         role: "assistant",
-        ...(calls.length === 0 ? { content: text } : { content: text === "" ? null : text, tool_calls: calls }),
+        ...(calls.length === 0
+          ? { content: asMessage(text) }
+          : { content: text.trim() === "" ? null : text, tool_calls: calls }),
       }
       authors.set(message, target)
       return message
