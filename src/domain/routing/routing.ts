@@ -10,7 +10,7 @@ export type ModelRole = typeof ModelRole.Type
 
 /**
  * - `cost`: the cheapest target first, by the estimated cost of the request at hand
- * - `latency`: the lowest moving median of time to first token first; targets without enough measurements are explored
+ * - `latency`: the lowest moving median of streams' time to first token first; targets with too few are explored
  * - `quality`: the highest configured quality first, the cheaper one on a tie
  * - `weighted`: drawn at random in proportion to the weights
  * - `fallback`: in the order of the configuration

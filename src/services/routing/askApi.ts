@@ -72,6 +72,7 @@ export const makeAskApi = Effect.fnUntraced(function* (callAndRecord: CallAndRec
     const asked = {
       limitOf: (most: number | undefined) => limitOf(request, dialect, most),
       received: () => tokensOfBytes(bytes),
+      isStreamed: emit !== undefined,
     }
     const answered =
       emit === undefined

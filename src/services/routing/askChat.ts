@@ -48,6 +48,7 @@ export const makeAskChat = Effect.fnUntraced(function* (callAndRecord: CallAndRe
         ),
       limitOf: (most) => limitMembers(dialect, most),
       received: () => draft.received,
+      isStreamed: true,
     })
     return Effect.map(answered, ({ call, served, value }): Routed => {
       const others = route.request.independentOf ?? []

@@ -7,6 +7,7 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { Labels } from "../../domain/routing/labels.ts"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
+import { failureCodes, ruleOf } from "../../domain/upstream/failures.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { AskOptions, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
@@ -52,6 +53,8 @@ export interface RoutedCall<A> {
   readonly limitOf: (most: number | undefined) => ReturnType<NonNullable<AskOptions["outputLimit"]>>
   /** Estimated tokens of the output so far. */
   readonly received: () => number
+  /** Whether the calls are streamed, so that their times to first token are measured. */
+  readonly isStreamed: boolean
 }
 
 export interface RecordedAnswer<A> {
@@ -65,14 +68,13 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
   const recordPaid = yield* makeRecordPaid
 
   const account = ({ request, settings }: RequestRoute, attempts: ReadonlyArray<ChargedAttempt>) => {
-    for (const attempt of attempts) noteFirstToken(times, attempt)
     const records = recordsOf(settings, accountOf(request), attempts)
     return Effect.as(recordPaid(records), stepCallOf(records))
   }
 
   return <A>(
     route: RequestRoute,
-    { ask, limitOf, received }: RoutedCall<A>,
+    { ask, isStreamed, limitOf, received }: RoutedCall<A>,
   ): Effect.Effect<RecordedAnswer<A>, CallFailed | StorageUnavailable> => {
     const { request, spending, targets } = route
     const attempts: Array<ChargedAttempt> = []
@@ -92,6 +94,7 @@ export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenT
         const newTokens = received() - charged
         charged += newTokens
         attempts.push({ ...attempt, charged: spending.charge(attempt, newTokens) })
+        if (isStreamed) noteFirstToken(times, attempt)
       },
     })
     // Uninterruptible from the end of the last call until the calls are in the ledger: a cancelled job has spent their
@@ -133,9 +136,10 @@ export const accountOf = (request: Omit<RoutedRequest, "api" | "size">): Account
   extra: request.extra ?? false,
 })
 
-/** A call without output counts as infinitely slow, unless it was interrupted or a tenant's own account failed. */
+/** A failed call without output counts as infinitely slow, unless its request or a tenant's own account was at fault. */
 const noteFirstToken = (times: FirstTokenTimes, attempt: Attempt): void => {
-  const failed = attempt.outcome !== "success" && attempt.outcome !== "interrupted" && attempt.ownKey !== true
-  const ms = attempt.timeToFirstTokenMs ?? (failed ? Infinity : undefined)
+  const rule = ruleOf(attempt.outcome)
+  const isTargetsFault = rule !== undefined && failureCodes[rule.code].aboutRequest !== true && attempt.ownKey !== true
+  const ms = attempt.timeToFirstTokenMs ?? (isTargetsFault ? Infinity : undefined)
   if (ms !== undefined) times.add(attempt, ms, attempt.finishedAt)
 }

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Logger, Redacted } from "effect"
+import { Effect, Fiber, Logger, Record, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import type { RoutingSettingsInput } from "../../../src/domain/routing/routing.ts"
+import { RawObject } from "../../../src/domain/json/rawObject.ts"
+import { CHAT_COMPLETIONS } from "../../../src/domain/upstream/apis.ts"
 import { UNLIMITED } from "../../../src/services/routing/Spending.ts"
 import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
-import type { Router } from "../../../src/services/routing/Router.ts"
+import { Router } from "../../../src/services/routing/Router.ts"
 import { call, completion, drawing, prices, routing, settings, target } from "./RouterFixture.ts"
 import { attempt, ScriptedUpstream, status } from "./ScriptedUpstream.ts"
 
@@ -179,19 +181,64 @@ describe("the choice of targets", () => {
 })
 
 describe("latency", () => {
-  test("learns from the calls it makes, failures included", { strategy: "latency" }, (upstream) =>
+  /** Measures provider1/large as the fastest. Nobody is known at first: each target comes first until it is measured. */
+  const measured = (upstream: ScriptedUpstream) =>
     Effect.gen(function* () {
-      upstream.script = (request) =>
-        request.targets?.[0]?.provider === "provider1"
-          ? { failing: [{ outcome: "timeout" }], ttft: 500 }
-          : { ttft: 500 }
-      // Nobody is known: the first of the configuration fails three times, the other one serves.
-      for (let i = 0; i < 3; i++) yield* call()
-      for (let i = 0; i < 4; i++) yield* call()
-      assert.deepStrictEqual(
-        upstream.offered.map(([first]) => first),
-        ["provider1/large", "provider1/large", "provider1/large", ...Array(4).fill("provider2/small")],
-      )
+      upstream.script = ({ targets }) => ({ ttft: targets?.[0]?.provider === "provider1" ? 100 : 500 })
+      for (let i = 0; i < 7; i++) yield* call()
+      assert.strictEqual(upstream.offered.at(-1)?.[0], "provider1/large")
+    })
+
+  for (const outcome of ["timeout", "unauthorized"] as const) {
+    test(`learns from the calls it makes, and from failures (${outcome})`, { strategy: "latency" }, (upstream) =>
+      Effect.gen(function* () {
+        upstream.script = (request) =>
+          request.targets?.[0]?.provider === "provider1" ? { failing: [{ outcome }], ttft: 500 } : { ttft: 500 }
+        // Nobody is known: the first of the configuration fails three times, the other one serves.
+        for (let i = 0; i < 3; i++) yield* call()
+        for (let i = 0; i < 4; i++) yield* call()
+        assert.deepStrictEqual(
+          upstream.offered.map(([first]) => first),
+          ["provider1/large", "provider1/large", "provider1/large", ...Array(4).fill("provider2/small")],
+        )
+      }).pipe(drawing(0.5)),
+    )
+  }
+
+  const OF_REQUEST = {
+    "invalid-request": "invalid-request",
+    malformed: "invalid-request",
+    oversized: "invalid-request",
+    unsupported: "unsupported",
+    "context-too-long": "context-too-long",
+    "content-filtered": "content-filtered",
+  } as const
+
+  for (const [outcome, code] of Record.toEntries(OF_REQUEST)) {
+    test(
+      `16 requests at fault themselves (${outcome}) leave the order unchanged`,
+      { strategy: "latency" },
+      (upstream) =>
+        Effect.gen(function* () {
+          yield* measured(upstream)
+          const attempts = [attempt({ provider: "provider1", model: "large" }, { outcome })]
+          upstream.script = () => new UpstreamError({ code, attempts })
+          for (let i = 0; i < 16; i++) yield* Effect.flip(call())
+          upstream.script = () => ({})
+          yield* call()
+          assert.strictEqual(upstream.offered.at(-1)?.[0], "provider1/large")
+        }).pipe(drawing(0.5)),
+    )
+  }
+
+  test("3 failures among 100 whole answers leave the order unchanged", { strategy: "latency" }, (upstream) =>
+    Effect.gen(function* () {
+      const request = { api: CHAT_COMPLETIONS, headers: {}, model: undefined, body: RawObject.of({}) } as const
+      const whole = Router.use((router) => router.answer({ tenant: "acme", request }))
+      upstream.script = (_, index) => ({ failing: [20, 50, 80].includes(index) ? [{ outcome: "unavailable" }] : [] })
+      for (let i = 0; i < 100; i++) yield* whole
+      yield* call()
+      assert.deepStrictEqual(new Set(upstream.offered.map(([first]) => first)), new Set(["provider1/large"]))
     }).pipe(drawing(0.5)),
   )
 })

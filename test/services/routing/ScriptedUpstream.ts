@@ -2,6 +2,8 @@
 import { Clock, Effect, Layer, Option, Stream } from "effect"
 import type { ToolCall, Usage } from "../../../src/domain/chat/chat.ts"
 import {
+  type Answered,
+  type ApiRequest,
   type Attempt,
   type ProviderId,
   UpstreamError,
@@ -65,7 +67,7 @@ export class ScriptedUpstream {
       Upstream,
       Upstream.of({
         complete: () => Effect.die("not used"),
-        request: () => Effect.die("not used"),
+        request: (request) => this.whole(request),
         requestStreamTo: () => Effect.die("not used"),
         configured: Effect.sync(() => new Map(this.statuses.map(({ provider }) => [provider, "operator"]))),
         offering: Effect.sync(() =>
@@ -75,6 +77,18 @@ export class ScriptedUpstream {
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
         streamTo: streaming((request) => Stream.unwrap(this.answer(request))),
       }),
+    )
+  }
+
+  /** A whole answer by the same script, which sees no messages. */
+  private whole(request: ApiRequest): Effect.Effect<Answered, UpstreamError> {
+    const onAttempt = (attempt: Attempt) => request.onAttempt?.({ ...attempt, timeToFirstTokenMs: null })
+    return this.answer({ ...request, completion: { messages: [] }, onAttempt }).pipe(
+      Effect.flatMap(Stream.runCollect),
+      Effect.map((events) => events.find((event) => event._tag === "Finished")),
+      Effect.flatMap((finished) =>
+        finished === undefined ? Effect.die("did not finish") : Effect.succeed({ ...finished, json: "{}" }),
+      ),
     )
   }
 
