@@ -23,10 +23,12 @@ const ofAnswers = ({ answer, answers, checks }: VerifiedResult): string => {
   )
   const models = new Set(given.map(({ model, provider }) => `${provider}/${model}`)).size
   const compared = `${plural(given.length, "answer")} of ${plural(models, "model")} compared; ${same.length} say this`
+  if (checks.length === 0) return `${compared}.`
+  const questions = plural(checks.length, "check question")
+  const undecided = checks.filter(({ consistent }) => consistent === null).length
+  if (undecided === checks.length) return `${compared}. ${questions}, all undecided.`
   const fitting = checks.filter(({ consistent }) => consistent === true).length
-  return checks.length === 0
-    ? `${compared}.`
-    : `${compared}. ${fitting} of ${plural(checks.length, "check question")} agree with it.`
+  return `${compared}. ${fitting} of ${questions} agree with it${undecided === 0 ? "" : `, ${undecided} undecided`}.`
 }
 
 const ofTurns = ({ model, tool_calls, turns }: DirectResult): string =>

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { AnswerCheck } from "../../../../src/domain/jobs/modes/verified.ts"
 import { UpstreamError } from "../../../../src/domain/upstream/upstream.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
 import { ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
@@ -20,6 +21,8 @@ const nth =
     JSON.stringify(answers[Math.min(index, answers.length - 1)])
 
 const questions = { questions: ["What is 6 × 6?", "What is 36 + 6?"] }
+const consistentOf = ({ consistent }: AnswerCheck) => consistent
+
 /** Questions for differing answers; the judge decides none of them. */
 const undecided = { questions, answer: proposals("36", "42"), reconcile: nth(reconcile(1, [1]), reconcile(2, [2])) }
 
@@ -85,6 +88,8 @@ describe("verdicts", () => {
       })
       assert.deepInclude(result, { verdict: "corrected", answer: "42" })
       assert.include(result.note, "not verified again")
+      // The judge never saw the correction.
+      assert.deepStrictEqual(result.checks.map(consistentOf), [null, null])
       assert.include(JSON.stringify(upstream.requests.at(-1)?.completion.messages), "What is 36 + 6?\\nAnswer: 42")
     }),
   )
@@ -295,10 +300,7 @@ describe("if answers differ", () => {
         models,
       )
       assert.deepInclude(result, { answer: "SECRET-B", verdict: "corrected", agreement: 2 / 3 })
-      assert.deepStrictEqual(
-        result.checks.map(({ consistent }) => consistent),
-        [true, null],
-      )
+      assert.deepStrictEqual(result.checks.map(consistentOf), [true, null])
       assert.deepStrictEqual(result.answers[1]?.said_by, [
         { role: "proposer", provider: "provider2", model: "small" },
         { role: "judge", provider: "provider3", model: "other" },
@@ -332,10 +334,23 @@ describe("if answers differ", () => {
         { options: { samples: 1 } },
       )
       assert.strictEqual(unreconciled.result.verdict, "inconclusive")
-      assert.deepStrictEqual(
-        unreconciled.result.checks.map(({ consistent }) => consistent),
-        [null, null],
-      )
+      assert.deepStrictEqual(unreconciled.result.checks.map(consistentOf), [null, null])
+    }),
+  )
+
+  it.effect("a check is decided only if the judge says the same of it in both orders", () =>
+    Effect.gen(function* () {
+      const checksOf = (...judgements: ReadonlyArray<unknown>) =>
+        Effect.map(
+          verifying(
+            { ...split, reconcile: nth(...judgements), "reconcile-repair": "All fine!" },
+            { options: { samples: 1 } },
+          ),
+          ({ result }) => result.checks.map(consistentOf),
+        )
+      assert.deepStrictEqual(yield* checksOf(reconcile(1, [1], [2]), reconcile(2, [2], [2])), [null, false])
+      assert.deepStrictEqual(yield* checksOf(reconcile(1, [1], [1]), reconcile(1, [1, 2], null)), [true, null])
+      assert.deepStrictEqual(yield* checksOf(reconcile(1, [1]), "All fine."), [null, null])
     }),
   )
 })

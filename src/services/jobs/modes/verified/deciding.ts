@@ -23,8 +23,8 @@ export interface Means {
 }
 
 interface Finding extends Omit<AnswerCheck, "consistent"> {
-  /** Numbers of the fitting answers, from 1. */
-  readonly fits: ReadonlyArray<number> | null
+  /** Whether each compared answer fits; `null` if the judge did not say the same in both orders. */
+  readonly fits: ReadonlyArray<boolean | null>
 }
 
 /** Nothing had to be decided. */
@@ -68,11 +68,14 @@ export const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ball
   }
   const [first, second] = judgements
   const checks = asked.map((question, i): Finding => {
-    const check = first?.value.checks.find((check) => check.question === i + 1)
+    const [check, again] = [first, second].map((judged) => judged?.value.checks.find((each) => each.question === i + 1))
     return {
       question,
       independent_answer: found[i]?.text ?? "",
-      fits: check?.fits ?? null,
+      fits: answers.map((_, group) => {
+        const fits = check?.fits?.includes(group + 1) ?? null
+        return fits === again?.fits?.includes(group + 1) ? fits : null
+      }),
       note: check?.note ?? "Not decided.",
       ...(isExecuted(found[i]) && { executed: true as const }),
     }

@@ -100,7 +100,8 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
     answers: ballot.candidates,
     checks: checks.map(({ fits, ...check }): AnswerCheck => ({
       ...check,
-      consistent: fits === null || leader === undefined ? null : fits.includes(leader.group + 1),
+      // The judge never saw a correction.
+      consistent: leader === undefined ? null : (fits[leader.group] ?? null),
     })),
     ...notesOf({
       tier,
