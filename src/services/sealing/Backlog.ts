@@ -33,6 +33,8 @@ const MOST = 256 * 1024
 export const FULL = 1024 * 1024
 
 const EMPTY = '{"deltas":[]}'
+/** Payload of every frame without data: only read, because streams share it. */
+const EMPTY_PAYLOAD = utf8(EMPTY)
 
 export class Backlog {
   private waiting: Array<Waiting> = []
@@ -82,8 +84,9 @@ export class Backlog {
     return this.bytes
   }
 
-  /** Takes the payload of one frame. */
+  /** Takes the payload of one frame: the same object each time if nothing waits. */
   take(): Bytes {
+    if (this.isEmpty) return EMPTY_PAYLOAD
     const { room } = this
     const head = this.restart === undefined ? "{" : `{"restart":${iJsonOf(this.restart)},`
     const deltas: Array<string> = []

@@ -4,6 +4,7 @@ import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { floorOf, UNPACED } from "../../domain/protocol/pace.ts"
 import type { EndStatus } from "../../domain/protocol/transcript.ts"
 import type { ApiEvent, Served } from "../../domain/upstream/upstream.ts"
+import { Aborted } from "../lifecycle/Drain.ts"
 import { Backlog, FULL } from "./Backlog.ts"
 import { CallLog } from "./CallLog.ts"
 import type { ReadRequest } from "./readRequest.ts"
@@ -22,9 +23,20 @@ export interface Outcome {
 }
 
 export const COMPLETE: Outcome = { status: "complete" }
+const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
 /** Most frames that are sealed at once after the transport was not ready. */
 const MOST_AT_ONCE = 64
+
+/** Consecutive ticks with the same payload. */
+interface Due {
+  readonly payload: Bytes
+  ticks: number
+}
+
+/** Memory of a payload besides its bytes. */
+const OVERHEAD = 512
+const costOf = ({ payload }: Due): number => payload.length + OVERHEAD
 
 export class StreamFrames {
   /** Set once the provider has answered or failed. */
@@ -37,8 +49,8 @@ export class StreamFrames {
   private readonly context: Context.Context<never>
   private readonly floor: number
   private readonly backlog: Backlog
-  /** Payloads of ticks that the transport has not taken yet, and their bytes. */
-  private readonly due: Array<Bytes> = []
+  /** Ticks whose frames the transport has not taken yet, and their memory. */
+  private readonly due: Array<Due> = []
   private dueBytes = 0
   private seq = 0
   /** The final frame has had its tick: no further data frame follows. */
@@ -74,11 +86,6 @@ export class StreamFrames {
     return this.isPaced ? this.backlog.size + this.dueBytes <= FULL : this.backlog.isEmpty
   }
 
-  /** Whether everything that arrived has its frame. */
-  get isEmpty(): boolean {
-    return this.backlog.isEmpty
-  }
-
   /** Whether all data frames were sealed, so that the final frame is the next one. */
   get isFinalNext(): boolean {
     return this.isPaced
@@ -94,25 +101,27 @@ export class StreamFrames {
       return
     }
     const payload = this.backlog.take()
-    this.due.push(payload)
-    this.dueBytes += payload.length
+    const last = this.due.at(-1)
+    if (last?.payload === payload) {
+      last.ticks++
+      return
+    }
+    const due = { payload, ticks: 1 }
+    this.due.push(due)
+    this.dueBytes += costOf(due)
+  }
+
+  /** Ends the data frames for a shutdown: after one more tick, so that their number does not reveal how much is left out. */
+  stop(): void {
+    if (this.isPaced) this.tick()
+    this.finalTickCame = true
+    this.outcome = this.isPaced && !this.backlog.isEmpty ? ABORTED : (this.outcome ?? ABORTED)
   }
 
   /** Seals the frames to be sent next, if there are any. */
   next(): ReadonlyArray<SealedEvent> {
-    if (this.isPaced) return this.takeDue(MOST_AT_ONCE)
+    if (this.isPaced) return this.takeDue()
     return this.backlog.isEmpty ? [] : [this.seal(this.backlog.take(), false)]
-  }
-
-  /** Seals the frames for a shutdown: after one more tick, so that their number does not reveal how much is left out. */
-  rest(): ReadonlyArray<SealedEvent> {
-    if (this.isPaced) {
-      this.tick()
-      return this.takeDue(this.due.length)
-    }
-    const frames: Array<SealedEvent> = []
-    while (!this.backlog.isEmpty) frames.push(this.seal(this.backlog.take(), false))
-    return frames
   }
 
   seal(payload: Uint8Array, final: boolean): SealedEvent {
@@ -122,10 +131,16 @@ export class StreamFrames {
     return { _tag: "Frame", seq: this.seq++, final, ciphertext }
   }
 
-  private takeDue(most: number): ReadonlyArray<SealedEvent> {
-    return this.due.splice(0, most).map((payload) => {
-      this.dueBytes -= payload.length
-      return this.seal(payload, false)
-    })
+  private takeDue(): ReadonlyArray<SealedEvent> {
+    const frames: Array<SealedEvent> = []
+    while (frames.length < MOST_AT_ONCE) {
+      const first = this.due[0]
+      if (first === undefined) break
+      frames.push(this.seal(first.payload, false))
+      if (--first.ticks > 0) continue
+      this.due.shift()
+      this.dueBytes -= costOf(first)
+    }
+    return frames
   }
 }

@@ -1,6 +1,6 @@
 /** Seals a provider's stream, up to the end record and the terminal proof. */
 import { Context, Effect, Fiber, Latch, Metric, Scope } from "effect"
-import { Aborted, type Drain } from "../lifecycle/Drain.ts"
+import type { Drain } from "../lifecycle/Drain.ts"
 import type { Timer } from "../Timer.ts"
 import type { Answering } from "./Answering.ts"
 import type { Attestation } from "./Attestation.ts"
@@ -9,7 +9,7 @@ import type { ReadRequest } from "./readRequest.ts"
 import type { Opened } from "./RequestOpener.ts"
 import { notingDefects, problemOf } from "./sealedProblem.ts"
 import { sealedResponses } from "./SealingMetrics.ts"
-import { COMPLETE, type Outcome, type SealedEvent, StreamFrames } from "./StreamFrames.ts"
+import { COMPLETE, type SealedEvent, StreamFrames } from "./StreamFrames.ts"
 
 export interface Outlet {
   /** Whether the last write was passed on. Until then nothing more is sealed. */
@@ -26,8 +26,6 @@ interface StreamServices {
   readonly drain: Pick<Drain["Service"], "aborted">
   readonly answering: Pick<Answering["Service"], "stream">
 }
-
-const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
 /**
  * Calls `call` every `pace` milliseconds until `isOver` or the scope closes, and again for each tick that is late. Returns a
@@ -104,28 +102,31 @@ export const sealStream = Effect.fnUntraced(function* (
       take()
       if (catchUp === undefined) send()
     }
-    const finish = (outcome: Outcome) =>
-      Effect.map(sealEnd(services.attestation, opened, asked, frames, outcome), (last) => {
+    const finish = sealEnd(services.attestation, opened, asked, frames).pipe(
+      Effect.map((last) => {
         outlet.write(last)
         outlet.end()
-      }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
+      }),
+      Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))),
+      Effect.uninterruptible,
+    )
 
     const serving = yield* receive(services.answering, asked, frames, room, arrive).pipe(
       Effect.andThen(() => {
         answered()
         return finalIsNext.await
       }),
-      Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish(frames.outcome ?? COMPLETE)))),
+      Effect.andThen(finish),
       Effect.forkScoped,
     )
     const abort = Effect.gen(function* () {
       // The receipt names the provider called last, which is certain only after the interruption.
       yield* Fiber.interrupt(serving)
       if (frames.hasEnded) return
-      // Sealed and written in one step: a tick in between would write its frames first.
-      const rest = frames.rest()
-      if (rest.length > 0) outlet.write(rest)
-      yield* finish(frames.isEmpty ? (frames.outcome ?? ABORTED) : ABORTED)
+      frames.stop()
+      send()
+      yield* finalIsNext.await
+      yield* finish
     })
     yield* Effect.forkScoped(Effect.catch(services.drain.aborted, () => abort))
     return send
@@ -177,8 +178,8 @@ const sealEnd = Effect.fnUntraced(function* (
   opened: Opened,
   asked: ReadRequest,
   frames: StreamFrames,
-  { error, status }: Outcome,
 ) {
+  const { error, status } = frames.outcome ?? COMPLETE
   const endedAt = yield* endingNow(opened)
   const record = endRecord(attestation, {
     opened,

@@ -644,6 +644,44 @@ describe("a paced stream", () => {
     }).pipe(Effect.scoped, Effect.provide(layerStreaming(said)))
   })
 
+  it.effect("seals what it owes at a shutdown only as its reader takes it, and then the signed abort", () => {
+    const endless = Stream.concat(Stream.make(delta("one ")), Stream.never)
+    return Effect.gen(function* () {
+      const { answer, opened } = yield* askStream({ pace: 100 })
+      const sealed: Array<SealedEvent> = []
+      let isReady = false
+      const goOn = yield* answer.begin({
+        isReady: () => isReady,
+        write: (events) => {
+          sealed.push(...events)
+          isReady = false
+        },
+        end: () => undefined,
+        fail: (defect) => assert.fail(String(defect)),
+      })
+      const drain = yield* Drain
+      yield* drain.inFlight("stream")
+      yield* Effect.forkScoped(drain.drain)
+      yield* TestClock.adjust(15_050)
+      assert.lengthOf(sealed, 0)
+      for (let most = 64; most <= 192; most += 64) {
+        isReady = true
+        goOn()
+        yield* TestClock.adjust(100)
+        assert.isAtMost(sealed.length, most)
+      }
+      isReady = true
+      goOn()
+      yield* TestClock.adjust(0)
+      const { payloads, proof, sizes } = opened(sealed)
+      // The ticks of 15 s and one more.
+      assert.deepStrictEqual(sizes, [...Array.from({ length: 151 }, () => FRAME), END])
+      assert.strictEqual(textOf(payloads), "one ")
+      assert.deepInclude(payloads.at(-1), { status: "aborted" })
+      assert.deepInclude(claimsOf(proof), { count: 152 })
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless, Duration.millis(15_050))))
+  })
+
   it.effect("sends only the last of two restarts, without the data that it voids", () => {
     const again = (provider: "provider2" | "provider3"): ApiStreamedEvent => ({
       _tag: "Restarted",

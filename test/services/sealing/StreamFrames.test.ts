@@ -40,4 +40,43 @@ describe("the frames of a stream", () => {
       assert.isTrue(frames.hasRoom, `after ${sealed} frames`)
     }
   })
+
+  it("take no memory for ticks at which nothing waited, however many the reader leaves due", () => {
+    const frames = framesAt(20)
+    for (let n = 0; n < 1000; n++) frames.tick()
+    const before = process.memoryUsage().heapUsed
+    for (let n = 0; n < 1_000_000; n++) frames.tick()
+    // Less than a pointer for each tick.
+    assert.isBelow(process.memoryUsage().heapUsed - before, 4_000_000)
+    assert.isTrue(frames.hasRoom)
+  })
+
+  it("make the provider wait when small frames take more memory than their payloads have bytes", () => {
+    const frames = framesAt(20)
+    let ticks = 0
+    for (; frames.hasRoom; ticks += 2) {
+      frames.add(delta("x"))
+      frames.tick()
+      frames.tick()
+    }
+    assert.isBelow(ticks, 3000)
+  })
+
+  it("are sealed in small numbers, also those that are due at a shutdown", () => {
+    const frames = framesAt(20)
+    frames.add(delta("x"))
+    for (let n = 0; n < 30_000; n++) frames.tick()
+    frames.stop()
+    frames.tick()
+    const sizes = new Set<number>()
+    let sealed = 0
+    for (let next = frames.next(); next.length > 0; next = frames.next()) {
+      assert.isAtMost(next.length, 64)
+      for (const event of next) if (event._tag === "Frame") sizes.add(event.ciphertext.length)
+      sealed += next.length
+      assert.strictEqual(frames.isFinalNext, sealed === 30_001)
+    }
+    assert.strictEqual(sealed, 30_001)
+    assert.deepStrictEqual([...sizes], [1024 + 16])
+  })
 })
