@@ -44,8 +44,8 @@ const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ER
 /** Limit for requests that call no provider, in milliseconds. All requests may be waiting for a session. */
 const ASK_LIMIT_MS = 30_000
 
-/** Longest body read, in bytes. The largest answer of a provider has about 48 MB when sealed and padded. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024
+/** Longest body read, in bytes. The largest answer, 48 MiB of embeddings, has 65.4 MiB when sealed and padded. */
+export const MAX_BODY_BYTES = 72 * 1024 * 1024
 
 export class Transport {
   private readonly baseUrl: string

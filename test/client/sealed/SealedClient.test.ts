@@ -10,6 +10,7 @@ import {
   Tampered,
   Unreachable,
 } from "../../../src/client/index.ts"
+import { MAX_BODY_BYTES } from "../../../src/client/transport/transport.ts"
 import { FakeProxy, json, JSON_TYPE, problem, refusal, SEALED_TYPE } from "../../support/protocol/FakeProxy.ts"
 import { b64u, fromB64u, identityFrom, SUITE_IDS } from "../../support/protocol/reference.ts"
 
@@ -567,7 +568,7 @@ describe("requests", () => {
 
 describe("a body without end", () => {
   const PIECE = new Uint8Array(1024 * 1024).fill(32)
-  const LIMIT = 64
+  const LIMIT = MAX_BODY_BYTES / PIECE.length
 
   it.each([
     ["offers a session", INIT, 200],

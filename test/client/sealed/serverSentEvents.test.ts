@@ -1,7 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { Tampered } from "../../../src/client/index.ts"
-import { type ServerSentEvent, serverSentEvents } from "../../../src/client/sealed/serverSentEvents.ts"
+import {
+  MAX_EVENT_LENGTH,
+  type ServerSentEvent,
+  serverSentEvents,
+} from "../../../src/client/sealed/serverSentEvents.ts"
 
 const bodyOf = (pieces: ReadonlyArray<Uint8Array>): ReadableStream<Uint8Array> => {
   const left = [...pieces]
@@ -60,21 +64,24 @@ describe("server-sent events", () => {
     )
   })
 
+  const MIB = 1024 * 1024
+  const TOO_MANY = MAX_EVENT_LENGTH / MIB + 1
+
   it("have a maximum size each", async () => {
-    const piece = new Uint8Array(1024 * 1024).fill(0x61)
-    const endless = Array.from({ length: 20 }, () => piece)
+    const piece = new Uint8Array(MIB).fill(0x61)
+    const endless = Array.from({ length: TOO_MANY }, () => piece)
     for (const start of ["data: ", ": ", "data: a\ndata: "]) {
       const error = await read(start, ...endless).catch((error: unknown) => error)
       assert.instanceOf(error, Tampered)
     }
-    const manyLines = Array.from({ length: 20 }, () => `data: ${"a".repeat(1024 * 1024)}\n`)
+    const manyLines = Array.from({ length: TOO_MANY }, () => `data: ${"a".repeat(MIB)}\n`)
     assert.instanceOf(await read(...manyLines).catch((error: unknown) => error), Tampered)
   })
 
   it("may exceed that size together", async () => {
-    const event = `data: ${"a".repeat(1024 * 1024)}\n\n`
-    const events = await read(...Array.from({ length: 20 }, () => event))
-    assert.lengthOf(events, 20)
+    const event = `data: ${"a".repeat(MIB)}\n\n`
+    const events = await read(...Array.from({ length: TOO_MANY }, () => event))
+    assert.lengthOf(events, TOO_MANY)
   })
 
   it("are read in linear time, however small the pieces of a line", async () => {

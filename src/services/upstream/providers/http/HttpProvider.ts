@@ -128,7 +128,7 @@ const nativeApis = (caller: Caller, { names, request }: NonNullable<WireFormat["
 })
 
 /** The request decides how long embeddings are, so longer ones say nothing about the provider. */
-const limitOf = (api: ApiName, limits: Limits): AnswerLimit =>
+export const limitOf = (api: ApiName, limits: Limits): AnswerLimit =>
   api === "embeddings"
     ? {
         bytes: limits.embeddingsBytes,
