@@ -107,10 +107,10 @@ class SealedFetch {
         message: "The request's body is not a JSON object, of I-JSON (RFC 7493).",
       })
     }
-    const requestId = globalThis.crypto.randomUUID()
+    let requestId: string | undefined
     const { provider } = this.options
     const options = {
-      requestId,
+      requestId: () => (requestId = globalThis.crypto.randomUUID()),
       signal: request.signal,
       ...withoutUndefined({ provider, headers: headersOf(api, request) }),
     }
@@ -124,7 +124,7 @@ class SealedFetch {
         body["stream"] === true
           ? await this.stream(api, fromUtf8(bytes), asksForUsage(body), options, failure)
           : await this.complete(api, fromUtf8(bytes), options)
-      response.headers.set(vendor.requestIdHeader, requestId)
+      if (requestId !== undefined) response.headers.set(vendor.requestIdHeader, requestId)
       return response
     } catch (error) {
       if (!request.signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {

@@ -216,12 +216,12 @@ export class SealedClient {
 
   /**
    * Whether to seal a stale request again: the clocks drifted apart, and no provider was called. The request used up its id,
-   * so not if the caller chose the id.
+   * so not if the caller gave one id.
    */
   private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
     if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
     if (this.session === session) this.session = undefined
-    return this.retry !== "never" && requestId === undefined
+    return this.retry !== "never" && typeof requestId !== "string"
   }
 
   /**
@@ -234,7 +234,8 @@ export class SealedClient {
     form: Form,
     { headers, pace = this.pace, provider, requestId, restart, signal, trace }: RequestOptions,
   ) {
-    const id = requestId?.toLowerCase() ?? globalThis.crypto.randomUUID()
+    const given = typeof requestId === "function" ? requestId() : requestId
+    const id = given?.toLowerCase() ?? globalThis.crypto.randomUUID()
     const credential = typeof this.credential === "function" ? await this.credential() : (this.credential ?? "")
     let refused: { readonly error: SealgateError; readonly anewUntil: number } | undefined
     for (;;) {

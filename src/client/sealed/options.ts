@@ -56,8 +56,11 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Pace of this stream; default: the client's. */
   readonly pace?: number
-  /** UUID of the request in the receipt; default: a random one. */
-  readonly requestId?: string
+  /**
+   * UUID of the request in the receipt; default: a random one. A function is called again if the proxy calls the request
+   * stale, which then is sealed once more.
+   */
+  readonly requestId?: string | (() => string)
   /** Trace context of the request, sent under the seal. The proxy ignores trace headers. */
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string | undefined }
   /** Called with every verified frame, before its content is returned. */

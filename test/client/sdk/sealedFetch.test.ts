@@ -137,6 +137,45 @@ describe("createSealedFetch", () => {
     }
   })
 
+  it.each([
+    ["whole", false, "streaming"],
+    ["streamed", true, "streaming"],
+    ["streamed and verified", true, "verified"],
+  ] as const)("seals a stale request once more under another id: %s", async (_, stream, release) => {
+    const proxy = new FakeProxy()
+    const send = createSealedFetch({
+      baseUrl: PROXY,
+      pins: [proxy.identity.kid],
+      release,
+      fetch: async (url, init) => {
+        const response = await proxy.fetch(url, init)
+        if (url.endsWith("/v1/completions")) proxy.script = {}
+        return response
+      },
+    })
+    proxy.script = { refuse: { problem: problem(400, "stale") } }
+    const body = JSON.stringify({ messages: [{ role: "user", content: "Hi" }], stream })
+    const response = await send(CHAT, { method: "POST", body })
+    assert.strictEqual(response.status, 200)
+    assert.include(await response.text(), `"finish_reason":"stop"`)
+    const ids = proxy.opened.map(({ payload }) => payload["request_id"])
+    assert.strictEqual(new Set(ids).size, 2)
+    assert.strictEqual(response.headers.get("x-request-id"), ids[1])
+    assert.lengthOf(proxy.callsTo("/v1/init"), 2)
+  })
+
+  it("passes on that a request is stale twice, with its last id", async () => {
+    const proxy = new FakeProxy()
+    proxy.script = { refuse: { problem: problem(400, "stale") } }
+    const response = await createSealedFetch({ baseUrl: PROXY, pins: [proxy.identity.kid], fetch: proxy.fetch })(
+      CHAT,
+      chat,
+    )
+    assert.strictEqual(response.status, 400)
+    assert.lengthOf(proxy.opened, 2)
+    assert.strictEqual(response.headers.get("x-request-id"), proxy.opened[1]?.payload["request_id"])
+  })
+
   it("rejects without pins", async () => {
     const { asked, fetch } = answering(200, {})
     assert.instanceOf(await failureOf(createSealedFetch({ baseUrl: PROXY, fetch })(CHAT, chat)), NoPins)
