@@ -9,6 +9,7 @@ export type Span = readonly [from: number, to: number]
 
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
+const COMMA = 0x2c
 
 export class RawObject {
   /** The object as UTF-8. */
@@ -65,8 +66,13 @@ export class RawObject {
     return fromUtf8(this.bytes)
   }
 
-  /** The UTF-8 with other values as JSON texts, new members first. Overwrites the previous result with zeros. */
-  with(values: Readonly<Record<string, string>>): Bytes {
+  /**
+   * The UTF-8 with other values as JSON texts, new members first, and without the member `omitted`. Overwrites the
+   * previous result with zeros.
+   */
+  with(values: Readonly<Record<string, string>>, omitted?: string): Bytes {
+    const place = omitted === undefined ? undefined : this.placeOf(omitted)
+    const kept = this.spans.size - (place === undefined ? 0 : 1)
     const changes: Array<readonly [Span, string]> = []
     const added: Array<string> = []
     for (const [name, value] of Object.entries(values)) {
@@ -74,7 +80,8 @@ export class RawObject {
       if (span === undefined) added.push(`${JSON.stringify(name)}:${value}`)
       else changes.push([span, value])
     }
-    if (added.length > 0) changes.push([[1, 1], added.join(",") + (this.spans.size === 0 ? "" : ",")])
+    if (added.length > 0) changes.push([[1, 1], added.join(",") + (kept === 0 ? "" : ",")])
+    if (place !== undefined) changes.push([place, ""])
     if (changes.length === 0) return this.bytes
     const pieces: Array<Uint8Array> = []
     let done = 0
@@ -85,6 +92,17 @@ export class RawObject {
     this.forgetChanged()
     this.changed = concat(...pieces, this.bytes.subarray(done))
     return this.changed
+  }
+
+  /** The place of a member, with the comma before it, or after it if it is the first. */
+  private placeOf(name: string): Span | undefined {
+    const span = this.spans.get(name)
+    if (span === undefined) return undefined
+    const [from, to] = span
+    const before = Math.max(0, ...[...this.spans.values()].map(([, end]) => end).filter((end) => end <= from))
+    if (before > 0) return [before, to]
+    const after = skipSpace(this.bytes, to)
+    return [1, this.bytes[after] === COMMA ? after + 1 : to]
   }
 
   /** Overwrites the object, unless its memory was released, and the last result with zeros. */

@@ -65,6 +65,16 @@ describe("replacing the value of a member", () => {
     assert.strictEqual(changed(RawObject.of({}), { b: "2" }), '{"b":2}')
   })
 
+  it("leaves out one member with its comma", () => {
+    const without = (body: string, values = {}) => fromUtf8(found(`{"body":${body}}`)?.with(values, "b") ?? utf8(""))
+    assert.strictEqual(without('{ "b": {"x":[1,2]} , "a":1.0}'), '{ "a":1.0}')
+    assert.strictEqual(without('{"a":1.0 , "\\u0062" : 2, "c":3 }'), '{"a":1.0, "c":3 }')
+    assert.strictEqual(without('{"a":1, "b":2 }', { a: "7", c: "8" }), '{"c":8,"a":7 }')
+    assert.strictEqual(without('{"b":2}', { c: "8" }), '{"c":8}')
+    assert.strictEqual(without('{"b":1,"a":2}', { c: "8" }), '{"c":8,"a":2}')
+    assert.strictEqual(without('{"a":1}'), '{"a":1}')
+  })
+
   it("works for an object made with RawObject", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {

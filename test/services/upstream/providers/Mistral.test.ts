@@ -1,10 +1,14 @@
-/** Requests to Mistral, which takes ids of tool calls of exactly 9 letters and digits. */
+/** Requests to Mistral, which takes ids of tool calls of exactly 9 letters and digits, and no `stream_options`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { ChatRequest } from "../../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
+import { isObject } from "../../../../src/domain/json/json.ts"
 import { RawObject } from "../../../../src/domain/json/rawObject.ts"
+import type { Provider } from "../../../../src/services/upstream/Provider.ts"
 import { PROVIDERS } from "../../../../src/services/upstream/Slots.ts"
-import { canned, json, MINIMAL } from "./support/Canned.ts"
+import { canned, events, json, MINIMAL, type Sent } from "./support/Canned.ts"
+import { REQUEST, sse } from "./support/raw.ts"
 
 /** A conversation in which each of these calls has a result. */
 const called = (...ids: ReadonlyArray<string>): ChatRequest => ({
@@ -25,9 +29,11 @@ const callsOf = ({ messages }: ChatRequest) =>
 const resultsOf = ({ messages }: ChatRequest) =>
   messages.flatMap((message) => (message.role === "tool" ? [message.tool_call_id] : []))
 
+const SLOT = { format: PROVIDERS.provider2.format }
+
 /** What Mistral gets of a request: translated and native, whole and streamed. */
-const sentOf = Effect.fnUntraced(function* (request: ChatRequest) {
-  const { provider, sent } = yield* canned("openai", () => json(MINIMAL.openai), { format: PROVIDERS.provider2.format })
+const sentOf = Effect.fnUntraced(function* (request: ChatRequest, options: Parameters<typeof canned>[2] = SLOT) {
+  const { provider, sent } = yield* canned("openai", () => json(MINIMAL.openai), options)
   const { native } = provider
   assert.isDefined(native)
   const call = { api: "chat.completions", body: RawObject.of({ ...request }), headers: {}, model: "m" } as const
@@ -55,6 +61,14 @@ describe("the ids of tool calls", () => {
     }),
   )
 
+  it.effect("are such also in another slot at Mistral's host", () =>
+    Effect.gen(function* () {
+      for (const sent of yield* sentOf(called("call_1"), { baseUrl: "https://api.mistral.ai/v1" })) {
+        assert.match(callsOf(sent).join(), /^[a-zA-Z0-9]{9}$/)
+      }
+    }),
+  )
+
   it.effect("are all that changes", () =>
     Effect.gen(function* () {
       for (const id of ["call_1", own]) {
@@ -65,3 +79,57 @@ describe("the ids of tool calls", () => {
     }),
   )
 })
+
+/** Streams with the usage in the last chunk, and refuses `stream_options` (https://github.com/BerriAI/litellm/issues/8978). */
+const answer = ({ body }: Sent): Response =>
+  isObject(body) && "stream_options" in body
+    ? json({ object: "error", message: { detail: [{ type: "extra_forbidden" }] } }, { status: 422 })
+    : events([
+        sse(
+          { id: "c", model: "m", choices: [{ index: 0, delta: { role: "assistant", content: "Hi" } }] },
+          {
+            id: "c",
+            model: "m",
+            choices: [{ index: 0, delta: { content: "" }, finish_reason: "stop" }],
+            usage: { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 },
+          },
+        ),
+        "data: [DONE]\n\n",
+      ])
+
+const mistral = (baseUrl: string) => canned("openai", answer, { baseUrl })
+
+const nativeStream = ({ native }: Provider, members: object) =>
+  native?.stream({ api: "chat.completions", body: RawObject.of({ ...members }), headers: {}, model: "m" }) ??
+  Stream.die("no native API")
+
+describe.each(["https://api.mistral.ai/v1", "https://codestral.mistral.ai/v1/"])("at %s", (baseUrl) => {
+  it.effect("a translated stream succeeds with its usage", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* mistral(baseUrl)
+      const request = { ...REQUEST, stream_options: { include_usage: true } }
+      const whole = accumulate(yield* Stream.runCollect(provider.stream(request)))
+      assert.strictEqual(whole.choices[0]?.message.content, "Hi")
+      assert.strictEqual(whole.usage?.total_tokens, 6)
+    }),
+  )
+
+  it.effect("a stream in OpenAI's own format succeeds with its usage, whatever options it names", () =>
+    Effect.gen(function* () {
+      const { provider, sent } = yield* mistral(baseUrl)
+      for (const options of [{}, { stream_options: { include_usage: true } }, { stream_options: null }]) {
+        const chunks = yield* Stream.runCollect(nativeStream(provider, { ...options, ...REQUEST, stream: true }))
+        assert.deepInclude(chunks.at(-1)?.["usage"], { total_tokens: 6 })
+        assert.deepStrictEqual(sent.at(-1)?.body, { ...REQUEST, stream: true, model: "m" })
+      }
+    }),
+  )
+})
+
+it.effect("another server at the same API is asked for usage", () =>
+  Effect.gen(function* () {
+    const { provider, sent } = yield* mistral("https://mistral.ai.example/v1")
+    yield* Effect.ignore(Stream.runDrain(provider.stream(REQUEST)))
+    assert.deepInclude(sent[0]?.body, { stream_options: { include_usage: true } })
+  }),
+)

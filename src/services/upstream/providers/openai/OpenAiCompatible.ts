@@ -9,6 +9,7 @@ import { OpenAiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import type { ProviderFormat } from "../shared/Descriptor.ts"
 import { mayHoldState, withoutExtraContent } from "../shared/ExtraContent.ts"
+import { mayHoldCallIds, withCallIds } from "../mistral/callIds.ts"
 import { nativeBody } from "../shared/nativeBody.ts"
 
 /** A change that a vendor's messages need. */
@@ -19,14 +20,14 @@ interface MessageChange {
   readonly apply: (messages: unknown) => unknown
 }
 
-/** Members to replace in a chat: usage is always requested, and messages are changed. */
+/** Members to replace in a chat: messages are changed, and `asksUsage` adds the usage. */
 const chatValues = (
   body: RawObject,
-  stream: boolean,
+  asksUsage: boolean,
   { apply, mayApply }: MessageChange,
 ): Readonly<Record<string, string>> => {
   const options = body.value("stream_options")
-  const isCounted = !stream || (isObject(options) && options["include_usage"] === true)
+  const isCounted = !asksUsage || (isObject(options) && options["include_usage"] === true)
   const messages = mayApply(body.bytes) ? body.value("messages") : undefined
   const changed = apply(messages)
   return {
@@ -36,9 +37,16 @@ const chatValues = (
 }
 
 /** No vendor gets this product's own state. */
-export const WITHOUT_STATE: MessageChange = { mayApply: mayHoldState, apply: withoutExtraContent }
+const WITHOUT_STATE: MessageChange = { mayApply: mayHoldState, apply: withoutExtraContent }
 
-export const openAiCompatibleWith = (change: MessageChange): ProviderFormat => ({
+export const MISTRAL_MESSAGES: MessageChange = {
+  mayApply: (json) => mayHoldState(json) || mayHoldCallIds(json),
+  apply: (messages) => withCallIds(withoutExtraContent(messages)),
+}
+
+const isMistral = (baseUrl: string): boolean => /(^|\.)mistral\.ai\.?$/.test(new URL(baseUrl).hostname)
+
+export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat => ({
   title: "OpenAI-compatible",
   errors: {
     BadRequestError: 400,
@@ -70,6 +78,9 @@ export const openAiCompatibleWith = (change: MessageChange): ProviderFormat => (
   wireFormat: ({ apiKey, baseUrl }) => {
     const urlOf = (api: ApiName) => joinUrl(baseUrl, APIS[api].path)
     const headers = { authorization: `Bearer ${Redacted.value(apiKey)}` }
+    const change = isMistral(baseUrl) ? MISTRAL_MESSAGES : messages
+    // Mistral always reports the usage, and refuses to be asked for it (https://github.com/BerriAI/litellm/issues/8978).
+    const takesOptions = !isMistral(baseUrl)
     return {
       name: "openai",
       request: (asked, call) => {
@@ -79,7 +90,8 @@ export const openAiCompatibleWith = (change: MessageChange): ProviderFormat => (
           messages: change.apply(asked.messages),
           model: call.model,
           // Usage is always requested, because the ledger depends on it.
-          ...(call.stream ? { stream: true, stream_options: { ...streamOptions, include_usage: true } } : {}),
+          ...(call.stream ? { stream: true } : {}),
+          ...(call.stream && takesOptions ? { stream_options: { ...streamOptions, include_usage: true } } : {}),
         }
         return { url: urlOf(CHAT_COMPLETIONS), headers, body: JSON.stringify(body) }
       },
@@ -90,7 +102,11 @@ export const openAiCompatibleWith = (change: MessageChange): ProviderFormat => (
         request: (call, stream) => ({
           url: urlOf(call.api),
           headers: { ...call.headers, ...headers },
-          body: nativeBody(call, call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream, change) : {}),
+          body: nativeBody(
+            call,
+            call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream && takesOptions, change) : {},
+            takesOptions ? undefined : "stream_options",
+          ),
         }),
       },
     }

@@ -1,13 +1,17 @@
 import type { Bytes } from "../../../../domain/bytes/bytes.ts"
 import type { NativeCall } from "../../Provider.ts"
 
-/** Returns the body of `call` with its model, its limit and the given members replaced; the rest stays as it is. */
+/** Returns the body of `call` with its model, its limit and the given members replaced, and `omitted` left out. */
 export const nativeBody = (
   { body, limit = {}, model }: NativeCall,
   values: Readonly<Record<string, string>> = {},
+  omitted?: string,
 ): Bytes =>
-  body.with({
-    ...(body.value("model") === model ? {} : { model: JSON.stringify(model) }),
-    ...Object.fromEntries(Object.entries(limit).map(([name, value]) => [name, String(value)])),
-    ...values,
-  })
+  body.with(
+    {
+      ...(body.value("model") === model ? {} : { model: JSON.stringify(model) }),
+      ...Object.fromEntries(Object.entries(limit).map(([name, value]) => [name, String(value)])),
+      ...values,
+    },
+    omitted,
+  )
