@@ -4,6 +4,7 @@ import { type MemberRules, REQUEST, RESPONSE_FORMAT, TOOL } from "../shared/Memb
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { AnswerDefaults } from "../shared/WireFormat.ts"
+import { canBeForced, toSampling, toThinking } from "./modelMembers.ts"
 import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
 
@@ -28,10 +29,8 @@ export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupporte
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, turns } = toTurns(request.messages, unsupported)
   const user = request["safety_identifier"] ?? request["user"]
-  const output = {
-    ...toFormat(request.response_format, unsupported),
-    ...toEffort(request["reasoning_effort"], unsupported),
-  }
+  const { effort, thinking } = toThinking(request["reasoning_effort"], call.model, unsupported)
+  const output = { ...toFormat(request.response_format, unsupported), ...present({ effort }) }
   return {
     model: call.model,
     max_tokens: request.max_completion_tokens ?? request.max_tokens ?? DEFAULT_MAX_TOKENS,
@@ -39,30 +38,23 @@ export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupporte
     ...(system.length > 0 ? { system } : {}),
     ...(call.stream ? { stream: true } : {}),
     ...present({
-      temperature: toTemperature(request.temperature, unsupported),
-      top_p: request.top_p,
-      top_k: unsupported.number(request, "top_k"),
+      ...toSampling(request, call.model, unsupported),
+      thinking,
       stop_sequences: typeof request.stop === "string" ? [request.stop] : request.stop,
     }),
-    ...toTools(request, unsupported),
+    ...toTools(request, call.model, unsupported),
     ...(Object.keys(output).length > 0 ? { output_config: output } : {}),
-    ...(request["reasoning_effort"] === "none" ? { thinking: { type: "disabled" } } : {}),
     ...(typeof user === "string" ? { metadata: { user_id: user } } : {}),
     ...cacheControl(request, "", unsupported),
   }
 }
 
-/** OpenAI's scale ends at 2, this one at 1 (https://docs.anthropic.com/en/api/messages#body-temperature). */
-const toTemperature = (temperature: number | null | undefined, unsupported: Unsupported) => {
-  if (temperature != null && (temperature < 0 || temperature > 1)) {
-    unsupported.add("temperature", "this provider takes 0 to 1")
-  }
-  return temperature
-}
-
-const toTools = (request: ChatRequest, unsupported: Unsupported) => {
+const toTools = (request: ChatRequest, model: string, unsupported: Unsupported) => {
   const { tool_choice: choice = "auto", parallel_tool_calls: parallel, tools = [] } = request
   if (tools.length > 0) {
+    if (choice !== "auto" && choice !== "none" && !canBeForced(model)) {
+      unsupported.add("tool_choice", "this model cannot be forced to call a tool: use auto")
+    }
     const single = parallel === false ? { disable_parallel_tool_use: true as const } : {}
     return {
       tools: tools.map((tool, index) => toTool(tool, `tools[${index}]`, unsupported)),
@@ -114,22 +106,4 @@ const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported) 
   }
   // The name only labels the schema. A description is for the model, and JSON Schema has a place for it.
   return { format: { type: "json_schema", schema: { ...present({ description }), ...schema } } }
-}
-
-/** The levels of OpenAI's scale; `none` means no thinking at all, which another member of the request expresses. */
-const EFFORTS = new Map<unknown, { readonly effort?: string }>([
-  ["none", {}],
-  ["minimal", { effort: "low" }],
-  ["low", { effort: "low" }],
-  ["medium", { effort: "medium" }],
-  ["high", { effort: "high" }],
-  ["xhigh", { effort: "xhigh" }],
-  ["max", { effort: "max" }],
-])
-
-const toEffort = (level: unknown, unsupported: Unsupported): { readonly effort?: string } => {
-  if (level == null) return {}
-  const effort = EFFORTS.get(level)
-  if (effort === undefined) unsupported.add("reasoning_effort", "not a level that is known here")
-  return effort ?? {}
 }
