@@ -55,6 +55,12 @@ const retryInfo = (retryDelay: string) =>
     { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay },
   ])
 const [INVALID, MODEL] = ["invalid_request_error", "model_not_found"]
+const SUSPENDED = "Account ours is suspended, possibly due to reaching the monthly spending limit."
+const NO_CREDITS = "Your team 0a1b-2c has either used all available credits or reached its monthly spending limit."
+const UNVERIFIED = "Your organization must be verified to stream this model. Please go to the settings."
+const AGAINST_GUIDELINES = "Content violates usage guidelines. Team: 0a1b, Failed check: SAFETY_CHECK_TYPE_BIO"
+const USAGE_LIMIT = "You have reached your specified API usage limits. You will regain access on 2026-12-01."
+const SPENDING_CAP = "Your project has exceeded its monthly spending cap. Please go to AI Studio."
 const PAGE = { headers: { "content-type": "text/html" } }
 const DAY_MS = 86_400_000
 
@@ -94,9 +100,14 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     ["quota", 429, openai("insufficient_quota", "insufficient_quota"), "unauthorized"],
     ["quota, by type", 429, openai("insufficient_quota", null), "unauthorized"],
     ["balance", 400, openai("error", null, "Insufficient Balance"), "unauthorized"],
+    ["a suspended account", 412, { error: SUSPENDED }, "unauthorized"],
+    ["a restricted organization", 400, openai(INVALID, "organization_restricted"), "unauthorized"],
+    ["no credits", 429, { code: "Some resource has been exhausted", error: NO_CREDITS }, "unauthorized"],
+    ["an organization that is not verified", 400, openai(INVALID, "unsupported_value", UNVERIFIED), "unauthorized"],
+    ["content against the guidelines", 403, { code: "x", error: AGAINST_GUIDELINES }, "content-filtered"],
     ["bad key", 401, openai(INVALID, "invalid_api_key"), "unauthorized"],
     ["bad key as a bad request", 400, { code: "x", error: "Incorrect API key provided: sk***" }, "unauthorized"],
-    ...["incorrect api key", "insufficient balance"].map((value): Row => {
+    ...["incorrect api key", "insufficient balance", NO_CREDITS].map((value): Row => {
       const message = `Invalid value: '${value}'. Supported values are: 'low' and 'high'.`
       return [`a quoted value: ${value}`, 400, openai(INVALID, "invalid_value", message), "invalid-request"]
     }),
@@ -180,6 +191,7 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     ["no permission", 403, anthropic("permission_error"), "unauthorized"],
     ["billing", 402, anthropic("billing_error"), "unauthorized"],
     ["balance", 400, anthropic(INVALID, "Your credit balance is too low to access the API."), "unauthorized"],
+    ["usage limits", 400, anthropic(INVALID, USAGE_LIMIT), "unauthorized"],
     ["unknown model", 404, anthropic("not_found_error", "model: m"), "unknown-model", { detail: "model: m" }],
     ["bad request", 400, anthropic(INVALID, "roles must alternate"), "invalid-request"],
     ["context", 400, anthropic(INVALID, "prompt is too long: 208310 tokens > 199999 maximum"), "context-too-long"],
@@ -206,6 +218,8 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     ],
     ["rate limit, its time beyond all numbers", 429, retryInfo(`${"9".repeat(400)}s`), "rate-limited"],
     ["rate limit, its thousandfold time beyond all numbers", 429, retryInfo(`${SECONDS}s`), "rate-limited"],
+    ["no credits", 429, gemini(429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."), "unauthorized"],
+    ["spending cap", 429, gemini(429, "RESOURCE_EXHAUSTED", SPENDING_CAP), "unauthorized"],
     ["rate limit in an array, as a stream's", 429, [gemini(429, "RESOURCE_EXHAUSTED")], "rate-limited"],
     [
       "bad key",

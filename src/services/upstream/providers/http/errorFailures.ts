@@ -72,7 +72,7 @@ const FILTER_CODES: ReadonlySet<string> = new Set([
   "ResponsibleAIPolicyViolation",
 ])
 const FILTER_MESSAGE =
-  /content (filter|management|policy)|content filtering policy|usage polic(y|ies)|input was flagged/i
+  /content (filter|management|policy)|content filtering policy|usage polic(y|ies)|violates usage guidelines|input was flagged/i
 
 /** Servers report an unknown or forbidden model with 400, 403 and 404 alike. */
 const MODEL_CODES: ReadonlySet<string> = new Set(["model_not_found", "model_decommissioned", "invalid_model"])
@@ -105,9 +105,17 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "billing_hard_limit_reached",
   "billing_not_active",
   "billing_error",
+  "organization_restricted",
 ])
 /** Only at the beginning, as in `UNAUTHORIZED_MESSAGE`: later in a message, a provider may quote the request. */
-const ACCOUNT_MESSAGE = /^(your )?credit balance is too low|^insufficient balance/i
+const ACCOUNT_MESSAGES: ReadonlyArray<RegExp> = [
+  /^(your )?credit balance is too low|^insufficient balance/i,
+  /^you have reached your specified api usage limits/i,
+  /^account \S{1,200} is suspended/i,
+  /^your organization must be verified/i,
+  /^your team \S{1,100} has (either )?used all available credits/i,
+  /^your prepayment credits are depleted|^your project has exceeded its (monthly )?spending cap/i,
+]
 /** Some providers report a bad key as a bad request. Gemini does so for unsupported regions and accounts. */
 const UNAUTHORIZED_CODES: ReadonlySet<string> = new Set(["API_KEY_INVALID", "FAILED_PRECONDITION", "invalid_api_key"])
 const UNAUTHORIZED_MESSAGE = /^((incorrect|invalid) api key|api key not valid)/i
@@ -135,8 +143,9 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (ofRequest) {
     if (CONTEXT_MESSAGE.test(message)) return "context-too-long"
     if (named(UNAUTHORIZED_CODES) || UNAUTHORIZED_MESSAGE.test(message)) return "unauthorized"
-    if (ACCOUNT_MESSAGE.test(message)) return "unauthorized"
   }
+  if ((status === undefined || status < 500) && ACCOUNT_MESSAGES.some((known) => known.test(message)))
+    return "unauthorized"
   if ((ofRequest || status === 403) && FILTER_MESSAGE.test(message)) return "content-filtered"
   if (ofRequest && (MODEL_MESSAGE.test(message) || missesModel(message))) return "unknown-model"
   if (status === undefined) return RATE_MESSAGE.test(message) ? "rate-limited" : "unavailable"
