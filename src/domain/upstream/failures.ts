@@ -36,6 +36,7 @@ export const failureCodes = table<CodeRule>()({
     aboutRequest: true,
   },
   unsupported: { status: 422, title: "The provider cannot express this request.", aboutRequest: true },
+  "invalid-request": { status: 400, title: "The request was refused as invalid.", aboutRequest: true },
   "unknown-model": {
     status: 422,
     title: "The provider does not have this model; ask for another, or tell the operator if you named none.",
@@ -59,7 +60,6 @@ export const failureCodes = table<CodeRule>()({
     title: "The provider's content filter refused the request.",
     aboutRequest: true,
   },
-  "invalid-request": { status: 400, title: "The request was refused as invalid.", aboutRequest: true },
   "unsupported-api": { status: 400, title: "The request is for an API that is not served here.", aboutRequest: true },
   "upstream-interrupted": { status: 502, title: "The provider failed in the middle of its answer; ask again." },
   "provider-not-configured": { status: 422, title: "The requested provider is not configured here." },
@@ -128,6 +128,8 @@ export const failureRules = table<FailureRule>()({
   "context-too-long": { ...elsewhere, code: "context-too-long" },
   "content-filtered": { ...final, billed: true, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },
+  /** The model or its server lacks an ability that the request needs, such as tools; another model may have it. */
+  incapable: { ...elsewhere, verdict: true, code: "invalid-request" },
   /** The request is invalid in its own API and cannot be translated; nothing was sent. */
   malformed: { ...final, answered: false, verdict: false, code: "invalid-request" },
   /** The provider refused this server's credentials, or its account has no credit. */

@@ -1,6 +1,7 @@
 /** How targets accept requests, learned from their refusals. */
 import { Duration, Redacted } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
+import { FORM_NAMES, LIMIT_NAMES } from "../../domain/upstream/adaptedMembers.ts"
 import { nameOf, type TargetName } from "../../domain/upstream/targets.ts"
 import type { OutputLimit, UpstreamError } from "../../domain/upstream/upstream.ts"
 
@@ -48,12 +49,6 @@ export class Dialects {
 }
 
 const MOST_MODEST = { limit: "max_tokens", longest: SAFE_OUTPUT_TOKENS } as const
-
-/** Vendors' names for `response_format` and its contents. */
-const FORM_NAMES =
-  /response_?(format|schema|mime_?type|json_?schema)|json_?(schema|object)|json mode|structured output/i
-
-const LIMIT_NAMES = /max_?(completion|output|new)?_?tokens/i
 
 /** Whether a refusal mentions one of `names`. */
 const isAbout = (names: RegExp, { detail, said }: UpstreamError): boolean =>

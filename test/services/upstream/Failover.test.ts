@@ -183,6 +183,7 @@ describe("a failure", () => {
     misconfigured: ["upstream-misconfigured", true],
     "unknown-model": ["unknown-model", true],
     unsupported: ["unsupported", true],
+    incapable: ["invalid-request", true],
     "content-filtered": ["content-filtered", false],
     "invalid-request": ["invalid-request", false],
     malformed: ["invalid-request", false],
@@ -267,6 +268,8 @@ describe("the error when every target failed", () => {
     ["unsupported", "unknown-model", "unsupported", "unauthorized"],
     ["unknown-model", "unauthorized", "unknown-model", "unknown-model"],
     ["invalid-request", "rate-limited", "timeout", "invalid-request"],
+    ["rate-limited", "rate-limited", "incapable", "unauthorized"],
+    ["invalid-request", "unauthorized", "incapable", "unknown-model"],
     ["content-filtered", "rate-limited", "content-filtered", "timeout"],
   ]
   it.effect.each(cases)("%s, of %s, %s and %s", ([told, ...failed]) =>

@@ -431,7 +431,7 @@ describe("an error", () => {
     ["messages", 404, anthropic("not_found_error", "model: claude-0"), "unknown-model"],
     ["messages", 529, anthropic("overloaded_error", "Overloaded"), "unavailable"],
     ["messages.count_tokens", 400, anthropic("invalid_request_error", "messages: Field required"), "invalid-request"],
-    ["responses", 400, openai("invalid_request_error", "unsupported_parameter", "no such thing"), "invalid-request"],
+    ["responses", 400, openai("invalid_request_error", "unsupported_parameter", "no such thing"), "incapable"],
     ["responses", 429, openai("requests", "rate_limit_exceeded", "too fast"), "rate-limited"],
     ["embeddings", 400, openai("x", null, "maximum context length is 8192 tokens"), "context-too-long"],
   ]

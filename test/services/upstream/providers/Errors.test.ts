@@ -61,6 +61,21 @@ const UNVERIFIED = "Your organization must be verified to stream this model. Ple
 const AGAINST_GUIDELINES = "Content violates usage guidelines. Team: 0a1b, Failed check: SAFETY_CHECK_TYPE_BIO"
 const USAGE_LIMIT = "You have reached your specified API usage limits. You will regain access on 2026-12-01."
 const SPENDING_CAP = "Your project has exceeded its monthly spending cap. Please go to AI Studio."
+/** Codes and messages that only concern the abilities of a model or its server. */
+const UNABLE: ReadonlyArray<readonly [code: string | null, message: string]> = [
+  ["unsupported_value", "'temperature' does not support 0.2 with this model. Only the default (1) value is supported."],
+  ["unsupported_parameter", "Unsupported parameter: 'top_p'."],
+  ["OperationNotSupported", "The operation does not work with the model."],
+  [null, "registry.ollama.ai/library/gemma:2b does not support tools"],
+  [null, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+  [null, "Function calling is not enabled for models/gemma-3-27b-it"],
+  [null, "adaptive thinking is not supported on this model"],
+]
+/** Messages about members that the routing leaves out or renames. */
+const ADAPTABLE = [
+  "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+  "'response_format' of type 'json_schema' is not supported with this model.",
+]
 const PAGE = { headers: { "content-type": "text/html" } }
 const DAY_MS = 86_400_000
 
@@ -133,6 +148,19 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       "invalid-request",
     ],
     ["bad parameter", 400, openai(INVALID, null, "at most 2"), "invalid-request", { detail: "at most 2" }],
+    ...UNABLE.map(([code, message]): Row => [
+      `an inability: ${message}`,
+      400,
+      openai(INVALID, code, message),
+      "incapable",
+      { detail: message },
+    ]),
+    ...ADAPTABLE.map((message): Row => [
+      `a member that can be adapted: ${message}`,
+      400,
+      openai(INVALID, "unsupported_parameter", message),
+      "invalid-request",
+    ]),
     ["unprocessable", 422, { detail: [{ msg: "bad" }] }, "invalid-request", { detail: '[{"msg":"bad"}]' }],
     ["context, by code", 400, openai(INVALID, "context_length_exceeded"), "context-too-long"],
     [

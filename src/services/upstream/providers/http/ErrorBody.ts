@@ -6,6 +6,8 @@ export interface ErrorBody {
   readonly message?: string | undefined
   /** Every machine-readable name in it: types, codes, statuses, reasons. */
   readonly codes: ReadonlyArray<string>
+  /** The member of the request that is wrong. */
+  readonly param?: string | undefined
   /** The HTTP status that the body itself names. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
@@ -19,6 +21,8 @@ const ErrorObject = Schema.Struct({
   type: Text,
   /** OpenAI: a name; Gemini and some OpenAI-compatible servers: the HTTP status. */
   code: Text,
+  /** OpenAI: a member of the request. */
+  param: Text,
   /** Gemini: a name from google.rpc.Code. */
   status: Text,
   /** Anthropic: an object with `error_code`; Gemini: google.rpc details. */
@@ -100,6 +104,7 @@ const fromObject = (error: ErrorObject, outerStatus: number | undefined): ErrorB
     codes: [error.code, error.status, error.type, ...details.flatMap((d) => [d.error_code, d.reason, d.code])].filter(
       (code) => typeof code === "string",
     ),
+    param: text(error.param),
     status: statusIn(error) ?? outerStatus,
     retryAfterMs: details.map((detail) => milliseconds(detail.retryDelay)).find((delay) => delay !== undefined),
   }

@@ -1,5 +1,6 @@
 /** Classifies the errors that providers report. */
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
+import { FORM_NAMES, LIMIT_NAMES } from "../../../../domain/upstream/adaptedMembers.ts"
 import type { FailureKind } from "../../../../domain/upstream/failures.ts"
 import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import { CALLED_BY_SEALGATE, NOT_SEALED } from "../../../../domain/operations/software.ts"
@@ -91,6 +92,14 @@ const missesModel = (message: string): boolean => {
   return false
 }
 
+const ABILITY_CODES: ReadonlySet<string> = new Set([
+  "unsupported_value",
+  "unsupported_parameter",
+  "OperationNotSupported",
+])
+const ABILITY_MESSAGE =
+  /\bdoes not support\b|\bnot (supported|enabled) (with|by|for|on|in) |tool choice requires --enable-auto-tool-choice/i
+
 /** Messages for an unknown path. They do not concern the model: the base URL is wrong. */
 const NO_PATH = /^(404:? )?(page )?not found\.?$/i
 
@@ -157,5 +166,12 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   // 413 can only mean the size of the body, and another provider may accept larger ones.
   if (status === 413) return "context-too-long"
   // No format has a success with this body.
-  return status < 400 ? "garbage" : "invalid-request"
+  if (status < 400) return "garbage"
+  return isAdapted(message, error) || !(named(ABILITY_CODES) || ABILITY_MESSAGE.test(message))
+    ? "invalid-request"
+    : "incapable"
 }
+
+/** Whether the routing may adapt the refused member. It then asks the same target again, so the search must end. */
+const isAdapted = (message: string, { param = "" }: ErrorBody): boolean =>
+  [message, param].some((text) => FORM_NAMES.test(text) || LIMIT_NAMES.test(text))
