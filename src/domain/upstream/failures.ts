@@ -115,7 +115,7 @@ export const failureRules = table<FailureRule>()({
   slow: { ...elsewhere, against: "pace", answered: false, billed: true, code: "upstream-timeout" },
   /** No further chunk within the time limit. */
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
-  /** The answer was cut before the provider said that it was finished. */
+  /** The answer was cut before the provider said that it was finished, or it ended in a broken tool call or broken JSON. */
   truncated: { ...transient, billed: true, code: "upstream-truncated" },
   /** The answer ended without a finish reason. Servers that do this do it, and bill, each time. */
   unfinished: { ...transient, retry: false, billed: true, code: "upstream-truncated" },

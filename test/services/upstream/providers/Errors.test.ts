@@ -161,6 +161,12 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       openai(INVALID, "unsupported_parameter", message),
       "invalid-request",
     ]),
+    ...["tool_use_failed", "json_validate_failed"].map((code): Row => [
+      `output of the model that its server rejects: ${code}`,
+      400,
+      openai(INVALID, code, "Failed to call a function. Please adjust your prompt."),
+      "truncated",
+    ]),
     ["unprocessable", 422, { detail: [{ msg: "bad" }] }, "invalid-request", { detail: '[{"msg":"bad"}]' }],
     ["context, by code", 400, openai(INVALID, "context_length_exceeded"), "context-too-long"],
     [

@@ -4,6 +4,7 @@ import { Effect, Stream } from "effect"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { canned, events, json, MINIMAL, type Vendor } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
+import { ask, passingTime, upstreamOf } from "../ScriptedProvider.ts"
 import { REQUEST } from "./support/raw.ts"
 
 const REASONS: Readonly<Record<Vendor, Readonly<Record<string, string>>>> = {
@@ -37,9 +38,6 @@ const REASONS: Readonly<Record<Vendor, Readonly<Record<string, string>>>> = {
     BLOCKLIST: "content_filter",
     PROHIBITED_CONTENT: "content_filter",
     SPII: "content_filter",
-    MALFORMED_FUNCTION_CALL: "content_filter",
-    MALFORMED_RESPONSE: "content_filter",
-    UNEXPECTED_TOOL_CALL: "content_filter",
     TOO_MANY_TOOL_CALLS: "content_filter",
     MISSING_THOUGHT_SIGNATURE: "content_filter",
     IMAGE_SAFETY: "content_filter",
@@ -76,15 +74,46 @@ for (const vendor of ["openai", "anthropic", "gemini"] as const) {
   })
 }
 
+/** Reasons for an answer that is of no use, but may be at the next attempt. */
+const BROKEN: Readonly<Partial<Record<Vendor, ReadonlyArray<string>>>> = {
+  gemini: ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"],
+}
+
+for (const vendor of ["openai", "anthropic", "gemini"] as const) {
+  it.effect.each(BROKEN[vendor] ?? [])(`${vendor}: %s is no answer, but costs, and the next attempt counts`, (reason) =>
+    Effect.gen(function* () {
+      const whole = JSON.stringify(MINIMAL[vendor])
+      const stream = eventFixture(`${vendor}-stream`)
+      const answers = {
+        whole: [json(withReason(whole, reason)), json(whole)],
+        streamed: [events(stream.map((event) => withReason(event, reason))), events(stream)],
+      }
+      for (const [form, [first, second]] of Object.entries(answers)) {
+        const responses = [first, second]
+        const { provider } = yield* canned(vendor, () => responses.shift() ?? json("no third call", { status: 500 }))
+        const upstream = yield* upstreamOf([provider])
+        const call = form === "whole" ? upstream.complete(ask()) : upstream.streamTo(ask(), () => Effect.void)
+        const { attempts, served } = yield* passingTime(call)
+        assert.deepStrictEqual(
+          attempts.map(({ outcome }) => outcome),
+          ["truncated", "success"],
+        )
+        assert.isNotNull(attempts[0]?.usage)
+        assert.deepStrictEqual(served.finishReasons, ["stop"])
+      }
+    }),
+  )
+}
+
 it.effect("gemini: the message about a withheld answer becomes the refusal", () =>
   Effect.gen(function* () {
-    const withheld = { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: f(", index: 0 }
+    const withheld = { finishReason: "RECITATION", finishMessage: "It repeats a book.", index: 0 }
     const { provider } = yield* canned("gemini", () => json({ candidates: [withheld] }))
     const { choices, usage } = yield* provider.complete(REQUEST)
     assert.deepStrictEqual(choices[0]?.message, {
       role: "assistant",
       content: null,
-      refusal: "Malformed function call: f(",
+      refusal: "It repeats a book.",
     })
     assert.isNull(usage)
   }),

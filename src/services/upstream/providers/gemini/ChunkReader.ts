@@ -11,7 +11,7 @@ import { argumentsOf } from "../shared/argumentsOf.ts"
 import type { AnswerDefaults, ChunkReader } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { ownId } from "./callIds.ts"
-import { finishReason, given } from "./finishReason.ts"
+import { BROKEN, finishReason, given } from "./finishReason.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
 
 /** Thoughts are billed as output. `promptTokenCount` includes what came from a cache. */
@@ -82,6 +82,9 @@ export class GeminiChunkReader extends AnswerHead implements ChunkReader {
 
   private candidate(candidate: Wire.Candidate, index: number): Read {
     const reason = given(candidate.finishReason)
+    if (reason !== undefined && BROKEN.has(reason)) {
+      return Result.fail(failure("truncated", candidate.finishMessage ?? reason, { reason: `finish reason ${reason}` }))
+    }
     this.finish.see(index, reason)
     const deltas: Array<Delta> = []
     if (!this.calls.has(index)) {

@@ -1,5 +1,12 @@
 /** The finish reasons of Chat Completions for those of the Gemini API. */
 
+/** The model wrote what the server cannot read. It may do better at the next attempt. */
+export const BROKEN: ReadonlySet<string> = new Set([
+  "MALFORMED_FUNCTION_CALL",
+  "MALFORMED_RESPONSE",
+  "UNEXPECTED_TOOL_CALL",
+])
+
 /** Content was withheld or unusable: only `content_filter` keeps callers from taking the answer for complete. */
 const WITHHELD: ReadonlySet<string> = new Set([
   "SAFETY",
@@ -9,9 +16,6 @@ const WITHHELD: ReadonlySet<string> = new Set([
   "BLOCKLIST",
   "PROHIBITED_CONTENT",
   "SPII",
-  "MALFORMED_FUNCTION_CALL",
-  "MALFORMED_RESPONSE",
-  "UNEXPECTED_TOOL_CALL",
   "TOO_MANY_TOOL_CALLS",
   "MISSING_THOUGHT_SIGNATURE",
   "IMAGE_SAFETY",

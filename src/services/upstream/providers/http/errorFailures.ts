@@ -75,6 +75,9 @@ const FILTER_CODES: ReadonlySet<string> = new Set([
 const FILTER_MESSAGE =
   /content (filter|management|policy)|content filtering policy|usage polic(y|ies)|violates usage guidelines|input was flagged/i
 
+/** Groq: output of the model that is no tool call or JSON. The next attempt may be. */
+const BROKEN_CODES: ReadonlySet<string> = new Set(["tool_use_failed", "json_validate_failed"])
+
 /** Servers report an unknown or forbidden model with 400, 403 and 404 alike. */
 const MODEL_CODES: ReadonlySet<string> = new Set(["model_not_found", "model_decommissioned", "invalid_model"])
 const MODEL_MESSAGE = /\bnot a valid model\b|^(invalid|unknown) model\b/i
@@ -144,6 +147,7 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   const named = (known: ReadonlySet<string>) => codes.some((code) => known.has(code))
   // These codes are unambiguous under any status.
   if (named(SEALGATE_CODES)) return "misconfigured"
+  if (named(BROKEN_CODES)) return "truncated"
   if (named(CONTEXT_CODES)) return "context-too-long"
   if (named(FILTER_CODES)) return "content-filtered"
   if (named(MODEL_CODES)) return "unknown-model"
