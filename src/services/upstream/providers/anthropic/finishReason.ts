@@ -11,6 +11,8 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["pause_turn", "length"],
   ["tool_use", "tool_calls"],
   ["refusal", "content_filter"],
+  /** GLM */
+  ["sensitive", "content_filter"],
 ])
 
 /** The finish reason for `stopReason`. Unknown stop reasons are passed on unchanged. */

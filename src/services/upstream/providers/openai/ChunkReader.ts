@@ -11,7 +11,8 @@ import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
 import { isPlainChunk } from "./plain.ts"
-import { argumentsOf, finishOf, messageOf, secondsOr, withoutError } from "./fromResponse.ts"
+import { brokenBy, finishOf } from "./finishReason.ts"
+import { argumentsOf, messageOf, secondsOr, withoutError } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Chunk)
@@ -50,10 +51,10 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
 
   private chunk(wire: Wire.Chunk): Result.Result<ChatChunk, ProviderFailure> {
     this.named(wire.id, wire.model)
+    const usage = usageOf(wire.usage)
+    this.usage = usage ?? this.usage
     const choices = Result.all((wire.choices ?? []).map((choice, position) => this.choice(choice, position)))
     return Result.map(choices, (choices) => {
-      const usage = usageOf(wire.usage)
-      this.usage = usage ?? this.usage
       return {
         ...withoutError(wire),
         ...this.envelope(choices),
@@ -67,6 +68,8 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
     const { delta, message, index: given, finish_reason, ...choice } = wire
     const index = given ?? position
     const reason = finishOf(finish_reason)
+    const broken = reason === null ? undefined : brokenBy(reason)
+    if (broken !== undefined) return Result.fail(broken)
     this.finish.see(index, reason)
     // Chunks of plain completions have `text`.
     const piece = delta ?? (typeof choice["text"] === "string" ? { content: choice["text"] } : undefined)

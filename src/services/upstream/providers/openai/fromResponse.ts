@@ -3,10 +3,11 @@ import { Option, Result, Schema } from "effect"
 import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
-import { failure, garbage } from "../shared/providerFailures.ts"
+import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import { textOr } from "../shared/textOr.ts"
 import type { AnswerDefaults } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
+import { brokenBy, finishOf } from "./finishReason.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
@@ -24,6 +25,8 @@ export const fromResponse = (body: unknown, call: AnswerDefaults): Result.Result
     if (reason === null) {
       return Result.fail(failure("unfinished", "a choice has no finish reason", { usage: usage ?? undefined }))
     }
+    const broken = brokenBy(reason)
+    if (broken !== undefined) return Result.fail(withUsage(broken, usage ?? undefined))
     const index = numbered ? (choice.index ?? position) : position
     choices.push({
       ...withoutError(choice),
@@ -77,10 +80,6 @@ export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMes
 
 export const argumentsOf = (value: Wire.Arguments | null | undefined): string =>
   typeof value === "string" ? value : value == null ? "" : JSON.stringify(value)
-
-/** Returns the finish reason, or `null` for the values that some servers send while there is none. */
-export const finishOf = (reason: string | null | undefined): string | null =>
-  !reason || reason === "null" ? null : reason
 
 /** Returns `value` in whole seconds, or `otherwise` if it is not a number. */
 export const secondsOr = (otherwise: number, value: unknown): number => {

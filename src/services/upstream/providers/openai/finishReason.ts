@@ -1,0 +1,42 @@
+/** Finish reasons of OpenAI-compatible servers. */
+import type { ProviderFailure } from "../../Provider.ts"
+import { failure } from "../shared/providerFailures.ts"
+
+/** The finish reasons of Chat Completions for those that only some servers have. */
+const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
+  ["content_filter", "content_filter"],
+  /** GLM */
+  ["sensitive", "content_filter"],
+  ["model_context_window_exceeded", "length"],
+  /** Mistral */
+  ["model_length", "length"],
+])
+
+/** The model or its server broke off. The next attempt may succeed. */
+const BROKEN: ReadonlySet<string> = new Set([
+  /** GLM */
+  "network_error",
+  /** SGLang, vLLM */
+  "abort",
+  "aborted",
+  /** DeepSeek */
+  "insufficient_system_resource",
+  /** Gemini: a malformed tool call. */
+  "function_call_filter",
+])
+
+/** Gemini adds details after a colon. */
+const nameOf = (reason: string): string => reason.split(":", 1)[0] ?? reason
+
+/**
+ * Returns the finish reason, or `null` for the values that some servers send while there is none. Unknown ones are
+ * passed on unchanged.
+ */
+export const finishOf = (reason: string | null | undefined): string | null =>
+  !reason || reason === "null" ? null : (FINISH_REASONS.get(nameOf(reason)) ?? reason)
+
+/** Returns the failure of an answer that ended for `reason`, unless it is whole. */
+export const brokenBy = (reason: string): ProviderFailure | undefined => {
+  const name = nameOf(reason)
+  return BROKEN.has(name) ? failure("truncated", reason, { reason: `finish reason ${name}` }) : undefined
+}
