@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { GatewayClient, GatewayProblem } from "../../src/client/gateway.ts"
 import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { focused, hasBrowser, Held, soon } from "../support/browser.ts"
-import { scene } from "./gateway/scene.ts"
+import { scene, staysOpen } from "./gateway/scene.ts"
 import { TASK } from "./gateway/stage.ts"
 
 describe.runIf(hasBrowser)("the gateway's page of keys", () => {
@@ -127,26 +127,50 @@ describe.runIf(hasBrowser)("the gateway's page of keys", () => {
     ),
   )
 
-  it.live("shows the secret of a key whose form was closed while it was created", () =>
+  it.live("keeps the form of a key open until the answer, and shows the secret even if the page was left", () =>
     scene(
-      async ({ enter, page }) => {
+      async ({ client, enter, page }) => {
         await enter()
         await page.getByRole("link", { name: "Keys" }).click()
-        await page.getByRole("button", { name: "New key" }).click()
         const dialog = page.getByRole("dialog")
-        await dialog.getByLabel("Name").fill("ci")
+        const secret = page.getByText(/^sgk_/)
         const held = new Held()
         await page.route("**/api/v1/keys", held.hold)
-        await dialog.getByRole("button", { name: "Create key" }).click()
-        await held.one()
-        await page.keyboard.press("Escape")
-        await dialog.waitFor({ state: "detached" })
-        held.releaseBytes()
-        await page.getByText(/^sgk_/).waitFor()
-        await dialog.getByRole("button", { name: "I stored it" }).click()
-        await dialog.waitFor({ state: "detached" })
+        const create = async (name: string) => {
+          await page.getByRole("button", { name: "New key" }).click()
+          await dialog.getByLabel("Name").fill(name)
+          await dialog.getByRole("button", { name: "Create key" }).click()
+          await held.one()
+        }
+        const store = async () => {
+          await secret.waitFor()
+          await dialog.getByRole("button", { name: "I stored it" }).click()
+          await secret.waitFor({ state: "detached" })
+        }
+        await create("ci")
+        await staysOpen(page, "Cancel")
+        held.next()
+        await store()
         await soon(async () => assert.strictEqual(await focused(page), "New key"))
         await page.getByRole("group", { name: "List of keys" }).getByRole("heading", { name: "ci" }).waitFor()
+
+        await create("deputy")
+        await page.evaluate(`location.hash = "#/jobs"`)
+        await dialog.waitFor({ state: "detached" })
+        held.releaseBytes()
+        await store()
+
+        const [{ id } = { id: "" }] = (await client.keys.list()).items
+        await page.getByRole("link", { name: "Keys" }).click()
+        await page.getByRole("button", { name: "Change deputy" }).click()
+        await dialog.getByLabel("Name").fill("deputy 2")
+        const changed = new Held()
+        await page.route(`**/api/v1/keys/${id}`, changed.hold)
+        await dialog.getByRole("button", { name: "Save" }).click()
+        await changed.one()
+        await staysOpen(page, "Cancel")
+        changed.releaseBytes()
+        await page.getByRole("heading", { name: "deputy 2" }).waitFor()
       },
       { roles: ["admin"] },
     ),

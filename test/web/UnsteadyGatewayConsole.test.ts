@@ -5,7 +5,7 @@ import type { Page, Route } from "playwright-core"
 import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { focused, hasBrowser, Held, soon } from "../support/browser.ts"
 import { SECRET } from "../support/gateway.ts"
-import { scene } from "./gateway/scene.ts"
+import { scene, staysOpen } from "./gateway/scene.ts"
 
 const JOB = /\/api\/v1\/jobs\/[0-9a-f-]{36}$/
 const EVENTS = /\/api\/v1\/jobs\/[0-9a-f-]{36}\/events/
@@ -314,6 +314,53 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
       await says("Proposal: failed.")
       steps.push({ ...step, status: "completed" })
       await says("Proposal: done.")
+    }),
+  )
+
+  it.live("keeps the question before deleting open until the answer, and then says what became of it", () =>
+    scene(async ({ client, enter, page }) => {
+      await client.agents.create({ name: "Doomed" })
+      await enter()
+      await page.getByRole("link", { name: "Agents" }).click()
+      await page.getByRole("button", { name: "Delete Doomed" }).click()
+      const dialog = page.getByRole("dialog")
+      const confirm = dialog.getByRole("button", { name: "Delete", exact: true })
+      const lost = new Held((route) => route.abort())
+      await page.route("**/api/v1/agents/*", lost.hold)
+      await confirm.click()
+      await lost.one()
+      await staysOpen(page, "Keep it")
+      lost.releaseBytes()
+      await dialog.getByRole("alert").filter({ hasText: "The gateway did not answer." }).waitFor()
+
+      const held = new Held()
+      await page.route("**/api/v1/agents/*", held.hold)
+      await confirm.click()
+      await held.one()
+      await staysOpen(page, "Keep it")
+      held.releaseBytes()
+      await page.getByRole("status").filter({ hasText: "Doomed was deleted." }).waitFor({ state: "attached" })
+      await page.getByRole("link", { name: "Doomed", exact: true }).waitFor({ state: "detached" })
+      assert.strictEqual(await page.locator("dialog").count(), 0)
+    }),
+  )
+
+  it.live("keeps the form of a schedule open until the answer, and then lists the schedule", () =>
+    scene(async ({ client, enter, page }) => {
+      await client.agents.create({ name: "Reviewer" })
+      await enter()
+      await page.evaluate(`location.hash = "#/schedules"`)
+      await page.getByRole("button", { name: "New schedule" }).click()
+      await page.getByLabel("Agent").selectOption("Reviewer")
+      await page.getByLabel("Task").fill("every morning")
+      const held = new Held()
+      await page.route("**/api/v1/schedules", held.hold)
+      await page.getByRole("button", { name: "Make schedule" }).click()
+      await held.one()
+      await staysOpen(page, "Cancel")
+      held.releaseBytes()
+      await page.locator("dialog").waitFor({ state: "detached" })
+      await page.getByRole("heading", { name: "every morning" }).waitFor()
     }),
   )
 

@@ -1,9 +1,12 @@
 import type { ComponentChildren } from "preact"
 import { useId, useLayoutEffect, useRef } from "preact/hooks"
-import { useAction } from "./useAction.ts"
+import { type Action, useAction } from "./useAction.ts"
 import { Problem } from "./View.tsx"
 
-/** A modal dialog. It traps the focus and restores it. If it `stays`, only `close` closes it, and Escape does not. */
+/**
+ * A modal dialog. It traps the focus and restores it. If it `stays`, and while its action runs, only `close` closes it, and
+ * Escape does not.
+ */
 export const Dialog = ({
   children,
   onClose,
@@ -13,8 +16,10 @@ export const Dialog = ({
   readonly title: string
   readonly stays?: boolean
   readonly onClose: () => void
-  readonly children: (close: () => void) => ComponentChildren
+  readonly children: (close: () => void, action: Action) => ComponentChildren
 }) => {
+  const action = useAction()
+  const isStaying = stays || action.busy
   const dialog = useRef<HTMLDialogElement>(null)
   const isDone = useRef(false)
   const titleId = useId()
@@ -28,17 +33,32 @@ export const Dialog = ({
     <dialog
       ref={dialog}
       aria-labelledby={titleId}
-      closedby={stays ? "none" : undefined}
+      closedby={isStaying ? "none" : undefined}
       // Browsers without `closedby` close it on Escape, and let a page prevent that only once in a row.
-      onClose={() => (stays && !isDone.current ? dialog.current?.showModal() : onClose())}
+      onClose={() => (isStaying && !isDone.current ? dialog.current?.showModal() : onClose())}
     >
       <div class="stack">
         <h3 id={titleId}>{title}</h3>
-        {children(close)}
+        {children(close, action)}
       </div>
     </dialog>
   )
 }
+
+/** Leaves a dialog, unless its action runs. */
+export const Leave = ({
+  busy,
+  children,
+  onLeave,
+}: {
+  readonly busy: boolean
+  readonly onLeave: () => void
+  readonly children: string
+}) => (
+  <button type="button" aria-disabled={busy} onClick={busy ? undefined : onLeave}>
+    {children}
+  </button>
+)
 
 /** Asks before `act`. `onClose` gets whether it was done. */
 export const Confirm = ({
@@ -57,17 +77,16 @@ export const Confirm = ({
   readonly children: ComponentChildren
 }) => {
   const done = useRef(false)
-  const { busy, failure, run } = useAction()
   return (
     <Dialog title={title} onClose={() => onClose(done.current)}>
-      {(close) => (
+      {(close, { busy, failure, run }) => (
         <>
           <p>{children}</p>
           {failure !== undefined && <Problem failure={failure} />}
           <div class="row end">
-            <button type="button" onClick={close}>
+            <Leave busy={busy} onLeave={close}>
               Keep it
-            </button>
+            </Leave>
             <button
               type="button"
               class="bad"

@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { explain, type Failure } from "./failure.ts"
 
-interface Action {
+export interface Action {
   readonly busy: boolean
   readonly failure: Failure | undefined
   /** Runs `act`, then `done` with its result if the view is still shown. */

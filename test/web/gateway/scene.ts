@@ -12,6 +12,25 @@ import { setStage } from "./stage.ts"
 const ASKED_FOR =
   /Failed to load resource: (the server responded with a status of (401|403|404|412|503)|net::ERR_FAILED)/
 
+/** Fails if Escape, or the button that leaves the dialog, closes it. */
+export const staysOpen = async (page: Page, button: string): Promise<void> => {
+  const dialog = page.locator("dialog")
+  const isOpen = async () => {
+    await page.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+    assert.isTrue(await page.evaluate(`document.querySelector("dialog")?.matches(":modal")`))
+  }
+  const tryToClose = async () => {
+    await page.keyboard.press("Escape")
+    await isOpen()
+    await dialog.getByRole("button", { name: button }).press("Enter")
+    await isOpen()
+  }
+  await tryToClose()
+  // As in a browser that does not know the attribute.
+  await dialog.evaluate((element) => element.removeAttribute("closedby"))
+  await tryToClose()
+}
+
 type Stage = Effect.Success<ReturnType<typeof setStage>>
 interface Scene extends Stage {
   readonly page: Page

@@ -18,8 +18,9 @@ export const EditKey = ({
   const changed = useRef(false)
   return (
     <Dialog title={`Change ${item.name}`} onClose={() => onClose(changed.current)}>
-      {(close) => (
+      {(close, action) => (
         <KeyForm
+          action={action}
           given={given}
           verb="Save"
           busyText="Saving…"

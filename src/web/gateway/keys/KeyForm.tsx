@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks"
 import { Role } from "../../../domain/access/roles.ts"
 import { SelectField, TextField } from "../../shared/Field.tsx"
+import { Leave } from "../Dialog.tsx"
 import { useSession } from "../session/SessionContext.ts"
-import { useAction } from "../useAction.ts"
+import type { Action } from "../useAction.ts"
 import { useForm } from "../useForm.ts"
 import { Problem } from "../View.tsx"
 import { BudgetFieldset } from "./BudgetFieldset.tsx"
@@ -73,6 +74,7 @@ const RoleField = ({ onChange, role }: { readonly role: Role; readonly onChange:
 }
 
 interface KeyFormProps<A, B> {
+  readonly action: Action
   readonly given: KeyFields
   readonly verb: string
   readonly busyText: string
@@ -83,9 +85,10 @@ interface KeyFormProps<A, B> {
   readonly onSaved: (saved: B) => void
 }
 
-export const KeyForm = <A, B>({ busyText, check, given, onCancel, onSaved, save, verb }: KeyFormProps<A, B>) => {
+export const KeyForm = <A, B>(props: KeyFormProps<A, B>) => {
+  const { action, busyText, check, given, onCancel, onSaved, save, verb } = props
+  const { busy, failure, run } = action
   const [fields, setFields] = useState(given)
-  const { busy, failure, run } = useAction()
 
   const { form, mistakes, submit } = useForm(
     () => check(fields, Date.now()),
@@ -123,9 +126,9 @@ export const KeyForm = <A, B>({ busyText, check, given, onCancel, onSaved, save,
       </div>
       {failure !== undefined && <Problem failure={failure} />}
       <div class="row end">
-        <button type="button" onClick={onCancel}>
+        <Leave busy={busy} onLeave={onCancel}>
           Cancel
-        </button>
+        </Leave>
         <button type="submit" class="primary" aria-disabled={busy}>
           {busy ? busyText : verb}
         </button>

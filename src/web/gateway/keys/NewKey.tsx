@@ -5,7 +5,7 @@ import { checkKey, NEW_KEY } from "./keyForm.ts"
 
 interface NewKeyProps {
   readonly onClose: () => void
-  /** Called even if the form was closed before the key was created. */
+  /** Called even if the page was left before the key was created. */
   readonly onCreated: () => void
 }
 
@@ -14,8 +14,9 @@ export const NewKey = ({ onClose, onCreated }: NewKeyProps) => {
   const { announce, gateway, showKey } = useSession()
   return (
     <Dialog title="New key" onClose={onClose}>
-      {(close) => (
+      {(close, action) => (
         <KeyForm
+          action={action}
           given={NEW_KEY}
           check={checkKey}
           verb="Create key"

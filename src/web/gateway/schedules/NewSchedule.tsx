@@ -1,8 +1,8 @@
 import { useRef, useState } from "preact/hooks"
 import { SelectField, TextField } from "../../shared/Field.tsx"
-import { Dialog } from "../Dialog.tsx"
+import { Dialog, Leave } from "../Dialog.tsx"
 import { useSession } from "../session/SessionContext.ts"
-import { useAction } from "../useAction.ts"
+import type { Action } from "../useAction.ts"
 import { type Mistakes, useForm } from "../useForm.ts"
 import { useLoad } from "../useLoad.ts"
 import { Problem } from "../View.tsx"
@@ -27,11 +27,18 @@ const checked = ({ agent, cron, task, zone }: Fields) => {
     : { value: { agent_id: agent, cron: cron.trim(), time_zone: zone.trim(), request: { task } } }
 }
 
-const ScheduleForm = ({ onCancel, onMade }: { readonly onCancel: () => void; readonly onMade: () => void }) => {
+const ScheduleForm = ({
+  action: { busy, failure, run },
+  onCancel,
+  onMade,
+}: {
+  readonly action: Action
+  readonly onCancel: () => void
+  readonly onMade: () => void
+}) => {
   const { gateway } = useSession()
   const { value: agents } = useLoad((signal) => gateway.agents.list({ limit: 100, signal }), [gateway])
   const [fields, setFields] = useState(NEW)
-  const { busy, failure, run } = useAction()
   const { form, mistakes, submit } = useForm(
     () => checked(fields),
     (plan) => run(() => gateway.schedules.create(plan), onMade),
@@ -58,9 +65,9 @@ const ScheduleForm = ({ onCancel, onMade }: { readonly onCancel: () => void; rea
       </div>
       {failure !== undefined && <Problem failure={failure} />}
       <div class="row end">
-        <button type="button" onClick={onCancel}>
+        <Leave busy={busy} onLeave={onCancel}>
           Cancel
-        </button>
+        </Leave>
         <button type="submit" class="primary" aria-disabled={busy}>
           {busy ? "Making…" : "Make schedule"}
         </button>
@@ -74,8 +81,9 @@ export const NewSchedule = ({ onClose }: { readonly onClose: (made: boolean) => 
   const made = useRef(false)
   return (
     <Dialog title="New schedule" onClose={() => onClose(made.current)}>
-      {(close) => (
+      {(close, action) => (
         <ScheduleForm
+          action={action}
           onCancel={close}
           onMade={() => {
             made.current = true
