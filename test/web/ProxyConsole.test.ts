@@ -14,6 +14,7 @@ import {
   PHONE,
   soon,
 } from "../support/browser.ts"
+import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { ATTACKS } from "../../src/web/proxy/intruder.ts"
@@ -536,6 +537,62 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await page.clock.fastForward(6000)
         await page.getByText("✓ ready").waitFor()
       })
+    }),
+  )
+
+  it.live("says that a proxy does not answer while it hangs, and never asks twice at once", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.clock.install()
+        await page.goto(`${proxy.url}/console`)
+        await page.getByText("✓ ready").waitFor()
+        let asked = 0
+        let ended = 0
+        page.on("requestfailed", (request) => request.url().endsWith("/ready") && ended++)
+        await page.route("**/ready", () => void asked++)
+        for (const look of [1, 2, 3, 4]) {
+          await page.clock.fastForward(6000)
+          await soon(async () => {
+            assert.isAtLeast(asked, look)
+            assert.strictEqual(asked - ended, 1)
+          })
+        }
+        await page.getByText("✕ does not answer").waitFor()
+      })
+    }),
+  )
+
+  it.live("stays usable while a limit or another server answers about its state, and calls no such answer ready", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { complaints, page } = yield* openPage()
+      const problem = makeProblem({ code: "rate-limited", status: 429, title: "Too many requests." })
+      const answers = [
+        { status: 429, contentType: PROBLEM_CONTENT_TYPE, body: JSON.stringify(problem) },
+        { status: 503, json: { error: "no healthy upstream" } },
+        { status: 503, json: null },
+      ]
+      yield* Effect.promise(async () => {
+        await page.clock.install()
+        for (const answer of answers) {
+          await page.route("**/v1/models", (route) => route.fulfill(answer))
+          await page.goto("about:blank")
+          await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+          await page.getByText("✓ ready").waitFor()
+          await ask(page, "hello")
+          await page.getByText(ANSWER_VERIFIED).waitFor()
+          await page.route("**/ready", (route) => route.fulfill(answer))
+          await page.clock.fastForward(6000)
+          await page.getByText("✕ does not answer").waitFor()
+          await page.unroute("**/ready")
+        }
+      })
+      assert.deepStrictEqual(
+        complaints.filter((complaint) => !complaint.startsWith("Failed to load resource")),
+        [],
+      )
     }),
   )
 
