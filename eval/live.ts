@@ -4,7 +4,7 @@ import { Console, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { Agent } from "../src/domain/jobs/agent.ts"
 import { JobId } from "../src/domain/jobs/job.ts"
-import type { JobOptions, Mode } from "../src/domain/jobs/modes.ts"
+import type { JobOptions, JobResult, Mode } from "../src/domain/jobs/modes.ts"
 import * as Database from "../src/layers/database/Database.ts"
 import { Gateway } from "../src/layers/Gateway.ts"
 import { layerUpstream, policyOf } from "../src/layers/Providers.ts"
@@ -84,14 +84,7 @@ export const evaluateLive = Effect.fnUntraced(function* (file: string, count: nu
       run(jobContext({ mode, options, task: taskOf(item) }, job, tools)),
     )
     const right = isRight(lastLine(result.answer), { right: item.answer })
-    const judge = result.mode === "adversarial" ? result.participants.find(({ role }) => role === "judge") : undefined
-    if (judge !== undefined && result.confidence !== null && result.verdict !== "inconclusive") {
-      judged.push({
-        judge: judge.model,
-        stated: result.confidence,
-        right: (result.verdict !== "rejected") === right,
-      })
-    }
+    judged.push(...judgedIn(result, right))
     const sure = result.verdict === "verified" || result.verdict === "upheld" || result.verdict === "revised"
     return outcomeOf(item, result.answer, sure, result.confidence ?? undefined, yield* spentOn(job))
   })
@@ -132,6 +125,16 @@ const outcomeOf = (
   tokens: spent.input_tokens + spent.output_tokens,
   cost: spent.cost,
 })
+
+/** The judgement of a debate, if there is one, about an answer that is `right` or not. */
+export const judgedIn = (result: JobResult, right: boolean): ReadonlyArray<Judged> => {
+  if (result.mode !== "adversarial" || result.confidence === null || result.verdict === "inconclusive") return []
+  const judge = result.participants.find(({ role }) => role === "judge")
+  if (judge === undefined) return []
+  const isRejected = result.verdict === "rejected"
+  const stated = isRejected ? 1 - result.confidence : result.confidence
+  return [{ judge: judge.model, stated, right: isRejected !== right }]
+}
 
 const BINS = [0.5, 0.7, 0.8, 0.9, 0.95, 1]
 

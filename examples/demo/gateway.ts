@@ -15,7 +15,7 @@ const dollars = (microUsd: number | null): string => (microUsd === null ? "unkno
 const showResult = ({ cost_micro_usd, result }: Job): void => {
   if (result == null) return
   fact("answer", result.answer)
-  fact("verdict", `${result.verdict}, confidence ${result.confidence?.toFixed(2) ?? "none"}`)
+  fact("verdict", `${result.verdict}, confidence in the answer ${result.confidence?.toFixed(2) ?? "none"}`)
   if (result.mode === "adversarial")
     for (const { claim, status } of result.objections) fact("objection", `${claim} (${status})`)
   if (result.mode === "verified")

@@ -7,12 +7,13 @@ import { Effect } from "effect"
 import { authors, examiners, finalOf } from "../../eval/calculating.ts"
 import { layerLocalTools, startedCalculator } from "../../eval/calculator.ts"
 import { runMode, targetOf } from "../../eval/harness.ts"
-import { binsOf } from "../../eval/live.ts"
+import { binsOf, judgedIn } from "../../eval/live.ts"
 import { evaluate } from "../../eval/main.ts"
 import { recorded } from "../../eval/recorded.ts"
 import { interval } from "../../eval/report.ts"
 import { measureMmlu, simulated } from "../../eval/simulated.ts"
 import { modeAt, plainVote, strongest } from "../../eval/strategies.ts"
+import type { AdversarialResult } from "../../src/domain/jobs/modes/adversarial.ts"
 import { pairName } from "../../src/services/jobs/modes/engine/measured.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { temporaryFolder } from "../support/proxy.ts"
@@ -64,6 +65,27 @@ describe("the evaluation", () => {
     assert.closeTo(low, 0.4038, 1e-4)
     assert.closeTo(high, 0.5962, 1e-4)
     assert.deepStrictEqual(interval(0, 0), [0, 1])
+  })
+
+  it("takes a judge's sureness of its verdict from the confidence in the answer", () => {
+    const judged = (verdict: AdversarialResult["verdict"], confidence: number | null) =>
+      judgedIn(
+        {
+          mode: "adversarial",
+          answer: "",
+          verdict,
+          confidence,
+          independent: true,
+          calibrated: false,
+          objections: [],
+          rounds: [],
+          participants: [{ role: "judge", provider: "provider1", model: "a", independent: true }],
+        },
+        false,
+      )
+    assert.deepStrictEqual(judged("upheld", 0.75), [{ judge: "a", stated: 0.75, right: false }])
+    assert.deepStrictEqual(judged("rejected", 0.25), [{ judge: "a", stated: 0.75, right: true }])
+    assert.deepStrictEqual(judged("inconclusive", null), [])
   })
 
   it("counts how often a judge was right at each stated confidence", () => {

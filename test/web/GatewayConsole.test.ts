@@ -434,7 +434,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       const answer = page.getByRole("region", { name: "Answer" })
       await answer.getByText(REVISION).waitFor()
       await answer.getByText("0.86").waitFor()
-      await says(debate, ["as the judge states it"])
+      await says(debate, ["confidence in the answer 0.86 (from what the judge states)"])
       await page.getByRole("status").filter({ hasText: "The job is completed." }).waitFor({ state: "attached" })
       await says(debate, [
         PROPOSAL,

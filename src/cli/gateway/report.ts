@@ -9,7 +9,7 @@ import { bold, dim } from "../terminal.ts"
 export const report = ({ cost_micro_usd, problem, result, status, usage }: Job, shown = ""): string => {
   const cost = dim(`${usage.calls} model call${usage.calls === 1 ? "" : "s"}, ${usd(cost_micro_usd)}`)
   if (result != null) {
-    const sureness = result.confidence === null ? "" : `, confidence ${result.confidence.toFixed(2)}`
+    const sureness = result.confidence === null ? "" : `, confidence in the answer ${result.confidence.toFixed(2)}`
     const alone = result.independent ? "" : ", not independent"
     const note = result.note === undefined ? "" : `\n${printableLine(result.note)}`
     const answer = result.answer === shown ? "" : `${printable(result.answer)}\n\n`

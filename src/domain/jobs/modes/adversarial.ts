@@ -64,7 +64,7 @@ export const AdversarialResult = Schema.Struct({
   }),
   calibrated: Schema.Boolean.annotate({
     description:
-      "Whether `confidence` is the measured rate at which this judge is right when it reports such a confidence.",
+      "Whether `confidence` follows from the measured rate at which this judge is right when it is as sure of its verdict.",
   }),
   objections: Schema.Array(Objection),
   rounds: Schema.Array(Round),

@@ -53,7 +53,7 @@ const Answer = ({ result }: { readonly result: JobResult }) => (
     <p class="plain final">{result.answer}</p>
     <p class="small">{verdictMeaning(result).meaning}</p>
     <p class="small muted">
-      {comparedFor(result)} Confidence: <strong>{fraction(result.confidence)}</strong>.
+      {comparedFor(result)} Confidence in the answer: <strong>{fraction(result.confidence)}</strong>.
     </p>
     {result.mode === "own" && result.output !== undefined && (
       <pre class="small">{JSON.stringify(result.output, null, 2)}</pre>

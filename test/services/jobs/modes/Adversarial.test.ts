@@ -140,7 +140,7 @@ describe("verdicts", () => {
   it.effect("inconclusive: the judge cannot tell, or ignores an open objection of weight", () =>
     Effect.gen(function* () {
       const undecided = yield* debating({ propose: "42", critique: critique(), judge: judge("undecided", 0.2) })
-      assert.deepInclude(undecided.result, { verdict: "inconclusive", confidence: 0.2 })
+      assert.deepInclude(undecided.result, { verdict: "inconclusive", confidence: null, calibrated: false })
       const ignoring = yield* debating(
         {
           propose: "42",
@@ -345,8 +345,9 @@ describe("one model", () => {
 
   it.effect("rejects its own answer if it finds it flawed", () =>
     Effect.gen(function* () {
-      const { result } = yield* debating({ propose: "42", critique: critique([]), judge: judge("flawed", 0.9) }, alone)
-      assert.deepInclude(result, { verdict: "rejected", independent: false })
+      const { result } = yield* debating({ propose: "42", critique: critique([]), judge: judge("flawed", 0.75) }, alone)
+      // The judge's sureness of its verdict, turned into the probability that the answer is right.
+      assert.deepInclude(result, { verdict: "rejected", independent: false, confidence: 0.25 })
       assert.isUndefined(result.note)
     }),
   )
@@ -376,7 +377,7 @@ describe("the judge", () => {
         { ...contested, judge: nth(judge("sound", 0.9, [1]), judge("flawed", 0.9)) },
         { options: { rounds: 1 } },
       )
-      assert.strictEqual(result.verdict, "inconclusive")
+      assert.deepInclude(result, { verdict: "inconclusive", confidence: null })
     }),
   )
 
@@ -388,10 +389,16 @@ describe("the judge", () => {
         others: { accuracy: 0.8, difficulty: 0.7, sameWrong: 0.7 },
         judges: { small: [{ upTo: 1, right: 60, total: 90 }] },
       }
-      const { result } = yield* debating({ propose: "42", critique: critique(), judge: judge("sound", 1) }).pipe(
-        Effect.provideService(Measured, measured),
-      )
-      assert.deepInclude(result, { confidence: 0.7, calibrated: true })
+      const judged = (verdict: string) =>
+        Effect.map(
+          debating({ propose: "42", critique: critique(), judge: judge(verdict, 1) }).pipe(
+            Effect.provideService(Measured, measured),
+          ),
+          ({ result: { calibrated, confidence } }) => ({ calibrated, confidence }),
+        )
+      assert.deepStrictEqual(yield* judged("sound"), { confidence: 0.7, calibrated: true })
+      assert.deepStrictEqual(yield* judged("flawed"), { confidence: 1 - 0.7, calibrated: true })
+      assert.deepStrictEqual(yield* judged("undecided"), { confidence: null, calibrated: false })
     }),
   )
 

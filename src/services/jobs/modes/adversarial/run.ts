@@ -13,6 +13,7 @@ import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { Asking } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import type { Kit } from "../engine/conversation.ts"
+import type { Measurements } from "../engine/errorModel.ts"
 import { calibrate, Measured } from "../engine/measured.ts"
 import { effortOf } from "../engine/effortOf.ts"
 import type { MaxCalls } from "../engine/highestCost.ts"
@@ -76,9 +77,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, by: Pick<Debate
   // A model that approves its own answer has settled nothing.
   const isAlone = !independent && (verdict === "upheld" || verdict === "revised")
   const { calibrated, confidence } =
-    judgement === undefined || judge === undefined || !whole
-      ? { confidence: null, calibrated: false }
-      : calibrate(measured, judge, judgement.confidence)
+    judgement === undefined || judge === undefined || !whole ? NO_CONFIDENCE : confidenceOf(measured, judge, judgement)
   const result: AdversarialResult = {
     mode: "adversarial",
     answer,
@@ -206,6 +205,15 @@ const agreed = (judgements: ReadonlyArray<Judgement>): Judgement | undefined => 
     resolved: first.resolved.filter((id) => judgements.every(({ resolved }) => resolved.includes(id))),
     confidence: judgements.reduce((sum, { confidence }) => sum + confidence, 0) / judgements.length,
   }
+}
+
+const NO_CONFIDENCE = { confidence: null, calibrated: false } as const
+
+/** The probability that the answer is right; the judge states how sure it is of its verdict. */
+const confidenceOf = (measured: Measurements, judge: string, { confidence: stated, verdict }: Judgement) => {
+  if (verdict === "undecided") return NO_CONFIDENCE
+  const { calibrated, confidence } = calibrate(measured, judge, stated)
+  return { confidence: verdict === "sound" ? confidence : 1 - confidence, calibrated }
 }
 
 /** The verdict is `inconclusive` if the judge approves the answer while material objections are open. */

@@ -120,8 +120,8 @@ export const DebateRounds = ({
                     "without a confidence"
                   ) : (
                     <>
-                      with confidence {fraction(result.confidence)}{" "}
-                      <span class="muted">({result.calibrated ? "calibrated" : "as the judge states it"})</span>
+                      confidence in the answer {fraction(result.confidence)}{" "}
+                      <span class="muted">({result.calibrated ? "calibrated" : "from what the judge states"})</span>
                     </>
                   )}
                   {judge !== undefined &&
