@@ -220,6 +220,53 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
     }),
   )
 
+  it.live("says that the gateway does not answer while a read hangs, and reads again", () =>
+    scene(async ({ client, consoleUrl, enter, fake, gate, page, token }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      gate.hold()
+      const handle = await client.agents.execute(id, { task: "one that takes long" })
+      await fake.received(1)
+      const alert = page.getByRole("alert").filter({ hasText: "The gateway did not answer." })
+      // Nothing announces changes.
+      await page.route(/\/(changes|events)/, (route) => route.abort())
+      await page.clock.install()
+      await page.goto(consoleUrl)
+
+      const hangs = async (what: RegExp) => {
+        let asked = 0
+        await page.route(what, () => void asked++)
+        return () => passing(page, 3000, () => assert.isAtLeast(asked, 1))
+      }
+      const isSaid = () =>
+        soon(async () => {
+          await page.clock.fastForward(30_000)
+          assert.strictEqual(await alert.count(), 1)
+        })
+      const signingIn = await hangs(LISTS)
+      await page.getByLabel("Token").fill(token)
+      await page.keyboard.press("Enter")
+      await signingIn()
+      await isSaid()
+      await page.unroute(LISTS)
+      await enter()
+      for (const [hash, what] of [
+        ["#/jobs", LISTS],
+        [`#/jobs/${handle.id}`, JOB],
+      ] as const) {
+        await page.evaluate(`location.hash = "${hash}"`)
+        await page.getByText("one that takes long").first().waitFor()
+        const reading = await hangs(what)
+        await reading()
+        await isSaid()
+        await page.unroute(what)
+        await soon(async () => {
+          await page.clock.fastForward(3000)
+          assert.strictEqual(await alert.count(), 0)
+        })
+      }
+    }),
+  )
+
   it.live("announces once that a list cannot be read", () =>
     scene(async ({ enter, page }) => {
       await page.clock.install()

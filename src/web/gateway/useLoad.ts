@@ -1,6 +1,7 @@
 /** Reads from the gateway; the last value stays until a newer one arrives. */
 import { useEffect, useState } from "preact/hooks"
 import { explain, type Failure, renewed } from "./failure.ts"
+import { inTime } from "./inTime.ts"
 import { keepFresh } from "./keepFresh.ts"
 
 interface Loaded<A> {
@@ -43,7 +44,7 @@ export const useLoad = <A>(
     let known: Failure | undefined
     const read = async () => {
       try {
-        const value = await load(controller.signal)
+        const value = await inTime(load, controller.signal)
         known = undefined
         if (!controller.signal.aborted) setState({ value, failure: undefined, answered: asked })
       } catch (error) {

@@ -2,6 +2,7 @@
 import { useEffect, useReducer, useState } from "preact/hooks"
 import { isEnded, TRANSITIONS } from "../../../domain/jobs/job.ts"
 import { explain, type Failure, renewed } from "../failure.ts"
+import { inTime } from "../inTime.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { applyUpdate, type JobUpdate, type ShownJob } from "./jobState.ts"
 
@@ -46,7 +47,7 @@ export const useJob = (id: string): FollowedJob => {
     }
     const read = async () => {
       const type = ended ? "read_after_end" : "read"
-      const job = await gateway.jobs.get(id, { signal })
+      const job = await inTime((signal) => gateway.jobs.get(id, { signal }), signal)
       apply({ type, job })
       return job
     }

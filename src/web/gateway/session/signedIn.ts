@@ -4,6 +4,7 @@ import { moment } from "../../shared/format.ts"
 import { storeOf } from "../../shared/store.ts"
 import { tokenIn } from "../../shared/tokenIn.ts"
 import { explain, type Failure, isSignedOut } from "../failure.ts"
+import { inTime } from "../inTime.ts"
 import { type Owner, ownerOf } from "./token.ts"
 
 export interface SignedIn {
@@ -69,7 +70,7 @@ export const signIn = async (
     },
   })
   try {
-    await gateway.agents.list({ limit: 1 })
+    await inTime((signal) => gateway.agents.list({ limit: 1, signal }))
   } catch (error) {
     return isSignedOut(error) ? whyRefused(owner, Date.now()) : explain(error)
   }
