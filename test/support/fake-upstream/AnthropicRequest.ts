@@ -8,7 +8,8 @@ import { type Meaning, resultValue, type Said } from "./Meaning.ts"
 import type { Received } from "./WireFormat.ts"
 
 const Json = Schema.Record(Schema.String, Schema.Unknown)
-const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.NonEmptyString })
+const Spoken = Schema.String.check(Schema.isPattern(/\S/))
+const Text = Schema.Struct({ type: Schema.Literal("text"), text: Spoken })
 const Image = Schema.Struct({
   type: Schema.Literal("image"),
   source: Schema.Union([
@@ -20,7 +21,7 @@ const Id = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]+$/))
 
 /** A text stands for a list with one text block. */
 const content = <const Block extends Schema.Constraint>(block: Block) =>
-  Schema.Union([Schema.NonEmptyString, Schema.Array(block)])
+  Schema.Union([Spoken, Schema.Array(block)])
 const Block = Schema.Union([
   Text,
   Image,

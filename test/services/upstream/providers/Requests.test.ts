@@ -269,6 +269,51 @@ describe("anthropic", () => {
     }),
   )
 
+  it.effect("texts of nothing but whitespace are left out, which the API refuses", () =>
+    Effect.gen(function* () {
+      const { body } = yield* sentFor("anthropic", {
+        messages: [
+          { role: "system", content: " " },
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "\t" },
+              { type: "text", text: " a\n" },
+            ],
+          },
+          {
+            role: "assistant",
+            content: "\n\n",
+            refusal: " ",
+            tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
+          },
+          { role: "tool", tool_call_id: "c", content: "\n" },
+        ],
+      })
+      assert.notProperty(body, "system")
+      assert.deepStrictEqual(Object(body).messages, [
+        { role: "user", content: [{ type: "text", text: " a\n" }] },
+        { role: "assistant", content: [{ type: "tool_use", id: "c", name: "f", input: {} }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: [] }] },
+      ])
+    }),
+  )
+
+  it.effect("the end user is named by an opaque id only", () =>
+    Effect.gen(function* () {
+      const userOf = (request: Partial<ChatRequest>) =>
+        Effect.map(sentFor("anthropic", { ...hi, ...request }), ({ body }) => Object(body).metadata?.user_id)
+      const id = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+      for (const user of ["ann@example.com", "Ann <ann@x>", "+49 (170) 123-4567", "004917012345", "u".repeat(257)]) {
+        assert.isUndefined(yield* userOf({ user }), user)
+        assert.isUndefined(yield* userOf({ safety_identifier: user }), user)
+        assert.strictEqual(yield* userOf({ safety_identifier: user, user: id }), id)
+      }
+      assert.strictEqual(yield* userOf({ user: id }), id)
+      assert.strictEqual(yield* userOf({ user: "user-1234567" }), "user-1234567")
+    }),
+  )
+
   it.effect("ids of other providers' calls are made to fit the API's pattern and stay together", () =>
     Effect.gen(function* () {
       const { body } = yield* sentFor("anthropic", {
@@ -534,3 +579,14 @@ describe("gemini", () => {
     }),
   )
 })
+
+it.effect.each(["anthropic", "gemini"] as const)("%s gets a JPEG by its registered media type", (vendor) =>
+  Effect.gen(function* () {
+    const image_url = { url: "data:image/jpg;base64,AAAA" }
+    const { body } = yield* sentFor(vendor, {
+      messages: [{ role: "user", content: [{ type: "image_url", image_url }] }],
+    })
+    assert.include(JSON.stringify(body), '"image/jpeg"')
+    assert.notInclude(JSON.stringify(body), "image/jpg")
+  }),
+)

@@ -7,15 +7,18 @@ import type { CacheControl, ImageBlock, TextBlock } from "./Request.ts"
 
 type Content = string | ReadonlyArray<ContentPart>
 
+/** Leaves out texts of nothing but whitespace, which the API refuses. */
 export const toBlocks = (
   content: Content,
   path: string,
   unsupported: Unsupported,
 ): ReadonlyArray<TextBlock | ImageBlock> =>
-  toPieces(content, path, unsupported).map((piece) => ({
-    ...(piece._tag === "Text" ? textBlock(piece.text) : imageBlock(piece)),
-    ...cacheControl(piece.members, piece.path, unsupported),
-  }))
+  toPieces(content, path, unsupported)
+    .filter((piece) => piece._tag === "Image" || piece.text.trim() !== "")
+    .map((piece) => ({
+      ...(piece._tag === "Text" ? textBlock(piece.text) : imageBlock(piece)),
+      ...cacheControl(piece.members, piece.path, unsupported),
+    }))
 
 /** The same for messages that take only text. */
 export const toTextBlocks = (content: Content, path: string, unsupported: Unsupported): ReadonlyArray<TextBlock> =>
@@ -24,7 +27,7 @@ export const toTextBlocks = (content: Content, path: string, unsupported: Unsupp
     return block.type === "text"
   })
 
-export const textBlock = (text: string): TextBlock => ({ type: "text", text })
+const textBlock = (text: string): TextBlock => ({ type: "text", text })
 
 const imageBlock = ({ image }: Extract<Piece, { readonly _tag: "Image" }>): ImageBlock => ({
   type: "image",

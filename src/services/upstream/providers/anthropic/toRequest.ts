@@ -28,7 +28,7 @@ const REQUEST_MEMBERS: MemberRules = {
 export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupported: Unsupported) => {
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, turns } = toTurns(request.messages, unsupported)
-  const user = request["safety_identifier"] ?? request["user"]
+  const user = [request["safety_identifier"], request["user"]].find(isOpaqueId)
   const { effort, thinking } = toThinking(request["reasoning_effort"], call.model, unsupported)
   const output = { ...toFormat(request.response_format, unsupported), ...present({ effort }) }
   return {
@@ -44,10 +44,14 @@ export const toRequest = (request: ChatRequest, call: AnswerDefaults, unsupporte
     }),
     ...toTools(request, call.model, unsupported),
     ...(Object.keys(output).length > 0 ? { output_config: output } : {}),
-    ...(typeof user === "string" ? { metadata: { user_id: user } } : {}),
+    ...(user === undefined ? {} : { metadata: { user_id: user } }),
     ...cacheControl(request, "", unsupported),
   }
 }
+
+/** The API refuses email addresses, phone numbers and long ids (https://docs.anthropic.com/en/api/messages#body-metadata). */
+const isOpaqueId = (user: unknown): user is string =>
+  typeof user === "string" && user.length <= 256 && !user.includes("@") && !/^\+?[\d\s().-]{7,}$/.test(user)
 
 const toTools = (request: ChatRequest, model: string, unsupported: Unsupported) => {
   const { tool_choice: choice = "auto", parallel_tool_calls: parallel, tools = [] } = request

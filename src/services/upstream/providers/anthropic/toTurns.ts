@@ -8,7 +8,7 @@ import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import type { Block, TextBlock, ThinkingBlock, Turn } from "./Request.ts"
 import { ThinkingState } from "./Wire.ts"
-import { textBlock, toBlocks, toTextBlocks } from "./toBlocks.ts"
+import { toBlocks, toTextBlocks } from "./toBlocks.ts"
 
 /**
  * `messages` as turns. Consecutive messages of one side are one turn, and so are the results of parallel tool calls.
@@ -54,7 +54,7 @@ export const toTurns = (
 const toAssistantBlocks = (message: AssistantMessage, path: string, unsupported: Unsupported): ReadonlyArray<Block> => [
   ...thinkingOf(message),
   ...(message.content == null ? [] : toTextBlocks(message.content, `${path}.content`, unsupported)),
-  ...(message.refusal ? [textBlock(message.refusal)] : []),
+  ...(message.refusal == null ? [] : toTextBlocks(message.refusal, `${path}.refusal`, unsupported)),
   ...(message.tool_calls ?? []).flatMap((call, index): ReadonlyArray<Block> => {
     const at = `${path}.tool_calls[${index}]`
     unsupported.check(call, TOOL_CALL, at)

@@ -17,8 +17,11 @@ const parseImage = (url: string): Image | undefined => {
   const mediaType = head?.[1]
   return head === null || mediaType === undefined
     ? undefined
-    : { _tag: "Data", mediaType: mediaType.toLowerCase(), base64: url.slice(head[0].length) }
+    : { _tag: "Data", mediaType: registered(mediaType.toLowerCase()), base64: url.slice(head[0].length) }
 }
+
+/** Browsers and clients also call JPEG `image/jpg`, which providers refuse. */
+const registered = (mediaType: string): string => (mediaType === "image/jpg" ? "image/jpeg" : mediaType)
 
 export type Piece = {
   /** Its path in the request. */

@@ -4,7 +4,8 @@ import type { ChatRequest, Message } from "../../../../../src/domain/chat/chat.t
 import { type Meaning, resultValue, type Said } from "../../../../support/fake-upstream/Meaning.ts"
 import { asJson, MemberName } from "./Json.ts"
 
-const Text = Schema.NonEmptyString
+/** More than whitespace, which Anthropic refuses. */
+const Text = Schema.NonEmptyString.check(Schema.isPattern(/\S/))
 const Json = Schema.Record(
   MemberName,
   Schema.Union([Schema.String, Schema.Int, Schema.Boolean, Schema.Null, Schema.Array(Schema.Int)]),
