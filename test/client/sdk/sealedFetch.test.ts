@@ -107,6 +107,8 @@ describe("createSealedFetch", () => {
   it.each([
     ["another vendor's error has no code", { type: "invalid_request_error", message: "Too long." }],
     ["a server's error is but a message", { message: "Too long." }],
+    ["a server repeats the status as its code", { message: "Too long.", type: "invalid_request_error", code: 400 }],
+    ["a server has none", { message: "Too long.", type: "invalid_request_error", code: null }],
   ])("keeps the known code if %s", async (_, provider_error) => {
     const proxy = new FakeProxy()
     proxy.script = { refuse: { problem: { ...problem(400, "context-too-long"), provider_error } } }

@@ -29,9 +29,9 @@ export const openai: Vendor = {
       message: answer.message,
       type: typeOf(answer.status),
       param: answer.param ?? null,
-      code: codeOf(answer),
-      // The chat may have been served by another vendor, whose errors have no code.
       ...answer.providerError,
+      // Other vendors' errors have no code, and some servers repeat the status there.
+      code: saidByProvider(answer, "code") ?? codeOf(answer),
     },
   }),
   modelList: (models) => ({ object: "list", data: models.map(openai.model) }),

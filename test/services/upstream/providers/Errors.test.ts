@@ -61,6 +61,19 @@ const UNVERIFIED = "Your organization must be verified to stream this model. Ple
 const AGAINST_GUIDELINES = "Content violates usage guidelines. Team: 0a1b, Failed check: SAFETY_CHECK_TYPE_BIO"
 const USAGE_LIMIT = "You have reached your specified API usage limits. You will regain access on 2026-12-01."
 const SPENDING_CAP = "Your project has exceeded its monthly spending cap. Please go to AI Studio."
+const TOO_LONG = [
+  "Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)",
+  "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+  "Prompt exceeds max length",
+  "Input is too long for requested model.",
+  "prompt token count of 135355 exceeds the limit of 128000",
+  "Input tokens exceed the configured limit of 272000 tokens.",
+]
+/** Errors as OpenRouter passes them on. */
+const RAW = [
+  '{"message":"input length and `max_tokens` exceed context limit: 149674 + 64000 > 204658"}',
+  { message: "Prompt exceeds max length" },
+]
 /** Codes and messages that only concern the abilities of a model or its server. */
 const UNABLE: ReadonlyArray<readonly [code: string | null, message: string]> = [
   ["unsupported_value", "'temperature' does not support 0.2 with this model. Only the default (1) value is supported."],
@@ -174,6 +187,28 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       400,
       { object: "error", message: "This model's maximum context length is 4096 tokens.", code: 400 },
       "context-too-long",
+    ],
+    ...TOO_LONG.map((message): Row => [
+      `context: ${message}`,
+      400,
+      openai(INVALID, null, message),
+      "context-too-long",
+      { detail: message },
+    ]),
+    ["context, by Copilot's code", 400, openai("x", "model_max_prompt_tokens_exceeded"), "context-too-long"],
+    ["a file that is too large", 400, openai(INVALID, null, "The file exceeds the limit of 20 MB."), "invalid-request"],
+    ...RAW.map((raw): Row => [
+      `context, behind a gateway: ${JSON.stringify(raw)}`,
+      400,
+      { error: { message: "Provider returned error", code: 400, metadata: { raw, provider_name: "Other" } } },
+      "context-too-long",
+      { detail: "Provider returned error" },
+    ]),
+    [
+      "another error behind a gateway",
+      400,
+      { error: { message: "Provider returned error", code: 400, metadata: { raw: "no" } } },
+      "invalid-request",
     ],
     ["context, of a local server", 400, openai("exceed_context_size_error", 400), "context-too-long"],
     [

@@ -8,6 +8,8 @@ export interface ErrorBody {
   readonly codes: ReadonlyArray<string>
   /** The member of the request that is wrong. */
   readonly param?: string | undefined
+  /** OpenRouter: the error of the provider behind it, as text. */
+  readonly raw?: string | undefined
   /** The HTTP status that the body itself names. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
@@ -29,6 +31,8 @@ const ErrorObject = Schema.Struct({
   details: Text,
   /** Azure: the policy that was violated. */
   innererror: Text,
+  /** OpenRouter: an object with the error of the provider behind it as `raw`. */
+  metadata: Text,
 })
 type ErrorObject = typeof ErrorObject.Type
 
@@ -105,6 +109,7 @@ const fromObject = (error: ErrorObject, outerStatus: number | undefined): ErrorB
       (code) => typeof code === "string",
     ),
     param: text(error.param),
+    raw: Predicate.hasProperty(error.metadata, "raw") ? text(error.metadata.raw) : undefined,
     status: statusIn(error) ?? outerStatus,
     retryAfterMs: details.map((detail) => milliseconds(detail.retryDelay)).find((delay) => delay !== undefined),
   }

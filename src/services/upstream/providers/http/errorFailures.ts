@@ -59,10 +59,17 @@ const errorIn = (body: unknown, { message }: ErrorBody): JsonObject | undefined 
 /** Statuses that blame the request as a whole, so that the message may name the cause. */
 const REQUEST_STATUS: ReadonlySet<number> = new Set([400, 413, 422])
 
-const CONTEXT_CODES: ReadonlySet<string> = new Set(["context_length_exceeded", "exceed_context_size_error"])
+const CONTEXT_CODES: ReadonlySet<string> = new Set([
+  "context_length_exceeded",
+  "exceed_context_size_error",
+  "model_max_prompt_tokens_exceeded",
+])
 /** Anthropic, Gemini and most OpenAI-compatible servers have no code for this, only a message. */
-const CONTEXT_MESSAGE =
-  /prompt is too long|exceed(s|ed)? (the |your )?(available )?context|context (length|window|size|limit)|maximum (prompt|input) length|input token count|too large for model with \d+ maximum context/i
+const CONTEXT_MESSAGES: ReadonlyArray<RegExp> = [
+  /(prompt|input) is too long|exceed(s|ed)? (the |your )?(available )?context|context (length|window|size|limit)/i,
+  /maximum (prompt|input) length|(prompt|input) token count|too large for model with \d+ maximum context/i,
+  /exceeded model token limit|range of input length should be|prompt exceeds max length|input tokens exceed/i,
+]
 
 const FILTER_CODES: ReadonlySet<string> = new Set([
   "content_filter",
@@ -154,7 +161,8 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (named(ACCOUNT_CODES)) return "unauthorized"
   const ofRequest = status === undefined || REQUEST_STATUS.has(status)
   if (ofRequest) {
-    if (CONTEXT_MESSAGE.test(message)) return "context-too-long"
+    const raw = (error.raw ?? "").slice(0, TELLING_CHARS)
+    if (CONTEXT_MESSAGES.some((known) => known.test(message) || known.test(raw))) return "context-too-long"
     if (named(UNAUTHORIZED_CODES) || UNAUTHORIZED_MESSAGE.test(message)) return "unauthorized"
   }
   if ((status === undefined || status < 500) && ACCOUNT_MESSAGES.some((known) => known.test(message)))
