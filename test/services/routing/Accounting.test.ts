@@ -45,6 +45,7 @@ const FREE: ReadonlySet<string> = new Set([
   "unauthorized",
   "key-refused",
   "invalid-request",
+  "incapable",
   "malformed",
   "context-too-long",
   "unknown-model",
