@@ -140,6 +140,32 @@ describe("token counts", () => {
     }),
   )
 
+  it.effect.each([
+    ["Moonshot's", { cached_tokens: 80 }],
+    ["DeepSeek's", { prompt_cache_hit_tokens: 80, prompt_cache_miss_tokens: 20 }],
+    ["OpenAI's, which count first,", { prompt_tokens_details: { cached_tokens: 80 }, cached_tokens: 7 }],
+    ["Moonshot's, beside other details,", { prompt_tokens_details: { audio_tokens: 0 }, cached_tokens: 80 }],
+  ] as const)("include %s tokens from the cache", ([, counts]) =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, ...counts }
+      const { provider } = yield* canned("openai", () => json(chat(usage)))
+      assert.deepInclude((yield* provider.complete(REQUEST)).usage, { prompt_tokens: 100, total_tokens: 101 })
+      assert.strictEqual((yield* provider.complete(REQUEST)).usage?.prompt_tokens_details?.cached_tokens, 80)
+    }),
+  )
+
+  it.effect("survive an odd count of tokens from the cache", () =>
+    Effect.gen(function* () {
+      for (const cached_tokens of ["80", -1, MAX_TOKENS + 1, null]) {
+        const usage = { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, cached_tokens }
+        const { provider } = yield* canned("openai", () => json(chat(usage)))
+        const read = (yield* provider.complete(REQUEST)).usage
+        assert.strictEqual(read?.prompt_tokens, 100)
+        assert.isUndefined(read?.prompt_tokens_details)
+      }
+    }),
+  )
+
   it("include compactions and advisors, which Anthropic leaves out of its totals", () => {
     const written = { cache_creation_input_tokens: 40, cache_creation: { ephemeral_1h_input_tokens: 30 } }
     const usage = {

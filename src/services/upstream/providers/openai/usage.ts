@@ -2,7 +2,7 @@
 import { Option, Schema } from "effect"
 import { Usage } from "../../../../domain/chat/chat.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
-import { isObject } from "../../../../domain/json/json.ts"
+import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import * as Wire from "./Wire.ts"
 
 const decodeWire = Schema.decodeUnknownOption(Wire.Usage)
@@ -24,13 +24,21 @@ export const usageOf = (value: unknown): Usage | null => {
     completion_tokens,
     total_tokens: wire.total_tokens ?? prompt_tokens + completion_tokens,
   }
+  const details = detailsOf(prompt_tokens_details, wire)
   // Details of an unknown shape must not cost the counts.
   return Option.getOrElse(
     decode({
       ...counts,
-      ...(prompt_tokens_details == null ? {} : { prompt_tokens_details }),
+      ...(details == null ? {} : { prompt_tokens_details: details }),
       ...(completion_tokens_details == null ? {} : { completion_tokens_details }),
     }),
     () => plausibleUsage(counts) ?? null,
   )
+}
+
+/** Moonshot counts tokens from the cache in `cached_tokens`, DeepSeek in `prompt_cache_hit_tokens`. */
+const detailsOf = (details: unknown, wire: JsonObject): unknown => {
+  const cached = wire["cached_tokens"] ?? wire["prompt_cache_hit_tokens"]
+  if (cached == null || !(details == null || isObject(details)) || details?.["cached_tokens"] != null) return details
+  return { ...details, cached_tokens: cached }
 }
