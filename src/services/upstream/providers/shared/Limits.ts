@@ -6,8 +6,11 @@ export const LIMITS = {
   embeddingsBytes: 48 * 1024 * 1024,
   /** Bytes of an error answer. The rest is not read. */
   errorBytes: 64 * 1024,
-  /** Characters of one event of a stream. */
-  eventChars: 1024 * 1024,
+  /**
+   * Characters of one event of a stream. The largest are partial images of Responses. Sealed, with padding and base64,
+   * an event must stay below the 16 MiB that clients read.
+   */
+  eventChars: 8 * 1024 * 1024,
   /** Events of one stream. */
   events: 500_000,
 }
