@@ -77,6 +77,7 @@ const FAILS: ReadonlySet<unknown> = new Set(["response.failed", "response.cancel
 /** Events that only announce something. */
 const ANNOUNCES: ReadonlySet<unknown> = new Set([
   ...BEGINS,
+  "keepalive",
   "response.output_item.added",
   "response.content_part.added",
   "response.reasoning_summary_part.added",

@@ -237,6 +237,7 @@ describe("a stream", () => {
       RESPONSE.slice(0, 4).map((event) => answer.hasOutput(event)),
       [false, false, false, true],
     )
+    assert.isFalse(answer.hasOutput({ type: "keepalive", sequence_number: 3 }))
   })
 
   const failed = (error: Event): Event => ({ type: "response.failed", response: response("failed", { error }) })
