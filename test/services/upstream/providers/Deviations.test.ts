@@ -245,6 +245,11 @@ describe("openai", () => {
         called(at0("a", "f", '{"x"'), at0("b", "g", '{"y"'), at0("a", none, ":1}"), at0("b", none, ":2}")),
         two,
       ],
+      [
+        "another id for each piece of a call",
+        called(at0("a", "f", '{"x"'), at0("a2", none, ":"), at0("a3", none, "1}"), at0("b", "g", y2)),
+        two,
+      ],
       ["no index", called(by("a", "f", '{"x"'), by(none, none, ":1}"), by("b", "g", y2)), two],
       [
         "no index, in turns",

@@ -11,8 +11,8 @@ interface PieceOfCall {
 
 /**
  * Assigns pieces to calls. A piece should have its call's index, and only the first one an id and a name. But some
- * servers leave out the index or give all calls the same one, some send no id or the same one for all calls, and some
- * repeat id and name in every piece. Calls are numbered in the order in which they begin.
+ * servers leave out the index or give all calls the same one, some send no id, the same one for all calls or another one in
+ * each piece, and some repeat id and name in every piece. Calls are numbered in the order in which they begin.
  */
 export class ToolCalls {
   private readonly prefix: string
@@ -39,7 +39,8 @@ export class ToolCalls {
     if (expected?.takes(piece)) return expected
     // The pieces of calls that share an index may take turns.
     const mayBe = expected !== undefined || piece.name === undefined
-    return mayBe && sameId?.takes(piece) ? sameId : undefined
+    if (mayBe && sameId?.takes(piece)) return sameId
+    return sameId === undefined && expected?.isContinuedBy(piece) ? expected : undefined
   }
 
   begin({ id, index }: PieceOfCall): OpenCall {
@@ -78,6 +79,12 @@ class OpenCall {
     if (piece.name !== undefined && this.name !== undefined && piece.name !== this.name) return false
     const headed = piece.id !== undefined || piece.name !== undefined
     return !(headed && this.arguments.closed && piece.arguments.trim() !== "")
+  }
+
+  /** Whether a piece with another id is more of this call's arguments. */
+  isContinuedBy(piece: PieceOfCall): boolean {
+    const isNameless = piece.name === undefined && piece.arguments !== ""
+    return isNameless && this.name !== undefined && !this.arguments.closed
   }
 
   grow(piece: PieceOfCall): void {
