@@ -580,6 +580,33 @@ describe("gemini", () => {
   )
 })
 
+it.effect("gemini gets consecutive messages of the model as one content, and the user's apart", () =>
+  Effect.gen(function* () {
+    const { body } = yield* sentFor("gemini", {
+      model: "gemini-2.5-flash",
+      messages: [
+        { role: "user", content: "a" },
+        { role: "user", content: "b" },
+        { role: "assistant", content: "I look." },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "c", content: "1" },
+        { role: "user", content: "c" },
+      ],
+    })
+    assert.deepStrictEqual(Object(body).contents, [
+      { role: "user", parts: [{ text: "a" }] },
+      { role: "user", parts: [{ text: "b" }] },
+      { role: "model", parts: [{ text: "I look." }, { functionCall: { id: "c", name: "f", args: {} } }] },
+      { role: "user", parts: [{ functionResponse: { id: "c", name: "f", response: { output: "1" } } }] },
+      { role: "user", parts: [{ text: "c" }] },
+    ])
+  }),
+)
+
 it.effect.each(["anthropic", "gemini"] as const)("%s gets a JPEG by its registered media type", (vendor) =>
   Effect.gen(function* () {
     const image_url = { url: "data:image/jpg;base64,AAAA" }

@@ -1,4 +1,4 @@
-/** Converts messages to contents, one for each message; the results of parallel calls share one. */
+/** Converts messages to contents, one for each message; the results of parallel calls, and the model's, share one. */
 import { Option, Schema } from "effect"
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
 import { objectIn } from "../../../../domain/json/objectIn.ts"
@@ -22,7 +22,10 @@ export const toContents = (
   let calls: ReadonlyArray<ToolCall> = []
   const results = new Map<string, FunctionResponsePart>()
   const say = (role: Content["role"], parts: ReadonlyArray<Part>) => {
-    if (parts.length > 0) contents.push({ role, parts })
+    const last = contents.at(-1)
+    // The API takes a call only right after the user's turn.
+    if (role === "model" && last?.role === role) contents.splice(-1, 1, { role, parts: [...last.parts, ...parts] })
+    else if (parts.length > 0) contents.push({ role, parts })
   }
   // The API matches results without ids to calls by their order.
   const sayResults = () => {
