@@ -20,8 +20,7 @@ const Image = Schema.Struct({
 const Id = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]+$/))
 
 /** A text stands for a list with one text block. */
-const content = <const Block extends Schema.Constraint>(block: Block) =>
-  Schema.Union([Spoken, Schema.Array(block)])
+const content = <const Block extends Schema.Constraint>(block: Block) => Schema.Union([Spoken, Schema.Array(block)])
 const Block = Schema.Union([
   Text,
   Image,
