@@ -55,9 +55,14 @@ describe("an output of the direct mode", () => {
   it.effect("is asked for once more, with what does not fit", () =>
     Effect.gen(function* () {
       const script = inOrder({ text: '{"city":"Trondheim"}' }, { text: '{"city":"Oslo","maximum":7}' })
-      const { result, steps, upstream } = yield* answering({}, { options, script })
+      const { result, rows, steps, upstream } = yield* answering({}, { options, script })
       assert.deepInclude(result, { output: { city: "Oslo", maximum: 7 }, turns: 2 })
       assert.deepStrictEqual([...steps.keys()], ["turn-1", "turn-1-repair"])
+      // The repair costs as any call, but saved nothing: the baseline might have needed none.
+      assert.deepStrictEqual(
+        rows.map(({ baseline, cost }) => [Number(cost) > 0, Number(baseline) > 0]),
+        [true, false].map((isCompared) => [true, isCompared]),
+      )
       assert.include(
         lastSaid(upstream.requests[1]),
         "output.maximum is missing; output.city must have at most 5 characters",

@@ -7,7 +7,7 @@ import * as Modes from "../../../../src/services/jobs/modes/ModePrograms.ts"
 import { CostBound } from "../../../../src/services/jobs/CostBound.ts"
 import { prices, routing, settings, target } from "../../routing/RouterFixture.ts"
 import { type Script, ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
-import { contextOf, debating, type JobOf, kindOf, replying, verifying } from "./ModeFixture.ts"
+import { answering, contextOf, debating, type JobOf, kindOf, replying, verifying } from "./ModeFixture.ts"
 
 const boundOf = (job: Omit<JobOf, "steps">, input: Partial<RoutingSettings> = {}) =>
   Effect.flatMap(CostBound, (bound) => bound(contextOf(job, new Map()))).pipe(
@@ -27,6 +27,8 @@ const TOOL: HttpTool = {
   read_only: true,
 }
 const CALL = { id: "1", type: "function" as const, function: { name: "look", arguments: "{}" } }
+
+const output_schema = { type: "object", properties: { city: { type: "string" } } }
 
 const one = { targets: [target("provider1/large", { prices: prices(1, 10), max_context_tokens: 1000 })] }
 
@@ -58,14 +60,17 @@ describe("highestCost", () => {
 
   it.effect("counts the turns of answers that may take tool calls", () =>
     Effect.gen(function* () {
-      const callsOf = (mode: Mode, tool: HttpTool, limits = {}) =>
-        Effect.map(boundOf({ mode, task: "x", tools: [tool], limits }, one), (bound) => bound?.calls)
+      const callsOf = (mode: Mode, tool: HttpTool, limits = {}, options: JobOptions = {}) =>
+        Effect.map(boundOf({ mode, task: "x", tools: [tool], limits, options }, one), (bound) => bound?.calls)
       // A draft, three samples, three answers and a correction of 5 turns; comparisons, questions and reconciliation.
       assert.strictEqual(yield* callsOf("verified", TOOL), 5 * (1 + 3 + 3 + 1) + 2 * 3 + 2 + 6)
       assert.strictEqual(yield* callsOf("verified", TOOL, { max_turns: 2 }), 2 * 8 + 14)
       // A proposal of 5 turns; two critiques, responses and judgements of 5 turns, each repaired.
       assert.strictEqual(yield* callsOf("adversarial", TOOL), 5 + 6 * 6)
       assert.strictEqual(yield* callsOf("adversarial", { ...TOOL, read_only: false }), 1 + 6 * 2)
+      assert.strictEqual(yield* callsOf("direct", TOOL), 15)
+      // The repair of an output.
+      assert.strictEqual(yield* callsOf("direct", TOOL, {}, { output_schema }), 15 + 1)
     }),
   )
 
@@ -84,14 +89,18 @@ describe("highestCost", () => {
     reconcile: garbled,
     "reconcile-repair": { checks: [], right: null },
     correct: "another",
+    output: garbled,
+    "output-repair": { city: "Oslo" },
   }
-  it.effect.each<readonly [Mode, JobOptions, ReadonlyArray<HttpTool>?]>([
+  it.effect.each<readonly ["adversarial" | "verified" | "direct", JobOptions, ReadonlyArray<HttpTool>?]>([
     ["adversarial", { effort: "high" }, [TOOL]],
     ["verified", { effort: "high" }, [TOOL]],
     ["adversarial", { effort: "low" }],
     ["adversarial", { effort: "high" }],
     ["verified", { effort: "low" }],
     ["verified", { effort: "high" }],
+    ["direct", { effort: "high" }, [TOOL]],
+    ["direct", { output_schema }],
   ])("is not exceeded by models that make %s as long as they can: %j", ([mode, options, tools = []]) =>
     Effect.gen(function* () {
       const limits = { max_rounds: 3 }
@@ -100,7 +109,8 @@ describe("highestCost", () => {
       const script: Script = (request, index) =>
         request.completion.tool_choice === "auto" ? { text: "", toolCalls: [CALL] } : reply(request, index)
       const job = { options, limits, tools, script }
-      const { upstream } = yield* mode === "adversarial" ? debating({}, job) : verifying({}, job)
+      const running = { adversarial: debating, verified: verifying, direct: answering }[mode]
+      const { upstream } = yield* running({}, job)
       const bound = yield* boundOf({ mode, options, limits, tools })
       assert.isAtMost(upstream.requests.length, bound?.calls ?? 0, upstream.requests.map(kindOf).join(" "))
       assert.isAtLeast(upstream.requests.length, (bound?.calls ?? 0) / 3)

@@ -20,9 +20,10 @@ const turnsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): num
     ? Math.min(options.turns ?? mode.depth[effortOf({ agent, options })], agent.limits.max_turns ?? mode.option.maximum)
     : 1
 
+/** Maximum number of calls. After its turns, an output may be asked for once more. */
 export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
   perTier: { proposer: 0, critic: 0, judge: 0 },
-  besides: { proposer: turnsOf(job), critic: 0, judge: 0 },
+  besides: { proposer: turnsOf(job) + (job.options.output_schema === undefined ? 0 : 1), critic: 0, judge: 0 },
 })
 
 export const run = (context: JobContext, asking: Asking, tools: Toolbox): Effect.Effect<DirectResult, JobFailure> =>

@@ -166,8 +166,7 @@ const makeValueOf = (converse: ReturnType<typeof makeConverse>) =>
     // An overlong answer is not sent again for repair.
     const hopeless = first.refused || isEcho(first) || first.text.length > MAX_JSON_CHARS
     if (value !== undefined || hopeless) return { value, said: first }
-    // Another model might have needed no repair, so it has a cost but no baseline.
-    const second = yield* first.course.again(REPAIR, { extra: true })
+    const second = yield* first.course.again(REPAIR)
     return { value: decodeAnswer(schema, second), said: second }
   })
 

@@ -51,7 +51,7 @@ export interface Course {
   readonly calls: number
   readonly succeeded: number
   /** Asks once more because the answer cannot be used. */
-  readonly again: (why: string, manner?: Pick<Manner, "extra">) => Effect.Effect<ModelAnswer, JobFailure>
+  readonly again: (why: string) => Effect.Effect<ModelAnswer, JobFailure>
 }
 
 export interface ConversationAnswer extends ModelAnswer {
@@ -89,12 +89,13 @@ export const makeConverse = (ask: Ask) =>
       const answer = yield* ask(at, asked)
       const wanted = isLast ? [] : (answer.toolCalls ?? [])
       if (kit === undefined || wanted.length === 0) {
-        const again: Course["again"] = (why, manner) =>
+        const again: Course["again"] = (why) =>
           ask(
             { ...at, repair: true },
             {
               ...asked,
-              ...manner,
+              // Another model might have needed no repair, so it has a cost but no baseline.
+              extra: true,
               ...offering(kit, true, format),
               preferred: answer.target,
               messages: [...messages, saidBy(answer), { role: "user", content: why }],
