@@ -1,8 +1,9 @@
 /** Writes complete answers. White space sends the headers and keeps the connection alive (sealed protocol §5). */
-import { Cause, Duration, Effect, Exit, Stream } from "effect"
+import { Cause, Duration, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import { MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
+import { logFault } from "../../services/logFault.ts"
 import type { Frames } from "../../services/sealing/sealComplete.ts"
 import type { SealedReply } from "../../services/sealing/SealedCompletions.ts"
 import { makeTimer } from "../../services/Timer.ts"
@@ -33,13 +34,13 @@ export const makeCompleteResponse = Effect.map(
         const unobserve = frames.addObserver((exit) => {
           stop()
           done = true
-          resume(Exit.map(exit, (frames) => [renderComplete(responseNonce, frames)]))
+          resume(Effect.map(exit, (frames) => [renderComplete(responseNonce, frames)]))
         })
         return Effect.sync(() => {
           stop()
           unobserve()
         })
-      })
+      }).pipe(Effect.tapDefect((defect) => logFault("request failed", Cause.die(defect))))
       const pull = Effect.suspend(() => {
         if (done) return Cause.done()
         if (begun) return next

@@ -1,5 +1,6 @@
 /** Seals a provider's stream, up to the end record and the terminal proof. */
-import { Context, Effect, Fiber, Latch, Metric, Scope } from "effect"
+import { Cause, Context, Effect, Fiber, Latch, Metric, Scope } from "effect"
+import { logFault } from "../logFault.ts"
 import type { Drain } from "../lifecycle/Drain.ts"
 import type { Timer } from "../Timer.ts"
 import type { Answering } from "./Answering.ts"
@@ -80,7 +81,8 @@ export const sealStream = Effect.fnUntraced(function* (
     const room = Latch.makeUnsafe(true)
     /** Opens once all data frames were written. */
     const finalIsNext = Latch.makeUnsafe(false)
-    const send = orFail(outlet, () => {
+    const { fail, hasFailed, orFail } = breakingOff(outlet, context)
+    const send = orFail(() => {
       while (!frames.hasEnded && outlet.isReady()) {
         if (frames.isFinalNext) return void finalIsNext.openUnsafe()
         const next = frames.next()
@@ -90,12 +92,14 @@ export const sealStream = Effect.fnUntraced(function* (
         if (frames.hasRoom) room.openUnsafe()
       }
     })
-    const tick = orFail(outlet, () => {
+    const tick = orFail(() => {
       frames.tick()
       if (frames.hasRoom) room.openUnsafe()
       send()
     })
-    const catchUp = frames.isPaced ? yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded) : undefined
+    const catchUp = frames.isPaced
+      ? yield* everyTick(timer, asked.pace, tick, () => frames.hasEnded || hasFailed())
+      : undefined
     /** Takes what arrived. It belongs to the next tick, also if the process was too busy for those before. */
     const arrive = (take: () => void): void => {
       catchUp?.()
@@ -107,7 +111,7 @@ export const sealStream = Effect.fnUntraced(function* (
         outlet.write(last)
         outlet.end()
       }),
-      Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))),
+      Effect.catchDefect((defect) => Effect.sync(() => fail(defect))),
       Effect.uninterruptible,
     )
 
@@ -122,8 +126,8 @@ export const sealStream = Effect.fnUntraced(function* (
     const abort = Effect.gen(function* () {
       // The receipt names the provider called last, which is certain only after the interruption.
       yield* Fiber.interrupt(serving)
-      if (frames.hasEnded) return
-      frames.stop()
+      if (frames.hasEnded || hasFailed()) return
+      orFail(() => frames.stop())()
       send()
       yield* finalIsNext.await
       yield* finish
@@ -133,12 +137,23 @@ export const sealStream = Effect.fnUntraced(function* (
   })
 })
 
-const orFail = (outlet: Outlet, act: () => void) => (): void => {
-  try {
-    act()
-  } catch (defect) {
+/** Breaks the stream off at its first defect, and logs it: the status was sent long ago. */
+const breakingOff = (outlet: Outlet, context: Context.Context<never>) => {
+  let failed = false
+  const fail = (defect: unknown): void => {
+    failed = true
+    Effect.runForkWith(context)(logFault("stream failed", Cause.die(defect)))
     outlet.fail(defect)
   }
+  const orFail = (act: () => void) => (): void => {
+    if (failed) return
+    try {
+      act()
+    } catch (defect) {
+      fail(defect)
+    }
+  }
+  return { fail, orFail, hasFailed: () => failed }
 }
 
 /** Calls the provider and adds its events to `frames`, no faster than `room` allows. Failures become the outcome. */

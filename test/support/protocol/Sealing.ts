@@ -26,9 +26,13 @@ interface SealingOptions {
   readonly seed?: Uint8Array
   readonly sessions?: Partial<SessionSettings>
   readonly vault?: Layer.Layer<KeyVault>
+  readonly attestation?: Layer.Layer<Attestation, never, KeyVault>
   readonly random?: (size: number) => Bytes
   readonly grace?: Duration.Duration
 }
+
+export const layerIdentity = (seed: Uint8Array = SEED) =>
+  Attestation.layerFromSeed(Effect.sync(() => new Uint8Array(seed)))
 
 /** Everything from the key vault to `SealedCompletions`. */
 export const layerSealing = (options: SealingOptions = {}) => {
@@ -47,7 +51,7 @@ export const layerSealing = (options: SealingOptions = {}) => {
         ...options.sessions,
       }),
     ),
-    Layer.provideMerge(Attestation.layerFromSeed(Effect.sync(() => new Uint8Array(options.seed ?? SEED)))),
+    Layer.provideMerge(options.attestation ?? layerIdentity(options.seed)),
     Layer.provideMerge(options.vault ?? KeyVault.layerPlain),
     Layer.provideMerge(Drain.layer({ grace: options.grace ?? Duration.seconds(20) })),
   )
