@@ -34,16 +34,19 @@ export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
 const tokensUsed = (attempt: Attempt) => tokensOf(attempt.usage) ?? (isFree(attempt) ? NO_TOKENS : null)
 
 /**
- * Returns the rows of one request, in the order of its calls. Only the call that served has a baseline: another model
- * would not have had the failures of this one, so failed calls and calls that only routing made have a baseline of 0.
+ * Returns the rows of a request's calls, in their order, after the `earlier` ones. Only the call that served has a
+ * baseline: another model would not have had the failures of this one, so failed calls and calls that only routing made
+ * have a baseline of 0.
  */
 export const recordsOf = (
   settings: RoutingSettings,
   account: Account,
   attempts: ReadonlyArray<ChargedAttempt>,
+  earlier: ReadonlyArray<CallRecord>,
 ): ReadonlyArray<CallRecord> => {
-  const requestId = SecureRandom.uuidV7Unsafe()
-  return attempts.map((attempt, index): CallRecord => {
+  const requestId = earlier[0]?.requestId ?? SecureRandom.uuidV7Unsafe()
+  return attempts.map((attempt, position): CallRecord => {
+    const index = earlier.length + position
     const tokens = tokensUsed(attempt)
     const quote = priceOf(settings, attempt, attempt.startedAt, attempt.servedModel)
     const baseline = priceOf(settings, settings.baseline, attempt.startedAt)?.prices ?? null

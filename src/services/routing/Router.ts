@@ -162,7 +162,7 @@ const makeCallFitting = (clock: Clock.Clock) => {
         priceOf(settings, target, now, served)?.prices ?? null
       const spending = new Spending(allowance ?? UNLIMITED, size, pricesOf, isBudgeted(request.budgeted))
       onSpending(spending)
-      const route = { settings, request, targets, escalateBelow, spending }
+      const route = { settings, request, targets, escalateBelow, spending, records: [] }
       const known = dialects.of(first, momentOf(clock))
       const refusals: Array<UpstreamError> = []
       const limit = first === undefined || !addsLimit ? undefined : spending.limitOf(targets, first)

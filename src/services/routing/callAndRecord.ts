@@ -11,6 +11,7 @@ import { failureCodes, ruleOf } from "../../domain/upstream/failures.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { AskOptions, Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
+import type { CallRecord } from "./CallRecord.ts"
 import type { Spending } from "./Spending.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { makeRecordPaid } from "./recordPaid.ts"
@@ -45,6 +46,8 @@ export interface RequestRoute {
   readonly targets: ReadonlyArray<Target>
   readonly escalateBelow: number | null
   readonly spending: Spending
+  /** The calls so far, also those in other dialects. */
+  readonly records: Array<CallRecord>
 }
 
 export interface RoutedCall<A> {
@@ -67,9 +70,10 @@ export interface RecordedAnswer<A> {
 export const makeCallAndRecord = Effect.fnUntraced(function* (times: FirstTokenTimes) {
   const recordPaid = yield* makeRecordPaid
 
-  const account = ({ request, settings }: RequestRoute, attempts: ReadonlyArray<ChargedAttempt>) => {
-    const records = recordsOf(settings, accountOf(request), attempts)
-    return Effect.as(recordPaid(records), stepCallOf(records))
+  const account = ({ records, request, settings }: RequestRoute, attempts: ReadonlyArray<ChargedAttempt>) => {
+    const made = recordsOf(settings, accountOf(request), attempts, records)
+    records.push(...made)
+    return Effect.as(recordPaid(made), stepCallOf(records))
   }
 
   return <A>(

@@ -15,7 +15,7 @@ import type { Provider } from "../../../src/services/upstream/Provider.ts"
 import { sqlite } from "../../support/databases.ts"
 import { fails, passingTime, says, scripted, text, usage as usageChunk } from "../upstream/ScriptedProvider.ts"
 import { callRecord } from "./callRecords.ts"
-import { call, ledgerRows, prices, routing, settings, target } from "./RouterFixture.ts"
+import { call, completion, ledgerRows, prices, routing, settings, target } from "./RouterFixture.ts"
 import { attempt, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
 
 const everyone = [status("provider1"), status("provider2"), status("provider3")]
@@ -135,6 +135,27 @@ describe("the rows of a request", () => {
       ])
       assert.isNull(routed.call.cost_micro_usd)
       assert.deepStrictEqual(routed.call.usage, { input_tokens: 10, output_tokens: 10, cached_tokens: 0 })
+    }),
+  )
+
+  test("are one request and one sum if a target is asked again without what it refuses", {}, (upstream) =>
+    Effect.gen(function* () {
+      const attempts = [attempt({ provider: "provider1", model: "large" }, { outcome: "invalid-request" })]
+      const refused = new UpstreamError({ code: "invalid-request", attempts })
+      upstream.script = (_, index) => (index === 1 ? { usage: usage(10, 10) } : refused)
+      const request = { completion: { ...completion(), response_format: { type: "json_object" } as const } }
+      const routed = yield* call(request)
+      assert.deepInclude(routed.call, { calls: 2, cost_micro_usd: 500 })
+      const failed = yield* Effect.flip(call(request))
+      assert.deepInclude(failed._tag === "CallFailed" ? failed.call : undefined, { calls: 2, cost_micro_usd: 0 })
+      assert.deepStrictEqual(yield* figures, [
+        ["provider1", "invalid-request", 1, 0, 0],
+        ["provider1", "success", 0, 500, 500],
+        ["provider1", "invalid-request", 1, 0, 0],
+        ["provider1", "invalid-request", 0, 0, 0],
+      ])
+      const ids = (yield* ledgerRows).map(({ request_id }) => request_id)
+      assert.deepStrictEqual(ids, [ids[0], ids[0], ids[2], ids[2]])
     }),
   )
 
