@@ -11,10 +11,15 @@ export interface JsonLimits {
   readonly depth: number
   /** Array elements and object members in the whole text. */
   readonly values: number
+  /** Array elements that are numbers, counted apart. Without this limit, they count as values. */
+  readonly numbers?: number
 }
 
 /** Limits of servers. A tool's schema, the deepest JSON in use, takes two levels for each of its own. */
 export const JSON_LIMITS: JsonLimits = { depth: 64, values: 32_768 }
+
+/** Limits of model calls: embeddings are asked for with up to 300,000 token ids, which take little time each. */
+export const CALL_LIMITS: JsonLimits = { ...JSON_LIMITS, numbers: 524_288 }
 
 /** Limits of clients: any number of values, because answers may be large, but few levels, because clients recurse. */
 export const CLIENT_LIMITS: JsonLimits = { depth: 1024, values: Number.POSITIVE_INFINITY }
@@ -27,14 +32,24 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
+const MINUS = 0x2d
+const ZERO = 0x30
+const NINE = 0x39
+const beginsNumber = (byte: number | undefined): boolean =>
+  byte !== undefined && (byte === MINUS || (byte >= ZERO && byte <= NINE))
+
 const HALF = "A string contains an unpaired surrogate."
 export const NOT_UTF8 = "It is not UTF-8."
 const MARKED = "It begins with a byte order mark."
 /** Longest part of a member's name in a message, in UTF-16 code units. */
 const MAX_SHOWN = 64
 const twice = (name: string) => `An object has two members ${JSON.stringify(name.slice(0, MAX_SHOWN).toWellFormed())}.`
-const tooComplex = ({ depth, values }: JsonLimits) =>
-  `At most ${depth} levels${Number.isFinite(values) ? ` and ${values} values` : ""} are accepted.`
+const tooComplex = ({ depth, numbers, values }: JsonLimits) => {
+  if (!Number.isFinite(values)) return `At most ${depth} levels are accepted.`
+  return numbers === undefined
+    ? `At most ${depth} levels and ${values} values are accepted.`
+    : `At most ${depth} levels, ${values} values and ${numbers} numbers in arrays are accepted.`
+}
 
 /** Receives the positions of values on each level. */
 export interface PlaceWatch {
@@ -73,6 +88,7 @@ export function* faultSteps(
   const tokens = new JsonTokens(bytes)
   let depth = 0
   let values = 0
+  let numbers = 0
   let objects = 0
   // For each level: the number of the open object (0 for an array), and the object in which each name was last seen.
   // Reusing the map of a level saves one map per object.
@@ -100,6 +116,11 @@ export function* faultSteps(
       watch?.begun(depth, name, i)
     }
     const first = bytes[i]
+    if (depth > 0) {
+      if (limits.numbers !== undefined && !named && beginsNumber(first)) {
+        if (++numbers > limits.numbers) return tooComplex(limits)
+      } else if (++values > limits.values) return tooComplex(limits)
+    }
     if (first === OPEN_ARRAY || first === OPEN_OBJECT) {
       if (++depth > limits.depth) return tooComplex(limits)
       named = first === OPEN_OBJECT
@@ -107,10 +128,7 @@ export function* faultSteps(
       if (named) seen[depth] ??= new Map()
       i = skipSpace(bytes, i + 1)
       // The first value has no comma before it, and an empty array or object has no value.
-      if (bytes[i] !== (named ? CLOSE_OBJECT : CLOSE_ARRAY)) {
-        if (++values > limits.values) return tooComplex(limits)
-        continue
-      }
+      if (bytes[i] !== (named ? CLOSE_OBJECT : CLOSE_ARRAY)) continue
       depth--
       i++
     } else if (first === QUOTE) {
@@ -133,7 +151,6 @@ export function* faultSteps(
       depth--
       i++
     }
-    if (++values > limits.values) return tooComplex(limits)
     i = skipSpace(bytes, i + 1)
   }
 }

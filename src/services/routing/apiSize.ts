@@ -45,6 +45,8 @@ const imagesIn = (body: ApiRequest["body"]): Images => imagesOf([body.value("mes
 
 /** Looks only where parts stand: in the input of a tool, say, an object of the same form is text to a model. */
 const imagesOf = (value: unknown): Images => {
+  // An embedding's input may be hundreds of thousands of numbers.
+  if (typeof value !== "object" || value === null) return NO_IMAGES
   const isImage = isObject(value) && IMAGE_TYPES.has(value["type"])
   const own = isImage ? { count: 1, bytes: inlineBytes(value) } : NO_IMAGES
   const parts = Array.isArray(value) ? value : isObject(value) ? [value["content"], value["output"]] : []

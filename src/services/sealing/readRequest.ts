@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer"
 import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, Scope, type Tracer } from "effect"
 import { fromUtf8 } from "../../domain/bytes/bytes.ts"
 import { API_NAMES, apiOf, isApiName } from "../../domain/upstream/apis.ts"
-import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/json/iJson.ts"
+import { CALL_LIMITS, faultSteps, NOT_JSON, NOT_UTF8 } from "../../domain/json/iJson.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { Outline } from "../../domain/json/outline.ts"
@@ -105,7 +105,7 @@ const MEMBERS = [...Object.keys(RequestHead.fields), ...Object.keys(SealedReques
 /** Parses a payload and overwrites it, except its body, which may be sent to a provider unchanged. */
 function* parsePayload({ payload }: SealedContent): Generator<void, Result.Result<Payload, Refused>> {
   const outline = new Outline("body")
-  const fault = isUtf8(payload) ? yield* faultSteps(payload, JSON_LIMITS, outline) : NOT_UTF8
+  const fault = isUtf8(payload) ? yield* faultSteps(payload, CALL_LIMITS, outline) : NOT_UTF8
   if (fault !== undefined) {
     payload.fill(0)
     return Result.fail(

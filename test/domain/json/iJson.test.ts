@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { utf8 } from "../../../src/domain/bytes/bytes.ts"
 import {
   bytesFault,
+  CALL_LIMITS,
   CLIENT_LIMITS,
   JSON_LIMITS,
   jsonFault,
@@ -46,6 +47,24 @@ describe("JSON limits", () => {
     }
     assert.isUndefined(jsonFault(nested(1024)))
     assert.strictEqual(jsonFault(nested(1025)), "At most 1024 levels are accepted.")
+  })
+
+  it("of calls count numbers in arrays apart, as embeddings of token ids need them", () => {
+    const fault = "At most 64 levels, 32768 values and 524288 numbers in arrays are accepted."
+    const ids = list(400, "100257")
+    const { numbers = 0 } = CALL_LIMITS
+    for (const text of [`{"model":"m","input":${list(100, ids)}}`, list(numbers, "-1.5e3"), list(VALUES, "[7]")]) {
+      assert.isUndefined(jsonFault(text, CALL_LIMITS))
+    }
+    for (const text of [
+      list(numbers + 1),
+      list(VALUES + 1, "[7]"),
+      list(VALUES + 1, '"7"'),
+      list(VALUES + 1, "null"),
+      members(VALUES + 1),
+    ]) {
+      assert.strictEqual(jsonFault(text, CALL_LIMITS), fault)
+    }
   })
 
   it("count sibling brackets as one level", () => {

@@ -70,3 +70,12 @@ it.effect.each(API_NAMES)("a model's name of %s has at most 256 characters", (ap
     )
   }).pipe(Effect.scoped, Effect.provide(layer)),
 )
+
+it.effect("embeddings of many token ids are read", () =>
+  Effect.gen(function* () {
+    const input = Array.from({ length: 100 }, () => Array.from({ length: 400 }, () => 100_257))
+    const payload = { request_id: randomUUID(), issued_at: 0, api: "embeddings", body: { model: "m", input } }
+    const { admit } = yield* read(JSON.stringify(payload))
+    assert.deepStrictEqual((yield* admit).request.body.value("input"), input)
+  }).pipe(Effect.scoped, Effect.provide(layer)),
+)

@@ -59,7 +59,7 @@ export const payloadChecks: ReadonlyArray<Check> = [
       each(
         [
           ["70 levels", `"deep":${"[".repeat(70)}${"]".repeat(70)}`],
-          ["32800 values", `"many":[${Array.from({ length: 32_800 }, () => 0).join()}]`],
+          ["32800 values", `"many":[${Array.from({ length: 32_800 }, () => "[]").join()}]`],
         ] as const,
         ([what, member]) => asBytes(probe, what, (json) => `{${member},${json.slice(1)}`, "invalid-request"),
       ),

@@ -4,7 +4,7 @@ import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
 import { UnsupportedMediaType } from "../../../api/problems.ts"
-import { faultSteps, JSON_LIMITS, NOT_UTF8 } from "../../../domain/json/iJson.ts"
+import { CALL_LIMITS, faultSteps, NOT_UTF8 } from "../../../domain/json/iJson.ts"
 import { Outline } from "../../../domain/json/outline.ts"
 import { schemaIssues } from "../../../domain/json/schemaIssues.ts"
 import { API_HEADERS, type ApiName, apiOf } from "../../../domain/upstream/apis.ts"
@@ -34,7 +34,7 @@ export const readBody = Effect.fnUntraced(function* (request: HttpServerRequest.
 export const readCall = Effect.fnUntraced(
   function* (api: ApiName, request: HttpServerRequest.HttpServerRequest, bytes: Uint8Array<ArrayBuffer>) {
     const outline = new Outline("")
-    const fault = isUtf8(bytes) ? yield* inSteps(faultSteps(bytes, JSON_LIMITS, outline)) : NOT_UTF8
+    const fault = isUtf8(bytes) ? yield* inSteps(faultSteps(bytes, CALL_LIMITS, outline)) : NOT_UTF8
     if (fault !== undefined) return yield* new RequestInvalid({ detail: fault })
     if (!Outline.isObject(bytes)) return yield* new RequestInvalid({ detail: "It is not a JSON object." })
     const raw = outline.object(bytes)
