@@ -102,7 +102,7 @@ describe("OpenAI's SDK", () => {
         client.embeddings.create({ model: "embedder", input: "Hi", encoding_format: "float" }),
       )
       assert.deepStrictEqual(data[0]?.embedding, [0.5, -1])
-      const ids = Array.from({ length: 100 }, () => Array.from({ length: 400 }, () => 7))
+      const ids = Array.from({ length: 100 }, () => Array.from({ length: 400 }, () => 123_456))
       yield* Effect.promise(() => client.embeddings.create({ model: "embedder", input: ids }))
       assert.strictEqual(native.requests[0]?.body, '{"model":"model-1","input":"Hi"}')
       assert.deepInclude(yield* stats, { calls: 4, actual_micro_usd: 2 * (costOf(900, 20) + costOf(4, 0)) })

@@ -64,7 +64,8 @@ export const chooseTargets = (
       ["configured", (target) => configured.has(target.provider)],
       ["key", ({ provider }) => hasKey(configured.get(provider) ?? "operator", provider, own)],
       ["policy", (target) => [policy, keyPolicy, roleFilter].every((filter) => permits(filter, target))],
-      ["context", (target) => input + output <= target.max_context_tokens],
+      // Each text of an embeddings request has a context of its own, so their sum says nothing.
+      ["context", (target) => api === "embeddings" || input + output <= target.max_context_tokens],
       ["price", (target) => allowance.cost === Infinity || estimateOf(target) !== null],
       ["tokens", () => input + least <= allowance.tokens],
       ["cost", (target) => longestOutput(allowance, pricesOf(target), input) >= least],
