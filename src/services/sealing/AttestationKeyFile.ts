@@ -140,32 +140,44 @@ const pemOf = (seed: Bytes): Bytes => {
   return pem
 }
 
-/**
- * Writes a new key, readable only by its owner, and returns its 32-byte seed. Never replaces a file. `other` says how to use
- * another file.
- */
-export const createKeyFile = Effect.fnUntraced(function* (path: string, other = OTHER_SETTING) {
+/** Writes a new key and returns its seed; `undefined` if the file exists. */
+const writeNewKey = Effect.fnUntraced(function* (path: string, other: string) {
   const seed = randomFillSync(secretBytes(SEED_BYTES))
   const pem = pemOf(seed)
-  yield* Effect.tryPromise({
+  const written = yield* Effect.tryPromise({
     try: async () => {
       makePrivateFolder(dirname(path))
-      await createFile(path, pem)
+      try {
+        await createFile(path, pem)
+      } catch (error) {
+        if (isCode(error, "EEXIST")) return false
+        throw error
+      }
+      return true
     },
-    catch: (cause) =>
-      isCode(cause, "EEXIST")
-        ? new KeyFileError({
-            path,
-            problem: "exists already",
-            remedy: "Choose another path: a key in use is never overwritten.",
-          })
-        : cannot(path, "written", other)(cause),
+    catch: cannot(path, "written", other),
   }).pipe(
     Effect.ensuring(Effect.sync(() => pem.fill(0))),
     Effect.onError(() => Effect.sync(() => seed.fill(0))),
     Effect.uninterruptible,
   )
-  return seed
+  if (written) return seed
+  seed.fill(0)
+  return undefined
+})
+
+/**
+ * Writes a new key, readable only by its owner, and returns its 32-byte seed. Never replaces a file. `other` says how to use
+ * another file.
+ */
+export const createKeyFile = Effect.fnUntraced(function* (path: string, other = OTHER_SETTING) {
+  const seed = yield* writeNewKey(path, other)
+  if (seed !== undefined) return seed
+  return yield* new KeyFileError({
+    path,
+    problem: "exists already",
+    remedy: "Choose another path: a key in use is never overwritten.",
+  })
 })
 
 /** Reads the 32-byte seed of the key in `path`. `other` says how to use another file. */
@@ -184,7 +196,7 @@ export const loadKeyFile = Effect.fnUntraced(function* (path: string) {
       (error: unknown) => !isCode(error, "ENOENT"),
     ),
   )
-  return exists
-    ? { created: false, seed: yield* readKeyFile(path) }
-    : { created: true, seed: yield* createKeyFile(path) }
+  // Another process may create it in the meantime.
+  const seed = exists ? undefined : yield* writeNewKey(path, OTHER_SETTING)
+  return seed === undefined ? { created: false, seed: yield* readKeyFile(path) } : { created: true, seed }
 })

@@ -19,7 +19,12 @@ import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
-import { createKeyFile, KeyFileError, readKeyFile } from "../../../src/services/sealing/AttestationKeyFile.ts"
+import {
+  createKeyFile,
+  KeyFileError,
+  loadKeyFile,
+  readKeyFile,
+} from "../../../src/services/sealing/AttestationKeyFile.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 
 const folder = Effect.acquireRelease(
@@ -187,6 +192,18 @@ describe("the attestation key file", () => {
       assert.strictEqual((yield* readKeyFile(path)).length, 32)
       assert.deepStrictEqual(readdirSync(home), ["key.pem"])
     }),
+  )
+
+  it.effect("is created once if several proxies start on it together, and all read the same key", () =>
+    Effect.gen(function* () {
+      const path = join(yield* folder, "key.pem")
+      const loaded = yield* Effect.all(
+        Array.from({ length: 4 }, () => loadKeyFile(path)),
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(loaded.filter(({ created }) => created).length, 1)
+      assert.strictEqual(new Set(loaded.map(({ seed }) => Buffer.from(seed).toString("hex"))).size, 1)
+    }).pipe(Effect.scoped),
   )
 
   it.effect("is never overwritten", () =>
