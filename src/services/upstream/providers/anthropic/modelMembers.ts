@@ -5,22 +5,23 @@
 import type { ChatRequest } from "../../../../domain/chat/chat.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 
-/** Matches these versions, with or without a date, but no later ones. */
-const claude = (versions: string) => new RegExp(`\\bclaude-(?:${versions})(?!\\d|-\\d{1,2}\\b)`)
+// Each pattern matches its versions with or without a date, but no later ones.
 
 /** Refuse sampling parameters, Opus 4.8 even a `top_p` of 1 (https://github.com/mnfst/modelparams.dev/pull/238). */
-const SAMPLES_ALONE = claude("opus-4-[78]|opus-5(-5)?|sonnet-5(-5)?|haiku-5-5|(fable|mythos)-5(-1)?")
-const TAKES_ONE_OF_BOTH = claude("opus-4-[156]|sonnet-4-[56]|haiku-4-5")
+const SAMPLES_ALONE =
+  /\bclaude-(?:opus-4-[78]|opus-5(-5)?|sonnet-5(-5)?|haiku-5-5|(fable|mythos)-5(-1)?)(?!\d|-\d{1,2}\b)/
+const TAKES_ONE_OF_BOTH = /\bclaude-(?:opus-4-[156]|sonnet-4-[56]|haiku-4-5)(?!\d|-\d{1,2}\b)/
 
-const CHOOSES_TOOLS = claude("opus-5-5|sonnet-5-5|(fable|mythos)-5-1")
+const CHOOSES_TOOLS = /\bclaude-(?:opus-5-5|sonnet-5-5|(fable|mythos)-5-1)(?!\d|-\d{1,2}\b)/
 
-const THINKS_ALWAYS = claude("opus-5-5|(fable|mythos)-5(-1)?")
-const THINKS_BETWEEN_TOOLS = claude("sonnet-5-5")
+const THINKS_ALWAYS = /\bclaude-(?:opus-5-5|(fable|mythos)-5(-1)?)(?!\d|-\d{1,2}\b)/
+const THINKS_BETWEEN_TOOLS = /\bclaude-(?:sonnet-5-5)(?!\d|-\d{1,2}\b)/
 
 /** https://platform.claude.com/docs/en/build-with-claude/effort */
-const TAKES_NO_EFFORT = claude("3(-[57])?-(opus|sonnet|haiku)|(opus|sonnet)-4(-0)?|opus-4-1|(sonnet|haiku)-4-5")
-const EFFORT_UP_TO_HIGH = claude("opus-4-5")
-const EFFORT_WITHOUT_XHIGH = claude("(opus|sonnet)-4-6")
+const TAKES_NO_EFFORT =
+  /\bclaude-(?:3(-[57])?-(opus|sonnet|haiku)|(opus|sonnet)-4(-0)?|opus-4-1|(sonnet|haiku)-4-5)(?!\d|-\d{1,2}\b)/
+const EFFORT_UP_TO_HIGH = /\bclaude-(?:opus-4-5)(?!\d|-\d{1,2}\b)/
+const EFFORT_WITHOUT_XHIGH = /\bclaude-(?:(opus|sonnet)-4-6)(?!\d|-\d{1,2}\b)/
 
 /** `temperature` and `top_p`: at 1 they change nothing, so models that refuse them get none. */
 export const toSampling = (
