@@ -6,6 +6,7 @@ import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/pro
 import { focused, hasBrowser, Held, soon } from "../support/browser.ts"
 import { SECRET } from "../support/gateway.ts"
 import { scene, staysOpen } from "./gateway/scene.ts"
+import { ASKS } from "./gateway/stage.ts"
 
 const JOB = /\/api\/v1\/jobs\/[0-9a-f-]{36}$/
 const EVENTS = /\/api\/v1\/jobs\/[0-9a-f-]{36}\/events/
@@ -361,6 +362,53 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
       await says("Proposal: failed.")
       steps.push({ ...step, status: "completed" })
       await says("Proposal: done.")
+    }),
+  )
+
+  it.live("does not ask an answered question again because of a read that began before the answer", () =>
+    scene(async ({ client, enter, fake, page }) => {
+      const { id } = await client.agents.create({ name: "Payer", default_mode: "direct", ask_person: {} })
+      fake.script(ASKS, { text: "Paid." })
+      const handle = await client.agents.execute(id, { task: "Pay the bill." })
+      await page.route(EVENTS, () => undefined)
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      const form = page.getByRole("form", { name: "The agent asks" })
+      await form.getByLabel("approved").selectOption("yes")
+      const asking = await client.jobs.get(handle.id)
+      const held = new Held((route) => route.fulfill({ json: asking }))
+      await page.route(JOB, held.hold)
+      await held.one()
+      await form.getByRole("button", { name: "Answer" }).click()
+      await form.waitFor({ state: "detached" })
+      held.next()
+      // The next read begins after the late answer.
+      await held.one()
+      assert.strictEqual(await form.count(), 0)
+    }),
+  )
+
+  it.live("shows the newest read of a job, also if an earlier one arrives later", () =>
+    scene(async ({ client, enter, fake, gate, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      gate.hold()
+      const handle = await client.agents.execute(id, { task: "x" })
+      await fake.received(1)
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      const shown = () => page.getByRole("region", { name: "Job", exact: true }).innerText()
+      await page.getByText("The proposal is being written").waitFor()
+      const early = await client.jobs.get(handle.id)
+      const held = new Held((route) => route.fulfill({ json: early }))
+      await page.route(JOB, held.hold)
+      await held.one()
+      // The next read follows the event of a step.
+      await page.route(JOB, (route) => route.continue(), { times: 1 })
+      gate.next()
+      await soon(async () => assert.include(await shown(), "Calls\n1\n"))
+      held.next()
+      await held.one()
+      assert.include(await shown(), "Calls\n1\n")
     }),
   )
 

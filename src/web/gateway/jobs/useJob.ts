@@ -1,5 +1,5 @@
 /** Follows one job by polling and by its event stream, which the client resumes after a cut. */
-import { useEffect, useReducer, useState } from "preact/hooks"
+import { useEffect, useReducer, useRef, useState } from "preact/hooks"
 import { isEnded, TRANSITIONS } from "../../../domain/jobs/job.ts"
 import { explain, type Failure, renewed } from "../failure.ts"
 import { inTime } from "../inTime.ts"
@@ -19,9 +19,25 @@ interface FollowedJob {
   readonly hear: (update: JobUpdate) => void
 }
 
+/** The job that is shown. A read that began before it came is dropped, because answers may arrive in another order. */
+const useShownJob = () => {
+  const [state, dispatch] = useReducer(applyUpdate, undefined)
+  const order = useRef({ begun: 0, shown: 0 })
+  /** Returns the place of a read that begins now. */
+  const begin = () => ++order.current.begun
+  const hear = (update: JobUpdate, place = begin()) => {
+    if ("job" in update) {
+      if (place < order.current.shown) return
+      order.current.shown = place
+    }
+    dispatch(update)
+  }
+  return { state, begin, hear }
+}
+
 export const useJob = (id: string): FollowedJob => {
   const { gateway } = useSession()
-  const [state, hear] = useReducer(applyUpdate, undefined)
+  const { begin, hear, state } = useShownJob()
   const [failure, setFailure] = useState<Failure>()
   const [turn, setTurn] = useState(0)
   const retry = () => setTurn((turn) => turn + 1)
@@ -34,11 +50,11 @@ export const useJob = (id: string): FollowedJob => {
     let ended = false
     let known: Failure | undefined
 
-    const apply = (update: JobUpdate) => {
+    const apply = (update: JobUpdate, place?: number) => {
       if (signal.aborted) return
       known = undefined
       setFailure(undefined)
-      hear(update)
+      hear(update, place)
     }
     const failed = (error: unknown) => {
       if (signal.aborted) return
@@ -47,8 +63,9 @@ export const useJob = (id: string): FollowedJob => {
     }
     const read = async () => {
       const type = ended ? "read_after_end" : "read"
+      const place = begin()
       const job = await inTime((signal) => gateway.jobs.get(id, { signal }), signal)
-      apply({ type, job })
+      apply({ type, job }, place)
       return job
     }
     const follow = async () => {
