@@ -61,7 +61,8 @@ export interface JobContext {
    * value without running `effect`; only a call in flight at a crash is made a second time.
    *
    * A step has the same unique name in every run of the program; beginning it twice in one run is a defect. Steps may
-   * run in parallel. A failed step is recorded and runs again on the next attempt; an interrupted one is not recorded.
+   * run in parallel. A failed step is recorded and runs again on the next attempt. A step that is interrupted, or after
+   * whose failure the job waits for a budget, is not recorded.
    */
   readonly step: <A, I, E, R>(
     step: Step,

@@ -1,6 +1,8 @@
 /** Makes a program's steps durable: each runs once, is stored before anything builds on it, and is replayed on resume. */
 import { Cause, type Clock, Effect, Exit, Option, Schema } from "effect"
+import { BUDGET_RESERVED } from "../../domain/access/budgets.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import type { JobOptions } from "../../domain/jobs/modes.ts"
 import { type Step, stepName } from "../../domain/jobs/step.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { spanned } from "../spans.ts"
@@ -36,7 +38,7 @@ export const makeSteps = ({
   leave,
   record,
 }: StepsOptions): Pick<JobContext, "step" | "waitUntil"> => {
-  const { mode } = lease.job
+  const { mode, options } = lease.job
   const used = new Set<string>()
   let running = 0
   let parked = 0
@@ -62,7 +64,7 @@ export const makeSteps = ({
           running++
           const startedAt = clock.currentTimeMillisUnsafe()
           const exit = yield* Effect.exit(restore(effect))
-          if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return yield* Effect.failCause(exit.cause)
+          if (Exit.isFailure(exit) && isUnrecorded(options, exit.cause)) return yield* Effect.failCause(exit.cause)
           const kept = keptOf(schema, exit)
           if (kept === undefined) return yield* unfit(stepName(step))
           const finishedAt = clock.currentTimeMillisUnsafe()
@@ -107,11 +109,25 @@ export const makeSteps = ({
   return { step, waitUntil }
 }
 
+const failureOf = (cause: Cause.Cause<unknown>): JobFailure | undefined => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  return error instanceof JobFailure ? error : undefined
+}
+
+/** Whether a job with these options waits after this failure until its budgets leave more. */
+export const waitsForBudget = ({ on_budget }: JobOptions, { problem, renewsAt }: JobFailure): boolean =>
+  on_budget === "wait" && (problem.code === BUDGET_RESERVED || renewsAt !== undefined)
+
+/** Whether a failed step leaves no trace: a job that waits for a budget may look thousands of times a day. */
+const isUnrecorded = (options: JobOptions, cause: Cause.Cause<unknown>): boolean => {
+  const failure = failureOf(cause)
+  return Cause.hasInterrupts(cause) || (failure !== undefined && waitsForBudget(options, failure))
+}
+
 /** The stored part of a step's exit; `undefined` if its value does not fit the schema. */
 const keptOf = <A, I, E>(schema: Schema.Codec<A, I>, exit: Exit.Exit<StepOutcome<A>, E>) => {
   if (Exit.isFailure(exit)) {
-    const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-    const known = error instanceof JobFailure ? error : undefined
+    const known = failureOf(exit.cause)
     return { outcome: null, call: known?.call ?? null, problem: known?.problem }
   }
   const { call = null, receipt, tool, value } = exit.value

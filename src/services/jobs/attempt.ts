@@ -2,7 +2,7 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule, Schema } from "effect"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { storedSpan } from "../../domain/operations/traceContext.ts"
-import { type Budgeted, BUDGET_RESERVED } from "../../domain/access/budgets.ts"
+import type { Budgeted } from "../../domain/access/budgets.ts"
 import { labelsOf } from "../../domain/routing/labels.ts"
 import { JobResult } from "../../domain/jobs/modes.ts"
 import { SqlClient } from "effect/sql"
@@ -15,7 +15,7 @@ import { INTERNAL, logDefect, logFailure, logSuccess, logWorkerFault, timedOut }
 import { type JobContext, type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
-import { type Left, makeSteps } from "./JobSteps.ts"
+import { type Left, makeSteps, waitsForBudget } from "./JobSteps.ts"
 import { JobWrites } from "./JobWrites.ts"
 import type { Lease } from "./Lease.ts"
 import type { RunningJob } from "./RunningJobs.ts"
@@ -26,11 +26,10 @@ import { makeWithHistory } from "./threadHistory.ts"
 /** Seconds until a job looks again whether other calls have returned what they reserved. Random, lest all look at once. */
 const RESERVED_WAIT = [5, 30] as const
 
-/** How long a failed job that waits for budgets does; `undefined` if it failed for another reason. */
-const budgetWait = Effect.fnUntraced(function* (failure: JobFailure | undefined) {
-  if (failure?.problem.code === BUDGET_RESERVED) return Duration.seconds(yield* Random.nextBetween(...RESERVED_WAIT))
-  if (failure?.renewsAt === undefined) return undefined
-  return Duration.millis(Math.max(0, failure.renewsAt - (yield* Clock.currentTimeMillis)))
+/** How long a job waits whose budgets have too little left. */
+const budgetWait = Effect.fnUntraced(function* ({ renewsAt }: JobFailure) {
+  if (renewsAt === undefined) return Duration.seconds(yield* Random.nextBetween(...RESERVED_WAIT))
+  return Duration.millis(Math.max(0, renewsAt - (yield* Clock.currentTimeMillis)))
 })
 
 type AttemptEnd = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
@@ -95,8 +94,9 @@ export const makeAttempt = Effect.gen(function* () {
     if (failure === undefined) yield* logDefect(outcome.cause)
     const problem = failure?.problem ?? INTERNAL
     yield* logFailure(faults, lease.job.id, problem)
-    const wait = lease.job.options.on_budget === "wait" ? yield* budgetWait(failure) : undefined
-    if (wait !== undefined) return yield* persistently(writes.release(lease, wait))
+    if (failure !== undefined && waitsForBudget(lease.job.options, failure)) {
+      return yield* persistently(writes.release(lease, yield* budgetWait(failure)))
+    }
     const retryAfter = Duration.millis(failure?.retryAfterMs ?? 0)
     return yield* persistently(writes.fail(lease, { problem, retryAfter, isFault: failure === undefined }))
   })

@@ -9,7 +9,7 @@ import { JobFailure } from "../../../src/services/jobs/JobProgram.ts"
 import { routingFailure } from "../../../src/services/jobs/modes/engine/jobFailures.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
-import { answer, gateway, makeAgent, type Program } from "../../support/jobs.ts"
+import { answer, gateway, makeAgent, type Program, stepsOf, text } from "../../support/jobs.ts"
 
 const HOUR = 3_600_000
 
@@ -24,18 +24,22 @@ const poorAtFirst = (): Program => {
     })
 }
 
-/** Finds the budget reserved by other calls, except at the third time. */
-const crowdedAtFirst = (): Program => {
-  let runs = 0
-  const refused = routingFailure(
+const refusal = (members: Partial<BudgetExhausted>) =>
+  routingFailure(
     new BudgetExhausted({
       owner: { kind: "key", id: "key" },
       per: "month",
       leftCost: 1,
       leftTokens: null,
-      isReserved: true,
+      isReserved: false,
+      ...members,
     }),
   )
+
+/** Finds the budget reserved by other calls, except at the third time. */
+const crowdedAtFirst = (): Program => {
+  let runs = 0
+  const refused = refusal({ isReserved: true })
   return () => Effect.suspend(() => (++runs < 3 ? refused : Effect.succeed(answer("done"))))
 }
 
@@ -106,4 +110,29 @@ describeDatabases("a job without budget", (database) => {
       assert.deepInclude(yield* jobs.wait(tenant, id, "10 seconds"), { status: "completed", attempt: 1 })
     }).pipe(Effect.provide(gateway(database.layer, crowdedAtFirst(), { retryFor: Duration.zero }))),
   )
+
+  for (const [name, refused] of [
+    ["reserved", refusal({ isReserved: true })],
+    ["used up", Effect.flatMap(Clock.currentTimeMillis, (now) => refusal({ renewsAt: now + HOUR }))],
+  ] as const) {
+    it.live(`stores no failed step while it waits for a budget that is ${name}`, () => {
+      let looks = 0
+      const said = Effect.suspend(() => (++looks > 3 ? Effect.succeed("done") : refused))
+      return Effect.gen(function* () {
+        const jobs = yield* Jobs
+        const sql = yield* SqlClient.SqlClient
+        const { agent, tenant } = yield* makeAgent()
+        const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget: "wait" } })
+        const waiting = sql<{ last_event: number; step_bytes: number }>`SELECT last_event, step_bytes FROM jobs
+          WHERE status = 'queued' AND lease IS NULL AND due_at > 0 AND started_at IS NOT NULL`
+        for (const _ of [1, 2, 3]) {
+          const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
+          assert.deepStrictEqual({ ...row }, { last_event: 0, step_bytes: 0 })
+          assert.deepStrictEqual((yield* jobs.get(tenant, id)).steps, [])
+          yield* sql`UPDATE jobs SET due_at = 0`
+        }
+        assert.deepStrictEqual(stepsOf(yield* jobs.wait(tenant, id, "10 seconds")), ["ask completed"])
+      }).pipe(Effect.provide(gateway(database.layer, (context) => Effect.map(text(context, "ask", said), answer))))
+    })
+  }
 })
