@@ -135,4 +135,26 @@ describeDatabases("a job without budget", (database) => {
       }).pipe(Effect.provide(gateway(database.layer, (context) => Effect.map(text(context, "ask", said), answer))))
     })
   }
+
+  it.live("stores a step that paid for a call before the budget was used up", () => {
+    const call = { provider: "a", model: "m", usage: null, cost_micro_usd: 7, calls: 1 }
+    let looks = 0
+    const said = Effect.suspend(() =>
+      ++looks > 1
+        ? Effect.succeed("done")
+        : Effect.mapError(refusal({ isReserved: true }), (failure) => new JobFailure({ ...failure, call })),
+    )
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x", options: { on_budget: "wait" } })
+      const release = sql`UPDATE jobs SET due_at = 0 WHERE status = 'queued' AND lease IS NULL AND due_at > 0
+        AND started_at IS NOT NULL RETURNING id`
+      yield* Effect.repeat(release, { until: (rows) => rows.length > 0 })
+      const ended = yield* jobs.wait(tenant, id, "10 seconds")
+      assert.deepStrictEqual(stepsOf(ended), ["ask failed", "ask completed"])
+      assert.deepInclude(ended.steps[0], { cost_micro_usd: 7 })
+    }).pipe(Effect.provide(gateway(database.layer, (context) => Effect.map(text(context, "ask", said), answer))))
+  })
 })
