@@ -169,6 +169,11 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         // A link opened in the loaded page asks, too.
         await page.goto(`${proxy.url}/console#pin=${OTHER_PIN}`)
         await says(question, OTHER_PIN)
+        // Links within the page leave the question open.
+        await page.getByRole("link", { name: "Skip to the content" }).press("Enter")
+        await page.waitForURL("**/console#main")
+        await page.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+        await counts(question, 1)
         await press("Pin what the link names")
         await unchecked.waitFor()
         await counts(checked, 0)

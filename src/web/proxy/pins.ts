@@ -48,11 +48,16 @@ export const rememberPins = (store: Store, pinned: Pinned): void => {
 export const areSame = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
   some.length === others.length && some.every((pin) => others.includes(pin))
 
-/** A link sets pins if there are none, and never replaces any. Other pins are `offered` for the user to decide. */
-export const followLink = (
-  pinned: Pinned,
-  linked: ReadonlyArray<string>,
-): { readonly pinned: Pinned; readonly offered?: ReadonlyArray<string> } => {
-  if (linked.length === 0 || areSame(pinned.pins, linked)) return { pinned }
+interface PinState {
+  readonly pinned: Pinned
+  /** Other pins of a link, until the user decides. */
+  readonly offered?: ReadonlyArray<string>
+}
+
+/** A link sets pins if there are none, and never replaces any. One without pins, such as to `#main`, decides nothing. */
+export const followLink = (before: PinState, linked: ReadonlyArray<string>): PinState => {
+  const { pinned } = before
+  if (linked.length === 0) return before
+  if (areSame(pinned.pins, linked)) return { pinned }
   return pinned.pins.length === 0 ? { pinned: { pins: linked, from: "link" } } : { pinned, offered: linked }
 }

@@ -6,14 +6,14 @@ const store = storeOf(() => localStorage)
 
 /** The pins, stored in the browser, and the pins that a link offers until the user decides. */
 export const usePins = () => {
-  const [state, setState] = useState(() => followLink(rememberedPins(store), pinsInLink(location.hash)))
+  const [state, setState] = useState(() => followLink({ pinned: rememberedPins(store) }, pinsInLink(location.hash)))
   const { offered, pinned } = state
 
   useEffect(() => rememberPins(store, pinned), [pinned])
 
   // Not `useEffect`, which runs after the next frame: a link that is opened before that would be lost.
   useLayoutEffect(() => {
-    const follow = () => setState((before) => followLink(before.pinned, pinsInLink(location.hash)))
+    const follow = () => setState((before) => followLink(before, pinsInLink(location.hash)))
     addEventListener("hashchange", follow)
     return () => removeEventListener("hashchange", follow)
   }, [])

@@ -59,17 +59,24 @@ describe("a link with pins", () => {
   const pinned: Pinned = { pins: [PIN, OTHER], from: "person" }
 
   it("sets pins if there are none, marked as from a link", () => {
-    assert.deepStrictEqual(followLink(NOTHING, [PIN]), { pinned: { pins: [PIN], from: "link" } })
+    assert.deepStrictEqual(followLink({ pinned: NOTHING }, [PIN]), { pinned: { pins: [PIN], from: "link" } })
   })
 
   it("changes nothing if it names the same pins in any order, or none", () => {
     for (const linked of [[PIN, OTHER], [OTHER, PIN], []])
-      assert.deepStrictEqual(followLink(pinned, linked), { pinned })
+      assert.deepStrictEqual(followLink({ pinned }, linked), { pinned })
+  })
+
+  it("keeps what an earlier link offers if it names none, and replaces it otherwise", () => {
+    const before = { pinned, offered: ["C".repeat(43)] }
+    assert.deepStrictEqual(followLink(before, []), before)
+    assert.deepStrictEqual(followLink(before, [PIN]), { pinned, offered: [PIN] })
+    assert.deepStrictEqual(followLink(before, [OTHER, PIN]), { pinned })
   })
 
   it("never replaces, adds or removes pins by itself", () => {
     for (const linked of [["C".repeat(43)], [PIN], [PIN, OTHER, "C".repeat(43)]]) {
-      assert.deepStrictEqual(followLink(pinned, linked), { pinned, offered: linked })
+      assert.deepStrictEqual(followLink({ pinned }, linked), { pinned, offered: linked })
     }
   })
 })
