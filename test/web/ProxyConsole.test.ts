@@ -601,6 +601,20 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
+  it.live("works at an address with a user and a password", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { complaints, page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.goto(`${proxy.url.replace("//", "//dana:secret@")}/console#pin=${proxy.kid}`)
+        await page.getByText("✓ ready").waitFor()
+        await ask(page, "hello")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        assert.deepStrictEqual(complaints, [])
+      })
+    }),
+  )
+
   it.live("works without browser storage, and then remembers nothing", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
