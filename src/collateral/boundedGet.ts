@@ -10,6 +10,7 @@ const PATIENCE_MS = 15_000
 const MAX_TRIES = 3
 /** Pause after such an answer without `Retry-After`. AMD hands out a certificate every 10 s. */
 const PAUSE_MS = 10_000
+/** A service that asks for a longer one is not waited for. */
 const MAX_PAUSE_MS = 15_000
 
 /** The part of `fetch` that is used. */
@@ -59,7 +60,7 @@ const received = async (response: Response, url: string, limit: number): Promise
 
 const pauseOf = ({ headers }: Response): number => {
   const seconds = Number(headers.get("retry-after") ?? Number.NaN)
-  return seconds >= 0 ? Math.min(seconds * 1000, MAX_PAUSE_MS) : PAUSE_MS
+  return seconds >= 0 ? seconds * 1000 : PAUSE_MS
 }
 
 /**
@@ -74,12 +75,13 @@ export const boundedGet =
       const response = await requested(get, url, timed)
       if (response.status === 200) return { body: await received(response, url, limit), headers: response.headers }
       await response.body?.cancel()
-      const isLimited = response.status === 429
-      if (!isLimited || tries === MAX_TRIES) {
-        const advice = isLimited ? "It limits requests; try again in a minute." : "Try again later."
-        throw unavailable(url, `answered with status ${response.status}`, advice)
+      const pause = response.status === 429 ? pauseOf(response) : undefined
+      if (pause === undefined) throw unavailable(url, `answered with status ${response.status}`, "Try again later.")
+      if (tries === MAX_TRIES || pause > MAX_PAUSE_MS) {
+        const seconds = Math.max(60, Math.ceil(pause / 1000))
+        throw unavailable(url, "answered with status 429", `It limits requests; try again in ${seconds} s.`)
       }
-      await setTimeout(pauseOf(response), undefined, signal && { signal }).catch(() => {
+      await setTimeout(pause, undefined, signal && { signal }).catch(() => {
         throw unavailable(url, "limits requests", "The wait for it was aborted.")
       })
     }

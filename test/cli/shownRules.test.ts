@@ -18,6 +18,10 @@ it("shownRules accepts the variables that an operator set if a person names them
   })
   const shown = { ...evidence, configuration }
   assert.throws(() => shownRules(shown, ["LOG_LEVEL"], 0), EvidenceFailure, /set PORT. .*pass --accept PORT\.$/)
+  const odd = space({
+    claims: { submods: { ...SUBMODS, container: { ...CONTAINER, env_override: { "X;date": "" } } } },
+  })
+  assert.throws(() => shownRules({ ...shown, report: odd.evidence.report }, [], 0), EvidenceFailure, /odd names/)
   const [entry] = shownRules(shown, ["LOG_LEVEL", "PORT", "Milan"], 0).accept
   assert(entry?.format === "confidential-space")
   assert.deepStrictEqual(entry.environment, ["LOG_LEVEL", "PORT"])

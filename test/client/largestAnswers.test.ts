@@ -20,6 +20,10 @@ describe("the largest answer that a proxy passes on", () => {
     assert.isAtMost(body, MAX_BODY_BYTES)
   })
 
+  it("is read as one event of a stream, however large a provider's event may be", () => {
+    assert.isAtMost(sealedLength(3 * LIMITS.eventChars) + ENVELOPE, MAX_EVENT_LENGTH)
+  })
+
   it("is read as one event of a stream, if its provider does not stream", () => {
     assert.isAtMost(sealedLength(limitOf("chat.completions", LIMITS).bytes) + ENVELOPE, MAX_EVENT_LENGTH)
   })

@@ -176,6 +176,17 @@ describe("vendorCollateral", () => {
     assert.deepStrictEqual([kind, answers], ["amd", 3])
   })
 
+  it("does not wait for a service that asks for minutes", async () => {
+    const busy = () => new Response("", { status: 429, headers: { "retry-after": "300" } })
+    const { asked, source } = standIn({ ...intel, [QE]: busy })
+    const error = await source.collateralFor(collateralNeedOf(TDX)).catch((cause: unknown) => cause)
+    assert.match(String(error), /try again in 300 s/)
+    assert.lengthOf(
+      asked.filter((url) => url === QE),
+      1,
+    )
+  })
+
   for (const [name, answer, message] of wrong) {
     it(`refuses ${name}`, async () => {
       const { source } = standIn({ ...intel, [QE]: answer })

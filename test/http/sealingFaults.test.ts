@@ -72,7 +72,7 @@ describe("a defect while an answer is sealed", () => {
     }).pipe(Effect.provide([layerFailing(failing), layer]))
   })
 
-  it.effect("of a paced stream stops its ticks", () => {
+  it.effect("in a paced stream is reported and logged once, however many ticks follow", () => {
     const { layer, lines } = logged()
     let failures = 0
     return Effect.gen(function* () {

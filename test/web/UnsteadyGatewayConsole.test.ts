@@ -440,6 +440,26 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
     }),
   )
 
+  it.live("lets a question be left whose answer takes too long", () =>
+    scene(async ({ client, enter, page }) => {
+      await client.agents.create({ name: "Doomed" })
+      await page.clock.install()
+      await enter()
+      await page.getByRole("link", { name: "Agents" }).click()
+      await page.getByRole("button", { name: "Delete Doomed" }).click()
+      const dialog = page.getByRole("dialog")
+      const lost = new Held((route) => route.abort())
+      await page.route("**/api/v1/agents/*", lost.hold)
+      await dialog.getByRole("button", { name: "Delete", exact: true }).click()
+      await lost.one()
+      await page.clock.fastForward(30_000)
+      await dialog.getByRole("alert").filter({ hasText: "The gateway did not answer." }).waitFor()
+      await dialog.getByRole("button", { name: "Keep it" }).click()
+      await dialog.waitFor({ state: "detached" })
+      lost.releaseBytes()
+    }),
+  )
+
   it.live("keeps the form of a schedule open until the answer, and then lists the schedule", () =>
     scene(async ({ client, enter, page }) => {
       await client.agents.create({ name: "Reviewer" })

@@ -82,6 +82,12 @@ const spaceEntry = ({ report }: ProxyEvidence, names: Names): Accepted => {
   const { submods } = token
   const container = isObject(submods) && isObject(submods["container"]) ? submods["container"] : {}
   const overridden = isObject(container["env_override"]) ? Object.keys(container["env_override"]) : []
+  // The names stand in a command that people copy, and nothing is verified yet.
+  must(
+    overridden.every((name) => /^[A-Za-z_]\w*$/.test(name)),
+    "space-token-malformed",
+    "It overrides odd names.",
+  )
   const missing = overridden.filter((name) => !names.includes(name))
   if (missing.length > 0) {
     throw new EvidenceFailure(

@@ -115,8 +115,13 @@ export const failureRules = table<FailureRule>()({
   slow: { ...elsewhere, against: "pace", answered: false, billed: true, code: "upstream-timeout" },
   /** No further chunk within the time limit. */
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
-  /** The answer was cut before the provider said that it was finished, or it ended in a broken tool call or broken JSON. */
+  /** The answer was cut before the provider said that it was finished. */
   truncated: { ...transient, billed: true, code: "upstream-truncated" },
+  /**
+   * The model wrote a broken tool call or broken JSON, which its provider withholds: it may do better, but some requests make it
+   * fail each time, which says nothing about its health. Free, unless the provider reports usage.
+   */
+  broken: { ...transient, against: undefined, code: "upstream-truncated" },
   /** The answer ended without a finish reason. Servers that do this do it, and bill, each time. */
   unfinished: { ...transient, retry: false, billed: true, code: "upstream-truncated" },
   /** Not JSON, a wrong content type, malformed, or beyond the limits: billed, and another would likely equal it. */

@@ -41,7 +41,7 @@ const processMistakes = ({ env, execArgv }: ProcessFacts): ReadonlyArray<Mistake
 }
 
 /**
- * Secrets in the environment, read or not: Confidential Space writes overrides of the environment into its token, which anybody
+ * Secrets of our settings in the environment, read or not: Confidential Space writes overrides of the environment into its token, which anybody
  * may read.
  */
 const publishedSecrets = (env: ProcessFacts["env"]) => {

@@ -118,11 +118,11 @@ const failureOf = (cause: Cause.Cause<unknown>): JobFailure | undefined => {
 export const waitsForBudget = ({ on_budget }: JobOptions, { problem, renewsAt }: JobFailure): boolean =>
   on_budget === "wait" && (problem.code === BUDGET_RESERVED || renewsAt !== undefined)
 
-/** Whether a failed step leaves no trace: a job that waits for a budget may look thousands of times a day. Paid calls are kept. */
+/** Whether a failed step leaves no trace: a job that waits for a budget may look thousands of times a day. */
 const isUnrecorded = (options: JobOptions, cause: Cause.Cause<unknown>): boolean => {
   const failure = failureOf(cause)
-  if (failure === undefined || failure.call !== undefined) return Cause.hasInterrupts(cause)
-  return waitsForBudget(options, failure)
+  const waits = failure !== undefined && failure.call === undefined && waitsForBudget(options, failure)
+  return waits || Cause.hasInterrupts(cause)
 }
 
 /** The stored part of a step's exit; `undefined` if its value does not fit the schema. */

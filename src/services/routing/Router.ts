@@ -236,7 +236,7 @@ const hasMoney = (budgeted: ReadonlyArray<Budgeted> | undefined): boolean =>
   budgeted?.some(({ budgets }) => budgets.some((budget) => budget.max_cost_micro_usd !== undefined)) ?? false
 
 /** Outcomes whose cause may be the `response_format` or the output limit. */
-const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "incapable", "unsupported"])
+const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])
 
 /** The targets of a cascade's tier: the preferred one, then the least related to `independentOf` first. */
 const tierOf = (settings: RoutingSettings, request: RoutedRequest, fitting: ReadonlyArray<Target>) => {

@@ -33,7 +33,9 @@ export const targetFailureOf = (
     case "ProviderFailure": {
       const { code, failover: mayFailOver } = failureRules[failure.kind]
       const isUnknown = failure.kind === "unknown-model"
-      const failover = mayFailOver && !(isUnknown && target.named === true)
+      // If only the caller named the model, another one would answer in its place.
+      const isOfModel = isUnknown || failure.kind === "incapable"
+      const failover = mayFailOver && !(isOfModel && target.named === true)
       const detail = isUnknown ? namingModel(target.model, failure.detail) : failure.detail
       const { errors, retryAfterMs, said } = failure
       return { ...common, code, failover, detail, errors, said, retryAfterMs }

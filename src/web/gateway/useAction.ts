@@ -1,6 +1,7 @@
 /** Runs one user action at a time and keeps its failure. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { explain, type Failure } from "./failure.ts"
+import { inTime } from "./inTime.ts"
 
 export interface Action {
   readonly busy: boolean
@@ -26,7 +27,7 @@ export const useAction = (): Action => {
     running.current = true
     setBusy(true)
     setFailure(undefined)
-    void act()
+    void inTime(act)
       .then((value) => {
         if (shown.current) done(value)
       })

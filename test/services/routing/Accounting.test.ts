@@ -46,6 +46,7 @@ const FREE: ReadonlySet<string> = new Set([
   "key-refused",
   "invalid-request",
   "incapable",
+  "broken",
   "malformed",
   "context-too-long",
   "unknown-model",

@@ -107,6 +107,17 @@ describe("the model", () => {
     }),
   )
 
+  it.effect("is not replaced for an ability that it lacks if the caller named it", () =>
+    Effect.gen(function* () {
+      const providers = [scripted("provider1"), scripted("provider2")] as const
+      providers[0].always([fails("incapable")])
+      const upstream = yield* upstreamOf(providers)
+      const error = yield* Effect.flip(upstream.complete(ask({ model: "gpt-5-typo" })))
+      assert.deepInclude(error, { code: "invalid-request", provider: "provider1" })
+      assert.strictEqual(providers[1].calls.length, 0)
+    }),
+  )
+
   it.effect("fails over if a setting names it and its provider lacks it", () =>
     Effect.gen(function* () {
       const providers = [scripted("provider1"), scripted("provider2")] as const
@@ -174,6 +185,7 @@ describe("a failure", () => {
     slow: ["upstream-timeout", true],
     timeout: ["upstream-timeout", true],
     truncated: ["upstream-truncated", true],
+    broken: ["upstream-truncated", true],
     unfinished: ["upstream-truncated", true],
     garbage: ["upstream-protocol", true],
     redirected: ["upstream-protocol", true],

@@ -26,7 +26,7 @@ const floor = Duration.toMillis(base) * JITTER_FLOOR
 const JITTER_CEILING = 2 - JITTER_FLOOR
 
 describe("retry", () => {
-  it.effect.each(["rate-limited", "unavailable", "unreachable", "truncated"] satisfies Array<FailureKind>)(
+  it.effect.each(["rate-limited", "unavailable", "unreachable", "truncated", "broken"] satisfies Array<FailureKind>)(
     "%s is tried at most twice more, with growing pauses",
     (kind) =>
       Effect.gen(function* () {

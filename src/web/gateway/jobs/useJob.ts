@@ -26,7 +26,8 @@ const useShownJob = () => {
   /** Returns the place of a read that begins now. */
   const begin = () => ++order.current.begun
   const hear = (update: JobUpdate, place = begin()) => {
-    if ("job" in update) {
+    // Nothing follows a final state, so it is shown whenever it comes.
+    if ("job" in update && TRANSITIONS[update.job.status].length > 0) {
       if (place < order.current.shown) return
       order.current.shown = place
     }

@@ -178,7 +178,7 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       `output of the model that its server rejects: ${code}`,
       400,
       openai(INVALID, code, "Failed to call a function. Please adjust your prompt."),
-      "truncated",
+      "broken",
     ]),
     ["unprocessable", 422, { detail: [{ msg: "bad" }] }, "invalid-request", { detail: '[{"msg":"bad"}]' }],
     ["context, by code", 400, openai(INVALID, "context_length_exceeded"), "context-too-long"],

@@ -83,7 +83,7 @@ export class GeminiChunkReader extends AnswerHead implements ChunkReader {
   private candidate(candidate: Wire.Candidate, index: number): Read {
     const reason = given(candidate.finishReason)
     if (reason !== undefined && BROKEN.has(reason)) {
-      return Result.fail(failure("truncated", candidate.finishMessage ?? reason, { reason: `finish reason ${reason}` }))
+      return Result.fail(failure("broken", candidate.finishMessage ?? reason, { reason: `finish reason ${reason}` }))
     }
     this.finish.see(index, reason)
     const deltas: Array<Delta> = []

@@ -18,14 +18,14 @@ export const toContents = (
   unsupported: Unsupported,
 ): { readonly system: ReadonlyArray<TextPart>; readonly contents: ReadonlyArray<Content> } => {
   const system: Array<TextPart> = []
-  const contents: Array<Content> = []
+  const contents: Array<{ readonly role: Content["role"]; readonly parts: Array<Part> }> = []
   let calls: ReadonlyArray<ToolCall> = []
   const results = new Map<string, FunctionResponsePart>()
   const say = (role: Content["role"], parts: ReadonlyArray<Part>) => {
     const last = contents.at(-1)
     // The API takes a call only right after the user's turn.
-    if (role === "model" && last?.role === role) contents.splice(-1, 1, { role, parts: [...last.parts, ...parts] })
-    else if (parts.length > 0) contents.push({ role, parts })
+    if (role === "model" && last?.role === role) for (const part of parts) last.parts.push(part)
+    else if (parts.length > 0) contents.push({ role, parts: [...parts] })
   }
   // The API matches results without ids to calls by their order.
   const sayResults = () => {

@@ -154,7 +154,7 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   const named = (known: ReadonlySet<string>) => codes.some((code) => known.has(code))
   // These codes are unambiguous under any status.
   if (named(SEALGATE_CODES)) return "misconfigured"
-  if (named(BROKEN_CODES)) return "truncated"
+  if (named(BROKEN_CODES)) return "broken"
   if (named(CONTEXT_CODES)) return "context-too-long"
   if (named(FILTER_CODES)) return "content-filtered"
   if (named(MODEL_CODES)) return "unknown-model"

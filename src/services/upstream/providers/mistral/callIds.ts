@@ -11,7 +11,7 @@ const isForeign = (id: unknown): id is string => typeof id === "string" && !TAKE
 const digestOf = (id: string): string =>
   createHash("sha256").update(id).digest("base64url").replaceAll(/[-_]/g, "").slice(0, LENGTH)
 
-/** Whether a request's text may hold ids of tool calls. `true` may be wrong, `false` is certain. */
+/** Whether a request's text may hold ids of tool calls. Misses names that are written with escapes, which no client does. */
 export const mayHoldCallIds = ({ buffer, byteOffset, length }: Bytes): boolean =>
   Buffer.from(buffer, byteOffset, length).includes('"tool_call')
 

@@ -11,7 +11,7 @@ import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
 import { isPlainChunk } from "./plain.ts"
-import { brokenBy, finishOf } from "./finishReason.ts"
+import { failedFor, finishOf } from "./finishReason.ts"
 import { argumentsOf, messageOf, secondsOr, withoutError } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 
@@ -68,8 +68,8 @@ export class OpenAiChunkReader extends AnswerHead implements ChunkReader {
     const { delta, message, index: given, finish_reason, ...choice } = wire
     const index = given ?? position
     const reason = finishOf(finish_reason)
-    const broken = reason === null ? undefined : brokenBy(reason)
-    if (broken !== undefined) return Result.fail(broken)
+    const failed = reason === null ? undefined : failedFor(reason)
+    if (failed !== undefined) return Result.fail(failed)
     this.finish.see(index, reason)
     // Chunks of plain completions have `text`.
     const piece = delta ?? (typeof choice["text"] === "string" ? { content: choice["text"] } : undefined)

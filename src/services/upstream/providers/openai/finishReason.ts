@@ -13,16 +13,16 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The model or its server broke off. The next attempt may succeed. */
-const BROKEN: ReadonlySet<string> = new Set([
+const FAILED: ReadonlyMap<string, "truncated" | "broken"> = new Map([
   /** GLM */
-  "network_error",
+  ["network_error", "truncated"],
   /** SGLang, vLLM */
-  "abort",
-  "aborted",
+  ["abort", "truncated"],
+  ["aborted", "truncated"],
   /** DeepSeek */
-  "insufficient_system_resource",
+  ["insufficient_system_resource", "truncated"],
   /** Gemini: a malformed tool call. */
-  "function_call_filter",
+  ["function_call_filter", "broken"],
 ])
 
 /** Gemini adds details after a colon. */
@@ -36,7 +36,8 @@ export const finishOf = (reason: string | null | undefined): string | null =>
   !reason || reason === "null" ? null : (FINISH_REASONS.get(nameOf(reason)) ?? reason)
 
 /** Returns the failure of an answer that ended for `reason`, unless it is whole. */
-export const brokenBy = (reason: string): ProviderFailure | undefined => {
+export const failedFor = (reason: string): ProviderFailure | undefined => {
   const name = nameOf(reason)
-  return BROKEN.has(name) ? failure("truncated", reason, { reason: `finish reason ${name}` }) : undefined
+  const kind = FAILED.get(name)
+  return kind === undefined ? undefined : failure(kind, reason, { reason: `finish reason ${name}` })
 }

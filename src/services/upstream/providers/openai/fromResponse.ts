@@ -7,7 +7,7 @@ import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import { textOr } from "../shared/textOr.ts"
 import type { AnswerDefaults } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
-import { brokenBy, finishOf } from "./finishReason.ts"
+import { failedFor, finishOf } from "./finishReason.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
@@ -25,8 +25,8 @@ export const fromResponse = (body: unknown, call: AnswerDefaults): Result.Result
     if (reason === null) {
       return Result.fail(failure("unfinished", "a choice has no finish reason", { usage: usage ?? undefined }))
     }
-    const broken = brokenBy(reason)
-    if (broken !== undefined) return Result.fail(withUsage(broken, usage ?? undefined))
+    const failed = failedFor(reason)
+    if (failed !== undefined) return Result.fail(withUsage(failed, usage ?? undefined))
     const index = numbered ? (choice.index ?? position) : position
     choices.push({
       ...withoutError(choice),

@@ -8,7 +8,7 @@ export const LIMITS = {
   errorBytes: 64 * 1024,
   /**
    * Characters of one event of a stream. The largest are partial images of Responses. Sealed, with padding and base64,
-   * an event must stay below the 16 MiB that clients read.
+   * an event must stay below what clients read, also if each character has three bytes.
    */
   eventChars: 8 * 1024 * 1024,
   /** Events of one stream. */
