@@ -479,6 +479,22 @@ describe.runIf(hasBrowser)("the gateway's console under faults", () => {
     }),
   )
 
+  it.live("keeps the token that was accepted, also if the field changed while the gateway checked it", () =>
+    scene(async ({ consoleUrl, page, token }) => {
+      await page.goto(consoleUrl)
+      const held = new Held()
+      await page.route(LISTS, held.hold)
+      await page.getByLabel("Token").fill(token)
+      await page.getByLabel("Stay signed in when the page reloads").check()
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await held.one()
+      await page.getByLabel("Token").fill("another")
+      held.releaseBytes()
+      await page.getByRole("heading", { name: "Overview", exact: true }).waitFor()
+      assert.strictEqual(await page.evaluate(`sessionStorage.getItem("sealgate.token")`), token)
+    }),
+  )
+
   it.live("does not navigate when an answer comes late", () =>
     scene(async ({ client, enter, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })

@@ -48,10 +48,11 @@ export const SignIn = ({ onEnd, onSignedIn, reason }: SignInProps) => {
     const input = field.current
     if (input === null || busy) return
     setBusy(true)
-    const outcome = await signIn(input.value, baseUrl(), onEnd)
+    const pasted = input.value
+    const outcome = await signIn(pasted, baseUrl(), onEnd)
     setBusy(false)
     if ("gateway" in outcome) {
-      if (keep.current?.checked === true) keepToken(input.value)
+      if (keep.current?.checked === true) keepToken(pasted)
       else forgetToken()
       input.value = ""
       onSignedIn(outcome)
