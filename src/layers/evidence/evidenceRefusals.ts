@@ -41,8 +41,8 @@ const processMistakes = ({ env, execArgv }: ProcessFacts): ReadonlyArray<Mistake
 }
 
 /**
- * Secrets of our settings in the environment, read or not: Confidential Space writes overrides of the environment into its token, which anybody
- * may read.
+ * Secrets of our settings in the environment, read or not: Confidential Space writes overrides of the environment into its
+ * token, which anybody may read.
  */
 const publishedSecrets = (env: ProcessFacts["env"]) => {
   const named = Object.values<Setting<unknown>>(proxySettings).flatMap(({ aliases, codec, spellings = [], variable }) =>

@@ -31,7 +31,7 @@ const resultsOf = ({ messages }: ChatRequest) =>
 
 const SLOT = { format: PROVIDERS.provider2.format }
 
-/** What Mistral gets of a request: translated and native, whole and streamed. */
+/** Sends a request to Mistral translated and native, whole and streamed, and returns the four bodies. */
 const sentOf = Effect.fnUntraced(function* (request: ChatRequest, options: Parameters<typeof canned>[2] = SLOT) {
   const { provider, sent } = yield* canned("openai", () => json(MINIMAL.openai), options)
   const { native } = provider

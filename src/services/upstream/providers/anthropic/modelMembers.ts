@@ -15,13 +15,13 @@ const TAKES_ONE_OF_BOTH = /\bclaude-(?:opus-4-[156]|sonnet-4-[56]|haiku-4-5)(?!\
 const CHOOSES_TOOLS = /\bclaude-(?:opus-5-5|sonnet-5-5|(fable|mythos)-5-1)(?!\d|-\d{1,2}\b)/
 
 const THINKS_ALWAYS = /\bclaude-(?:opus-5-5|(fable|mythos)-5(-1)?)(?!\d|-\d{1,2}\b)/
-const THINKS_BETWEEN_TOOLS = /\bclaude-(?:sonnet-5-5)(?!\d|-\d{1,2}\b)/
+const THINKS_BETWEEN_TOOLS = /\bclaude-sonnet-5-5(?!\d|-\d{1,2}\b)/
 
 /** https://platform.claude.com/docs/en/build-with-claude/effort */
 const TAKES_NO_EFFORT =
   /\bclaude-(?:3(-[57])?-(opus|sonnet|haiku)|(opus|sonnet)-4(-0)?|opus-4-1|(sonnet|haiku)-4-5)(?!\d|-\d{1,2}\b)/
-const EFFORT_UP_TO_HIGH = /\bclaude-(?:opus-4-5)(?!\d|-\d{1,2}\b)/
-const EFFORT_WITHOUT_XHIGH = /\bclaude-(?:(opus|sonnet)-4-6)(?!\d|-\d{1,2}\b)/
+const EFFORT_UP_TO_HIGH = /\bclaude-opus-4-5(?!\d|-\d{1,2}\b)/
+const EFFORT_WITHOUT_XHIGH = /\bclaude-(opus|sonnet)-4-6(?!\d|-\d{1,2}\b)/
 
 /** `temperature` and `top_p`: at 1 they change nothing, so models that refuse them get none. */
 export const toSampling = (

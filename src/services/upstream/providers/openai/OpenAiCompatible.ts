@@ -14,7 +14,7 @@ import { nativeBody } from "../shared/nativeBody.ts"
 
 /** A change that a vendor's messages need. */
 interface MessageChange {
-  /** Whether a request's text may need it. `true` may be wrong, `false` is certain. */
+  /** Whether a request's text seems to need it: only then are its messages parsed. */
   readonly mayApply: (json: Bytes) => boolean
   /** Returns `messages` itself if there is nothing to change. */
   readonly apply: (messages: unknown) => unknown
@@ -78,9 +78,9 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
   wireFormat: ({ apiKey, baseUrl }) => {
     const urlOf = (api: ApiName) => joinUrl(baseUrl, APIS[api].path)
     const headers = { authorization: `Bearer ${Redacted.value(apiKey)}` }
-    const change = isMistral(baseUrl) ? MISTRAL_MESSAGES : messages
     // Mistral always reports the usage, and refuses to be asked for it (https://github.com/BerriAI/litellm/issues/8978).
     const takesOptions = !isMistral(baseUrl)
+    const change = takesOptions ? messages : MISTRAL_MESSAGES
     return {
       name: "openai",
       request: (asked, call) => {
