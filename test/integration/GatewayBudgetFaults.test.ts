@@ -65,7 +65,7 @@ const KINDS: ReadonlyArray<readonly [name: string, reply: Reply, how: How, isCha
 const start = Effect.fnUntraced(function* (database: Parameters<typeof startCalls>[0]) {
   const calls = yield* startCalls(
     database,
-    {},
+    { UPSTREAM_ANSWER_TIMEOUT: "4s" },
     {
       timeouts: { first_token_ms: 1000, idle_ms: 1000, total_ms: 20_000 },
       retry: { max_retries: 2, base_delay_ms: 1, max_delay_ms: 1 },

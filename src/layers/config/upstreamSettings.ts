@@ -176,7 +176,12 @@ const timeLimitSettings = (firstTokenTimeout: string) => ({
     firstTokenTimeout,
     "Longest time limit for the first output of a stream",
   ),
-  idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", WAIT, "15s", "How long a stream may be silent after its first output"),
+  idleTimeout: setting(
+    "UPSTREAM_IDLE_TIMEOUT",
+    WAIT,
+    "40s",
+    "Longest silence of a stream after its first output; UPSTREAM_ANSWER_TIMEOUT if nothing can take over",
+  ),
   totalTimeout: setting(
     "UPSTREAM_TOTAL_TIMEOUT",
     WAIT,

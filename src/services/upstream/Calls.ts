@@ -15,7 +15,12 @@ import type { ModelTarget } from "./Targets.ts"
 import { watched, type WatchResult } from "./watched.ts"
 
 /** A call's limits in ms, and its request's deadline. `thinking` replaces `firstToken` once the model shows work. */
-export type CallLimits = Readonly<Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>>
+export interface CallLimits extends Readonly<
+  Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>
+> {
+  /** Whether no other target can take over. */
+  readonly isLast: boolean
+}
 
 export interface ProviderCall<A> {
   readonly run: Effect.Effect<A, ProviderFailure | OutOfTime>
@@ -40,7 +45,10 @@ const outOfTime = () => Exit.fail(new OutOfTime())
 const SILENT = {
   answer: { kind: "slow", reason: "no whole answer within UPSTREAM_ANSWER_TIMEOUT" },
   first: { kind: "slow", reason: "no output within the time limit; UPSTREAM_FIRST_TOKEN_TIMEOUT is the longest" },
-  next: { kind: "timeout", reason: "no further output within UPSTREAM_IDLE_TIMEOUT" },
+  next: {
+    kind: "timeout",
+    reason: "no further output within UPSTREAM_IDLE_TIMEOUT, or UPSTREAM_ANSWER_TIMEOUT if nothing could take over",
+  },
 } as const
 const timedOut = (limit: keyof typeof SILENT) => Exit.fail(new ProviderFailure(SILENT[limit]))
 
@@ -109,12 +117,13 @@ export const streamedAnswer = <Piece>(
     mayGoOn: () => (restart || !emitted.any) && mayCallAgain(),
     hasOutput: () => emitted.any,
     attempt: (target, limits, timer, working) =>
-      new StreamCall(question, target, { limits, timer, working, emitted, emit }),
+      new StreamCall(question, target, { limits, restart, timer, working, emitted, emit }),
   }
 }
 
 interface StreamCallOptions<Piece> {
   readonly limits: CallLimits
+  readonly restart: boolean
   readonly timer: Timer
   readonly working: () => void
   readonly emitted: Emitted
@@ -233,22 +242,27 @@ class StreamCall<Piece> implements ProviderCall<Served>, StreamWatch {
 
   /**
    * Returns the failure of an attempt that has been silent for too long, or the moment of the next check. Comparing a
-   * timestamp spares a timer per piece. The next check is at most one idle time away, because another idle period may
-   * begin before it.
+   * timestamp spares a timer per piece. The next check is at most one silence away, because another silence may begin
+   * before it.
    *
    * | phase | limit |
    * |---|---|
    * | until the model shows that it works | `firstToken` from the start |
-   * | until the first output; a model may think unseen | `thinking` from the start, or `idle` from its last sign, if later |
-   * | after that | `idle` from its last sign |
+   * | until the first output; a model may think unseen | `thinking` from the start, or `silence` from its last sign, if later |
+   * | after that | `silence` from its last sign |
+   *
+   * `silence` is `idle`, or the longer `answer` if nothing can take over: then cutting a slow answer repairs nothing.
    */
   private readonly isSilent = (moment: number): WatchResult<ProviderFailure | OutOfTime> => {
-    const { deadline, firstToken, idle, thinking } = this.options.limits
-    const idleAt = (this.waitingSince ?? moment) + idle
-    const firstAt = this.isWorking ? Math.max(this.startedAt + thinking, idleAt) : this.startedAt + firstToken
-    const due = this.hasOutput ? idleAt : firstAt
+    const { limits, restart } = this.options
+    const { answer, deadline, firstToken, idle, isLast, thinking } = limits
+    const isReplaceable = !isLast && (restart || !this.hasOutput)
+    const silence = isReplaceable ? idle : Math.max(idle, answer)
+    const silentAt = (this.waitingSince ?? moment) + silence
+    const firstAt = this.isWorking ? Math.max(this.startedAt + thinking, silentAt) : this.startedAt + firstToken
+    const due = this.hasOutput ? silentAt : firstAt
     if (moment >= deadline) return outOfTime()
     if (moment >= due) return timedOut(this.hasOutput ? "next" : "first")
-    return Math.min(due, moment + idle, deadline)
+    return Math.min(due, moment + silence, deadline)
   }
 }

@@ -64,6 +64,7 @@ const limitsOf = (
     thinking: own ?? most,
     idle: Duration.toMillis(timeouts.idle),
     deadline,
+    isLast,
   }
 }
 

@@ -11,8 +11,11 @@ export const defaultUpstreamSettings = {
     answer: Duration.seconds(120),
     /** Until the first output of a stream, from the start of the call. Each visible thought extends it by `idle`. */
     firstToken: Duration.seconds(60),
-    /** Silence after the first output: comments and pings are no output, and a slow reader's time does not count. */
-    idle: Duration.seconds(15),
+    /**
+     * Silence after the first output, if another target can take over; else `answer` is the limit. Any byte ends it, and
+     * a slow reader's time does not count. Longer than the 30 s between the pings of common providers.
+     */
+    idle: Duration.seconds(40),
     /** For a whole request: waiting, retries, failover, and reading the answer. */
     total: Duration.minutes(10),
   },

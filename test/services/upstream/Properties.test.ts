@@ -27,7 +27,7 @@ const { total } = defaultUpstreamSettings.timeouts
 const Performance = Schema.Struct({
   role: Schema.Boolean,
   words: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })),
-  pause: Schema.Literals([0, 1, 400, 9_000, 14_999, 15_000, 59_999, 60_000, 70_000]),
+  pause: Schema.Literals([0, 1, 400, 9_000, 39_999, 40_000, 59_999, 60_000, 70_000]),
   end: Schema.Literals(["finish", "stop short", "go silent", ...FailureKind.literals]),
   retryAfterMs: Schema.NullOr(Schema.Literals([0, 1_500, 20_000, 20_001, 86_400_000])),
 })

@@ -369,20 +369,52 @@ describe("a silent provider", () => {
   it.effect("does not count as silent while anything comes, even a ping or an empty chunk", () =>
     Effect.gen(function* () {
       for (const sign of [pings, role]) {
-        const provider = scripted("provider1")
-        provider.script([
+        const { upstream } = yield* two([
           text("a"),
-          ...Array.from({ length: 5 }, () => [wait(14_999), sign]).flat(),
-          wait(14_999),
+          ...Array.from({ length: 5 }, () => [wait(39_999), sign]).flat(),
+          wait(39_999),
           finish(),
         ])
-        const upstream = yield* upstreamOf([provider])
         const { seen } = yield* read(upstream)
         assert.deepStrictEqual(
           seen.filter((event) => event !== ""),
           ["a", "stop", "finished by provider1"],
         )
       }
+    }),
+  )
+
+  const PINGED: Script = [text("a"), wait(29_000), pings, wait(29_000), text("b"), finish()]
+  const QUIET: Script = [text("a"), wait(100_000), chunk({ tool_calls: [{ index: 0, id: "1" }] }), finish()]
+
+  it.effect.each([
+    ["29 s around a ping", PINGED],
+    ["100 s before the arguments of a tool", QUIET],
+  ] as const)("is not cut by default if nothing can take over: %s", ([, script]) =>
+    Effect.gen(function* () {
+      const { providers, upstream } = yield* two(script)
+      assert.include((yield* read(upstream, ask({ restart: false }))).seen, "finished by provider1")
+      const alone = yield* upstreamOf([providers[0]])
+      assert.include((yield* read(alone)).seen, "finished by provider1")
+    }),
+  )
+
+  it.effect("ends by default after 120 s without a byte if nothing can take over", () =>
+    Effect.gen(function* () {
+      const { providers, upstream } = yield* two([text("a"), hang])
+      const fixed = yield* read(upstream, ask({ restart: false }))
+      assert.deepStrictEqual([fixed.code, fixed.ms], ["upstream-interrupted", 120_000])
+      const alone = yield* read(yield* upstreamOf([providers[0]]))
+      assert.deepStrictEqual([alone.code, alone.ms], ["upstream-timeout", 120_000])
+    }),
+  )
+
+  it.effect("is replaced by default after 40 s without a byte, but not between pings every 30 s", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* two([text("a"), wait(30_000), pings, hang])
+      const { ms, seen } = yield* read(upstream)
+      assert.include(seen, "restarted by provider2 provider2-model: timeout")
+      assert.strictEqual(ms, 70_000)
     }),
   )
 
