@@ -40,7 +40,7 @@ interface TargetConditions {
  * Returns the targets that fit, in the order of the strategy, at least one. A target does not fit if it
  * - has another model than the client named, does not serve the API, is not configured or has no key,
  * - is excluded by the filter of the agent, the key or the role,
- * - is too small for the request, or has no price under a cost limit, or
+ * - is too small for the request (a client's call goes to the largest if all are), or has no price under a cost limit, or
  * - leaves no room for the shortest answer within the allowance.
  *
  * Excludes open circuits, unless all are open: then the upstream answers when to retry.
@@ -51,7 +51,7 @@ export const chooseTargets = (
   { now, times, upstream }: TargetConditions,
 ): Effect.Effect<ReadonlyArray<Target>, NoTarget> =>
   Effect.flatMap(upstream.configured, (configured) => {
-    const { input } = size
+    const { input, prompt = input } = size
     const output = expectedOutput(size)
     const least = leastOutput(size)
     const pricesOf = (target: Target) => priceOf(settings, target, now)?.prices ?? null
@@ -65,14 +65,17 @@ export const chooseTargets = (
       ["key", ({ provider }) => hasKey(configured.get(provider) ?? "operator", provider, own)],
       ["policy", (target) => [policy, keyPolicy, roleFilter].every((filter) => permits(filter, target))],
       // Each text of an embeddings request has a context of its own, so their sum says nothing.
-      ["context", (target) => api === "embeddings" || input + output <= target.max_context_tokens],
+      ["context", (target) => api === "embeddings" || prompt + output <= target.max_context_tokens],
       ["price", (target) => allowance.cost === Infinity || estimateOf(target) !== null],
       ["tokens", () => input + least <= allowance.tokens],
       ["cost", (target) => longestOutput(allowance, pricesOf(target), input) >= least],
     ]
     let fitting = settings.targets
     for (const [reason, fits] of rules) {
-      fitting = fitting.filter(fits)
+      const kept = fitting.filter(fits)
+      // Estimates err on the long side, and clients know the provider's own words for too long a prompt.
+      const isEstimate = reason === "context" && model !== undefined
+      fitting = kept.length === 0 && isEstimate ? largestOf(fitting) : kept
       if (fitting.length === 0) return Effect.fail(new NoTarget({ reason }))
     }
     // A single target needs no ranking.
@@ -92,6 +95,11 @@ export const chooseTargets = (
       return Effect.map(orderBy(settings.strategy)(candidates), (ordered) => ordered.map(({ target }) => target))
     })
   })
+
+const largestOf = (targets: ReadonlyArray<Target>): ReadonlyArray<Target> => {
+  const largest = Math.max(...targets.map((target) => target.max_context_tokens))
+  return targets.filter((target) => target.max_context_tokens === largest)
+}
 
 /** From 0 (nothing in common) to 3 (the same target). */
 const kinship = (target: TargetName, other: TargetName): number => {

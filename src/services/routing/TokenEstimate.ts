@@ -44,8 +44,10 @@ const tokensOfJson = (value: unknown): number => (value == null ? 0 : tokensOfTe
 
 /** The length of a request and of its answer, in tokens. */
 export interface RequestSize {
-  /** Estimated. */
+  /** Estimated, and meant as a bound of the cost. */
   readonly input: number
+  /** Estimated for comparison with a context: inline files count like pictures. Default: `input`. */
+  readonly prompt?: number
   /** The request's limit for each choice; 0 if the answer is no text, `undefined` without a limit. */
   readonly limit: number | undefined
   readonly choices: number

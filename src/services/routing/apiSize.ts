@@ -15,52 +15,74 @@ export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
   const { limits } = apiOf(api)
   const own = limits.flatMap((name) => countIn(body.value(name)) ?? [])
   const text = body.bytes.length
-  const images = mayHoldImages(body.bytes) ? imagesIn(body) : NO_IMAGES
-  const input = tokensOfBytes(text - images.bytes) + images.count * TOKENS_PER_IMAGE
+  const { files, images } = mayHoldMedia(body.bytes) ? mediaIn(body) : NO_MEDIA
+  const withImages = tokensOfBytes(text - images.bytes) + images.count * TOKENS_PER_IMAGE
+  const withMedia = tokensOfBytes(text - images.bytes - files.bytes) + (images.count + files.count) * TOKENS_PER_IMAGE
   return {
-    input: api === "embeddings" ? Math.ceil(input * ID_TOKENS_PER_TEXT_TOKEN) : input,
+    input: api === "embeddings" ? Math.ceil(withImages * ID_TOKENS_PER_TEXT_TOKEN) : withImages,
+    prompt: Math.min(withImages, withMedia),
     limit: limits.length === 0 ? 0 : own.length === 0 ? undefined : Math.max(...own),
     choices: countIn(body.value("n")) ?? 1,
   }
 }
 
-interface Images {
+interface Media {
   readonly count: number
   /** Length in the request of those that it contains. */
   readonly bytes: number
 }
 
-const NO_IMAGES: Images = { count: 0, bytes: 0 }
+const NO_MEDIA = { images: { count: 0, bytes: 0 }, files: { count: 0, bytes: 0 } }
 
 /** Types of parts that are pictures, in the requests of all APIs. */
 const IMAGE_TYPES: ReadonlySet<unknown> = new Set(["image", "image_url", "input_image", "computer_screenshot"])
 
-/** Whether the name of such a type occurs, or an escape that could be part of it. */
-const mayHoldImages = (bytes: Uint8Array): boolean => {
+/** Types of parts that are documents or sounds, whose tokens depend on pages and seconds. */
+const FILE_TYPES: ReadonlySet<unknown> = new Set(["document", "file", "input_file", "input_audio"])
+
+/** Whether a word occurs that each of these contains, or an escape that could be part of it. */
+const mayHoldMedia = (bytes: Uint8Array): boolean => {
   const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  return json.includes("image") || json.includes("\\u00")
+  return ["image", "base64", "input_audio", "file_data", "\\u00"].some((text) => json.includes(text))
 }
 
-const imagesIn = (body: ApiRequest["body"]): Images => imagesOf([body.value("messages"), body.value("input")])
+const mediaIn = (body: ApiRequest["body"]): Readonly<Record<"files" | "images", Media>> => {
+  const parts = [...partsIn([body.value("messages"), body.value("input")])]
+  const sumOf = (types: ReadonlySet<unknown>, bytesOf: (part: JsonObject) => number): Media => {
+    const found = parts.filter(({ type }) => types.has(type))
+    return { count: found.length, bytes: found.reduce((sum, part) => sum + bytesOf(part), 0) }
+  }
+  return { images: sumOf(IMAGE_TYPES, imageBytes), files: sumOf(FILE_TYPES, fileBytes) }
+}
 
-/** Looks only where parts stand: in the input of a tool, say, an object of the same form is text to a model. */
-const imagesOf = (value: unknown): Images => {
+/** The objects where parts stand: in the input of a tool, say, an object of the same form is text to a model. */
+function* partsIn(value: unknown): Generator<JsonObject> {
   // An embedding's input may be hundreds of thousands of numbers.
-  if (typeof value !== "object" || value === null) return NO_IMAGES
-  const isImage = isObject(value) && IMAGE_TYPES.has(value["type"])
-  const own = isImage ? { count: 1, bytes: inlineBytes(value) } : NO_IMAGES
-  const parts = Array.isArray(value) ? value : isObject(value) ? [value["content"], value["output"]] : []
-  return parts.reduce<Images>((sum, part: unknown) => {
-    const { bytes, count } = imagesOf(part)
-    return { count: sum.count + count, bytes: sum.bytes + bytes }
-  }, own)
+  if (typeof value !== "object" || value === null) return
+  if (isObject(value)) yield value
+  const inner: ReadonlyArray<unknown> = Array.isArray(value)
+    ? value
+    : isObject(value)
+      ? [value["content"], value["output"]]
+      : []
+  for (const part of inner) yield* partsIn(part)
 }
 
 /** Length of a picture within the request: a `data:` URL, or base64 beside its media type. */
-const inlineBytes = ({ image_url: image, source }: JsonObject): number => {
+const imageBytes = ({ image_url: image, source }: JsonObject): number => {
   const url = isObject(image) ? image["url"] : image
   if (typeof url === "string") return url.startsWith("data:image/") ? url.length : 0
-  return isObject(source) && source["type"] === "base64" && typeof source["data"] === "string"
-    ? source["data"].length
-    : 0
+  return sourceBytes(source)
 }
+
+/** Length of a document or sound within the request, which is base64 in every API. */
+const fileBytes = ({ file, file_data: data, input_audio: audio, source }: JsonObject): number =>
+  lengthOf(data) +
+  lengthOf(isObject(file) ? file["file_data"] : undefined) +
+  lengthOf(isObject(audio) ? audio["data"] : undefined) +
+  sourceBytes(source)
+
+const sourceBytes = (source: unknown): number =>
+  isObject(source) && source["type"] === "base64" ? lengthOf(source["data"]) : 0
+
+const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0)

@@ -7,6 +7,7 @@ import { CHAT_COMPLETIONS } from "../../../src/domain/upstream/apis.ts"
 import { UNLIMITED } from "../../../src/services/routing/Spending.ts"
 import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { Router } from "../../../src/services/routing/Router.ts"
+import type { ApiCall } from "../../../src/services/routing/askApi.ts"
 import { call, completion, drawing, prices, routing, settings, target } from "./RouterFixture.ts"
 import { attempt, ScriptedUpstream, status } from "./ScriptedUpstream.ts"
 
@@ -92,6 +93,66 @@ describe("the choice of targets", () => {
         assert.deepInclude(error, { _tag: "NoTarget", reason: "context", code: "context-too-long" })
       }),
   )
+
+  describe("a client's call", () => {
+    const input = {
+      names: { any: { allow: ["*"] } },
+      targets: [
+        target("provider1/large", { max_context_tokens: 2000, prices: prices(10, 40) }),
+        target("provider2/long", { max_context_tokens: 20_000, prices: prices(10, 40) }),
+        target("provider3/longest", { max_context_tokens: 25_000, prices: prices(10, 40) }),
+      ],
+    }
+    const ask = (content: unknown, more: Partial<ApiCall> = {}) =>
+      Router.use((router) => {
+        const body = RawObject.of({ model: "any", messages: [{ role: "user", content }] })
+        return router.answer({
+          tenant: "acme",
+          request: { api: CHAT_COMPLETIONS, headers: {}, model: "any", body },
+          ...more,
+        })
+      })
+    const within = (max_tokens: number) => ({
+      budgeted: [{ owner: { kind: "key" as const, id: "k" }, budgets: [{ per: "total" as const, max_tokens }] }],
+    })
+
+    test("goes to the largest context if it is too long for all by its estimate", input, (upstream) =>
+      Effect.gen(function* () {
+        yield* ask("x".repeat(9000))
+        yield* ask("x".repeat(90_000))
+        assert.deepStrictEqual(upstream.offered, [["provider2/long", "provider3/longest"], ["provider3/longest"]])
+      }),
+    )
+
+    test("has the reserved output limit if its estimate leaves no room for one", input, (upstream) =>
+      Effect.gen(function* () {
+        const limits: Array<unknown> = []
+        upstream.script = ({ outputLimit }) => {
+          limits.push(outputLimit?.({ provider: "provider3", model: "longest" }))
+          return {}
+        }
+        yield* ask("x".repeat(90_000), within(100_000))
+        assert.deepStrictEqual(limits, [{ max_completion_tokens: 8192 }])
+      }),
+    )
+
+    const data = "A".repeat(90_000)
+    for (const part of [
+      { type: "file", file: { file_data: `data:application/pdf;base64,${data}` } },
+      { type: "input_file", file_data: data },
+      { type: "input_audio", input_audio: { data, format: "wav" } },
+      { type: "document", source: { type: "base64", media_type: "application/pdf", data } },
+    ]) {
+      test(`counts the ${part.type} in it as a picture for contexts, and by its bytes for budgets`, input, (upstream) =>
+        Effect.gen(function* () {
+          yield* ask([part])
+          assert.deepStrictEqual(upstream.offered, [["provider2/long", "provider3/longest"]])
+          const refused = yield* Effect.flip(ask([part], within(30_000)))
+          assert.deepInclude(refused, { _tag: "BudgetExhausted" })
+        }),
+      )
+    }
+  })
 
   test(
     "a request and its answer together may fill a target's context, and no more",
