@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { RawObject } from "../../../src/domain/json/rawObject.ts"
 import type { ApiRequest, ProviderId, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { passingTime, upstreamOf } from "./ScriptedProvider.ts"
-import { canned, events, json } from "./providers/support/Canned.ts"
+import { canned, events, json, paced } from "./providers/support/Canned.ts"
 import { type ApiStreamedEvent, apiStreamOf } from "../../support/streamed.ts"
 
 const sse =
@@ -131,6 +131,56 @@ describe("a request for messages", () => {
       assert.deepStrictEqual([error.code, saidOf(error)], ["invalid-request", { status: 400, error: wrong }])
       assert.deepStrictEqual(calls(), [1, 0])
     }),
+  )
+})
+
+describe("a stream of messages that thinks unseen", () => {
+  const sent = (event: JsonObject) => `event: ${String(event["type"])}\ndata: ${JSON.stringify(event)}\n\n`
+  const ping = sent({ type: "ping" })
+  const start = sent({ type: "message_start", message: { ...message, content: [], stop_reason: null } })
+  const thinking = { type: "thinking", thinking: "", signature: "" }
+  const opened = sent({ type: "content_block_start", index: 0, content_block: thinking })
+  const signature = { type: "signature_delta", signature: "sig" }
+  const PINGS = Array.from({ length: 7 }, () => [30_000, ping] as const)
+  const REST = [
+    sent({ type: "content_block_delta", index: 0, delta: signature }),
+    sent({ type: "content_block_stop", index: 0 }),
+    sent({ type: "content_block_start", index: 1, content_block: { type: "text", text: "" } }),
+    sent({ ...WORD, index: 1 }),
+    ...END.map(sent),
+  ].map((piece) => [0, piece] as const)
+
+  /** The provider that finished, if the first one answers so and a second one at once. */
+  const finishedBy = (pieces: ReadonlyArray<readonly [number, string]>, api: ApiName) =>
+    Effect.gen(function* () {
+      const first = yield* canned("anthropic", () => paced(pieces))
+      const second = yield* canned("anthropic", () => paced([[0, start], ...REST]))
+      const upstream = yield* upstreamOf([first.provider, { ...second.provider, id: "provider2" }])
+      const body = RawObject.of({ messages: [{ role: "user", content: "hi" }] })
+      const completion = () => Result.succeed({ messages: [{ role: "user", content: "hi" }] } as const)
+      const last = yield* passingTime(Stream.runLast(apiStreamOf(upstream, asked(api, { body, completion }))))
+      return Option.match(last, {
+        onNone: () => undefined,
+        onSome: (event) => (event._tag === "Finished" ? event.served.provider : undefined),
+      })
+    })
+
+  it.effect.each(["messages", "chat.completions"] as const)(
+    "is waited for while pings come within its thinking block (%s)",
+    (api) =>
+      Effect.gen(function* () {
+        const pieces = [[0, start], [3_000, opened], ...PINGS, ...REST] as const
+        assert.strictEqual(yield* finishedBy(pieces, api), "provider3")
+      }),
+  )
+
+  it.effect.each(["messages", "chat.completions"] as const)(
+    "is left although pings come, if no block is open (%s)",
+    (api) =>
+      Effect.gen(function* () {
+        const pieces = [[0, start], ...PINGS, [0, opened], ...REST] as const
+        assert.strictEqual(yield* finishedBy(pieces, api), "provider2")
+      }),
   )
 })
 

@@ -1,6 +1,6 @@
 /** Passes the events of a streamed answer on as they came, and reads their metadata. */
 import { Result } from "effect"
-import type { JsonObject } from "../../../domain/json/json.ts"
+import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import type { ProviderFailure } from "../Provider.ts"
 import type { EventReader } from "../providers/shared/WireFormat.ts"
 import type { AnswerReading } from "./AnswerReading.ts"
@@ -9,8 +9,13 @@ import { type PassedApi, streamReading } from "./readings.ts"
 /** Events that only keep a connection alive. */
 const PING = "ping"
 
+/** Blocks of Messages in which a model may think for minutes without output. */
+const THINKING: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"])
+
 export class PassingReader implements EventReader<JsonObject> {
-  readonly thoughts = 0
+  thoughts = 0
+  /** Whether a thinking block is open. */
+  private isThinking = false
   private readonly reading: AnswerReading<JsonObject>
 
   constructor(api: PassedApi) {
@@ -30,7 +35,12 @@ export class PassingReader implements EventReader<JsonObject> {
   }
 
   read(json: JsonObject, event: string): Result.Result<ReadonlyArray<JsonObject>, ProviderFailure> {
-    if (json["type"] === PING || event === PING) return Result.succeed([])
+    const { content_block: block, type } = json
+    if (type === "content_block_start") this.isThinking = isObject(block) && THINKING.has(block["type"])
+    else if (type === "content_block_stop") this.isThinking = false
+    const isPing = type === PING || event === PING
+    if (this.isThinking && (isPing || type === "content_block_start")) this.thoughts++
+    if (isPing) return Result.succeed([])
     const failed = this.reading.add(json)
     return failed === undefined ? Result.succeed([json]) : Result.fail(failed)
   }

@@ -52,18 +52,21 @@ describe("anthropic", () => {
   const delta = (of: unknown) => sse({ type: "content_block_delta", index: 0, delta: of })
   const thinkingBlock = block({ type: "thinking", thinking: "", signature: "" })
 
-  it.effect("thoughts and their signatures count as thinking", () =>
+  const ping = "event: ping\n" + sse({ type: "ping" })
+
+  it.effect("thoughts, their signatures and pings between them count as thinking", () =>
     Effect.gen(function* () {
       const { chunks, thoughts } = yield* watched("anthropic", [
         start,
         thinkingBlock,
+        ping,
         delta({ type: "thinking_delta", thinking: "Hm" }),
         delta({ type: "thinking_delta", thinking: "m." }),
         delta({ type: "signature_delta", signature: "sig" }),
         sse({ type: "content_block_stop", index: 0 }),
         block({ type: "redacted_thinking", data: "encrypted" }),
       ])
-      assert.strictEqual(thoughts, 4)
+      assert.strictEqual(thoughts, 6)
       assert.lengthOf(chunks, 1)
     }),
   )
@@ -72,15 +75,18 @@ describe("anthropic", () => {
     Effect.gen(function* () {
       const { thoughts } = yield* watched("anthropic", [
         start,
+        ping,
         thinkingBlock,
-        "event: ping\n" + sse({ type: "ping" }),
         ": keep-alive\n\n",
         delta({ type: "thinking_delta", thinking: "" }),
         delta({ type: "signature_delta", signature: "" }),
         delta({ type: "unknown_delta" }),
         sse({ type: "unknown" }),
+        sse({ type: "content_block_stop", index: 0 }),
+        ping,
       ])
-      assert.strictEqual(thoughts, 0)
+      // The beginning of the block.
+      assert.strictEqual(thoughts, 1)
     }),
   )
 

@@ -70,6 +70,9 @@ export class AnthropicChunkReader extends AnswerHead implements ChunkReader {
         return this.decoded(decodeBlockStop(json), type, ({ index }) => Result.succeed(this.end(index ?? this.block)))
       case "message_delta":
         return this.decoded(decodeMessageDelta(json), type, (delta) => Result.succeed(this.finish(delta)))
+      case "ping":
+        if (this.blocks.get(this.block)?._tag === "Thinking") this.thoughts++
+        return NOTHING
       case "message_stop":
         return this.close() ? NOTHING : Result.fail(failure("unfinished", "the message stopped without a stop reason"))
       default:
@@ -120,6 +123,7 @@ export class AnthropicChunkReader extends AnswerHead implements ChunkReader {
         return before
       case "thinking": {
         const { thinking, signature } = block
+        this.thoughts++
         this.blocks.set(index, { _tag: "Thinking", thinking: thinking ?? "", signature: signature ?? "" })
         return before
       }

@@ -66,7 +66,10 @@ export interface EventReader<Piece> {
    * - `closed`: it is, and the provider has said that nothing follows.
    */
   readonly state: "open" | "settled" | "finished" | "closed"
-  /** The number of thoughts that are in no chunk. Events that a server sends while its model hangs do not count. */
+  /**
+   * The number of thoughts that are in no chunk. Events that a server sends while its model hangs do not count, but pings
+   * within a thinking block do.
+   */
   readonly thoughts: number
   readonly usage: Usage | undefined
 }

@@ -75,7 +75,7 @@ const received = (response: Response): Effect.Effect<ProviderResponse, never, Sc
 /** A provider of `vendor` whose every call is answered by `respond`. */
 export const canned = (
   vendor: Vendor,
-  respond: (sent: Sent) => Response,
+  respond: (sent: Sent) => Response | ProviderResponse,
   options: CannedOptions = {},
 ): Effect.Effect<Canned> => {
   const sent: Array<Sent> = []
@@ -84,7 +84,8 @@ export const canned = (
       Effect.suspend(() => {
         const seen: Sent = { url, headers, body: JSON.parse(Buffer.from(body).toString()) }
         sent.push(seen)
-        return received(respond(seen))
+        const response = respond(seen)
+        return response instanceof Response ? received(response) : Effect.succeed(response)
       }),
   })
   const { format, id, baseUrl, model } = VENDORS[vendor]
@@ -121,6 +122,20 @@ export const events = (pieces: ReadonlyArray<Uint8Array | string>): Response => 
     }),
     { headers: { "content-type": "text/event-stream" } },
   )
+}
+
+/** An event stream whose pieces each come some milliseconds after the one before, in virtual time. */
+export const paced = (pieces: ReadonlyArray<readonly [afterMs: number, piece: string]>): ProviderResponse => {
+  const left = [...pieces]
+  return {
+    hasEnded: () => left.length === 0,
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    body: Effect.suspend(() => {
+      const next = left.shift()
+      return next === undefined ? Effect.undefined : Effect.as(Effect.sleep(next[0]), [Buffer.from(next[1])])
+    }),
+  }
 }
 
 /** Whole answers with the text "ok". */
