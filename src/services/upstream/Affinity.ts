@@ -5,7 +5,8 @@
  * moved for {@link STAY}, so that a flapping target does not cost a cold cache each time. Then they follow the order
  * again. A target that was skipped for its open circuit was not asked, so nothing is remembered: while the circuit is
  * open, the order itself leads past it. A response that continues another one by its id has no choice, because no other
- * provider knows that id.
+ * provider knows that id. One with encrypted reasoning first goes to the provider that answered before, which alone can
+ * decrypt it.
  */
 import { createHmac, randomBytes } from "node:crypto"
 import { Duration, Effect } from "effect"
@@ -19,8 +20,8 @@ import { countTurn } from "./UpstreamMetrics.ts"
 /** How long a moved conversation stays away, from the move: it is back within 30 s of its target's recovery. */
 export const STAY = Duration.seconds(20)
 
-/** How long a response is remembered after its last use: about as long as agents pause. */
-const RESPONSES_KEPT = Duration.hours(1)
+/** How long answers are remembered after their last use: about as long as agents pause. */
+const ANSWERS_KEPT = Duration.hours(1)
 
 /** One request as a turn of its conversation. */
 export interface ConversationTurn {
@@ -45,13 +46,43 @@ interface Affinity {
 const membersOf = (request: UpstreamRequest | ApiRequest) => (member: string) =>
   "api" in request ? request.body.value(member) : request.completion[member]
 
+/** In the bytes of a request: that it asks for encrypted reasoning, and a member that holds some. */
+const ENCRYPTED = "encrypted_content"
+const ENCRYPTED_MEMBER = `"${ENCRYPTED}"`
+
+const mentions = (request: UpstreamRequest | ApiRequest, text: string): boolean =>
+  "api" in request &&
+  Buffer.from(request.body.bytes.buffer, request.body.bytes.byteOffset, request.body.bytes.length).includes(text)
+
+/** Returns what puts first the provider that wrote the encrypted reasoning of a conversation. */
+const makeEncryptedTurn = (conversationOf: (request: UpstreamRequest | ApiRequest) => string | undefined) => {
+  const writers = new RecentPlaces(ANSWERS_KEPT)
+
+  return (request: UpstreamRequest | ApiRequest, turn: ConversationTurn, now: number): ConversationTurn => {
+    if (!mentions(request, ENCRYPTED)) return turn
+    const id = conversationOf(request)
+    if (id === undefined) return turn
+    const before = writers.isEmpty(now) || !mentions(request, ENCRYPTED_MEMBER) ? undefined : writers.get(id)
+    const [first] = turn.targets
+    const writer = turn.targets.find(({ provider }) => provider.id === before) ?? first
+    return {
+      targets: turn.targets.toSorted((a, b) => Number(b === writer) - Number(a === writer)),
+      answered: Effect.fnUntraced(function* (by, served, failed) {
+        if (writer === first) yield* turn.answered(by, served, failed)
+        else yield* countTurn(by.provider.id, by === writer ? "followed" : "moved")
+        writers.set(id, request.caller, by.provider.id, yield* thisMoment)
+      }),
+    }
+  }
+}
+
 export const makeAffinity = (): Affinity => {
   // Keyed, so that memory reveals nothing without the key.
   const key = randomBytes(32)
   const hash = (about: ReadonlyArray<unknown>, text: string): string =>
     createHmac("sha256", key).update(JSON.stringify(about)).update(text).digest("latin1")
   const conversations = new RecentPlaces(STAY)
-  const responses = new RecentPlaces(RESPONSES_KEPT)
+  const responses = new RecentPlaces(ANSWERS_KEPT)
 
   /** Identifies a conversation of one caller with one model by one API. Equal names of two callers stay apart. */
   const conversationOf = (request: UpstreamRequest | ApiRequest): string | undefined => {
@@ -60,6 +91,8 @@ export const makeAffinity = (): Affinity => {
     if (caller === undefined || name === undefined) return undefined
     return hash([caller, apiNameOf(request), modelOf(request), name.by], name.text)
   }
+
+  const encryptedTurn = makeEncryptedTurn(conversationOf)
 
   /** A turn that sends the whole conversation. */
   const wholeTurn = (
@@ -117,7 +150,8 @@ export const makeAffinity = (): Affinity => {
           const target = targets.find(({ provider }) => provider.id === at) ?? first
           return keptTurn(request, { targets: [target], answered: () => Effect.void })
         }
-        const turn = wholeTurn(request, [first, ...others], now)
+        const whole = wholeTurn(request, [first, ...others], now)
+        const turn = isResponse ? encryptedTurn(request, whole, now) : whole
         return isResponse && keepsResponse(member) ? keptTurn(request, turn) : turn
       }),
   }

@@ -2,12 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Message } from "../../../src/domain/chat/chat.ts"
-import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
+import { RawObject } from "../../../src/domain/json/rawObject.ts"
+import type { ApiRequest, ProviderId, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { makeAffinity, STAY } from "../../../src/services/upstream/Affinity.ts"
 import { MAX_PLACES, MAX_PLACES_OF_CALLER } from "../../../src/services/upstream/RecentPlaces.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { settableClock } from "../../support/settableClock.ts"
 import { ask, fails, finish, passingTime, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
+import { canned, json } from "./providers/support/Canned.ts"
 import { streamOf } from "../../support/streamed.ts"
 
 const once = { retry: { times: 0 }, circuit: { failures: 1_000, slow: 1_000 } }
@@ -247,6 +249,96 @@ describe("a conversation", () => {
         ["provider1", "provider3", "provider2"],
       )
       assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider3")
+    }),
+  )
+})
+
+describe("a conversation with encrypted reasoning", () => {
+  const reasoning = (encrypted_content: string) => ({ type: "reasoning", id: "rs_1", summary: [], encrypted_content })
+  const FOREIGN = {
+    message: "The encrypted content for item rs_1 could not be verified.",
+    type: "invalid_request_error",
+    param: null,
+    code: "invalid_encrypted_content",
+  }
+
+  /** A provider that can only read its own reasoning. */
+  const writer = Effect.fnUntraced(function* (id: ProviderId) {
+    const state = { refused: 0, isDown: false }
+    const { provider } = yield* canned("openai", ({ body }) => {
+      if (state.isDown) return json({ error: { message: "down" } }, { status: 503 })
+      const text = JSON.stringify(body)
+      if (/"encrypted_content":"by /.test(text.replaceAll(`by ${id}`, ""))) {
+        state.refused++
+        return json({ error: FOREIGN }, { status: 400 })
+      }
+      return json({ id: "r", status: "completed", model: "gpt", output: [reasoning(`by ${id}`)], usage: null })
+    })
+    return { state, provider: { ...provider, id } }
+  })
+
+  const targets = (["provider1", "provider2"] as const).map((provider) => ({ provider, model: "gpt" }))
+
+  /** Turn `n` of a conversation, from 1, whose reasoning `by` wrote. */
+  const turnBy = (n: number, by: ProviderId, more: Partial<ApiRequest> = {}): ApiRequest => ({
+    api: "responses",
+    headers: {},
+    model: "gpt",
+    caller: "alice",
+    // Strategies such as `weighted` change the order from turn to turn.
+    targets: n % 2 === 0 ? targets.toReversed() : targets,
+    body: RawObject.of({
+      include: ["reasoning.encrypted_content"],
+      store: false,
+      input: [{ role: "user", content: "hi" }, ...Array.from({ length: n - 1 }, () => reasoning(`by ${by}`))],
+    }),
+    ...more,
+  })
+
+  const two = Effect.gen(function* () {
+    const [first, second] = [yield* writer("provider1"), yield* writer("provider2")]
+    const upstream = yield* upstreamOf([first.provider, second.provider], once)
+    const servedOf = (request: ApiRequest) =>
+      Effect.map(passingTime(upstream.request(request), "1 second"), ({ served }) => served.provider)
+    return { first, second, servedOf, upstream }
+  })
+
+  it.effect("stays with the provider that wrote it, in whichever order providers come, for an hour of pauses", () =>
+    Effect.gen(function* () {
+      const { first, second, servedOf } = yield* two
+      for (let n = 1; n <= 20; n++) {
+        assert.strictEqual(yield* servedOf(turnBy(n, "provider1")), "provider1")
+        yield* TestClock.adjust("50 minutes")
+      }
+      assert.deepStrictEqual([first.state.refused, second.state.refused], [0, 0])
+    }),
+  )
+
+  it.effect("is refused by other providers without hiding that its own is down for now", () =>
+    Effect.gen(function* () {
+      const { first, second, servedOf, upstream } = yield* two
+      yield* servedOf(turnBy(1, "provider1"))
+      first.state.isDown = true
+      const error = yield* passingTime(Effect.flip(upstream.request(turnBy(2, "provider1"))), "1 second")
+      assert.deepInclude(error, { code: "upstream-unavailable", provider: "provider1", retryable: true })
+      assert.strictEqual(second.state.refused, 1)
+    }),
+  )
+
+  it.effect("finds its provider again if that is forgotten", () =>
+    Effect.gen(function* () {
+      const { first, servedOf } = yield* two
+      for (const n of [3, 5]) assert.strictEqual(yield* servedOf(turnBy(n, "provider2")), "provider2")
+      assert.strictEqual(first.state.refused, 1)
+    }),
+  )
+
+  it.effect("says nothing about conversations of others, and new ones follow the order", () =>
+    Effect.gen(function* () {
+      const { servedOf } = yield* two
+      yield* servedOf(turnBy(1, "provider1"))
+      assert.strictEqual(yield* servedOf(turnBy(2, "provider2", { caller: "bob" })), "provider2")
+      assert.strictEqual(yield* servedOf({ ...turnBy(1, "provider1"), targets: targets.toReversed() }), "provider2")
     }),
   )
 })

@@ -83,6 +83,8 @@ const UNABLE: ReadonlyArray<readonly [code: string | null, message: string]> = [
   [null, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
   [null, "Function calling is not enabled for models/gemma-3-27b-it"],
   [null, "adaptive thinking is not supported on this model"],
+  ["invalid_encrypted_content", "The encrypted content for item rs_1 could not be verified."],
+  [null, "messages.1.content.0: Invalid `signature` in `thinking` block"],
 ]
 /** Messages about members that the routing leaves out or renames. */
 const ADAPTABLE = [

@@ -103,12 +103,14 @@ const missesModel = (message: string): boolean => {
 }
 
 const ABILITY_CODES: ReadonlySet<string> = new Set([
+  // Only the provider that wrote the reasoning can decrypt it.
+  "invalid_encrypted_content",
   "unsupported_value",
   "unsupported_parameter",
   "OperationNotSupported",
 ])
 const ABILITY_MESSAGE =
-  /\bdoes not support\b|\bnot (supported|enabled) (with|by|for|on|in) |tool choice requires --enable-auto-tool-choice/i
+  /\bdoes not support\b|\bnot (supported|enabled) (with|by|for|on|in) |tool choice requires --enable-auto-tool-choice|invalid `signature` in `thinking` block/i
 
 /** Messages for an unknown path. They do not concern the model: the base URL is wrong. */
 const NO_PATH = /^(404:? )?(page )?not found\.?$/i
