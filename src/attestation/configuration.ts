@@ -2,7 +2,7 @@
 import { parseIJson } from "../domain/json/iJson.ts"
 import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { EvidenceFailure, must } from "./failure.ts"
-import type { AcceptedConfiguration } from "./policy.ts"
+import type { AcceptedConfiguration, AcceptedProvider } from "./policy.ts"
 
 const MALFORMED = "configuration-malformed"
 
@@ -51,22 +51,29 @@ const checkSoftware = (configuration: JsonObject, { software }: AcceptedConfigur
   must(isKnown, "configuration-software", `The policy does not know ${version} of digest ${digest}.`)
 }
 
-const checkProviders = (value: unknown, { origins, vendors }: AcceptedConfiguration): void => {
+const pinsIn = (value: unknown): AcceptedProvider["sealed_pins"] =>
+  value === null ? null : listIn(value, "sealed_pins").map((pin) => textIn(pin, "sealed_pins"))
+
+const checkProviders = (value: unknown, { providers }: AcceptedConfiguration): void => {
   for (const each of listIn(value, "providers")) {
     const provider = membersOf(each, ["slot", "vendor", "base_url", "sealed_pins"], "providers")
-    const vendor = textIn(provider["vendor"], "vendor")
-    must(vendors.includes(vendor), "configuration-vendor", `The policy does not allow the vendor ${vendor}.`)
-    const origin = originIn(provider["base_url"], "base_url")
-    must(origins.includes(origin), "configuration-origin", `The policy does not allow ${origin}.`)
+    const [vendor, url] = [textIn(provider["vendor"], "vendor"), textIn(provider["base_url"], "base_url")]
+    const pins = pinsIn(provider["sealed_pins"])
+    const isAllowed = providers.some(
+      (known) =>
+        known.vendor === vendor && known.base_url === url && JSON.stringify(known.sealed_pins) === JSON.stringify(pins),
+    )
+    const sealing = pins === null ? "unsealed" : `sealed to ${pins.join(", ")}`
+    must(isAllowed, "configuration-provider", `The policy does not allow ${vendor} at ${url}, ${sealing}.`)
   }
 }
 
-const checkProxies = (value: unknown, { origins }: AcceptedConfiguration): void => {
+const checkProxies = (value: unknown, { outgoing_proxies: allowed }: AcceptedConfiguration): void => {
   const { http, https } = membersOf(value, ["http", "https", "except"], "outgoing_proxies")
   for (const proxy of [http, https]) {
     if (proxy === null) continue
     const origin = originIn(proxy, "outgoing_proxies")
-    must(origins.includes(origin), "configuration-proxy", `The policy does not allow the proxy ${origin}.`)
+    must(allowed.includes(origin), "configuration-proxy", `The policy does not allow the proxy ${origin}.`)
   }
 }
 

@@ -69,14 +69,24 @@ export interface AcceptedSpace {
 
 export type Accepted = AcceptedSnp | AcceptedTdx | AcceptedDstack | AcceptedSpace
 
+/** A provider as the configuration shows it. */
+export interface AcceptedProvider {
+  /** Title, such as `OpenAI`. */
+  readonly vendor: string
+  /** In full: on one origin, paths may name accounts of different owners. */
+  readonly base_url: string
+  /** Pins of the sealed proxy there; `null`: calls are not sealed. */
+  readonly sealed_pins: ReadonlyArray<string> | null
+}
+
 /** Allowed values of the attested configuration. */
 export interface AcceptedConfiguration {
   /** Versions of the software with their digests, which are base64url of 32 bytes. At least one. */
   readonly software: ReadonlyArray<{ readonly version: string; readonly digest: string }>
-  /** Origins of base URLs and outgoing proxies, such as `https://api.openai.com`. */
-  readonly origins: ReadonlyArray<string>
-  /** Titles of vendors, such as `OpenAI`. */
-  readonly vendors: ReadonlyArray<string>
+  /** Each attested provider must equal one of them. */
+  readonly providers: ReadonlyArray<AcceptedProvider>
+  /** Origins of outgoing proxies, such as `http://proxy.example:3128`; having none is always allowed. */
+  readonly outgoing_proxies: ReadonlyArray<string>
   /** `none`, or origins of telemetry endpoints. */
   readonly telemetry: "none" | ReadonlyArray<string>
   /** Base64url of the SHA-256 of files with extra certificate authorities; having none is always allowed. */

@@ -183,17 +183,27 @@ const originsIn = (value: unknown, where: string): ReadonlyArray<string> => {
   return origins
 }
 
+const providersIn = (value: unknown): AcceptedConfiguration["providers"] =>
+  listIn(value, "providers").map((each) => {
+    const provider = objectIn(each, "providers")
+    knows(provider, ["vendor", "base_url", "sealed_pins"], "providers")
+    const { base_url, sealed_pins: pins, vendor } = provider
+    const isNamed = typeof vendor === "string" && typeof base_url === "string" && URL.canParse(base_url)
+    must(isNamed, CODE, "The policy's providers need vendors and their base URLs.")
+    return { vendor, base_url, sealed_pins: pins === null ? null : textsIn(pins, "sealed_pins", HASH) }
+  })
+
 const configurationIn = (value: unknown): AcceptedConfiguration => {
   const configuration = objectIn(value, "configuration")
-  const names = ["software", "origins", "vendors", "telemetry", "extra_ca", "node", "key_storage"]
+  const names = ["software", "providers", "outgoing_proxies", "telemetry", "extra_ca", "node", "key_storage"]
   knows(configuration, names, "configuration")
   const node = objectIn(configuration["node"], "node")
   knows(node, ["versions", "flags"], "node")
   const { telemetry } = configuration
   return {
     software: softwareIn(configuration["software"]),
-    origins: originsIn(configuration["origins"], "origins"),
-    vendors: textsIn(configuration["vendors"], "vendors"),
+    providers: providersIn(configuration["providers"]),
+    outgoing_proxies: originsIn(configuration["outgoing_proxies"], "outgoing_proxies"),
     telemetry: telemetry === "none" ? telemetry : originsIn(telemetry, "telemetry"),
     extra_ca: textsIn(configuration["extra_ca"], "extra_ca", HASH),
     node: { versions: textsIn(node["versions"], "versions"), flags: textsIn(node["flags"], "flags") },

@@ -13,6 +13,18 @@ const OTHER = "https://example.org"
 
 describe("checkConfiguration", () => {
   it("accepts what the policy names", () => assert.strictEqual(check(CONFIGURATION), "verified"))
+  it("accepts each provider that the policy names, also if one of them is absent", () => {
+    const [provider] = CONFIGURATION.providers
+    const pins = ["P".repeat(43), "Q".repeat(43)]
+    const [known] = ACCEPTED_CONFIGURATION.providers
+    assert(known !== undefined)
+    const providers = [known, { ...known, base_url: `${OTHER}/v1`, sealed_pins: pins }]
+    const allowed = { ...ACCEPTED_CONFIGURATION, providers }
+    const relayed = { ...provider, slot: "provider2", base_url: `${OTHER}/v1`, sealed_pins: pins }
+    for (const shown of [[provider, relayed], [relayed], []]) {
+      assert.strictEqual(check({ ...CONFIGURATION, providers: shown }, allowed), "verified")
+    }
+  })
   it("accepts a named telemetry endpoint, proxy and authority", () => {
     const configuration = {
       ...CONFIGURATION,
@@ -23,7 +35,7 @@ describe("checkConfiguration", () => {
     const allowed = {
       ...ACCEPTED_CONFIGURATION,
       telemetry: [OTHER],
-      origins: [...ACCEPTED_CONFIGURATION.origins, OTHER],
+      outgoing_proxies: [OTHER],
       extra_ca: ["B".repeat(43)],
     }
     assert.strictEqual(check(configuration, allowed), "verified")

@@ -104,9 +104,10 @@ describe("a client with a policy", () => {
   for (const [what, reason, settings] of [
     [
       "base URL of a slot",
-      "configuration-origin",
+      "configuration-provider",
       { provider1BaseUrl: new URL("https://api.openai.com.evil.example/v1") },
     ],
+    ["pin of a slot", "configuration-provider", { provider1SealedPin: [OTHER_PIN] }],
     ["telemetry endpoint", "configuration-telemetry", { otlpEndpoint: new URL("https://otel.example") }],
     ["outgoing proxy", "configuration-proxy", { httpsProxy: Redacted.make("http://someone.example:3128") }],
   ] as const) {

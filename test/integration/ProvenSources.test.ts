@@ -41,9 +41,10 @@ describe("a client with a policy", () => {
           )
         const accept = [ofOtherCode(machine.accepts)]
         assert.strictEqual(yield* refusedFor(client({ policy: policy({ accept }) })), "measurement-unknown")
-        const configuration = { ...rules.configuration, origins: ["https://api.openai.com"] }
+        const providers = rules.configuration.providers.map((each) => ({ ...each, base_url: `${each.base_url}/x` }))
+        const configuration = { ...rules.configuration, providers }
         const elsewhere = client({ policy: policy({ configuration }) })
-        assert.strictEqual(yield* refusedFor(elsewhere), "configuration-origin")
+        assert.strictEqual(yield* refusedFor(elsewhere), "configuration-provider")
         const pinned = client({ policy: policyOf(rules, { collateral: judging.collateral }) })
         assert.strictEqual(yield* refusedFor(pinned), "chain-root")
         assert.notInclude(wire.seen(), "/v1/completions")

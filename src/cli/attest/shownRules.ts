@@ -2,7 +2,7 @@
 import { collateralNeedOf } from "../../attestation/collateralNeed.ts"
 import type { ProxyEvidence } from "../../attestation/evidence.ts"
 import { EvidenceFailure, must } from "../../attestation/failure.ts"
-import type { Accepted, EvidencePolicy, SnpTcb } from "../../attestation/policy.ts"
+import type { Accepted, AcceptedProvider, EvidencePolicy, SnpTcb } from "../../attestation/policy.ts"
 import { readReport, tcbOf } from "../../attestation/sevSnp/report.ts"
 import { checkEventLog } from "../../attestation/tdx/dstack.ts"
 import { readQuote } from "../../attestation/tdx/quote.ts"
@@ -109,27 +109,36 @@ const entryOf = (evidence: ProxyEvidence, names: Names): Accepted => {
   return evidence.format === "confidential-space" ? spaceEntry(evidence, names) : tdxEntry(evidence, names)
 }
 
-const unique = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(texts)]
-
-const originsIn = (urls: ReadonlyArray<unknown>): ReadonlyArray<string> =>
-  unique(urls.flatMap((url) => (typeof url === "string" && URL.canParse(url) ? [new URL(url).origin] : [])))
+const originsIn = (urls: ReadonlyArray<unknown>): ReadonlyArray<string> => [
+  ...new Set(urls.flatMap((url) => (typeof url === "string" && URL.canParse(url) ? [new URL(url).origin] : []))),
+]
 
 const listIn = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+const textsIn = (value: unknown): ReadonlyArray<string> => listIn(value).filter((each) => typeof each === "string")
+
+const providerIn = (provider: unknown): AcceptedProvider => {
+  const pins = isObject(provider) ? provider["sealed_pins"] : null
+  return {
+    vendor: textOf(provider, "vendor"),
+    base_url: textOf(provider, "base_url"),
+    sealed_pins: pins === null ? null : textsIn(pins),
+  }
+}
 
 const configurationRules = (bytes: Uint8Array): EvidencePolicy["configuration"] => {
   const configuration = jsonIn(bytes)
   const { extra_ca: ca, node, outgoing_proxies: proxies, providers, telemetry } = configuration
-  const slots = listIn(providers).filter(isObject)
   const outgoing = isObject(proxies) ? [proxies["http"], proxies["https"]] : []
   const endpoints = originsIn(listIn(telemetry))
   const { flags } = isObject(node) ? node : {}
   return {
     software: [{ version: textOf(configuration, "software"), digest: textOf(configuration, "software_digest") }],
-    origins: originsIn([...slots.map((slot) => slot["base_url"]), ...outgoing]),
-    vendors: unique(slots.map((slot) => textOf(slot, "vendor"))),
+    providers: listIn(providers).map(providerIn),
+    outgoing_proxies: originsIn(outgoing),
     telemetry: endpoints.length === 0 ? "none" : endpoints,
     extra_ca: typeof ca === "string" ? [ca] : [],
-    node: { versions: [textOf(node, "version")], flags: listIn(flags).filter((flag) => typeof flag === "string") },
+    node: { versions: [textOf(node, "version")], flags: textsIn(flags) },
     key_storage: [textOf(configuration, "key_storage")],
   }
 }

@@ -7,18 +7,29 @@ import type { Refusal } from "./refusal.ts"
 
 const [provider] = CONFIGURATION.providers
 const OTHER = "https://example.org"
+const PIN = "P".repeat(43)
 const proxies = { http: null, https: null, except: null }
 
 const changes: ReadonlyArray<readonly [string, EvidenceFailureCode, object]> = [
-  ["another base URL", "configuration-origin", { providers: [{ ...provider, base_url: OTHER }] }],
+  ["another base URL", "configuration-provider", { providers: [{ ...provider, base_url: OTHER }] }],
   [
     "http in place of https",
-    "configuration-origin",
+    "configuration-provider",
     { providers: [{ ...provider, base_url: "http://api.openai.com" }] },
   ],
-  ["another port", "configuration-origin", { providers: [{ ...provider, base_url: "https://api.openai.com:8443" }] }],
-  ["a second provider elsewhere", "configuration-origin", { providers: [provider, { ...provider, base_url: OTHER }] }],
-  ["another vendor", "configuration-vendor", { providers: [{ ...provider, vendor: "Other" }] }],
+  ["another port", "configuration-provider", { providers: [{ ...provider, base_url: "https://api.openai.com:8443" }] }],
+  [
+    "a second provider elsewhere",
+    "configuration-provider",
+    { providers: [provider, { ...provider, base_url: OTHER }] },
+  ],
+  [
+    "another path on the same origin, such as another account of a gateway",
+    "configuration-provider",
+    { providers: [{ ...provider, base_url: "https://api.openai.com/v2" }] },
+  ],
+  ["pins of a provider that has none", "configuration-provider", { providers: [{ ...provider, sealed_pins: [PIN] }] }],
+  ["another vendor", "configuration-provider", { providers: [{ ...provider, vendor: "Other" }] }],
   ["an outgoing proxy", "configuration-proxy", { outgoing_proxies: { ...proxies, https: OTHER } }],
   ["an outgoing proxy for HTTP", "configuration-proxy", { outgoing_proxies: { ...proxies, http: OTHER } }],
   ["telemetry", "configuration-telemetry", { telemetry: [OTHER] }],
@@ -35,11 +46,25 @@ const changes: ReadonlyArray<readonly [string, EvidenceFailureCode, object]> = [
   ["a vendor that is a number", "configuration-malformed", { providers: [{ ...provider, vendor: 1 }] }],
   ["a provider that is null", "configuration-malformed", { providers: [null] }],
   ["a provider without its pins", "configuration-malformed", { providers: [{ ...provider, sealed_pins: undefined }] }],
+  ["a pin that is a number", "configuration-malformed", { providers: [{ ...provider, sealed_pins: [1] }] }],
   ["telemetry that is null", "configuration-malformed", { telemetry: null }],
   ["an unknown member of a provider", "configuration-malformed", { providers: [{ ...provider, mirror: OTHER }] }],
 ]
 
 const check = (text: string) => () => checkConfiguration(utf8(text), ACCEPTED_CONFIGURATION)
+
+const sealed = { vendor: "OpenAI", base_url: "https://api.openai.com/v1", sealed_pins: [PIN, "Q".repeat(43)] }
+const ACCEPTED_SEALED = { ...ACCEPTED_CONFIGURATION, providers: [sealed] }
+/** A configuration with other pins than the policy's. */
+const repinned = (name: string, sealed_pins: unknown): Refusal => [
+  `${name} in the configuration`,
+  "configuration-provider",
+  () =>
+    checkConfiguration(
+      utf8(JSON.stringify({ ...CONFIGURATION, providers: [{ slot: "provider1", ...sealed, sealed_pins }] })),
+      ACCEPTED_SEALED,
+    ),
+]
 
 export const CONFIGURATION_REFUSALS: ReadonlyArray<Refusal> = [
   ...changes.map(([name, code, change]): Refusal => [
@@ -47,6 +72,10 @@ export const CONFIGURATION_REFUSALS: ReadonlyArray<Refusal> = [
     code,
     check(JSON.stringify({ ...CONFIGURATION, ...change })),
   ]),
+  repinned("no pins of a provider that the policy pins", null),
+  repinned("an empty list of pins", []),
+  repinned("another pin", [PIN, "R".repeat(43)]),
+  repinned("a pin less", [PIN]),
   [
     "a duplicate member of the configuration, which parsers read differently",
     "configuration-malformed",

@@ -30,6 +30,7 @@ const SPACE = {
   audience: "https://sealgate/evidence",
   environment: [],
 }
+const PROVIDER = { vendor: "OpenAI", base_url: "https://api.openai.com/v1", sealed_pins: null }
 
 /** Claims of a policy that decodes. */
 export const POLICY = {
@@ -76,7 +77,11 @@ const malformed: Readonly<Record<string, unknown>> = {
   "no audience": entry({ ...SPACE, audience: undefined }),
   "no software": configuration({ software: [] }),
   "software without a digest": configuration({ software: [{ version: "sealgate/0.1.0" }] }),
-  "a URL as an origin": configuration({ origins: ["https://api.openai.com/v1"] }),
+  "a URL as an origin": configuration({ outgoing_proxies: ["https://api.openai.com/v1"] }),
+  "a provider without its pins": configuration({ providers: [{ vendor: "OpenAI", base_url: "https://api.openai.com/v1" }] }),
+  "a provider without a URL": configuration({ providers: [{ ...PROVIDER, base_url: "api.openai.com" }] }),
+  "a pin that is malformed": configuration({ providers: [{ ...PROVIDER, sealed_pins: ["AA"] }] }),
+  "an unknown member of a provider": configuration({ providers: [{ ...PROVIDER, slot: "provider1" }] }),
   "telemetry to any place": configuration({ telemetry: "any" }),
   "a denied key that is malformed": { ...POLICY, deny: { chips: [], kids: ["AA"] } },
   "no expiry": { ...POLICY, expires: undefined },

@@ -17,8 +17,8 @@ export const CONFIGURATION = {
 /** Allows exactly {@link CONFIGURATION}. */
 export const ACCEPTED_CONFIGURATION: AcceptedConfiguration = {
   software: [{ version: "sealgate/0.1.0", digest: "A".repeat(43) }],
-  origins: ["https://api.openai.com"],
-  vendors: ["OpenAI"],
+  providers: [{ vendor: "OpenAI", base_url: "https://api.openai.com/v1", sealed_pins: null }],
+  outgoing_proxies: [],
   telemetry: "none",
   extra_ca: [],
   node: { versions: ["v26.0.0"], flags: ["--disable-sigusr1"] },

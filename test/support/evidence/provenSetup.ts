@@ -26,8 +26,8 @@ export const provenSetup = Effect.fnUntraced(function* (
     accept: [machine.accepts],
     configuration: {
       software: [{ version: SOFTWARE, digest: digestOfSoftware() }],
-      origins: [fake.url],
-      vendors: ["OpenAI-compatible"],
+      providers: [{ vendor: "OpenAI-compatible", base_url: fake.openAi, sealed_pins: null }],
+      outgoing_proxies: [],
       telemetry: "none",
       extra_ca: [],
       node: { versions: [process.version], flags: MEASURED.execArgv },
