@@ -77,16 +77,27 @@ export const verifyAttestation = (check: AttestationCheck): VerifiedAttestation 
   return { format: evidence.format, kid, ...facts, validUntil: Math.min(facts.validUntil, policy.expires) }
 }
 
+interface ProvenAttestation {
+  readonly verified: VerifiedAttestation
+  readonly collateral: Collateral
+  /** The time of the verification, in seconds since the epoch. */
+  readonly now: number
+}
+
 /**
- * Fetches the collateral and verifies; what needs none is checked first. Resolves to the facts and the collateral, which
- * keeps the evidence verifiable later. Rejects with an `EvidenceFailure`.
+ * Fetches the collateral and verifies, at the time when it came: vendors may sign it only then. What needs none is checked
+ * first. Resolves to the facts, and to all that keeps the evidence verifiable later. Rejects with an `EvidenceFailure`.
+ *
+ * @param clock seconds since the epoch
  */
 export const proveAttestation = async (
-  check: Claims,
+  check: Omit<Claims, "now">,
   source: CollateralSource,
+  clock: () => number,
   signal?: AbortSignal,
-): Promise<{ readonly verified: VerifiedAttestation; readonly collateral: Collateral }> => {
-  checkClaims(check)
+): Promise<ProvenAttestation> => {
+  checkClaims({ ...check, now: clock() })
   const collateral = await source.collateralFor(collateralNeedOf(check.evidence), signal)
-  return { verified: verifyAttestation({ ...check, collateral }), collateral }
+  const now = clock()
+  return { verified: verifyAttestation({ ...check, now, collateral }), collateral, now }
 }

@@ -85,6 +85,13 @@ describe("verifyAttestation", () => {
       dstack({ measured: [...Object.values(BOOT), eventOf("app", "00"), secondEventOf("app:b", "00")] }),
     )
   })
+  it("verifies what begins a minute from now, because clocks differ", () => {
+    const from = NOW + 60
+    const issued = { issueDate: new Date(from * 1000).toISOString() }
+    verifyAttestation(tdx({ tcbInfo: issued, qeIdentity: issued, pck: { from } }))
+    verifyAttestation(snp({ leaf: { from }, crl: (root) => makeCrl(root, { from }) }))
+    verifyAttestation(space({ claims: { iat: from, nbf: from } }))
+  })
   it("verifies a token of Confidential Space", () => {
     const { hardware, measurement } = verifyAttestation(space())
     assert.strictEqual(measurement, IMAGE)
@@ -117,16 +124,29 @@ describe("proveAttestation", () => {
   it("fetches the collateral that the evidence needs, and hands it out for keeping", async () => {
     const { collateral, ...check } = tdx()
     const from = source(collateral)
-    const proven = await proveAttestation(check, from)
+    const proven = await proveAttestation(check, from, () => NOW)
     assert.deepStrictEqual(from.needs, [{ kind: "intel", fmspc: "00806f050000", authority: "platform" }])
     assert.strictEqual(proven.collateral, collateral)
     assert.strictEqual(proven.verified.measurement, MEASUREMENT.mrtd)
+  })
+  it("judges times when the collateral has come, which the vendor may sign on request", async () => {
+    const FETCH = 120
+    let now = NOW
+    const { collateral, ...check } = tdx({ tcbInfo: { issueDate: new Date((NOW + FETCH) * 1000).toISOString() } })
+    const slow = {
+      collateralFor: async () => {
+        now += FETCH
+        return collateral
+      },
+    }
+    const proven = await proveAttestation(check, slow, () => now)
+    assert.strictEqual(proven.now, NOW + FETCH)
   })
   it("fetches nothing for a policy that has expired", async () => {
     const { collateral, ...check } = snp()
     const from = source(collateral)
     const expired = { ...check, policy: { ...check.policy, expires: NOW } }
-    assert.strictEqual(await codeOfPromise(proveAttestation(expired, from)), "policy-expired")
+    assert.strictEqual(await codeOfPromise(proveAttestation(expired, from, () => NOW)), "policy-expired")
     assert.deepStrictEqual(from.needs, [])
   })
 })

@@ -1,6 +1,7 @@
 /** Verifies evidence of Confidential Space: the claims of its token (Google Cloud, "Attestation token claims"). */
 import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { hasBegun } from "../clock.ts"
 import { must } from "../failure.ts"
 import type { FormatCheck, FormatFacts } from "../format.ts"
 import type { AcceptedSpace } from "../policy.ts"
@@ -8,9 +9,6 @@ import { readToken } from "./token.ts"
 
 const ISSUER = "https://confidentialcomputing.googleapis.com"
 const HARDWARE = "GCP_INTEL_TDX"
-
-/** Difference of clocks that is accepted, in seconds: a fresh token begins now. */
-const LEEWAY = 60
 
 const MALFORMED = "space-token-malformed"
 
@@ -30,7 +28,7 @@ const timeIn = (claims: JsonObject, name: string): number => {
 const checkPlatform = (claims: JsonObject, binding: Uint8Array, now: number): void => {
   must(claims["iss"] === ISSUER, "space-issuer", "The token has another issuer.")
   const begins = Math.max(timeIn(claims, "nbf"), timeIn(claims, "iat"))
-  must(begins <= now + LEEWAY, "space-not-yet-valid", "The token is not valid yet.")
+  must(hasBegun(begins, now), "space-not-yet-valid", "The token is not valid yet.")
   must(now < timeIn(claims, "exp"), "space-expired", "The token has expired.")
   const nonces = [claims["eat_nonce"]].flat()
   must(nonces.length === 1, "space-nonces", "The token has several nonces, or none.")

@@ -1,6 +1,7 @@
 /** Intel's collateral (PCS API v4): TCB info and QE identity, signed JSON, and the shape of TCB levels. */
 import { type KeyObject, verify } from "node:crypto"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import { hasBegun } from "../clock.ts"
 import { type IntelCollateral, type IntelDocument, MALFORMED, textIn } from "../collateral.ts"
 import { must } from "../failure.ts"
 import { certificatesInPem, checkChain, nameOf } from "../x509/certificate.ts"
@@ -75,7 +76,7 @@ const readDocument = (
   must(isExpected, "collateral-kind", `The collateral's ${id} is of another kind.`)
   const [from, until] = ["issueDate", "nextUpdate"].map((date) => Date.parse(textIn(document, date)) / 1000)
   must(
-    from !== undefined && until !== undefined && from <= now && now < until,
+    from !== undefined && until !== undefined && hasBegun(from, now) && now < until,
     "collateral-expired",
     `The collateral's ${id} is not valid at this time.`,
   )

@@ -1,6 +1,7 @@
 /** Certificates and chains (RFC 5280 §6), with signatures by Node's crypto. */
 import { type KeyObject, X509Certificate } from "node:crypto"
 import { sha256 } from "../binding.ts"
+import { hasBegun } from "../clock.ts"
 import { EvidenceFailure, must } from "../failure.ts"
 import { integerOf, oidOf, sequenceIn, TAG, valuesIn } from "./der.ts"
 
@@ -140,7 +141,7 @@ export const checkChain = (chain: ReadonlyArray<Certificate>, pinned: string | u
     must(certificate.x509.checkIssued(issuer.x509), "chain-signature", "A certificate names another issuer.")
     must(certificate.x509.verify(issuer.publicKey), "chain-signature", "A certificate's signature is wrong.")
     must(
-      certificate.from <= now && now <= certificate.until,
+      hasBegun(certificate.from, now) && now <= certificate.until,
       "chain-validity",
       "A certificate is not valid at this time.",
     )

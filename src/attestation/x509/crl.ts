@@ -1,6 +1,7 @@
 /** Revocation lists (RFC 5280 §5). */
 import { constants, type KeyObject, verify } from "node:crypto"
 import { equalBytes } from "../../domain/bytes/bytes.ts"
+import { hasBegun } from "../clock.ts"
 import { must } from "../failure.ts"
 import { type Certificate, maySign, serialOf } from "./certificate.ts"
 import { type DerValue, integerOf, oidOf, sequenceIn, TAG, timeOf, valuesIn } from "./der.ts"
@@ -66,7 +67,7 @@ export const checkRevocation = (
   )
   const next = timeOf(until)
   must(
-    from !== undefined && timeOf(from) <= now && now < next,
+    from !== undefined && hasBegun(timeOf(from), now) && now < next,
     "crl-expired",
     "The revocation list is not valid at this time.",
   )

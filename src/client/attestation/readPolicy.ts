@@ -44,10 +44,9 @@ export const policyOf = (
 ): Policy => ({
   judge: async (answer, nonce) => {
     try {
-      const verifiedAt = now()
       const evidence = decodeEvidence(answer)
-      const check = { evidence, nonce, policy: rules, now: verifiedAt, roots }
-      const { collateral, verified } = await proveAttestation(check, source)
+      const check = { evidence, nonce, policy: rules, roots }
+      const { collateral, now: verifiedAt, verified } = await proveAttestation(check, source, now)
       return {
         ...verified,
         configuration: encodeBase64Url(await sha256(evidence.configuration)),

@@ -7,7 +7,7 @@ import { CONFIGURATION } from "../support/configuration.ts"
 import { snp, type SnpWish } from "../support/snp.ts"
 import { space } from "../support/space.ts"
 import { tdx } from "../support/tdx.ts"
-import { BINDING } from "../support/world.ts"
+import { BINDING, NOW } from "../support/world.ts"
 import { type Refusal, refusalsOf } from "./refusal.ts"
 
 /** The JSON value that {@link decodeEvidence} reads. */
@@ -111,6 +111,7 @@ export const ANSWER_REFUSALS: ReadonlyArray<Refusal> = [
       proveAttestation(
         tdx(),
         vendorCollateral(async () => new Response("", { status: 503 })),
+        () => NOW,
       ),
   ],
   ["a token for another nonce", "binding-differs", () => verifyAttestation({ ...space(), nonce: other })],

@@ -57,6 +57,7 @@ export const CHAIN_REFUSALS = refusalsOf<SnpWish>(snp, [
   ],
   ["an expired leaf", "chain-validity", { leaf: { until: NOW - 1 } }],
   ["a leaf of tomorrow", "chain-validity", { leaf: { from: NOW + DAY } }],
+  ["a leaf that begins in more than a minute", "chain-validity", { leaf: { from: NOW + 61 } }],
   ["an expired authority", "chain-validity", { authority: { until: NOW - 1 } }],
   ["an expired root", "chain-validity", { root: { until: NOW - 1 } }],
   ["an empty certificate", "certificate-malformed", chain(([, asvk, root]) => [new Uint8Array(), asvk, root])],
@@ -90,6 +91,11 @@ export const CHAIN_REFUSALS = refusalsOf<SnpWish>(snp, [
   ["a revocation list that a stranger of the same name signed", "crl-signature", { crl: () => makeCrl(STRANGER) }],
   ["an old revocation list", "crl-expired", { crl: (root) => makeCrl(root, { until: NOW - 1 }) }],
   ["a revocation list of tomorrow", "crl-expired", { crl: (root) => makeCrl(root, { from: NOW + DAY }) }],
+  [
+    "a revocation list that begins in more than a minute",
+    "crl-expired",
+    { crl: (root) => makeCrl(root, { from: NOW + 61 }) },
+  ],
   [
     "a revocation list of restricted scope",
     "crl-critical-extension",

@@ -57,6 +57,7 @@ export const SPACE_REFUSALS = refusalsOf<SpaceWish>(space, [
   ["several audiences", "space-audience", claims({ aud: ["https://sealgate/evidence"] })],
   ["a token of tomorrow", "space-not-yet-valid", claims({ nbf: NOW + 86_400 })],
   ["a token issued tomorrow", "space-not-yet-valid", claims({ iat: NOW + 86_400 })],
+  ["a token of more than a minute from now", "space-not-yet-valid", claims({ nbf: NOW + 61 })],
   ["an expired token", "space-expired", claims({ exp: NOW })],
   ["two nonces side by side", "space-nonces", claims({ eat_nonce: [NONCE, NONCE] })],
   ["no nonce", "space-nonces", claims({ eat_nonce: [] })],

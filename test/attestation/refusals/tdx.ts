@@ -48,6 +48,7 @@ const qeLevel = (change: object): TdxWish => ({ qeIdentity: { tcbLevels: [{ ...Q
 const collateral = (change: object): TdxWish => ({ collateral: (each) => ({ ...each, ...change }) })
 const YESTERDAY = new Date((NOW - 86_400) * 1000).toISOString()
 const TOMORROW = new Date((NOW + 86_400) * 1000).toISOString()
+const SOON = new Date((NOW + 61) * 1000).toISOString()
 const otherKeys = ({ name }: Subject): Subject => ({ name, keys: makeKeys("p256") })
 const FORGED = otherKeys(SIGNER)
 const PCK_AS_SIGNER = pemOf(makeCertificate({ ...SIGNER, name: "Intel SGX PCK Certificate" }, ROOT, { serial: 5 }))
@@ -171,6 +172,9 @@ const platforms = refusalsOf<TdxWish>(tdx, [
 const documents = refusalsOf<TdxWish>(tdx, [
   ["expired TCB info", "collateral-expired", { tcbInfo: { nextUpdate: YESTERDAY } }],
   ["TCB info of tomorrow", "collateral-expired", { tcbInfo: { issueDate: TOMORROW } }],
+  ["TCB info of more than a minute from now", "collateral-expired", { tcbInfo: { issueDate: SOON } }],
+  ["a QE identity of more than a minute from now", "collateral-expired", { qeIdentity: { issueDate: SOON } }],
+  ["TCB info that ends now", "collateral-expired", { tcbInfo: { nextUpdate: new Date(NOW * 1000).toISOString() } }],
   ["an expired QE identity", "collateral-expired", { qeIdentity: { nextUpdate: YESTERDAY } }],
   ["TCB info of SGX", "collateral-kind", { tcbInfo: { id: "SGX" } }],
   ["TCB info of version 2", "collateral-kind", { tcbInfo: { version: 2 } }],
