@@ -11,7 +11,7 @@ export type CollateralNeed =
       readonly kind: "amd"
       readonly product: AmdProduct
       readonly signer: "vcek" | "vlek"
-      /** DER of the VCEK or VLEK, if the machine handed it out. AMD publishes no VLEKs. */
+      /** DER of the VLEK, which AMD does not publish, or of the report's VCEK, if the machine handed it out. */
       readonly leaf: Bytes | undefined
       /** As in AMD's URLs: 64 bytes as lower-case hexadecimal, on Turin 8. */
       readonly chip: string

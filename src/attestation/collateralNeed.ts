@@ -2,7 +2,7 @@ import type { CollateralNeed } from "./collateral.ts"
 import type { ProxyEvidence } from "./evidence.ts"
 import { must } from "./failure.ts"
 import { leavesIn } from "./sevSnp/certificateTable.ts"
-import { chipInUrls, productOf, signerOf } from "./sevSnp/leaf.ts"
+import { chipInUrls, isCurrent, productOf, signerOf } from "./sevSnp/leaf.ts"
 import { readReport, tcbOf } from "./sevSnp/report.ts"
 import { isPckAuthority, PCK_AUTHORITIES, pckFactsOf } from "./tdx/pck.ts"
 import { readQuote } from "./tdx/quote.ts"
@@ -11,10 +11,20 @@ import { certificateOf, certificatesInPem, nameOf } from "./x509/certificate.ts"
 const amdNeed = ({ report: bytes, collateral }: ProxyEvidence): CollateralNeed => {
   const report = readReport(bytes)
   const signer = signerOf(report)
-  const leaf = leavesIn(collateral)[signer]
-  const product = productOf(report, leaf === undefined ? undefined : certificateOf(leaf))
+  const der = leavesIn(collateral)[signer]
+  const handed = der === undefined ? undefined : certificateOf(der)
+  const product = productOf(report, handed)
   const chip = chipInUrls(report, product)
-  return { kind: "amd", product, signer, leaf, chip, tcb: tcbOf(report.tcbs.reported, product) }
+  // AMD has the right VCEK in place of an old one, but publishes no VLEKs.
+  const isOld = signer === "vcek" && handed !== undefined && !isCurrent(report, handed, product)
+  return {
+    kind: "amd",
+    product,
+    signer,
+    leaf: isOld ? undefined : der,
+    chip,
+    tcb: tcbOf(report.tcbs.reported, product),
+  }
 }
 
 const intelNeed = ({ report }: ProxyEvidence): CollateralNeed => {

@@ -1,13 +1,22 @@
 /** Collateral from stand-ins for the services of AMD and Intel. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { type CollateralNeed, decodeCollateral, encodeCollateral } from "../../src/attestation/collateral.ts"
+import {
+  type AmdCollateral,
+  type CollateralNeed,
+  decodeCollateral,
+  encodeCollateral,
+} from "../../src/attestation/collateral.ts"
 import { collateralNeedOf } from "../../src/attestation/collateralNeed.ts"
 import type { ProxyEvidence } from "../../src/attestation/evidence.ts"
 import type { Get } from "../../src/collateral/boundedGet.ts"
 import { vendorCollateral } from "../../src/collateral/vendorCollateral.ts"
 import { EvidenceFailure } from "../../src/attestation/failure.ts"
+import { type AttestationCheck, proveAttestation } from "../../src/attestation/verifyAttestation.ts"
+import { pemOf } from "../attestation/support/authority.ts"
 import { codeOfPromise } from "../attestation/support/codeOf.ts"
+import { leafExtensions, snp, TCB, TCB_AT } from "../attestation/support/snp.ts"
+import { NOW } from "../attestation/support/world.ts"
 
 const sample = (name: string) => readFileSync(`test/attestation/samples/${name}`)
 const PCS: Readonly<Record<string, string>> = JSON.parse(sample("tdx-v4.collateral.json").toString())
@@ -70,6 +79,43 @@ const amd: Answers = {
   [`${AMD}/vcek/v1/Genoa/crl`]: () => new Response(Uint8Array.of(2)),
 }
 
+const GUIDS = { vcek: "63da758de6644564adc5f4b93be8accd", vlek: "a8074bc2a25a483eaae639c045a0b8a1" }
+const VCEK = Buffer.from(
+  sample("snp-genoa.vcek.pem")
+    .toString()
+    .replaceAll(/-----[^-]+-----/g, ""),
+  "base64",
+)
+
+/** A host's certificate table with this leaf. */
+const tableOf = (signer: keyof typeof GUIDS, leaf: Uint8Array): Uint8Array<ArrayBuffer> => {
+  const entry = Buffer.alloc(24)
+  entry.write(GUIDS[signer], "hex")
+  entry.writeUInt32LE(48, 16)
+  entry.writeUInt32LE(leaf.length, 20)
+  return Uint8Array.from(Buffer.concat([entry, Buffer.alloc(24), leaf, Buffer.alloc(8)]))
+}
+
+const amdOf = ({ collateral }: AttestationCheck): AmdCollateral => {
+  if (collateral.kind !== "amd") throw new Error("another kind")
+  return collateral
+}
+
+const CHIP_VCEK_URL = `${AMD}/vcek/v1/Genoa/${"5a".repeat(64)}?blSPL=7&teeSPL=1&snpSPL=20&ucodeSPL=209`
+
+/** AMD's answers for generated evidence of a Genoa. */
+const answersOf = (check: AttestationCheck): Answers => {
+  const { chain, crl } = amdOf(check)
+  const [leaf, intermediate, root] = chain
+  return Object.fromEntries([
+    [CHIP_VCEK_URL, () => new Response(leaf)],
+    ...["vcek", "vlek"].flatMap((signer) => [
+      [`${AMD}/${signer}/v1/Genoa/cert_chain`, () => new Response(pemOf(intermediate, root))],
+      [`${AMD}/${signer}/v1/Genoa/crl`, () => new Response(crl)],
+    ]),
+  ])
+}
+
 describe("vendorCollateral", () => {
   it("fetches from Intel what the sampled quote verifies with", async () => {
     const { source } = standIn(intel)
@@ -85,22 +131,49 @@ describe("vendorCollateral", () => {
   })
 
   it("takes the VCEK of the host's certificate table", async () => {
-    const entry = Buffer.alloc(24)
-    entry.write("63da758de6644564adc5f4b93be8accd", "hex")
-    entry.writeUInt32LE(48, 16)
-    const vcek = Buffer.from(
-      sample("snp-genoa.vcek.pem")
-        .toString()
-        .replaceAll(/-----[^-]+-----/g, ""),
-      "base64",
-    )
-    entry.writeUInt32LE(vcek.length, 20)
-    const table = Uint8Array.from(Buffer.concat([entry, Buffer.alloc(24), vcek, Buffer.alloc(8)]))
     const { asked, source } = standIn(amd)
-    const need = collateralNeedOf(evidenceOf("sev-snp", sample("snp-genoa.report"), table))
+    const need = collateralNeedOf(evidenceOf("sev-snp", sample("snp-genoa.report"), tableOf("vcek", VCEK)))
     const collateral = await source.collateralFor(need)
     assert.notInclude(asked, VCEK_URL)
-    assert.deepStrictEqual(collateral.kind === "amd" ? collateral.chain[0] : undefined, Uint8Array.from(vcek))
+    assert.deepStrictEqual(collateral.kind === "amd" ? collateral.chain[0] : undefined, Uint8Array.from(VCEK))
+  })
+
+  for (const [what, at] of [
+    ["TCB", 0x187],
+    ["chip", 0x1a0],
+  ] as const) {
+    it(`asks AMD if the VCEK of the host's certificate table is for another ${what}`, async () => {
+      const report = sample("snp-genoa.report")
+      report[at] = (report[at] ?? 0) ^ 1
+      const { asked, source } = standIn({})
+      const need = collateralNeedOf(evidenceOf("sev-snp", report, tableOf("vcek", VCEK)))
+      await codeOfPromise(source.collateralFor(need))
+      assert.lengthOf(
+        asked.filter((url) => url.includes("/vcek/v1/Genoa/") && url.includes("blSPL=10&")),
+        1,
+      )
+    })
+  }
+
+  it("lets a machine prove itself whose host kept the VCEK of older firmware", async () => {
+    const updated = snp()
+    const outdated = snp({ leaf: { extensions: leafExtensions("Genoa", "vcek", { ...TCB, microcode: 208 }) } })
+    const evidence = { ...updated.evidence, collateral: tableOf("vcek", amdOf(outdated).chain[0]) }
+    const { source } = standIn(answersOf(updated))
+    const { collateral: _, ...check } = updated
+    const { verified } = await proveAttestation({ ...check, evidence }, source, () => NOW)
+    assert.strictEqual(verified.hardware, "AMD Genoa")
+  })
+
+  it("refuses the VLEK of older firmware, which AMD cannot replace", async () => {
+    const vlek = snp({ signer: "vlek", report: (report) => void (report[TCB_AT.reported + 7] = 210) })
+    const evidence = { ...vlek.evidence, collateral: tableOf("vlek", amdOf(vlek).chain[0]) }
+    const { collateral: _, ...check } = vlek
+    const { source } = standIn(answersOf(vlek))
+    assert.strictEqual(
+      await codeOfPromise(proveAttestation({ ...check, evidence }, source, () => NOW)),
+      "snp-leaf-tcb",
+    )
   })
 
   it("asks AMD for Turin's FMC version", async () => {

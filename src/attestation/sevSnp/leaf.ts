@@ -1,5 +1,6 @@
 /** VCEK and VLEK: what their extensions say of chip, product and TCB (AMD 57230, table of certificate extensions). */
 import { EvidenceFailure, must } from "../failure.ts"
+import type { SnpTcb } from "../policy.ts"
 import { AMD_PRODUCTS, type AmdProduct } from "../roots.ts"
 import { type Certificate, nameOf } from "../x509/certificate.ts"
 import { integerOf, valuesIn } from "../x509/der.ts"
@@ -12,8 +13,13 @@ const NAMES = { vcek: "SEV-VCEK", vlek: "SEV-VLEK" } as const
 
 const OID = "1.3.6.1.4.1.3704.1"
 const PRODUCT_OID = `${OID}.2`
-const TCB_OIDS = { bootloader: `${OID}.3.1`, tee: `${OID}.3.2`, snp: `${OID}.3.3`, microcode: `${OID}.3.8` }
-const FMC_OID = `${OID}.3.9`
+const TCB_OIDS = {
+  bootloader: `${OID}.3.1`,
+  tee: `${OID}.3.2`,
+  snp: `${OID}.3.3`,
+  microcode: `${OID}.3.8`,
+  fmc: `${OID}.3.9`,
+}
 const CHIP_OID = `${OID}.4`
 /** Cloud provider that a VLEK was issued to. */
 const PROVIDER_OID = `${OID}.5`
@@ -50,12 +56,27 @@ export const productOf = (report: SnpReport, leaf: Certificate | undefined): Amd
 export const chipInUrls = ({ chipId }: SnpReport, product: AmdProduct): string =>
   (product === "Turin" ? chipId.subarray(0, TURIN_CHIP_BYTES) : chipId).toString("hex")
 
-const checkChip = (report: SnpReport, leaf: Certificate): void => {
+const isOfChip = (report: SnpReport, leaf: Certificate): boolean => {
   const chip = Buffer.from(leaf.extensions.get(CHIP_OID) ?? [])
   const isSame = chip.length > 0 && report.chipId.subarray(0, chip.length).equals(chip)
   const isAll = report.chipId.subarray(chip.length).every((byte) => byte === 0)
-  must(isSame && isAll && chip.some((byte) => byte !== 0), "snp-chip-id", "The leaf is another chip's.")
+  return isSame && isAll && chip.some((byte) => byte !== 0)
 }
+
+/** The first part of the reported TCB for which the leaf names another version. */
+const otherVersion = (report: SnpReport, leaf: Certificate, product: AmdProduct): keyof SnpTcb | undefined => {
+  const reported = tcbOf(report.tcbs.reported, product)
+  const isOther = (part: keyof SnpTcb): boolean => {
+    const content = contentOf(leaf, TCB_OIDS[part])
+    const version = content === undefined ? undefined : integerOf(content)
+    return (part === "fmc" ? (version ?? 0) : version) !== reported[part]
+  }
+  return (["bootloader", "tee", "snp", "microcode", "fmc"] as const).find(isOther)
+}
+
+/** Whether a VCEK, which is not verified here, is for the report's chip and TCB. Hosts keep old ones after updates. */
+export const isCurrent = (report: SnpReport, leaf: Certificate, product: AmdProduct): boolean =>
+  otherVersion(report, leaf, product) === undefined && isOfChip(report, leaf)
 
 /** Checks that the leaf belongs to the report: key, product, TCB and chip. Its signature is checked elsewhere. */
 export const checkLeaf = (report: SnpReport, leaf: Certificate, product: AmdProduct): void => {
@@ -66,14 +87,7 @@ export const checkLeaf = (report: SnpReport, leaf: Certificate, product: AmdProd
   must(isOfProduct, "snp-product", "Report, leaf and chain are of different products.")
   const isLaidOut = Object.values(report.tcbs).every((tcb) => isLayout(tcb, product))
   must(isLaidOut, "snp-tcb-layout", "The TCB has another product's layout.")
-  const reported = tcbOf(report.tcbs.reported, product)
-  const numberIn = (oid: string) => {
-    const content = contentOf(leaf, oid)
-    return content === undefined ? undefined : integerOf(content)
-  }
-  for (const part of ["bootloader", "tee", "snp", "microcode"] as const) {
-    must(numberIn(TCB_OIDS[part]) === reported[part], "snp-leaf-tcb", `The leaf is for another ${part} version.`)
-  }
-  must((numberIn(FMC_OID) ?? 0) === reported.fmc, "snp-leaf-tcb", "The leaf is for another FMC version.")
-  if (signer === "vcek") checkChip(report, leaf)
+  const other = otherVersion(report, leaf, product)
+  must(other === undefined, "snp-leaf-tcb", `The leaf is for another ${other} version.`)
+  must(signer === "vlek" || isOfChip(report, leaf), "snp-chip-id", "The leaf is another chip's.")
 }

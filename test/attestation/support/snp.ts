@@ -33,13 +33,18 @@ export const STRANGER: Subject = { name: "ARK", keys: makeKeys("pss") }
 
 const OID = "1.3.6.1.4.1.3704.1"
 
-const leafExtensions = (product: AmdProduct, signer: "vcek" | "vlek", chip: Uint8Array) => [
+export const leafExtensions = (
+  product: AmdProduct,
+  signer: "vcek" | "vlek",
+  tcb = TCB,
+  chip: Uint8Array = CHIP.subarray(0, PRODUCTS[product].chipBytes),
+) => [
   { id: `${OID}.1`, value: integer(0) },
   { id: `${OID}.2`, value: ia5(PRODUCTS[product].name) },
-  { id: `${OID}.3.1`, value: integer(TCB.bootloader) },
-  { id: `${OID}.3.2`, value: integer(TCB.tee) },
-  { id: `${OID}.3.3`, value: integer(TCB.snp) },
-  { id: `${OID}.3.8`, value: integer(TCB.microcode) },
+  { id: `${OID}.3.1`, value: integer(tcb.bootloader) },
+  { id: `${OID}.3.2`, value: integer(tcb.tee) },
+  { id: `${OID}.3.3`, value: integer(tcb.snp) },
+  { id: `${OID}.3.8`, value: integer(tcb.microcode) },
   ...(product === "Turin" ? [{ id: `${OID}.3.9`, value: integer(FMC) }] : []),
   signer === "vcek" ? { id: `${OID}.4`, value: chip } : { id: `${OID}.5`, value: ia5("Cloud") },
 ]
@@ -97,8 +102,7 @@ export const snp = (wish: SnpWish = {}): AttestationCheck => {
   wish.report?.(report)
   signReport(report, leafKeys)
   wish.afterwards?.(report)
-  const chip = CHIP.subarray(0, PRODUCTS[product].chipBytes)
-  const extensions = leafExtensions(wish.leafProduct ?? product, leafType, chip)
+  const extensions = leafExtensions(wish.leafProduct ?? product, leafType)
   const leaf = { name: leafType === "vcek" ? "SEV-VCEK" : "SEV-VLEK", keys: leafKeys }
   const root = makeCertificate(ROOT, ROOT, { serial: 1, authority: true, usage: USAGE.both, ...wish.root })
   const collateral: AmdCollateral = {
