@@ -3,6 +3,7 @@ import type { AmdCollateral, CollateralNeed } from "../attestation/collateral.ts
 import { EvidenceFailure } from "../attestation/failure.ts"
 import { type Bytes, fromUtf8 } from "../domain/bytes/bytes.ts"
 import type { Got } from "./boundedGet.ts"
+import { derIn, type Documents } from "./keptDocuments.ts"
 
 const SERVICE = "https://kdsintf.amd.com"
 const LIMIT = { leaf: 16 * 1024, chain: 32 * 1024, crl: 256 * 1024 }
@@ -11,8 +12,14 @@ type AmdNeed = Extract<CollateralNeed, { readonly kind: "amd" }>
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g
 
-const certificatesIn = (pem: Bytes): ReadonlyArray<Bytes> =>
-  [...fromUtf8(pem).matchAll(CERTIFICATE)].map(([, body = ""]) => Uint8Array.from(Buffer.from(body, "base64")))
+/** The intermediate and the root. */
+const authoritiesIn = ({ body: pem }: Got): readonly [Bytes, Bytes] => {
+  const [intermediate, root] = [...fromUtf8(pem).matchAll(CERTIFICATE)].map(([, body = ""]) =>
+    Uint8Array.from(Buffer.from(body, "base64")),
+  )
+  if (intermediate !== undefined && root !== undefined) return [intermediate, root]
+  throw new EvidenceFailure("collateral-unavailable", "AMD's service answered with no chain of two certificates.")
+}
 
 /** URL of a VCEK: the service derives it from chip and TCB. */
 const vcekUrl = ({ product, chip, tcb }: AmdNeed): string => {
@@ -21,9 +28,9 @@ const vcekUrl = ({ product, chip, tcb }: AmdNeed): string => {
   return `${SERVICE}/vcek/v1/${product}/${chip}?${versions}`
 }
 
-const leafFor = async (need: AmdNeed, get: (url: string, limit: number) => Promise<Got>): Promise<Bytes> => {
+const leafFor = async (need: AmdNeed, { immutable }: Documents): Promise<Bytes> => {
   if (need.leaf !== undefined) return need.leaf
-  if (need.signer === "vcek") return (await get(vcekUrl(need), LIMIT.leaf)).body
+  if (need.signer === "vcek") return immutable(vcekUrl(need), LIMIT.leaf, derIn)
   throw new EvidenceFailure(
     "collateral-unavailable",
     "The machine handed out no VLEK, and AMD publishes none. The operator's host must pass it to the guest.",
@@ -31,19 +38,12 @@ const leafFor = async (need: AmdNeed, get: (url: string, limit: number) => Promi
 }
 
 /** Rejects with `collateral-unavailable`. Nothing in the result is verified. */
-export const fetchAmdCollateral = async (
-  need: AmdNeed,
-  get: (url: string, limit: number) => Promise<Got>,
-): Promise<AmdCollateral> => {
+export const fetchAmdCollateral = async (need: AmdNeed, documents: Documents): Promise<AmdCollateral> => {
   const authority = `${SERVICE}/${need.signer}/v1/${need.product}`
-  const [leaf, chain, crl] = await Promise.all([
-    leafFor(need, get),
-    get(`${authority}/cert_chain`, LIMIT.chain),
-    get(`${authority}/crl`, LIMIT.crl),
+  const [leaf, [intermediate, root], crl] = await Promise.all([
+    leafFor(need, documents),
+    documents.immutable(`${authority}/cert_chain`, LIMIT.chain, authoritiesIn),
+    documents.latest(`${authority}/crl`, LIMIT.crl, derIn),
   ])
-  const [intermediate, root] = certificatesIn(chain.body)
-  if (intermediate === undefined || root === undefined) {
-    throw new EvidenceFailure("collateral-unavailable", `${authority}/cert_chain answered with no two certificates.`)
-  }
-  return { kind: "amd", chain: [leaf, intermediate, root], crl: crl.body }
+  return { kind: "amd", chain: [leaf, intermediate, root], crl }
 }

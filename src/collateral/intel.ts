@@ -3,6 +3,7 @@ import type { CollateralNeed, IntelCollateral, IntelDocument } from "../attestat
 import { EvidenceFailure } from "../attestation/failure.ts"
 import { type Bytes, fromUtf8 } from "../domain/bytes/bytes.ts"
 import type { Got } from "./boundedGet.ts"
+import { derIn, type Documents } from "./keptDocuments.ts"
 
 const SERVICE = "https://api.trustedservices.intel.com"
 const ROOT_CRL = "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der"
@@ -26,11 +27,13 @@ const chainIn = ({ headers }: Got, name: string): string => {
 const DOCUMENT =
   /^\s*\{\s*"(tcbInfo|enclaveIdentity)"\s*:\s*(\{.*\})\s*,\s*"signature"\s*:\s*"([0-9a-fA-F]+)"\s*\}\s*$/s
 
-const documentIn = (got: Got, member: "tcbInfo" | "enclaveIdentity", header: string): IntelDocument => {
-  const [, name, text, signature] = DOCUMENT.exec(textOf(got.body)) ?? []
-  if (name !== member || text === undefined || signature === undefined) throw unexpected(`no signed ${member}`)
-  return { text, signature: Uint8Array.from(Buffer.from(signature, "hex")), issuerChain: chainIn(got, header) }
-}
+const documentIn =
+  (member: "tcbInfo" | "enclaveIdentity", header: string) =>
+  (got: Got): IntelDocument => {
+    const [, name, text, signature] = DOCUMENT.exec(textOf(got.body)) ?? []
+    if (name !== member || text === undefined || signature === undefined) throw unexpected(`no signed ${member}`)
+    return { text, signature: Uint8Array.from(Buffer.from(signature, "hex")), issuerChain: chainIn(got, header) }
+  }
 
 const textOf = (bytes: Bytes): string => {
   try {
@@ -40,22 +43,19 @@ const textOf = (bytes: Bytes): string => {
   }
 }
 
+const tcbInfoIn = documentIn("tcbInfo", "TCB-Info-Issuer-Chain")
+const qeIdentityIn = documentIn("enclaveIdentity", "SGX-Enclave-Identity-Issuer-Chain")
+
 /** Rejects with `collateral-unavailable`. Nothing in the result is verified. */
 export const fetchIntelCollateral = async (
   { fmspc, authority }: IntelNeed,
-  get: (url: string, limit: number) => Promise<Got>,
+  { latest }: Documents,
 ): Promise<IntelCollateral> => {
-  const [tcb, qe, pckCrl, rootCrl] = await Promise.all([
-    get(`${SERVICE}/tdx/certification/v4/tcb?fmspc=${fmspc}`, LIMIT.document),
-    get(`${SERVICE}/tdx/certification/v4/qe/identity`, LIMIT.document),
-    get(`${SERVICE}/sgx/certification/v4/pckcrl?ca=${authority}&encoding=der`, LIMIT.crl),
-    get(ROOT_CRL, LIMIT.crl),
+  const [tcbInfo, qeIdentity, pckCrl, rootCrl] = await Promise.all([
+    latest(`${SERVICE}/tdx/certification/v4/tcb?fmspc=${fmspc}`, LIMIT.document, tcbInfoIn),
+    latest(`${SERVICE}/tdx/certification/v4/qe/identity`, LIMIT.document, qeIdentityIn),
+    latest(`${SERVICE}/sgx/certification/v4/pckcrl?ca=${authority}&encoding=der`, LIMIT.crl, derIn),
+    latest(ROOT_CRL, LIMIT.crl, derIn),
   ])
-  return {
-    kind: "intel",
-    rootCrl: rootCrl.body,
-    pckCrl: pckCrl.body,
-    tcbInfo: documentIn(tcb, "tcbInfo", "TCB-Info-Issuer-Chain"),
-    qeIdentity: documentIn(qe, "enclaveIdentity", "SGX-Enclave-Identity-Issuer-Chain"),
-  }
+  return { kind: "intel", rootCrl, pckCrl, tcbInfo, qeIdentity }
 }

@@ -3,12 +3,19 @@ import type { CollateralSource } from "../attestation/collateral.ts"
 import { fetchAmdCollateral } from "./amd.ts"
 import { boundedGet, type Get } from "./boundedGet.ts"
 import { fetchIntelCollateral } from "./intel.ts"
+import { keptDocuments } from "./keptDocuments.ts"
 
-/** A source that asks the vendors each time, over HTTPS; `get` replaces `fetch` in tests. */
-export const vendorCollateral = (get: Get = fetch): CollateralSource => ({
-  collateralFor: async (need, signal) => {
-    const bounded = boundedGet(get, signal)
-    if (need.kind === "amd") return fetchAmdCollateral(need, bounded)
-    return need.kind === "intel" ? fetchIntelCollateral(need, bounded) : { kind: "none" }
-  },
-})
+/**
+ * A source that asks the vendors over HTTPS: once for certificates, each time for what expires, of which it hands out the
+ * last answer while a service is unavailable. `get` replaces `fetch` in tests.
+ */
+export const vendorCollateral = (get: Get = fetch): CollateralSource => {
+  const documentsOf = keptDocuments()
+  return {
+    collateralFor: async (need, signal) => {
+      const documents = documentsOf(boundedGet(get, signal), signal)
+      if (need.kind === "amd") return fetchAmdCollateral(need, documents)
+      return need.kind === "intel" ? fetchIntelCollateral(need, documents) : { kind: "none" }
+    },
+  }
+}

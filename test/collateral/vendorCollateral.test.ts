@@ -6,16 +6,20 @@ import {
   type CollateralNeed,
   decodeCollateral,
   encodeCollateral,
+  type IntelDocument,
 } from "../../src/attestation/collateral.ts"
 import { collateralNeedOf } from "../../src/attestation/collateralNeed.ts"
 import type { ProxyEvidence } from "../../src/attestation/evidence.ts"
 import type { Get } from "../../src/collateral/boundedGet.ts"
 import { vendorCollateral } from "../../src/collateral/vendorCollateral.ts"
 import { EvidenceFailure } from "../../src/attestation/failure.ts"
+import { signerOf } from "../../src/attestation/sevSnp/leaf.ts"
+import { readReport } from "../../src/attestation/sevSnp/report.ts"
 import { type AttestationCheck, proveAttestation } from "../../src/attestation/verifyAttestation.ts"
-import { pemOf } from "../attestation/support/authority.ts"
+import { makeCrl, pemOf } from "../attestation/support/authority.ts"
 import { codeOfPromise } from "../attestation/support/codeOf.ts"
 import { leafExtensions, snp, TCB, TCB_AT } from "../attestation/support/snp.ts"
+import { tdx } from "../attestation/support/tdx.ts"
 import { NOW } from "../attestation/support/world.ts"
 
 const sample = (name: string) => readFileSync(`test/attestation/samples/${name}`)
@@ -52,6 +56,7 @@ const chained = (body: BodyInit, header: string, chain: string) =>
   new Response(body, { headers: { [header]: encodeURIComponent(chain) } })
 
 const INTEL = "https://api.trustedservices.intel.com"
+const INTEL_ROOT_CRL = "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der"
 const intel: Answers = {
   [`${INTEL}/tdx/certification/v4/tcb?fmspc=${JSON.parse(pcs("tcb_info")).fmspc.toLowerCase()}`]: () =>
     chained(
@@ -67,16 +72,16 @@ const intel: Answers = {
     ),
   [`${INTEL}/sgx/certification/v4/pckcrl?ca=platform&encoding=der`]: () =>
     chained(fromHex(pcs("pck_crl")), "SGX-PCK-CRL-Issuer-Chain", pcs("pck_crl_issuer_chain")),
-  "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der": () => new Response(fromHex(pcs("root_ca_crl"))),
+  [INTEL_ROOT_CRL]: () => new Response(fromHex(pcs("root_ca_crl"))),
 }
 
 const AMD = "https://kdsintf.amd.com"
 const chip = sample("snp-genoa.report").toString("hex", 0x1a0, 0x1e0)
 const VCEK_URL = `${AMD}/vcek/v1/Genoa/${chip}?blSPL=10&teeSPL=0&snpSPL=23&ucodeSPL=84`
 const amd: Answers = {
-  [VCEK_URL]: () => new Response(Uint8Array.of(1)),
+  [VCEK_URL]: () => new Response(Uint8Array.of(0x30, 1)),
   [`${AMD}/vcek/v1/Genoa/cert_chain`]: () => new Response(sample("snp-genoa.ask-ark.pem")),
-  [`${AMD}/vcek/v1/Genoa/crl`]: () => new Response(Uint8Array.of(2)),
+  [`${AMD}/vcek/v1/Genoa/crl`]: () => new Response(Uint8Array.of(0x30, 2)),
 }
 
 const GUIDS = { vcek: "63da758de6644564adc5f4b93be8accd", vlek: "a8074bc2a25a483eaae639c045a0b8a1" }
@@ -106,14 +111,28 @@ const CHIP_VCEK_URL = `${AMD}/vcek/v1/Genoa/${"5a".repeat(64)}?blSPL=7&teeSPL=1&
 /** AMD's answers for generated evidence of a Genoa. */
 const answersOf = (check: AttestationCheck): Answers => {
   const { chain, crl } = amdOf(check)
-  const [leaf, intermediate, root] = chain
-  return Object.fromEntries([
-    [CHIP_VCEK_URL, () => new Response(leaf)],
-    ...["vcek", "vlek"].flatMap((signer) => [
-      [`${AMD}/${signer}/v1/Genoa/cert_chain`, () => new Response(pemOf(intermediate, root))],
-      [`${AMD}/${signer}/v1/Genoa/crl`, () => new Response(crl)],
-    ]),
-  ])
+  const [leaf, ...authorities] = chain
+  const signer = signerOf(readReport(check.evidence.report))
+  return {
+    [CHIP_VCEK_URL]: () => new Response(leaf),
+    [`${AMD}/${signer}/v1/Genoa/cert_chain`]: () => new Response(pemOf(...authorities)),
+    [`${AMD}/${signer}/v1/Genoa/crl`]: () => new Response(crl),
+  }
+}
+
+/** Intel's answers for generated evidence of TDX. */
+const pcsAnswersOf = ({ collateral }: AttestationCheck): Answers => {
+  if (collateral.kind !== "intel") throw new Error("another kind")
+  const { pckCrl, qeIdentity, rootCrl, tcbInfo } = collateral
+  const signed = (member: string, { issuerChain, signature, text }: IntelDocument, header: string) =>
+    chained(`{"${member}":${text},"signature":"${Buffer.from(signature).toString("hex")}"}`, header, issuerChain)
+  return {
+    [`${INTEL}/tdx/certification/v4/tcb?fmspc=00806f050000`]: () => signed("tcbInfo", tcbInfo, "TCB-Info-Issuer-Chain"),
+    [`${INTEL}/tdx/certification/v4/qe/identity`]: () =>
+      signed("enclaveIdentity", qeIdentity, "SGX-Enclave-Identity-Issuer-Chain"),
+    [`${INTEL}/sgx/certification/v4/pckcrl?ca=platform&encoding=der`]: () => new Response(pckCrl),
+    [INTEL_ROOT_CRL]: () => new Response(rootCrl),
+  }
 }
 
 describe("vendorCollateral", () => {
@@ -127,7 +146,7 @@ describe("vendorCollateral", () => {
     const { asked, source } = standIn(amd)
     const collateral = await source.collateralFor(collateralNeedOf(SNP))
     assert.deepStrictEqual(asked.toSorted(), Object.keys(amd).toSorted())
-    assert.strictEqual(collateral.kind === "amd" ? collateral.chain[0][0] : 0, 1)
+    assert.deepStrictEqual(collateral.kind === "amd" ? collateral.chain[0] : undefined, Uint8Array.of(0x30, 1))
   })
 
   it("takes the VCEK of the host's certificate table", async () => {
@@ -243,7 +262,7 @@ describe("vendorCollateral", () => {
     let answers = 0
     const { source } = standIn({
       ...amd,
-      [VCEK_URL]: () => (++answers < 3 ? limited() : new Response(Uint8Array.of(1))),
+      [VCEK_URL]: () => (++answers < 3 ? limited() : new Response(Uint8Array.of(0x30, 1))),
     })
     const { kind } = await source.collateralFor(collateralNeedOf(SNP))
     assert.deepStrictEqual([kind, answers], ["amd", 3])
@@ -273,6 +292,16 @@ describe("vendorCollateral", () => {
     })
   }
 
+  for (const [what, url] of [
+    ["certificate", VCEK_URL],
+    ["revocation list", `${AMD}/vcek/v1/Genoa/crl`],
+  ] as const) {
+    it(`refuses HTML in place of a ${what}`, async () => {
+      const { source } = standIn({ ...amd, [url]: () => new Response("<html>") })
+      assert.strictEqual(await codeOfPromise(source.collateralFor(collateralNeedOf(SNP))), "collateral-unavailable")
+    })
+  }
+
   it("refuses a chain of AMD without two certificates", async () => {
     const { source } = standIn({ ...amd, [`${AMD}/vcek/v1/Genoa/cert_chain`]: () => new Response("") })
     assert.strictEqual(await codeOfPromise(source.collateralFor(collateralNeedOf(SNP))), "collateral-unavailable")
@@ -287,6 +316,85 @@ describe("vendorCollateral", () => {
     const pending = codeOfPromise(hanging.collateralFor(collateralNeedOf(TDX), stop.signal))
     stop.abort()
     assert.strictEqual(await pending, "collateral-unavailable")
+  })
+})
+
+const down = () => new Response("", { status: 503 })
+
+describe("vendorCollateral after its first answers", () => {
+  /** A vendor that answers so until `turn` changes the answers of all URLs. */
+  const turning = (answers: Answers) => {
+    let instead: (() => Response) | undefined
+    const { asked, source } = standIn(
+      Object.fromEntries(Object.entries(answers).map(([url, answer]) => [url, () => (instead ?? answer)()])),
+    )
+    const prove = ({ collateral: _, ...check }: AttestationCheck, now = NOW) =>
+      codeOfPromise(proveAttestation(check, source, () => now))
+    const times = (url: string) => asked.filter((each) => each === url).length
+    return { source, prove, times, turn: (answer: () => Response) => void (instead = answer) }
+  }
+
+  it("proves a Genoa again while AMD's service is down, and asks for its VCEK and chain once", async () => {
+    const check = snp()
+    const { prove, times, turn } = turning(answersOf(check))
+    assert.strictEqual(await prove(check), "verified")
+    assert.strictEqual(await prove(check), "verified")
+    turn(down)
+    assert.strictEqual(await prove(check), "verified")
+    const chain = `${AMD}/vcek/v1/Genoa/cert_chain`
+    assert.deepStrictEqual([CHIP_VCEK_URL, chain, `${AMD}/vcek/v1/Genoa/crl`].map(times), [1, 1, 3])
+  })
+
+  it("proves TDX again while Intel's services are down, or answer with other documents", async () => {
+    const check = tdx()
+    const { prove, times, turn } = turning(pcsAnswersOf(check))
+    assert.strictEqual(await prove(check), "verified")
+    turn(down)
+    assert.strictEqual(await prove(check), "verified")
+    turn(() => new Response("<html>"))
+    assert.strictEqual(await prove(check), "verified")
+    assert.deepStrictEqual(Object.keys(pcsAnswersOf(check)).map(times), [3, 3, 3, 3])
+  })
+
+  it("hands out a revocation list beyond its next update, which verifiers refuse", async () => {
+    const check = snp({ crl: (root) => makeCrl(root, { until: NOW + 3600 }) })
+    const { prove, turn } = turning(answersOf(check))
+    assert.strictEqual(await prove(check), "verified")
+    turn(down)
+    assert.strictEqual(await prove(check, NOW + 3600), "crl-expired")
+  })
+
+  it("takes a newer revocation list", async () => {
+    const [old, check] = [snp({ crl: (root) => makeCrl(root, { until: NOW + 3600 }) }), snp()]
+    const { prove, turn } = turning(answersOf(old))
+    assert.strictEqual(await prove(check), "verified")
+    turn(() => new Response(amdOf(check).crl))
+    assert.strictEqual(await prove(check, NOW + 3600), "verified")
+  })
+
+  it("hands out nothing to a caller that stopped", async () => {
+    const source = vendorCollateral(async (url, { signal }) => {
+      signal.throwIfAborted()
+      return intel[url]?.() ?? down()
+    })
+    await source.collateralFor(collateralNeedOf(TDX))
+    const stopped = source.collateralFor(collateralNeedOf(TDX), AbortSignal.abort())
+    assert.strictEqual(await codeOfPromise(stopped), "collateral-unavailable")
+  })
+
+  it("forgets certificates that were not used for long", async () => {
+    const asked: Array<string> = []
+    const source = vendorCollateral(async (url) => {
+      asked.push(url)
+      return url.endsWith("/cert_chain") ? new Response(sample("snp-genoa.ask-ark.pem")) : new Response(Uint8Array.of(0x30))
+    })
+    const need = collateralNeedOf(SNP)
+    assert(need.kind === "amd")
+    for (const chip of ["first", ...Array.from({ length: 100 }, String), "first"]) {
+      await source.collateralFor({ ...need, chip })
+    }
+    const times = (part: string) => asked.filter((url) => url.includes(part)).length
+    assert.deepStrictEqual([times("/first?"), times("/cert_chain")], [2, 1])
   })
 })
 

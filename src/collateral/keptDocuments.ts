@@ -1,0 +1,63 @@
+/** Keeps vendors' documents in memory, so that an outage of a service does not end all proofs. Verifiers check them each time. */
+import { EvidenceFailure, must } from "../attestation/failure.ts"
+import type { Bytes } from "../domain/bytes/bytes.ts"
+import type { Got } from "./boundedGet.ts"
+
+/** Documents of one source. One proxy needs four at most. */
+const MAX_KEPT = 64
+
+const DER_SEQUENCE = 0x30
+
+/** Gets at most `limit` bytes. `read` throws `collateral-unavailable` if the answer is of another kind; then it is not kept. */
+type Ask = <A>(url: string, limit: number, read: (got: Got) => A) => Promise<A>
+
+export interface Documents {
+  /** For documents that never change: asks once. */
+  readonly immutable: Ask
+  /** Asks each time, and returns the last answer if the service is unavailable. */
+  readonly latest: Ask
+}
+
+/** Certificate or revocation list. */
+export const derIn = ({ body }: Got): Bytes => {
+  must(
+    body[0] === DER_SEQUENCE,
+    "collateral-unavailable",
+    "A vendor's service answered with something that is not DER.",
+  )
+  return body
+}
+
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof EvidenceFailure && error.code === "collateral-unavailable"
+
+/** Returns documents that are got by `get` until `signal` aborts. All share what is kept. */
+export const keptDocuments = () => {
+  /** By URL, the least recently used first. */
+  const kept = new Map<string, Got>()
+  const keep = (url: string, got: Got): void => {
+    kept.delete(url)
+    kept.set(url, got)
+    const [oldest] = kept.keys()
+    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest)
+  }
+  return (get: (url: string, limit: number) => Promise<Got>, signal: AbortSignal | undefined): Documents => {
+    const read = <A>(url: string, got: Got, by: (got: Got) => A): A => {
+      const value = by(got)
+      keep(url, got)
+      return value
+    }
+    return {
+      immutable: async (url, limit, by) => read(url, kept.get(url) ?? (await get(url, limit)), by),
+      latest: async (url, limit, by) => {
+        try {
+          return read(url, await get(url, limit), by)
+        } catch (error) {
+          const last = kept.get(url)
+          if (last === undefined || signal?.aborted === true || !isUnavailable(error)) throw error
+          return read(url, last, by)
+        }
+      },
+    }
+  }
+}
