@@ -2,7 +2,7 @@
 import { type Bytes, decodeBase64Url, encodeBase64Url } from "../domain/bytes/bytes.ts"
 import { isObject, type JsonObject } from "../domain/json/json.ts"
 import { must } from "./failure.ts"
-import type { SnpTcb } from "./policy.ts"
+import type { SnpTcb, TcbUpdate } from "./policy.ts"
 import type { AmdProduct } from "./roots.ts"
 
 /** Identifies the collateral of one report. Nothing in it is verified yet. */
@@ -23,6 +23,7 @@ export type CollateralNeed =
       readonly fmspc: string
       /** Authority that issued the PCK certificate. */
       readonly authority: "platform" | "processor"
+      readonly update: TcbUpdate
     }
   | { readonly kind: "none" }
 

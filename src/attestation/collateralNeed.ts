@@ -1,6 +1,7 @@
 import type { CollateralNeed } from "./collateral.ts"
 import type { ProxyEvidence } from "./evidence.ts"
 import { must } from "./failure.ts"
+import type { TcbUpdate } from "./policy.ts"
 import { leavesIn } from "./sevSnp/certificateTable.ts"
 import { chipInUrls, isCurrent, productOf, signerOf } from "./sevSnp/leaf.ts"
 import { readReport, tcbOf } from "./sevSnp/report.ts"
@@ -27,17 +28,17 @@ const amdNeed = ({ report: bytes, collateral }: ProxyEvidence): CollateralNeed =
   }
 }
 
-const intelNeed = ({ report }: ProxyEvidence): CollateralNeed => {
+const intelNeed = ({ report }: ProxyEvidence, update: TcbUpdate): CollateralNeed => {
   const [leaf, authority] = certificatesInPem(readQuote(report).pckChain)
   must(leaf !== undefined && authority !== undefined, "chain-length", "The PCK chain needs three certificates.")
   const name = nameOf(authority)
   must(isPckAuthority(name), "tdx-pck-chain", "The PCK chain has no PCK authority of Intel.")
-  return { kind: "intel", fmspc: pckFactsOf(leaf).fmspc, authority: PCK_AUTHORITIES[name] }
+  return { kind: "intel", fmspc: pckFactsOf(leaf).fmspc, authority: PCK_AUTHORITIES[name], update }
 }
 
 /** The need of `evidence`, which is not verified yet. Throws an `EvidenceFailure` if it cannot be read. */
-export const collateralNeedOf = (evidence: ProxyEvidence): CollateralNeed => {
+export const collateralNeedOf = (evidence: ProxyEvidence, update: TcbUpdate = "standard"): CollateralNeed => {
   const { format } = evidence
   if (format === "confidential-space") return { kind: "none" }
-  return format === "sev-snp" ? amdNeed(evidence) : intelNeed(evidence)
+  return format === "sev-snp" ? amdNeed(evidence) : intelNeed(evidence, update)
 }

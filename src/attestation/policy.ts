@@ -28,13 +28,18 @@ export interface TdxMeasurement {
   readonly rtmr2: string
 }
 
-interface AcceptedIntel {
+/** Set of Intel's TCB data: `standard` may be 12 months behind `early` (PCS API v4, parameter `update`). */
+export type TcbUpdate = "standard" | "early"
+
+export interface AcceptedIntel {
   /** `UpToDate`, and whichever other TCB status of Intel is accepted by name. `Revoked` never is. */
   readonly statuses: ReadonlyArray<string>
   /** Advisories (INTEL-SA-…) that an accepted status may carry. */
   readonly advisories: ReadonlyArray<string>
   /** ISO date, such as `2025-05-14`: the oldest accepted TCB level of platform, module and quoting enclave. Any if absent. */
   readonly minimum_tcb_date?: string
+  /** Default: `standard`. If one entry of a format says `early`, all are judged by it. */
+  readonly tcb_update?: TcbUpdate
 }
 
 export interface AcceptedTdx extends AcceptedIntel {

@@ -7,6 +7,7 @@ import { EvidenceFailure, must } from "./failure.ts"
 import {
   type Accepted,
   type AcceptedConfiguration,
+  type AcceptedIntel,
   type EvidencePolicy,
   MAX_POLICY_BYTES,
   POLICY_TYPE,
@@ -82,20 +83,26 @@ const listIn = (value: unknown, where: string): ReadonlyArray<unknown> => {
   return value
 }
 
-const INTEL_MEMBERS = ["statuses", "advisories", "minimum_tcb_date"]
+const INTEL_MEMBERS = ["statuses", "advisories", "minimum_tcb_date", "tcb_update"]
 
-const intelIn = (entry: JsonObject) => {
-  const { minimum_tcb_date: date } = entry
+const intelIn = (entry: JsonObject): AcceptedIntel => {
+  const { minimum_tcb_date: date, tcb_update: update } = entry
   const isDate = date === undefined || (typeof date === "string" && /^\d{4}-\d\d-\d\d$/.test(date))
   must(
     isDate && (date === undefined || !Number.isNaN(Date.parse(date))),
     CODE,
     "The policy's minimum_tcb_date is no date.",
   )
+  must(
+    update === undefined || update === "standard" || update === "early",
+    CODE,
+    "The policy's tcb_update must be standard or early.",
+  )
   return {
     statuses: textsIn(entry["statuses"], "statuses"),
     advisories: textsIn(entry["advisories"], "advisories"),
     ...(date === undefined ? {} : { minimum_tcb_date: date }),
+    ...(update === undefined ? {} : { tcb_update: update }),
   }
 }
 

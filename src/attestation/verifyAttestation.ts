@@ -7,7 +7,7 @@ import { checkConfiguration } from "./configuration.ts"
 import type { ProxyEvidence, VerifiedAttestation } from "./evidence.ts"
 import { EvidenceFailure, must } from "./failure.ts"
 import type { FormatFacts } from "./format.ts"
-import type { Accepted, EvidencePolicy } from "./policy.ts"
+import type { Accepted, EvidencePolicy, TcbUpdate } from "./policy.ts"
 import type { EvidenceRoots } from "./roots.ts"
 import { verifySevSnp } from "./sevSnp/verify.ts"
 import { verifySpace } from "./space/verify.ts"
@@ -77,6 +77,11 @@ export const verifyAttestation = (check: AttestationCheck): VerifiedAttestation 
   return { format: evidence.format, kid, ...facts, validUntil: Math.min(facts.validUntil, policy.expires) }
 }
 
+const updateOf = (policy: EvidencePolicy, format: Accepted["format"]): TcbUpdate =>
+  entriesOf(policy, format).some((entry) => "tcb_update" in entry && entry.tcb_update === "early")
+    ? "early"
+    : "standard"
+
 interface ProvenAttestation {
   readonly verified: VerifiedAttestation
   readonly collateral: Collateral
@@ -97,7 +102,9 @@ export const proveAttestation = async (
   signal?: AbortSignal,
 ): Promise<ProvenAttestation> => {
   checkClaims({ ...check, now: clock() })
-  const collateral = await source.collateralFor(collateralNeedOf(check.evidence), signal)
+  const { evidence, policy } = check
+  const need = collateralNeedOf(evidence, updateOf(policy, evidence.format))
+  const collateral = await source.collateralFor(need, signal)
   const now = clock()
   return { verified: verifyAttestation({ ...check, now, collateral }), collateral, now }
 }

@@ -48,12 +48,12 @@ const qeIdentityIn = documentIn("enclaveIdentity", "SGX-Enclave-Identity-Issuer-
 
 /** Rejects with `collateral-unavailable`. Nothing in the result is verified. */
 export const fetchIntelCollateral = async (
-  { fmspc, authority }: IntelNeed,
+  { fmspc, authority, update }: IntelNeed,
   { latest }: Documents,
 ): Promise<IntelCollateral> => {
   const [tcbInfo, qeIdentity, pckCrl, rootCrl] = await Promise.all([
-    latest(`${SERVICE}/tdx/certification/v4/tcb?fmspc=${fmspc}`, LIMIT.document, tcbInfoIn),
-    latest(`${SERVICE}/tdx/certification/v4/qe/identity`, LIMIT.document, qeIdentityIn),
+    latest(`${SERVICE}/tdx/certification/v4/tcb?fmspc=${fmspc}&update=${update}`, LIMIT.document, tcbInfoIn),
+    latest(`${SERVICE}/tdx/certification/v4/qe/identity?update=${update}`, LIMIT.document, qeIdentityIn),
     latest(`${SERVICE}/sgx/certification/v4/pckcrl?ca=${authority}&encoding=der`, LIMIT.crl, derIn),
     latest(ROOT_CRL, LIMIT.crl, derIn),
   ])

@@ -125,7 +125,9 @@ describe("proveAttestation", () => {
     const { collateral, ...check } = tdx()
     const from = source(collateral)
     const proven = await proveAttestation(check, from, () => NOW)
-    assert.deepStrictEqual(from.needs, [{ kind: "intel", fmspc: "00806f050000", authority: "platform" }])
+    assert.deepStrictEqual(from.needs, [
+      { kind: "intel", fmspc: "00806f050000", authority: "platform", update: "standard" },
+    ])
     assert.strictEqual(proven.collateral, collateral)
     assert.strictEqual(proven.verified.measurement, MEASUREMENT.mrtd)
   })

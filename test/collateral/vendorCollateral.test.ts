@@ -18,7 +18,7 @@ import { readReport } from "../../src/attestation/sevSnp/report.ts"
 import { type AttestationCheck, proveAttestation } from "../../src/attestation/verifyAttestation.ts"
 import { makeCrl, pemOf } from "../attestation/support/authority.ts"
 import { codeOfPromise } from "../attestation/support/codeOf.ts"
-import { leafExtensions, snp, TCB, TCB_AT } from "../attestation/support/snp.ts"
+import { leafExtensions, ROOT, snp, TCB, TCB_AT } from "../attestation/support/snp.ts"
 import { tdx } from "../attestation/support/tdx.ts"
 import { NOW } from "../attestation/support/world.ts"
 
@@ -58,13 +58,13 @@ const chained = (body: BodyInit, header: string, chain: string) =>
 const INTEL = "https://api.trustedservices.intel.com"
 const INTEL_ROOT_CRL = "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der"
 const intel: Answers = {
-  [`${INTEL}/tdx/certification/v4/tcb?fmspc=${JSON.parse(pcs("tcb_info")).fmspc.toLowerCase()}`]: () =>
+  [`${INTEL}/tdx/certification/v4/tcb?fmspc=${JSON.parse(pcs("tcb_info")).fmspc.toLowerCase()}&update=standard`]: () =>
     chained(
       `{"tcbInfo":${pcs("tcb_info")},"signature":"${pcs("tcb_info_signature")}"}`,
       "TCB-Info-Issuer-Chain",
       pcs("tcb_info_issuer_chain"),
     ),
-  [`${INTEL}/tdx/certification/v4/qe/identity`]: () =>
+  [`${INTEL}/tdx/certification/v4/qe/identity?update=standard`]: () =>
     chained(
       `{"enclaveIdentity":${pcs("qe_identity")},"signature":"${pcs("qe_identity_signature")}"}`,
       "SGX-Enclave-Identity-Issuer-Chain",
@@ -121,14 +121,15 @@ const answersOf = (check: AttestationCheck): Answers => {
 }
 
 /** Intel's answers for generated evidence of TDX. */
-const pcsAnswersOf = ({ collateral }: AttestationCheck): Answers => {
+const pcsAnswersOf = ({ collateral }: AttestationCheck, update = "standard"): Answers => {
   if (collateral.kind !== "intel") throw new Error("another kind")
   const { pckCrl, qeIdentity, rootCrl, tcbInfo } = collateral
   const signed = (member: string, { issuerChain, signature, text }: IntelDocument, header: string) =>
     chained(`{"${member}":${text},"signature":"${Buffer.from(signature).toString("hex")}"}`, header, issuerChain)
   return {
-    [`${INTEL}/tdx/certification/v4/tcb?fmspc=00806f050000`]: () => signed("tcbInfo", tcbInfo, "TCB-Info-Issuer-Chain"),
-    [`${INTEL}/tdx/certification/v4/qe/identity`]: () =>
+    [`${INTEL}/tdx/certification/v4/tcb?fmspc=00806f050000&update=${update}`]: () =>
+      signed("tcbInfo", tcbInfo, "TCB-Info-Issuer-Chain"),
+    [`${INTEL}/tdx/certification/v4/qe/identity?update=${update}`]: () =>
       signed("enclaveIdentity", qeIdentity, "SGX-Enclave-Identity-Issuer-Chain"),
     [`${INTEL}/sgx/certification/v4/pckcrl?ca=platform&encoding=der`]: () => new Response(pckCrl),
     [INTEL_ROOT_CRL]: () => new Response(rootCrl),
@@ -140,6 +141,16 @@ describe("vendorCollateral", () => {
     const { source } = standIn(intel)
     const collateral = await source.collateralFor(collateralNeedOf(TDX))
     assert.deepStrictEqual(collateral, decodeCollateral({ kind: "intel", ...PCS }))
+  })
+
+  it("asks Intel for its early set if an entry of the policy wants it", async () => {
+    const early = tdx({ accept: { tcb_update: "early", minimum_tcb_date: "2026-01-14" } })
+    const { accept } = tdx({ accept: { statuses: [] } }).policy
+    const check = { ...early, policy: { ...early.policy, accept: [...accept, ...early.policy.accept] } }
+    const answers = pcsAnswersOf(early, "early")
+    const { asked, source } = standIn(answers)
+    await proveAttestation(check, source, () => NOW)
+    assert.deepStrictEqual(asked.toSorted(), Object.keys(answers).toSorted())
   })
 
   it("fetches from AMD the VCEK of the report's chip and TCB", async () => {
@@ -179,20 +190,15 @@ describe("vendorCollateral", () => {
     const outdated = snp({ leaf: { extensions: leafExtensions("Genoa", "vcek", { ...TCB, microcode: 208 }) } })
     const evidence = { ...updated.evidence, collateral: tableOf("vcek", amdOf(outdated).chain[0]) }
     const { source } = standIn(answersOf(updated))
-    const { collateral: _, ...check } = updated
-    const { verified } = await proveAttestation({ ...check, evidence }, source, () => NOW)
+    const { verified } = await proveAttestation({ ...updated, evidence }, source, () => NOW)
     assert.strictEqual(verified.hardware, "AMD Genoa")
   })
 
   it("refuses the VLEK of older firmware, which AMD cannot replace", async () => {
     const vlek = snp({ signer: "vlek", report: (report) => void (report[TCB_AT.reported + 7] = 210) })
     const evidence = { ...vlek.evidence, collateral: tableOf("vlek", amdOf(vlek).chain[0]) }
-    const { collateral: _, ...check } = vlek
     const { source } = standIn(answersOf(vlek))
-    assert.strictEqual(
-      await codeOfPromise(proveAttestation({ ...check, evidence }, source, () => NOW)),
-      "snp-leaf-tcb",
-    )
+    assert.strictEqual(await codeOfPromise(proveAttestation({ ...vlek, evidence }, source, () => NOW)), "snp-leaf-tcb")
   })
 
   it("asks AMD for Turin's FMC version", async () => {
@@ -225,7 +231,7 @@ describe("vendorCollateral", () => {
     assert.deepStrictEqual(asked, [])
   })
 
-  const QE = `${INTEL}/tdx/certification/v4/qe/identity`
+  const QE = `${INTEL}/tdx/certification/v4/qe/identity?update=standard`
   const endless = () =>
     new Response(
       new ReadableStream({
@@ -328,8 +334,7 @@ describe("vendorCollateral after its first answers", () => {
     const { asked, source } = standIn(
       Object.fromEntries(Object.entries(answers).map(([url, answer]) => [url, () => (instead ?? answer)()])),
     )
-    const prove = ({ collateral: _, ...check }: AttestationCheck, now = NOW) =>
-      codeOfPromise(proveAttestation(check, source, () => now))
+    const prove = (check: AttestationCheck, now = NOW) => codeOfPromise(proveAttestation(check, source, () => now))
     const times = (url: string) => asked.filter((each) => each === url).length
     return { source, prove, times, turn: (answer: () => Response) => void (instead = answer) }
   }
@@ -365,10 +370,10 @@ describe("vendorCollateral after its first answers", () => {
   })
 
   it("takes a newer revocation list", async () => {
-    const [old, check] = [snp({ crl: (root) => makeCrl(root, { until: NOW + 3600 }) }), snp()]
-    const { prove, turn } = turning(answersOf(old))
+    const check = snp({ crl: (root) => makeCrl(root, { until: NOW + 3600 }) })
+    const { prove, turn } = turning(answersOf(check))
     assert.strictEqual(await prove(check), "verified")
-    turn(() => new Response(amdOf(check).crl))
+    turn(() => new Response(makeCrl(ROOT)))
     assert.strictEqual(await prove(check, NOW + 3600), "verified")
   })
 
@@ -386,11 +391,13 @@ describe("vendorCollateral after its first answers", () => {
     const asked: Array<string> = []
     const source = vendorCollateral(async (url) => {
       asked.push(url)
-      return url.endsWith("/cert_chain") ? new Response(sample("snp-genoa.ask-ark.pem")) : new Response(Uint8Array.of(0x30))
+      return url.endsWith("/cert_chain")
+        ? new Response(sample("snp-genoa.ask-ark.pem"))
+        : new Response(Uint8Array.of(0x30))
     })
     const need = collateralNeedOf(SNP)
     assert(need.kind === "amd")
-    for (const chip of ["first", ...Array.from({ length: 100 }, String), "first"]) {
+    for (const chip of ["first", ...Array.from({ length: 100 }, (_, i) => `${i}`), "first"]) {
       await source.collateralFor({ ...need, chip })
     }
     const times = (part: string) => asked.filter((url) => url.includes(part)).length

@@ -13,7 +13,13 @@ const SNP = {
   minimum_tcb: { bootloader: 1, tee: 0, snp: 2, microcode: 3 },
 }
 const REGISTERS = { mrtd: HEX48, rtmr0: HEX48, rtmr1: HEX48, rtmr2: HEX48 }
-const TDX = { format: "tdx", measurements: [{ ...REGISTERS, rtmr3: HEX48 }], statuses: ["UpToDate"], advisories: [] }
+const TDX = {
+  format: "tdx",
+  measurements: [{ ...REGISTERS, rtmr3: HEX48 }],
+  statuses: ["UpToDate"],
+  advisories: [],
+  tcb_update: "early",
+}
 const DSTACK = {
   format: "dstack",
   measurements: [REGISTERS],
@@ -72,13 +78,17 @@ const malformed: Readonly<Record<string, unknown>> = {
   "no statuses": entry({ ...TDX, statuses: undefined }),
   "a TCB date that is none": entry({ ...TDX, minimum_tcb_date: "soon" }),
   "a TCB date of month 13": entry({ ...TDX, minimum_tcb_date: "2026-13-01" }),
+  "an unknown set of TCB data": entry({ ...TDX, tcb_update: "latest" }),
+  "an unknown set of TCB data for dstack": entry({ ...DSTACK, tcb_update: true }),
   "plain SEV as hardware": entry({ ...SPACE, hardware: ["GCP_AMD_SEV"] }),
   "an image by its tag": entry({ ...SPACE, image_digests: ["sealgate:latest"] }),
   "no audience": entry({ ...SPACE, audience: undefined }),
   "no software": configuration({ software: [] }),
   "software without a digest": configuration({ software: [{ version: "sealgate/0.1.0" }] }),
   "a URL as an origin": configuration({ outgoing_proxies: ["https://api.openai.com/v1"] }),
-  "a provider without its pins": configuration({ providers: [{ vendor: "OpenAI", base_url: "https://api.openai.com/v1" }] }),
+  "a provider without its pins": configuration({
+    providers: [{ vendor: "OpenAI", base_url: "https://api.openai.com/v1" }],
+  }),
   "a provider without a URL": configuration({ providers: [{ ...PROVIDER, base_url: "api.openai.com" }] }),
   "a pin that is malformed": configuration({ providers: [{ ...PROVIDER, sealed_pins: ["AA"] }] }),
   "an unknown member of a provider": configuration({ providers: [{ ...PROVIDER, slot: "provider1" }] }),
