@@ -34,7 +34,7 @@ export type TcbUpdate = "standard" | "early"
 export interface AcceptedIntel {
   /** `UpToDate`, and whichever other TCB status of Intel is accepted by name. `Revoked` never is. */
   readonly statuses: ReadonlyArray<string>
-  /** Advisories (INTEL-SA-…) that an accepted status may carry. */
+  /** Advisories (INTEL-SA-…, INTEL-DOC-…) that an accepted status may carry. */
   readonly advisories: ReadonlyArray<string>
   /** ISO date, such as `2025-05-14`: the oldest accepted TCB level of platform, module and quoting enclave. Any if absent. */
   readonly minimum_tcb_date?: string

@@ -1,7 +1,11 @@
 import { assert, it } from "vitest"
+import { checkConfiguration } from "../../src/attestation/configuration.ts"
 import { EvidenceFailure } from "../../src/attestation/failure.ts"
 import { shownRules } from "../../src/cli/attest/shownRules.ts"
 import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
+import { ACCEPTED_CONFIGURATION, CONFIGURATION } from "../attestation/support/configuration.ts"
+import { dstack } from "../attestation/support/dstack.ts"
+import { tdx } from "../attestation/support/tdx.ts"
 import { CONTAINER, space, SUBMODS } from "../attestation/support/space.ts"
 
 const OVERRIDING = { ...CONTAINER, env_override: { LOG_LEVEL: "debug", PORT: "3001" } }
@@ -25,6 +29,25 @@ it("shownRules accepts the variables that an operator set if a person names them
   const [entry] = shownRules(shown, ["LOG_LEVEL", "PORT", "Milan"], 0).accept
   assert(entry?.format === "confidential-space")
   assert.deepStrictEqual(entry.environment, ["LOG_LEVEL", "PORT"])
+})
+
+it("shownRules accepts advisories and documents of Intel as advisories, and other names as statuses", () => {
+  const advisories = ["INTEL-SA-00615", "INTEL-DOC-10000"]
+  for (const { evidence } of [tdx(), dstack()]) {
+    const [entry] = shownRules(evidence, ["SWHardeningNeeded", ...advisories], 0).accept
+    assert(entry?.format === "tdx" || entry?.format === "dstack")
+    assert.deepStrictEqual([entry.statuses, entry.advisories], [["UpToDate", "SWHardeningNeeded"], advisories])
+  }
+})
+
+it("shownRules copies each provider with its whole base URL and its pins", () => {
+  const { evidence } = tdx()
+  const [provider] = CONFIGURATION.providers
+  const sealed = { vendor: "OpenAI", base_url: "https://relay.example/a/v1", sealed_pins: ["P".repeat(43)] }
+  const configuration = json({ ...CONFIGURATION, providers: [provider, { slot: "provider2", ...sealed }] })
+  const rules = shownRules({ ...evidence, configuration }, [], 0).configuration
+  assert.deepStrictEqual(rules.providers, [...ACCEPTED_CONFIGURATION.providers, sealed])
+  checkConfiguration(configuration, rules)
 })
 
 it("shownRules refuses evidence whose members are of another type", () => {

@@ -11,7 +11,7 @@ import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 /** Names that are accepted only if a person names them: a TCB status, an advisory, the product Milan, or an overridden variable. */
 export type Names = ReadonlyArray<string>
 
-const ADVISORY = /^INTEL-SA-\d+$/
+const ADVISORY = /^INTEL-(?:SA|DOC)-\d+$/
 
 const lowest = (tcbs: ReadonlyArray<SnpTcb>): SnpTcb => {
   const least = (part: keyof SnpTcb) => Math.min(...tcbs.map((tcb) => tcb[part] ?? 0))
