@@ -5,6 +5,7 @@ import { EVIDENCE_FORMATS, type EvidenceFormat } from "../domain/protocol/eviden
 import { HASH_BYTES } from "../domain/protocol/transcript.ts"
 import { MAX_PATH, type NoncePath } from "./binding.ts"
 import { EvidenceFailure } from "./failure.ts"
+import type { SnpTcb } from "./policy.ts"
 
 export interface ProxyEvidence {
   readonly format: EvidenceFormat
@@ -63,6 +64,11 @@ export const decodeEvidence = (answer: unknown): ProxyEvidence => {
   }
 }
 
+export interface SnpFirmware {
+  readonly reported: SnpTcb
+  readonly committed: SnpTcb
+}
+
 /** Facts that verification established. */
 export interface VerifiedAttestation {
   readonly format: EvidenceFormat
@@ -74,6 +80,8 @@ export interface VerifiedAttestation {
   readonly hardware: string
   /** Chip id or FMSPC as hexadecimal, if the format has one. */
   readonly chip?: string
+  /** SEV-SNP: versions of the firmware as reported, and the oldest to which the host can return. */
+  readonly tcb?: SnpFirmware
   /** Seconds since the epoch: the earliest end of certificates, revocation lists, collateral, token and policy. */
   readonly validUntil: number
 }

@@ -5,7 +5,7 @@ import { proveAttestation, verifyAttestation } from "../../src/attestation/verif
 import { encodeBase64Url } from "../../src/domain/bytes/bytes.ts"
 import { makeCrl } from "./support/authority.ts"
 import { codeOfPromise } from "./support/codeOf.ts"
-import { snp } from "./support/snp.ts"
+import { snp, TCB } from "./support/snp.ts"
 import { CONTAINER, IMAGE, space, SUBMODS } from "./support/space.ts"
 import { BOOT, COMPOSE_HASH, dstack, eventOf, secondEventOf } from "./support/dstack.ts"
 import { LEVEL, MEASUREMENT, tdx } from "./support/tdx.ts"
@@ -17,12 +17,14 @@ describe("verifyAttestation", () => {
   for (const product of ["Milan", "Genoa", "Turin"] as const) {
     it(`verifies SEV-SNP on ${product}, signed by a VCEK`, () => {
       const check = snp({ product })
+      const firmware = { ...TCB, fmc: product === "Turin" ? 3 : 0 }
       assert.deepStrictEqual(verifyAttestation(check), {
         format: "sev-snp",
         kid: encodeBase64Url(check.evidence.kid),
         measurement: "ab".repeat(48),
         hardware: `AMD ${product}`,
         chip: Buffer.from(check.evidence.report.subarray(0x1a0, 0x1e0)).toString("hex"),
+        tcb: { reported: firmware, committed: firmware },
         validUntil: NOW + 7 * DAY,
       })
     })

@@ -12,6 +12,7 @@ import { keygenCommand } from "../../src/cli/attestationKeyCommands.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { digestOfSoftware } from "../../src/layers/evidence/softwareDigest.ts"
 import { encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
+import { TCB } from "../attestation/support/snp.ts"
 import { IMAGE } from "../attestation/support/space.ts"
 import { NOW } from "../attestation/support/world.ts"
 import { answering } from "../support/answering.ts"
@@ -57,6 +58,13 @@ describe("sealgate attest", () => {
       for (const part of [proxy.kid, MEASUREMENT, CHIP, "AMD Genoa", '"base_url"', "not that it should"]) {
         assert.include(stdout, part)
       }
+      assert.match(stdout, /firmware +bootloader 7, TEE 1, SNP 20, microcode 209$/m)
+      assert.match(stdout, /committed +bootloader 7, TEE 1, SNP 20, microcode 209; /)
+      assert.include(stdout, "AMD's security bulletins")
+      assert.notInclude(stdout, "genuine and current")
+      const json: unknown = JSON.parse((yield* attest("show", proxy.url, "--json")).stdout)
+      const tcb = { ...TCB, fmc: 0 }
+      assert.deepNestedInclude(json, { "proven.tcb": { reported: tcb, committed: tcb } })
     }),
   )
 
@@ -103,6 +111,7 @@ describe("sealgate attest", () => {
       const { judged, policy, proxy, signer, trust } = yield* policySetup
       assert.include(policy.stderr, "Trust on first use")
       assert.include(policy.stderr, signer)
+      assert.match(policy.stderr, /minimum is the firmware shown, bootloader 7, TEE 1, SNP 20, microcode 209: compare/)
       const answer = yield* judged(run(chatCommand, ["--proxy", proxy.url, ...trust, "Hello"]))
       assert.deepStrictEqual([answer.code, answer.stdout], [0, "ok"], answer.stderr)
     }),

@@ -67,6 +67,7 @@ export const verifySevSnp = (
     measurement: report.measurement,
     hardware: `AMD ${product}`,
     ...(isMasked ? {} : { chip }),
+    tcb: { reported: tcbOf(report.tcbs.reported, product), committed: tcbOf(report.tcbs.committed, product) },
     validUntil: Math.min(until, next),
   }
 }

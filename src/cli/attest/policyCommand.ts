@@ -6,6 +6,7 @@ import { valueFlag } from "../flags.ts"
 import { withHelp } from "../help/Guide.ts"
 import { printableLine } from "../printable.ts"
 import { dimOnStderr } from "../terminal.ts"
+import { firmwareText } from "./describeCode.ts"
 import { acceptFlag, urlArgument } from "./showCommand.ts"
 import { type EvidencePolicy, POLICY_TYPE } from "../../attestation/policy.ts"
 import { publicJwk } from "../../client/verification/trust.ts"
@@ -32,6 +33,12 @@ const signPolicy = (rules: EvidencePolicy, seed: Bytes) =>
 const DEFAULT_DAYS = 90
 const MAX_DAYS = 3650
 const DAY_SECONDS = 86_400
+
+const firmwareAdvice = ({ accept }: EvidencePolicy): string =>
+  accept
+    .flatMap((entry) => (entry.format === "sev-snp" ? [firmwareText(entry.minimum_tcb)] : []))
+    .map((minimum) => `\nIts minimum is the firmware shown, ${minimum}: compare it with AMD's security bulletins.`)
+    .join("")
 
 export const policyCommand = Command.make(
   "policy",
@@ -62,7 +69,7 @@ export const policyCommand = Command.make(
     yield* Console.error(
       dimOnStderr(
         `Trust on first use: this accepts what answered just now, code ${printableLine(code.measurement)} with its configuration. ` +
-          `Compare both with a release that you trust before you rely on it.\nUse it: --policy <file> --policy-signer ${kid}`,
+          `Compare both with a release that you trust before you rely on it.${firmwareAdvice(rules)}\nUse it: --policy <file> --policy-signer ${kid}`,
       ),
     )
   }),

@@ -36,9 +36,12 @@ export const showCommand = Command.make(
     }
     yield* Console.log(
       [
-        `${green("✓")} ${bold(`This evidence is genuine and current: ${code.format}.`)}`,
+        `${green("✓")} ${bold(`This evidence is genuine: ${code.format}.`)}`,
         codeLines(code),
         dim("  It proves what runs, not that it should: compare code and configuration with a release that you trust."),
+        ...(code.tcb === undefined
+          ? []
+          : [dim("  Any version of the firmware passes here: compare it with AMD's security bulletins.")]),
       ].join("\n"),
     )
   }),

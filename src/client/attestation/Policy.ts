@@ -1,4 +1,5 @@
 /** The client's view of a policy: it judges evidence of the code behind a proxy's key. `readPolicy` makes one. */
+import type { SnpFirmware } from "../../attestation/evidence.ts"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { EvidenceFormat } from "../../domain/protocol/evidence.ts"
@@ -28,6 +29,8 @@ export interface ProvenCode {
   readonly hardware: string
   /** Hexadecimal, if the format has one. */
   readonly chip?: string
+  /** SEV-SNP: versions of the firmware as reported, and the oldest to which the host can return. */
+  readonly tcb?: SnpFirmware
   /** Seconds since the epoch: the earliest end of certificates, revocation lists, collateral, token and policy. */
   readonly validUntil: number
   readonly kept: KeptEvidence
