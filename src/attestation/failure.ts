@@ -101,6 +101,8 @@ export const EVIDENCE_FAILURE_CODES = [
   "space-command-override",
   "space-environment-override",
   "space-project",
+  "space-swversion",
+  "space-tcb-status",
 ] as const
 export type EvidenceFailureCode = (typeof EVIDENCE_FAILURE_CODES)[number]
 

@@ -70,6 +70,13 @@ export interface AcceptedSpace {
   readonly projects?: ReadonlyArray<string>
   /** Names of environment variables that an operator may override. */
   readonly environment: ReadonlyArray<string>
+  /** Oldest image of Confidential Space (`swversion`, year, month and counter, such as `250301`); any if absent. */
+  readonly minimum_swversion?: string
+  /**
+   * Accepted TCB statuses of the machine (`gcp_attester_tcb_status`); any if absent. `Revoked` never is. Google takes the
+   * status when it rolls firmware out, so it may be older than Intel's.
+   */
+  readonly tcb_statuses?: ReadonlyArray<string>
 }
 
 export type Accepted = AcceptedSnp | AcceptedTdx | AcceptedDstack | AcceptedSpace

@@ -13,6 +13,7 @@ import {
   POLICY_TYPE,
 } from "./policy.ts"
 import { AMD_PRODUCTS } from "./roots.ts"
+import { SWVERSION } from "./space/claims.ts"
 
 const CODE = "policy-malformed"
 
@@ -145,11 +146,22 @@ const readers: {
   "confidential-space": (entry) => {
     knows(
       entry,
-      ["format", "image_digests", "hardware", "audience", "projects", "environment"],
+      [
+        "format",
+        "image_digests",
+        "hardware",
+        "audience",
+        "projects",
+        "environment",
+        "minimum_swversion",
+        "tcb_statuses",
+      ],
       "entry of confidential-space",
     )
-    const { audience, projects } = entry
+    const { audience, minimum_swversion: version, projects, tcb_statuses: statuses } = entry
     must(typeof audience === "string", CODE, "The policy's entry of confidential-space needs an audience.")
+    const isVersion = version === undefined || (typeof version === "string" && SWVERSION.test(version))
+    must(isVersion, CODE, "The policy's minimum_swversion is not like 250301.")
     return {
       format: "confidential-space",
       image_digests: textsIn(entry["image_digests"], "image_digests", /^sha256:[0-9a-f]{64}$/),
@@ -157,6 +169,8 @@ const readers: {
       audience,
       ...(projects === undefined ? {} : { projects: textsIn(projects, "projects") }),
       environment: textsIn(entry["environment"], "environment"),
+      ...(version === undefined ? {} : { minimum_swversion: version }),
+      ...(statuses === undefined ? {} : { tcb_statuses: textsIn(statuses, "tcb_statuses") }),
     }
   },
 }

@@ -99,6 +99,12 @@ describe("verifyAttestation", () => {
     assert.strictEqual(measurement, IMAGE)
     assert.strictEqual(hardware, "GCP_INTEL_TDX")
   })
+  it("verifies image and TCB status that the policy wants, in both forms of the claim", () => {
+    const accept = { minimum_swversion: "250301", tcb_statuses: ["UpToDate"] }
+    verifyAttestation(space({ accept }))
+    verifyAttestation(space({ claims: { tdx: [{ gcp_attester_tcb_status: "UpToDate" }] }, accept }))
+    verifyAttestation(space({ claims: { swversion: ["20260101"] }, accept }))
+  })
   it("verifies a token until it expires", () => {
     assert.strictEqual(verifyAttestation(space({ claims: { exp: NOW + 60 } })).validUntil, NOW + 60)
   })

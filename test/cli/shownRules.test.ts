@@ -28,7 +28,7 @@ it("shownRules accepts the variables that an operator set if a person names them
   assert.throws(() => shownRules({ ...shown, report: odd.evidence.report }, [], 0), EvidenceFailure, /odd names/)
   const [entry] = shownRules(shown, ["LOG_LEVEL", "PORT", "Milan"], 0).accept
   assert(entry?.format === "confidential-space")
-  assert.deepStrictEqual(entry.environment, ["LOG_LEVEL", "PORT"])
+  assert.deepStrictEqual([entry.environment, entry.minimum_swversion], [["LOG_LEVEL", "PORT"], "250301"])
 })
 
 it("shownRules accepts advisories and documents of Intel as advisories, and other names as statuses", () => {

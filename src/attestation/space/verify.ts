@@ -5,6 +5,7 @@ import { hasBegun } from "../clock.ts"
 import { must } from "../failure.ts"
 import type { FormatCheck, FormatFacts } from "../format.ts"
 import type { AcceptedSpace } from "../policy.ts"
+import { swversionIn, tcbStatusIn } from "./claims.ts"
 import { readToken } from "./token.ts"
 
 const ISSUER = "https://confidentialcomputing.googleapis.com"
@@ -60,6 +61,21 @@ const overridesIn = (container: JsonObject, name: string): ReadonlyArray<string>
   return Object.keys(value)
 }
 
+/** Throws unless an entry accepts version of the image and TCB status. What an entry judges must be in the token. */
+const checkVersions = (claims: JsonObject, entries: ReadonlyArray<AcceptedSpace>): void => {
+  const [version, status] = [swversionIn(claims), tcbStatusIn(claims)]
+  const recent = entries.filter(
+    ({ minimum_swversion: oldest }) =>
+      oldest === undefined || (version !== undefined && Number(version) >= Number(oldest)),
+  )
+  must(recent.length > 0, "space-swversion", `The policy does not accept version ${version} of Confidential Space.`)
+  const isNamed = recent.some(
+    ({ tcb_statuses: statuses }) =>
+      statuses === undefined || (status !== undefined && status !== "Revoked" && statuses.includes(status)),
+  )
+  must(isNamed, "space-tcb-status", `The policy does not accept the TCB status ${status}.`)
+}
+
 /** Throws an `EvidenceFailure`. */
 export const verifySpace = ({ evidence, binding, accepted, now, roots }: FormatCheck<AcceptedSpace>): FormatFacts => {
   const { claims, until } = readToken(evidence.report, roots.confidentialSpace, now)
@@ -68,7 +84,9 @@ export const verifySpace = ({ evidence, binding, accepted, now, roots }: FormatC
   const container = objectIn(submods, "container")
   const { image_digest: image } = container
   must(typeof image === "string", MALFORMED, "The token's image_digest is missing.")
-  const forImage = accepted.filter(({ image_digests: digests }) => digests.includes(image))
+  const forHardware = accepted.filter(({ hardware }) => hardware.some((each) => each === claims["hwmodel"]))
+  must(forHardware.length > 0, "space-hardware", "The policy does not accept this hardware.")
+  const forImage = forHardware.filter(({ image_digests: digests }) => digests.includes(image))
   must(forImage.length > 0, "measurement-unknown", "The policy does not know this image.")
   const commands = overridesIn(container, "cmd_override")
   must(commands.length === 0, "space-command-override", "The operator runs another command of the image.")
@@ -82,7 +100,10 @@ export const verifySpace = ({ evidence, binding, accepted, now, roots }: FormatC
     `The policy does not allow the operator to set all of ${variables.join(", ")}.`,
   )
   const { project_id: project } = objectIn(submods, "gce")
-  const entry = environment.find(({ projects }) => projects === undefined || projects.some((each) => each === project))
-  must(entry !== undefined, "space-project", "The policy does not accept this project of Google Cloud.")
+  const inProject = environment.filter(
+    ({ projects }) => projects === undefined || projects.some((each) => each === project),
+  )
+  must(inProject.length > 0, "space-project", "The policy does not accept this project of Google Cloud.")
+  checkVersions(claims, inProject)
   return { measurement: image, hardware: HARDWARE, validUntil: Math.min(until, timeIn(claims, "exp")) }
 }

@@ -4,6 +4,7 @@ import type { ProxyEvidence } from "../../attestation/evidence.ts"
 import { EvidenceFailure, must } from "../../attestation/failure.ts"
 import type { Accepted, AcceptedProvider, EvidencePolicy, SnpTcb } from "../../attestation/policy.ts"
 import { readReport, tcbOf } from "../../attestation/sevSnp/report.ts"
+import { swversionIn } from "../../attestation/space/claims.ts"
 import { checkEventLog } from "../../attestation/tdx/dstack.ts"
 import { readQuote } from "../../attestation/tdx/quote.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
@@ -95,12 +96,14 @@ const spaceEntry = ({ report }: ProxyEvidence, names: Names): Accepted => {
       `The operator set ${missing.join(", ")}. To accept that, pass ${missing.map((name) => `--accept ${name}`).join(" ")}.`,
     )
   }
+  const version = swversionIn(token)
   return {
     format: "confidential-space",
     image_digests: [textOf(container, "image_digest")],
     hardware: ["GCP_INTEL_TDX"],
     audience: textOf(token, "aud"),
     environment: overridden,
+    ...(version === undefined ? {} : { minimum_swversion: version }),
   }
 }
 

@@ -35,6 +35,8 @@ const SPACE = {
   hardware: ["GCP_INTEL_TDX"],
   audience: "https://sealgate/evidence",
   environment: [],
+  minimum_swversion: "250301",
+  tcb_statuses: ["UpToDate"],
 }
 const PROVIDER = { vendor: "OpenAI", base_url: "https://api.openai.com/v1", sealed_pins: null }
 
@@ -81,6 +83,8 @@ const malformed: Readonly<Record<string, unknown>> = {
   "an unknown set of TCB data": entry({ ...TDX, tcb_update: "latest" }),
   "an unknown set of TCB data for dstack": entry({ ...DSTACK, tcb_update: true }),
   "plain SEV as hardware": entry({ ...SPACE, hardware: ["GCP_AMD_SEV"] }),
+  "a version of Confidential Space that is none": entry({ ...SPACE, minimum_swversion: "latest" }),
+  "a TCB status that is no list": entry({ ...SPACE, tcb_statuses: "UpToDate" }),
   "an image by its tag": entry({ ...SPACE, image_digests: ["sealgate:latest"] }),
   "no audience": entry({ ...SPACE, audience: undefined }),
   "no software": configuration({ software: [] }),

@@ -16,6 +16,11 @@ const part = (index: number, text: string): SpaceWish => ({
   afterwards: (token) => token.split(".").toSpliced(index, 1, text).join("."),
 })
 const json = (text: string): string => encodeBase64Url(utf8(text))
+const versioned = (swversion: unknown): SpaceWish => ({
+  claims: { swversion },
+  accept: { minimum_swversion: "250301" },
+})
+const status = (tdx: unknown): SpaceWish => ({ claims: { tdx }, accept: { tcb_statuses: ["UpToDate"] } })
 const IMAGE_OTHER = `sha256:${"cd".repeat(32)}`
 
 export const SPACE_REFUSALS = refusalsOf<SpaceWish>(space, [
@@ -88,6 +93,27 @@ export const SPACE_REFUSALS = refusalsOf<SpaceWish>(space, [
     "one override of two without its name in the policy",
     "space-environment-override",
     { ...container({ env_override: { LOG_LEVEL: "x", NODE_OPTIONS: "x" } }), accept: { environment: ["LOG_LEVEL"] } },
+  ],
+  ["hardware that no entry accepts", "space-hardware", { accept: { hardware: [] } }],
+  ["an older image of Confidential Space", "space-swversion", { accept: { minimum_swversion: "250302" } }],
+  ["no version of Confidential Space", "space-swversion", versioned(undefined)],
+  ["two versions of Confidential Space", "space-swversion", versioned(["250301", "250401"])],
+  ["a version as a number", "space-swversion", versioned([250_301])],
+  ["a TCB status without its name in the policy", "space-tcb-status", status({ gcp_attester_tcb_status: "OutOfDate" })],
+  [
+    "a revoked machine, even if the policy names it",
+    "space-tcb-status",
+    {
+      claims: { tdx: { gcp_attester_tcb_status: "Revoked" } },
+      accept: { tcb_statuses: ["UpToDate", "Revoked"] },
+    },
+  ],
+  ["no TDX claims", "space-tcb-status", status(undefined)],
+  ["TDX claims without a status", "space-tcb-status", status({})],
+  [
+    "two TDX claims",
+    "space-tcb-status",
+    status([{ gcp_attester_tcb_status: "UpToDate" }, { gcp_attester_tcb_status: "OutOfDate" }]),
   ],
   ["another project", "space-project", { accept: { projects: ["other"] } }],
 ])

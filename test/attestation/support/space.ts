@@ -32,7 +32,9 @@ const CLAIMS: Json = {
   dbgstat: "disabled-since-boot",
   secboot: true,
   swname: "CONFIDENTIAL_SPACE",
+  swversion: ["250301"],
   hwmodel: "GCP_INTEL_TDX",
+  tdx: { gcp_attester_tcb_status: "UpToDate", gcp_attester_tcb_date: "2025-03-13T00:00:00Z" },
   submods: SUBMODS,
 }
 
