@@ -2,6 +2,7 @@
 import { Array, Cause, Context, Deferred, Effect, Exit, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../domain/operations/storage.ts"
+import { isServerFault, sqlState } from "../domain/problems/postgresErrors.ts"
 import { inTime } from "./storedRows.ts"
 
 interface Batching<In, Out> {
@@ -113,8 +114,9 @@ const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Ou
 const hangs = (cause: Cause.Cause<Failure>): boolean =>
   Option.exists(Cause.findErrorOption(cause), (error) => !SqlError.isSqlError(error))
 
-/** Whether single items may succeed: not if the database is away or too slow, but if one row cannot be read. */
+/** Whether single items may succeed: not if the database is away, too slow or sick, but if one row cannot be read. */
 const isAboutItems = (cause: Cause.Cause<Failure>): boolean => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-  return error === undefined ? Cause.hasDies(cause) : SqlError.isSqlError(error) && !error.isRetryable
+  if (error === undefined) return Cause.hasDies(cause)
+  return SqlError.isSqlError(error) && !error.isRetryable && !isServerFault(sqlState(error) ?? "")
 }

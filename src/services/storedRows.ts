@@ -3,6 +3,7 @@ import { Cause, Clock, Duration, Effect, Record, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import type { KeyLimits } from "../domain/access/identity.ts"
 import { isObject } from "../domain/json/json.ts"
+import { sqlState, sqlStateReason } from "../domain/problems/postgresErrors.ts"
 import { sqliteReason } from "../domain/problems/systemErrors.ts"
 import { StorageUnavailable } from "../domain/operations/storage.ts"
 
@@ -10,7 +11,7 @@ import { StorageUnavailable } from "../domain/operations/storage.ts"
 const LOG_EVERY = Duration.seconds(10)
 const loggedAt = new Map<string, number>()
 
-/** Logs a failure by its kind, such as `ConnectionError`. */
+/** Logs a failure by its reason. */
 export const databaseFailed = (reason: string): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const since = now - (loggedAt.get(reason) ?? -Infinity)
@@ -33,15 +34,22 @@ export const unavailableUnlimited = <A, E, R>(
     // The check removes the one member that the type removes.
     return error === undefined
       ? Effect.failCause(cause as Cause.Cause<Exclude<E, SqlError.SqlError>>)
-      : failWith(reasonOf(error))
+      : failWith(databaseReason(error))
   })
 
-/** The reason for the log: in words if the database file or its disk is the cause. */
-const reasonOf = ({ reason }: SqlError.SqlError): string => {
+/** The reason in words, if server, file or disk is the cause. */
+export const knownReason = ({ reason }: SqlError.SqlError): string | undefined => {
+  const state = sqlState(reason)
+  if (state !== undefined) return sqlStateReason(state)
   const { cause } = reason
-  const code = isObject(cause) && typeof cause["errcode"] === "number" ? cause["errcode"] : 0
-  const words = sqliteReason(code)
-  return words === undefined ? reason._tag : `${words} (the file of DATABASE_URL)`
+  const words = isObject(cause) && typeof cause["errcode"] === "number" ? sqliteReason(cause["errcode"]) : undefined
+  return words === undefined ? undefined : `${words} (the file of DATABASE_URL)`
+}
+
+/** The reason for the log: in words if they are known, otherwise the kind, such as `ConnectionError`, with Postgres' code. */
+export const databaseReason = (error: SqlError.SqlError): string => {
+  const state = sqlState(error)
+  return knownReason(error) ?? (state === undefined ? error.reason._tag : `${error.reason._tag} (${state})`)
 }
 
 /** The database failure in a cause, if nothing else failed: a rollback that fails too becomes a defect. */

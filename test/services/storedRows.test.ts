@@ -3,8 +3,10 @@ import { Cause, Effect, Exit, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
 import { layerSqliteClient } from "../../src/layers/database/SqliteClient.ts"
+import { logWorkerFault } from "../../src/services/jobs/attemptFailures.ts"
 import { givenRows, unavailable } from "../../src/services/storedRows.ts"
 import { postgresIsThere, postgresSchema } from "../support/databases.ts"
+import { POSTGRES_URL } from "../support/postgres.ts"
 
 describe("a database that fails", () => {
   it.live.runIf(postgresIsThere)(
@@ -36,6 +38,29 @@ describe("a database that fails", () => {
       }
       assert.deepStrictEqual(logged.flat(), ["The database failed: the disk is full (the file of DATABASE_URL)"])
     }).pipe(Effect.provide(layerSqliteClient({ filename: ":memory:" }))),
+  )
+
+  it.live.runIf(postgresIsThere)(
+    "is logged with Postgres' code, in words if they are known, and without its message",
+    () =>
+      Effect.gen(function* () {
+        const logged: Array<unknown> = []
+        const logger = Logger.make(({ message }) => void logged.push(message))
+        const sql = yield* SqlClient.SqlClient
+        const fail = (code: string) =>
+          sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'canary' USING ERRCODE = '${code}'; END $$`)
+        for (const code of ["53100", "58P01", "0A000"]) {
+          yield* Effect.flip(unavailable(fail(code))).pipe(Effect.provide(Logger.layer([logger])))
+        }
+        const ended = yield* Effect.exit(fail("53200"))
+        if (Exit.isFailure(ended)) yield* Effect.provide(logWorkerFault(ended.cause), Logger.layer([logger]))
+        assert.deepStrictEqual(logged.flat(), [
+          "The database failed: its disk is full (53100)",
+          "The database failed: its system failed (58P01)",
+          "The database failed: UnknownError (0A000)",
+          "The database failed: it has no memory left (53200)",
+        ])
+      }).pipe(Effect.provide(layerPostgresClient({ url: Redacted.make(POSTGRES_URL), maxConnections: 1 }))),
   )
 
   it.effect("leaves other failures and faults as they are", () =>

@@ -1,25 +1,16 @@
 /** Checks that Postgres answers: at start, to explain a failure, and later, for the log. */
-import { Duration, Effect, Layer, Predicate, Redacted, Schedule, Schema } from "effect"
+import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { connectionReason } from "../../domain/problems/systemErrors.ts"
+import { sqlState, sqlStateReason } from "../../domain/problems/postgresErrors.ts"
+import { connectionReason, systemCode } from "../../domain/problems/systemErrors.ts"
 import { logChanges } from "../logChanges.ts"
-
-/** Postgres' error codes at start, in words. */
-const REFUSALS: Readonly<Record<string, string>> = {
-  "28P01": "it refuses the user or the password",
-  "28000": "it refuses the user",
-  "3D000": "it has no database of that name",
-  "42501": "the user lacks a right that is needed",
-  "53300": "it has no connection left",
-  "57P03": "it is starting up or shutting down",
-}
 
 const TIMEOUT = "Timeout"
 
 const wordsOf = (reason: string): string => {
   if (reason === TIMEOUT) return "there was no answer in time"
-  if (/^[0-9A-Z]{5}$/.test(reason)) return `${REFUSALS[reason] ?? "it refuses"} (${reason})`
-  return connectionReason({ code: reason })
+  const state = sqlState({ code: reason })
+  return state === undefined ? connectionReason({ code: reason }) : (sqlStateReason(state) ?? `it refuses (${state})`)
 }
 
 export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {
@@ -42,21 +33,15 @@ const RETRY_EVERY = Duration.millis(500)
 /** Postgres' code for a server that is starting up or shutting down. */
 const CANNOT_CONNECT_NOW = "57P03"
 
-const codeOf = (error: unknown): string | undefined => {
-  if (!Predicate.isObject(error)) return undefined
-  const below = "cause" in error ? codeOf(error.cause) : undefined
-  return below ?? ("code" in error && typeof error.code === "string" ? error.code : undefined)
-}
-
 const mayPass = ({ reason }: SqlError.SqlError): boolean =>
-  reason._tag === "ConnectionError" || codeOf(reason) === CANNOT_CONNECT_NOW
+  reason._tag === "ConnectionError" || sqlState(reason) === CANNOT_CONNECT_NOW
 
 const placeOf = (url: Redacted.Redacted): string => {
   const { host, pathname } = new URL(Redacted.value(url))
   return `${host}${pathname}`
 }
 
-const reasonOf = ({ reason }: SqlError.SqlError): string => codeOf(reason) ?? reason._tag
+const reasonOf = ({ reason }: SqlError.SqlError): string => sqlState(reason) ?? systemCode(reason) ?? reason._tag
 
 /** The interval and time limit of checks after the start. */
 const LOOK_EVERY = Duration.seconds(5)

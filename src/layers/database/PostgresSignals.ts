@@ -7,6 +7,7 @@ import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Layer, Queue, Schedule, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { JobSignals, makeSignalBoard } from "../../services/jobs/JobSignals.ts"
+import { databaseReason } from "../../services/storedRows.ts"
 import { logChanges } from "../logChanges.ts"
 import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
@@ -53,7 +54,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
         }),
       )
       yield* listen.pipe(
-        Effect.tapError((error) => lost(error.reason._tag)),
+        Effect.tapError((error) => lost(databaseReason(error))),
         Effect.retry(RECONNECT_EVERY),
         Effect.forkScoped,
       )

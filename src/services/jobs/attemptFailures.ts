@@ -5,7 +5,7 @@ import type { JobId } from "../../domain/jobs/job.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
-import { databaseFailed } from "../storedRows.ts"
+import { databaseFailed, databaseReason } from "../storedRows.ts"
 import type { AttemptFaults } from "./AttemptFaults.ts"
 
 export const INTERNAL = makeProblem({
@@ -45,7 +45,7 @@ export const logSuccess = (faults: AttemptFaults, job: JobId) =>
 export const logWorkerFault = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   if (error instanceof StorageUnavailable) return Effect.void
-  return SqlError.isSqlError(error) ? databaseFailed(error.reason._tag) : logDefect(cause)
+  return SqlError.isSqlError(error) ? databaseFailed(databaseReason(error)) : logDefect(cause)
 }
 
 export const logDefect = (cause: Cause.Cause<unknown>) => {
