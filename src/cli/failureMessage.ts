@@ -5,7 +5,7 @@ import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { systemCode } from "../domain/problems/systemErrors.ts"
 import { DatabaseFileUnusable } from "../layers/database/sqliteFile.ts"
 import { DatabaseUnreachable } from "../layers/database/PostgresReachable.ts"
-import { SchemaUnknown } from "../layers/database/migrations.ts"
+import { MigrationRefused, SchemaUnknown } from "../layers/database/migrations.ts"
 import { DatabaseInUse } from "../layers/database/SqliteOwner.ts"
 import { CannotListen } from "../server/CannotListen.ts"
 import { TlsError } from "../server/tls/Tls.ts"
@@ -29,6 +29,7 @@ const WRITTEN_HERE = [
   DatabaseUnreachable,
   DatabaseInUse,
   SchemaUnknown,
+  MigrationRefused,
 ]
 
 /** Returns the first stack frame in this program, such as `src/cli/chatCommand.ts:12`. */

@@ -1,8 +1,8 @@
 /** The gateway's database: embedded, or Postgres if a URL says so, with its schema up to date. */
 import { Effect, Layer } from "effect"
-import type { Migrator, SqlClient, SqlError } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 import { JobSignals } from "../../services/jobs/JobSignals.ts"
-import { migrate, type SchemaUnknown } from "./migrations.ts"
+import { migrate, type MigrationRefused, type SchemaUnknown } from "./migrations.ts"
 import type * as PostgresClient from "./PostgresClient.ts"
 import type { DatabaseUnreachable } from "./PostgresReachable.ts"
 import { type SqliteConfig, layerSqliteClient } from "./SqliteClient.ts"
@@ -13,12 +13,7 @@ import type { DatabaseInUse } from "./SqliteOwner.ts"
 /** An open database, or the failure to open it. */
 export type DatabaseLayer = Layer.Layer<
   SqlClient.SqlClient | JobSignals,
-  | SqlError.SqlError
-  | Migrator.MigrationError
-  | SchemaUnknown
-  | DatabaseInUse
-  | DatabaseFileUnusable
-  | DatabaseUnreachable
+  SqlError.SqlError | SchemaUnknown | MigrationRefused | DatabaseInUse | DatabaseFileUnusable | DatabaseUnreachable
 >
 
 const migrated = Layer.effectDiscard(migrate)

@@ -3,8 +3,11 @@
  * databases: ids and JSON are `TEXT`, times `BIGINT` milliseconds since the epoch, money `BIGINT` millionths of a US dollar.
  */
 import { createHash } from "node:crypto"
-import { Effect, Schema } from "effect"
-import { Migrator, SqlClient } from "effect/sql"
+import { Duration, Effect, Schema } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { sqlState } from "../../domain/problems/postgresErrors.ts"
+import { connectionReason } from "../../domain/problems/systemErrors.ts"
+import { knownReason } from "../../services/storedRows.ts"
 import { agents } from "./migrations/agents.ts"
 import { budgets } from "./migrations/budgets.ts"
 import { gatewayKeys } from "./migrations/gatewayKeys.ts"
@@ -30,6 +33,21 @@ export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUn
   }
 }
 
+/** The database does not let this process create or change the tables. */
+export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("MigrationRefused", {
+  reason: Schema.String,
+}) {
+  override get message(): string {
+    return `The tables in the database cannot be created or changed (DATABASE_URL): ${this.reason}.`
+  }
+}
+
+/** What a SQLSTATE says of a migration, if it says more than of the server. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  "55P03":
+    "another session holds them, such as a back-up (pg_dump) or another gateway that starts; start again after it",
+}
+
 const TABLE = "sealgate_migrations"
 
 /** Append only from the first release on: databases have the released steps, so these are never edited. */
@@ -52,29 +70,85 @@ const STEPS = [
 export const migrations = STEPS.map(([name, texts], index) => ({
   id: index + 1,
   name: `${name} ${createHash("sha256").update(texts.join(";")).digest("hex").slice(0, 16)}`,
-  run: SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })),
+  texts,
 }))
 
-/** Names of applied steps that this version does not have. */
-const unknownSteps = Effect.gen(function* () {
+/** How long Postgres waits for a lock, unless the operator has set a limit. */
+const LOCK_TIMEOUT = "30s"
+/** A start that takes longer logs why. */
+const SILENT = Duration.seconds(2)
+
+const reportWaiting = Effect.sleep(SILENT).pipe(
+  Effect.andThen(
+    Effect.logWarning(
+      "still preparing the database's tables; a back-up (pg_dump) or another gateway that starts may hold them",
+    ),
+  ),
+  Effect.andThen(Effect.never),
+)
+
+/** Runs in a transaction whose waits for locks are limited and logged. */
+const transaction = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+  SqlClient.SqlClient.use((sql) =>
+    sql
+      .onDialectOrElse({
+        pg: () =>
+          Effect.asVoid(
+            sql`SELECT set_config('lock_timeout', ${LOCK_TIMEOUT}, true) WHERE current_setting('lock_timeout') = '0'`,
+          ),
+        orElse: () => Effect.void,
+      })
+      .pipe(Effect.andThen(effect), sql.withTransaction, Effect.raceFirst(reportWaiting)),
+  )
+
+/** How many steps are applied. Fails if this version lacks one of them. */
+const appliedSteps = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql.onDialectOrElse({
+    pg: () => sql`SELECT 1 WHERE to_regclass(${TABLE}) IS NOT NULL`,
+    orElse: () => sql`SELECT 1 FROM sqlite_master WHERE name = ${TABLE}`,
+  })
+  if (tables.length === 0) return 0
   const applied = yield* sql<{ migration_id: number; name: string }>`
     SELECT migration_id, name FROM ${sql(TABLE)} ORDER BY migration_id`
-  return applied
-    .filter(({ migration_id, name }) => migrations[migration_id - 1]?.name !== name)
-    .map(({ name }) => name.replace(/ [0-9a-f]+$/, ""))
+  const unknown = applied.filter(({ migration_id, name }) => migrations[migration_id - 1]?.name !== name)
+  const steps = unknown.map(({ name }) => name.replace(/ [0-9a-f]+$/, ""))
+  return steps.length > 0 ? yield* new SchemaUnknown({ steps }) : applied.length
 })
 
-/** In the migrator's transaction, so that nothing is applied on top of an unknown schema. */
-const loader = Effect.gen(function* () {
-  const steps = yield* Effect.orDie(unknownSteps)
-  if (steps.length > 0) return yield* new Migrator.MigrationError({ kind: "BadState", message: steps.join() })
-  return migrations.map(({ id, name, run }): Migrator.ResolvedMigration => [id, name, Effect.succeed(run)])
+/** Applies the missing steps. Another process that starts waits for its turn, and finds them applied. */
+const apply = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.onDialectOrElse({
+    // One at a time in each schema. SQLite has one writer.
+    pg: () => Effect.asVoid(sql`SELECT pg_advisory_xact_lock(hashtextextended(${TABLE} || current_schema(), 0))`),
+    orElse: () => Effect.void,
+  })
+  yield* sql`CREATE TABLE IF NOT EXISTS ${sql(TABLE)} (
+    migration_id INTEGER PRIMARY KEY,
+    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    name TEXT NOT NULL
+  )`
+  for (const { id, name, texts } of migrations.slice(yield* appliedSteps)) {
+    yield* Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })
+    yield* sql`INSERT INTO ${sql(TABLE)} ${sql.insert({ migration_id: id, name })}`
+  }
 })
 
-/** If several processes start at once, one applies the steps. Fails with `SchemaUnknown` if this version lacks one. */
-export const migrate = Effect.catchIf(
-  Migrator.make({})({ loader, table: TABLE }),
-  (error): error is Migrator.MigrationError => error._tag === "MigrationError" && error.kind === "BadState",
-  (error) => Effect.fail(new SchemaUnknown({ steps: error.message.split(",") })),
+const reasonOf = (error: SqlError.SqlError): string | undefined =>
+  REFUSALS[sqlState(error) ?? ""] ??
+  knownReason(error) ??
+  (error.reason._tag === "ConnectionError" ? connectionReason(error) : undefined)
+
+/**
+ * Brings the schema up to date. If it is, no lock is taken that a back-up would hold up. Fails with `SchemaUnknown` if the
+ * database has a step that this version lacks.
+ */
+export const migrate = Effect.gen(function* () {
+  if ((yield* transaction(appliedSteps)) < migrations.length) yield* transaction(apply)
+}).pipe(
+  Effect.catchTag("SqlError", (error) => {
+    const reason = reasonOf(error)
+    return Effect.fail(reason === undefined ? error : new MigrationRefused({ reason }))
+  }),
 )
