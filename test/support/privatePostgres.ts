@@ -2,7 +2,9 @@
 import { spawn, spawnSync } from "node:child_process"
 import { chownSync, existsSync, globSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
 import { freePort } from "./freePort.ts"
 import { temporaryFolder } from "./proxy.ts"
 
@@ -106,6 +108,13 @@ export const privatePostgres = Effect.gen(function* () {
     thaw: signal("SIGCONT"),
   } satisfies PrivatePostgres
 })
+
+/** Runs statements in a session of their own. */
+export const runOn = (url: string, ...texts: ReadonlyArray<string>) =>
+  SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe<Record<string, unknown>>(text))).pipe(
+    Effect.provide(layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 }), { local: true }),
+    Effect.orDie,
+  )
 
 /** Ignores processes that have ended since the search, such as those of connections. */
 const sendTo = (pid: number, name: NodeJS.Signals): void => {

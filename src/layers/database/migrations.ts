@@ -42,8 +42,14 @@ export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("Mi
   }
 }
 
+const MAY_NOT = "the user may not create or use them: GRANT CREATE ON SCHEMA public to it, or make it their owner"
+
 /** What a SQLSTATE says of a migration, if it says more than of the server. */
 const REFUSALS: Readonly<Record<string, string>> = {
+  // Without the right to use any schema of the search path, Postgres sees none.
+  "3F000": MAY_NOT,
+  "42501": MAY_NOT,
+  "42P07": "one of the same name is there already; give sealgate a database of its own",
   "55P03":
     "another session holds them, such as a back-up (pg_dump) or another gateway that starts; start again after it",
 }

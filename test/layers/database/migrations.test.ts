@@ -1,4 +1,4 @@
-/** Starts on a Postgres whose tables a back-up holds. */
+/** Starts on a Postgres whose tables a back-up holds, and on one that refuses to create them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -7,6 +7,7 @@ import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { migrations } from "../../../src/layers/database/migrations.ts"
 import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
 import { postgresDatabase, postgresIsThere } from "../../support/databases.ts"
+import { postgresCanStart, privatePostgres, runOn } from "../../support/privatePostgres.ts"
 
 /** Opens a database as a gateway does, and runs a statement. */
 const open = (url: string, text: string) =>
@@ -75,6 +76,23 @@ describe.runIf(postgresIsThere)("a start while a back-up reads the tables", () =
       assert.include(yield* Deferred.await(warned), "a back-up (pg_dump) or another gateway that starts may hold them")
       yield* release
       assert.lengthOf(yield* Fiber.join(starting), migrations.length)
+    }),
+  )
+})
+
+const guestOf = (url: string) => Object.assign(new URL(url), { username: "guest" }).toString()
+
+describe.runIf(postgresCanStart)("a first start on a Postgres that refuses to create the tables", () => {
+  it.live("says what to do", () =>
+    Effect.gen(function* () {
+      const { url } = yield* privatePostgres
+      const refusal = (as: string) => Effect.map(Effect.flip(open(as, "SELECT 1")), failureMessage)
+      yield* runOn(url, "CREATE ROLE guest LOGIN", "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+      assert.include(yield* refusal(guestOf(url)), "GRANT CREATE ON SCHEMA public")
+      yield* runOn(url, "REVOKE ALL ON SCHEMA public FROM PUBLIC")
+      assert.include(yield* refusal(guestOf(url)), "GRANT CREATE ON SCHEMA public")
+      yield* runOn(url, "CREATE TABLE jobs (id TEXT)")
+      assert.include(yield* refusal(url), "a database of its own")
     }),
   )
 })
