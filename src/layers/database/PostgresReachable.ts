@@ -30,11 +30,11 @@ export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>
 /** How long a start waits for a database that starts at the same time. */
 const PATIENCE = Duration.seconds(10)
 const RETRY_EVERY = Duration.millis(500)
-/** Postgres' code for a server that is starting up or shutting down. */
-const CANNOT_CONNECT_NOW = "57P03"
+/** Postgres' codes for failures that pass: it has no connection left, is starting up or shutting down. */
+const PASSING: ReadonlySet<string> = new Set(["53300", "57P01", "57P02", "57P03"])
 
-const mayPass = ({ reason }: SqlError.SqlError): boolean =>
-  reason._tag === "ConnectionError" || sqlState(reason) === CANNOT_CONNECT_NOW
+const mayPass = (error: SqlError.SqlError): boolean =>
+  error.reason._tag === "ConnectionError" || PASSING.has(sqlState(error) ?? "")
 
 const placeOf = (url: Redacted.Redacted): string => {
   const { host, pathname } = new URL(Redacted.value(url))

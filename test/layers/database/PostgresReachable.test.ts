@@ -1,10 +1,11 @@
+import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Logger, Redacted } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, Redacted, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
-import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
+import { connectionOf, layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
 import { layerPostgresReachable } from "../../../src/layers/database/PostgresReachable.ts"
-import { postgresCanStart, privatePostgres } from "../../support/privatePostgres.ts"
+import { postgresCanStart, privatePostgres, runOn } from "../../support/privatePostgres.ts"
 import { freePort } from "../../support/freePort.ts"
 
 /** The log lines, in order. */
@@ -79,6 +80,46 @@ describe("a start on Postgres", () => {
       yield* until(() => lines.length > 0)
       yield* Fiber.interrupt(starting)
       assert.deepStrictEqual(lines, [`waiting up to 10s for the database at ${place}: nothing listens there`])
+    }),
+  )
+})
+
+describe.runIf(postgresCanStart)("a start on a Postgres that cannot be used yet", () => {
+  it.live("waits for a connection", () =>
+    Effect.gen(function* () {
+      const postgres = yield* privatePostgres
+      yield* runOn(postgres.url, "CREATE ROLE guest LOGIN CONNECTION LIMIT 1")
+      const guest = Object.assign(new URL(postgres.url), { username: "guest" })
+      const place = `${guest.host}${guest.pathname}`
+      const url = Redacted.make(guest.toString())
+      const starts = Effect.fnUntraced(function* (reason: string, unblock: Effect.Effect<unknown, unknown>) {
+        const { lines, logger } = heard()
+        const starting = yield* Effect.forkScoped(
+          Effect.void.pipe(
+            Effect.provide(
+              layerPostgresReachable({ url, patience: "1 minute" }).pipe(
+                Layer.provide(layerPostgresClient({ url, maxConnections: 1 })),
+                Layer.provide(logger),
+              ),
+              { local: true },
+            ),
+          ),
+        )
+        yield* Effect.raceFirst(
+          until(() => lines.length > 0),
+          Fiber.join(starting),
+        )
+        yield* unblock
+        yield* Fiber.join(starting)
+        assert.deepStrictEqual(lines, [`waiting up to 1m for the database at ${place}: ${reason}`])
+      })
+
+      const only = yield* Scope.make()
+      yield* Scope.provide(
+        Effect.flatMap(PgConnection.make(connectionOf({ url })), (connection) => connection.query("SELECT 1", [])),
+        only,
+      )
+      yield* starts("it has no connection left (53300)", Scope.close(only, Exit.void))
     }),
   )
 })
