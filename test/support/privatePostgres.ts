@@ -116,6 +116,17 @@ export const runOn = (url: string, ...texts: ReadonlyArray<string>) =>
     Effect.orDie,
   )
 
+/** Makes a server read-only, as a failover does, or ends that. Later sessions are so; earlier ones follow shortly. */
+export const setReadOnly = (url: string, setting: "on" | "off") =>
+  runOn(url, `ALTER SYSTEM SET default_transaction_read_only = ${setting}`, "SELECT pg_reload_conf()").pipe(
+    Effect.andThen(
+      runOn(url, "SELECT current_setting('transaction_read_only') AS state").pipe(
+        Effect.repeat({ until: ([rows]) => rows?.[0]?.["state"] === setting }),
+      ),
+    ),
+    Effect.asVoid,
+  )
+
 /** Ignores processes that have ended since the search, such as those of connections. */
 const sendTo = (pid: number, name: NodeJS.Signals): void => {
   try {

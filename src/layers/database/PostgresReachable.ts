@@ -1,8 +1,9 @@
-/** Checks that Postgres answers: at start, to explain a failure, and later, for the log. */
+/** Checks that Postgres answers and takes writes: at start, to explain a failure, and later, for the log. */
 import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { sqlState, sqlStateReason } from "../../domain/problems/postgresErrors.ts"
+import { READ_ONLY, sqlState, sqlStateReason } from "../../domain/problems/postgresErrors.ts"
 import { connectionReason, systemCode } from "../../domain/problems/systemErrors.ts"
+import { isReadOnly } from "../../services/readOnly.ts"
 import { logChanges } from "../logChanges.ts"
 
 const TIMEOUT = "Timeout"
@@ -43,24 +44,36 @@ const placeOf = (url: Redacted.Redacted): string => {
 
 const reasonOf = ({ reason }: SqlError.SqlError): string => sqlState(reason) ?? systemCode(reason) ?? reason._tag
 
+interface Failure {
+  readonly reason: string
+  readonly mayPass: boolean
+}
+
 /** The interval and time limit of checks after the start. */
 const LOOK_EVERY = Duration.seconds(5)
 
 const watch = Effect.fnUntraced(function* (place: string, every: Duration.Input) {
   const sql = yield* SqlClient.SqlClient
-  const { back, lost } = logChanges(
+  const answers = logChanges(
     (reason: string) => Effect.logError(`The database at ${place} does not answer: ${wordsOf(reason)}`),
     Effect.logInfo(`The database at ${place} is back`),
   )
-  const look = sql`SELECT 1`.pipe(
+  const writes = logChanges(
+    (reason: string) => Effect.logError(`The database at ${place} cannot be written: ${wordsOf(reason)}`),
+    Effect.logInfo(`The database at ${place} can be written again`),
+  )
+  const look = isReadOnly(sql).pipe(
     Effect.mapError(reasonOf),
     Effect.timeoutOrElse({ duration: every, orElse: () => Effect.fail(TIMEOUT) }),
-    Effect.matchEffect({ onFailure: lost, onSuccess: () => back }),
+    Effect.matchEffect({
+      onFailure: answers.lost,
+      onSuccess: (isSo) => Effect.andThen(answers.back, isSo ? writes.lost(READ_ONLY) : writes.back),
+    }),
   )
   return yield* Effect.forever(Effect.andThen(Effect.sleep(every), look))
 })
 
-/** Fails unless the database answers; waits a while for one that is starting, and then keeps checking. */
+/** Fails unless the database answers and takes writes; waits a while for one that is starting, and then keeps checking. */
 export const layerPostgresReachable = (options: {
   readonly url: Redacted.Redacted
   readonly patience?: Duration.Input | undefined
@@ -71,19 +84,24 @@ export const layerPostgresReachable = (options: {
       const { lookEvery = LOOK_EVERY, patience = PATIENCE } = options
       const place = placeOf(options.url)
       let hasWarned = false
-      const warnOnce = (error: SqlError.SqlError) => {
-        if (hasWarned || !mayPass(error)) return Effect.void
+      const warnOnce = (failure: Failure) => {
+        if (hasWarned || !failure.mayPass) return Effect.void
         hasWarned = true
         const limit = Duration.format(Duration.fromInputUnsafe(patience))
-        return Effect.logWarning(`waiting up to ${limit} for the database at ${place}: ${wordsOf(reasonOf(error))}`)
+        return Effect.logWarning(`waiting up to ${limit} for the database at ${place}: ${wordsOf(failure.reason)}`)
       }
-      yield* SqlClient.SqlClient.use((sql) => sql`SELECT 1`).pipe(
+      yield* SqlClient.SqlClient.use(isReadOnly).pipe(
+        Effect.mapError((error): Failure => ({ reason: reasonOf(error), mayPass: mayPass(error) })),
+        Effect.filterOrFail(
+          (isSo) => !isSo,
+          (): Failure => ({ reason: READ_ONLY, mayPass: true }),
+        ),
         Effect.tapError(warnOnce),
         Effect.retry({
-          while: mayPass,
+          while: (failure) => failure.mayPass,
           schedule: Schedule.spaced(RETRY_EVERY).pipe(Schedule.upTo({ duration: patience })),
         }),
-        Effect.mapError((error) => new DatabaseUnreachable({ place, reason: reasonOf(error) })),
+        Effect.mapError(({ reason }) => new DatabaseUnreachable({ place, reason })),
       )
       yield* Effect.forkScoped(watch(place, lookEvery))
     }),

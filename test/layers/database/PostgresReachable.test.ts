@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { connectionOf, layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
 import { layerPostgresReachable } from "../../../src/layers/database/PostgresReachable.ts"
-import { postgresCanStart, privatePostgres, runOn } from "../../support/privatePostgres.ts"
+import { postgresCanStart, privatePostgres, runOn, setReadOnly } from "../../support/privatePostgres.ts"
 import { freePort } from "../../support/freePort.ts"
 
 /** The log lines, in order. */
@@ -84,8 +84,10 @@ describe("a start on Postgres", () => {
   )
 })
 
+const READ_ONLY = "it is read-only, after a failover or because its disk is full (25006)"
+
 describe.runIf(postgresCanStart)("a start on a Postgres that cannot be used yet", () => {
-  it.live("waits for a connection", () =>
+  it.live("waits for a connection, and for a server that takes writes", () =>
     Effect.gen(function* () {
       const postgres = yield* privatePostgres
       yield* runOn(postgres.url, "CREATE ROLE guest LOGIN CONNECTION LIMIT 1")
@@ -120,11 +122,38 @@ describe.runIf(postgresCanStart)("a start on a Postgres that cannot be used yet"
         only,
       )
       yield* starts("it has no connection left (53300)", Scope.close(only, Exit.void))
+
+      yield* runOn(postgres.url, "ALTER ROLE guest CONNECTION LIMIT -1")
+      yield* setReadOnly(postgres.url, "on")
+      yield* starts(READ_ONLY, setReadOnly(postgres.url, "off"))
     }),
   )
 })
 
 describe("a Postgres that stops after the start", () => {
+  it.live.runIf(postgresCanStart)("is logged once when it becomes read-only, and when it takes writes again", () =>
+    Effect.gen(function* () {
+      const postgres = yield* privatePostgres
+      const { host, pathname } = new URL(postgres.url)
+      const url = Redacted.make(postgres.url)
+      const { lines, logger } = heard()
+      yield* Layer.build(
+        layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
+          Layer.provide(layerPostgresClient({ url })),
+          Layer.provide(logger),
+        ),
+      )
+      yield* setReadOnly(postgres.url, "on")
+      yield* until(() => lines.length > 0)
+      yield* setReadOnly(postgres.url, "off")
+      yield* until(() => lines.length > 1)
+      assert.deepStrictEqual(lines, [
+        `The database at ${host}${pathname} cannot be written: ${READ_ONLY}`,
+        `The database at ${host}${pathname} can be written again`,
+      ])
+    }),
+  )
+
   it.live.runIf(postgresCanStart)("is logged once with its address each time it goes and each time it returns", () =>
     Effect.gen(function* () {
       const postgres = yield* privatePostgres
