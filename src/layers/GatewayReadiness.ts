@@ -1,12 +1,16 @@
 /** Readiness and gauges of a gateway, for operators. */
 import { statfs } from "node:fs/promises"
-import { Duration, Effect, Layer, Option, Semaphore } from "effect"
+import { Duration, Effect, Fiber, Layer, Option, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
 import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
+import { READ_ONLY, sqlStateReason } from "../domain/problems/postgresErrors.ts"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { measure } from "../services/lifecycle/MeasuredGauges.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { thisMoment } from "../services/moments.ts"
+import { readOnly } from "../services/readOnly.ts"
+import { databaseFailed, unavailableUnlimited } from "../services/storedRows.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
 import { logChanges } from "./logChanges.ts"
@@ -14,7 +18,10 @@ import { logChanges } from "./logChanges.ts"
 /** How long readiness and metrics wait for the database. */
 const DATABASE_PATIENCE = Duration.seconds(2)
 
-/** How long a result is reused. The endpoint is public, and each query counts the open jobs. */
+/** How long readiness waits for the count of open jobs, which large queues slow down: probes may wait only a second. */
+const COUNT_PATIENCE = Duration.millis(500)
+
+/** How long a result is reused, because the endpoint is public. */
 const FRESH_MS = 1000
 
 /** Least free disk space in bytes. A job with its task and steps may not fit in less. */
@@ -40,6 +47,20 @@ const makeFullness = (database: GatewaySettings["databaseUrl"]): Effect.Effect<s
   )
 }
 
+const AWAY = "it does not answer; the log has the reason"
+
+/** Why the database cannot be used. Reads the queue by its key, so that its length does not matter. */
+const faultOf = (sql: SqlClient.SqlClient): Effect.Effect<string | undefined> =>
+  sql<{ state: string }>`SELECT ${readOnly(sql)} AS state, (SELECT COUNT(*) FROM jobs WHERE id = '') AS jobs`.pipe(
+    unavailableUnlimited,
+    Effect.map(([row]) => (row?.state === "on" ? sqlStateReason(READ_ONLY) : undefined)),
+    Effect.catch(() => Effect.succeed(AWAY)),
+    Effect.timeoutOrElse({
+      duration: DATABASE_PATIENCE,
+      orElse: () => Effect.as(databaseFailed("Timeout"), AWAY),
+    }),
+  )
+
 /** Shares a fresh result. `Effect.cachedWithTTL` measures by the time of day, which may be set back. */
 const makeFresh = <A>(effect: Effect.Effect<A>): Effect.Effect<Effect.Effect<A>> =>
   Effect.map(Semaphore.make(1), (turn) => {
@@ -62,16 +83,24 @@ export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =
       const jobs = yield* Jobs
       const fullness = makeFullness(settings.databaseUrl)
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_EVERY), fullness)))
-      /** Counts of open jobs, if the database answers in time. */
+      const fault = yield* makeFresh(faultOf(yield* SqlClient.SqlClient))
+      /** Counts of open jobs, if the database counts in time. */
       const queueState = yield* Effect.option(jobs.queueState).pipe(
         Effect.timeoutOption(DATABASE_PATIENCE),
         Effect.map(Option.flatten),
         makeFresh,
       )
+      const scope = yield* Effect.scope
+      /** Waits briefly for the count, which goes on for the next request. */
+      const soon = Effect.forkIn(queueState, scope, { startImmediately: true }).pipe(
+        Effect.flatMap(Fiber.join),
+        Effect.timeoutOption(COUNT_PATIENCE),
+        Effect.map(Option.flatten),
+      )
       yield* measure(Effect.flatMap(queueState, Option.match({ onNone: () => Effect.void, onSome: queueObserved })))
       return yield* ReadinessProbe.make(
-        Effect.map(Effect.all([queueState, fullness]), ([queue, full]) => {
-          const reason = Option.isNone(queue) ? "it does not answer; the log has the reason" : full
+        Effect.map(Effect.all([fault, soon, fullness], { concurrency: "unbounded" }), ([away, queue, full]) => {
+          const reason = away ?? full
           const ok = reason === undefined
           return {
             ok,

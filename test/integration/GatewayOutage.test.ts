@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Duration, Effect } from "effect"
 import { call, callOperator, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
-import { postgresCanStart, privatePostgres } from "../support/privatePostgres.ts"
+import { postgresCanStart, privatePostgres, setReadOnly } from "../support/privatePostgres.ts"
 
 /** Far more than a request may take to say that there is no database. */
 const HUNG = "10 seconds"
@@ -63,6 +63,23 @@ describe.runIf(postgresCanStart)("a gateway whose Postgres fails", () => {
         assert.deepInclude(ended.json, { status: "completed" })
       }
       assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${before["id"]}?wait=20`)).json, { status: "completed" })
+    }),
+  )
+
+  it.live("is not ready while Postgres is read-only, and works again once it takes writes", () =>
+    Effect.gen(function* () {
+      const { ask, execute, gateway, postgres } = yield* setUp(SOON)
+      yield* setReadOnly(postgres.url, "on")
+      const reason = "it is read-only, after a failover or because its disk is full (25006)"
+      const said = Effect.map(callOperator(gateway, "/ready"), ({ json }) => JSON.stringify(json["database"]))
+      yield* retried(
+        Effect.map(said, (database) => database === JSON.stringify({ kind: "postgres", ok: false, reason })),
+      )
+      assert.strictEqual((yield* ask("GET", "/ready")).status, 503)
+      yield* setReadOnly(postgres.url, "off")
+      yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 200))
+      const { json: after } = yield* ask("POST", execute, { task: "after" })
+      assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${after["id"]}?wait=20`)).json, { status: "completed" })
     }),
   )
 

@@ -2,8 +2,11 @@
 import { existsSync } from "node:fs"
 import { statfs } from "node:fs/promises"
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Layer, Logger } from "effect"
+import { Context, Duration, Effect, Fiber, Layer, Logger } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, Statement } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { layerSqlite } from "../../src/layers/database/Database.ts"
 import { layerReadiness } from "../../src/layers/GatewayReadiness.ts"
 import { StorageUnavailable } from "../../src/domain/operations/storage.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
@@ -24,9 +27,11 @@ it.effect("readiness and metrics share one query of the jobs, cached for a secon
   })
   const layer = layerReadiness({ databaseUrl: { kind: "sqlite", filename: "jobs.db" } }).pipe(
     Layer.provide([Layer.mock(Jobs, { queueState }), Upstream.layerEcho, Drain.layer({ grace: Duration.seconds(1) })]),
+    Layer.provideMerge(layerSqlite({ filename: ":memory:" })),
   )
   return Effect.gen(function* () {
     const { report } = yield* ReadinessProbe
+    const sql = yield* SqlClient.SqlClient
     /** What three that ask at once are told, the metrics' reader among them. */
     const askAtOnce = Effect.gen(function* () {
       const asked = yield* Effect.forkChild(
@@ -42,13 +47,66 @@ it.effect("readiness and metrics share one query of the jobs, cached for a secon
 
     // Setting the clock back must not make it last.
     yield* TestClock.setTime(0)
-    yield* TestClock.adjust("1 millis")
+    yield* TestClock.adjust("1 second")
     database.away = true
+    yield* sql`ALTER TABLE jobs RENAME TO away`
     for (const said of yield* askAtOnce) {
       assert.deepInclude(said, { status: "unavailable", database: { kind: "sqlite", ok: false, reason: AWAY } })
     }
     assert.strictEqual(database.looked, 2)
   }).pipe(Effect.provide(layer))
+})
+
+/** What a gateway with a jobs table that is counted too slowly says of itself after `moment`. */
+const slowlyCounted = Effect.fnUntraced(function* (
+  layerDatabase: Layer.Layer<SqlClient.SqlClient, unknown>,
+  moment: Duration.Input,
+) {
+  const layer = layerReadiness({ databaseUrl: { kind: "sqlite", filename: ":memory:" } }).pipe(
+    Layer.provide([
+      Layer.mock(Jobs, { queueState: Effect.never }),
+      Upstream.layerEcho,
+      Drain.layer({ grace: Duration.seconds(1) }),
+    ]),
+    Layer.provide(layerDatabase),
+  )
+  const { report } = Context.get(yield* Layer.build(layer), ReadinessProbe)
+  const asked = yield* Effect.forkChild(report)
+  yield* TestClock.adjust(moment)
+  return yield* Fiber.join(asked)
+})
+
+it.effect("a gateway is ready, without the depth of its queue, while that takes long to count", () =>
+  Effect.gen(function* () {
+    const said = yield* slowlyCounted(layerSqlite({ filename: ":memory:" }), "500 millis")
+    assert.deepInclude(said, { status: "ready", database: { kind: "sqlite", ok: true } })
+    assert.notProperty(said, "queue")
+  }),
+)
+
+/** Never lends a connection. */
+const layerHanging = Layer.effect(
+  SqlClient.SqlClient,
+  SqlClient.make({
+    driver: "none",
+    acquirer: Effect.never,
+    compiler: Statement.makeCompilerSqlite(),
+    spanAttributes: [],
+  }),
+).pipe(Layer.provide(Reactivity.layer))
+
+it.effect("a database that does not answer in time is logged, and the gateway not ready", () => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  return Effect.gen(function* () {
+    // Other tests may have logged the same at the beginning of their time.
+    yield* TestClock.adjust("100 days")
+    assert.deepInclude(yield* slowlyCounted(layerHanging, "2 seconds"), {
+      status: "unavailable",
+      database: { kind: "sqlite", ok: false, reason: AWAY },
+    })
+    assert.deepStrictEqual(lines, ["The database failed: Timeout"])
+  }).pipe(Effect.provide(Logger.layer([logger])))
 })
 
 // Of the file systems that are always there, one without any room.
@@ -61,6 +119,7 @@ it.effect.runIf(existsSync("/proc/version"))("a gateway whose database's disk is
     Effect.provide(
       layerReadiness({ databaseUrl: { kind: "sqlite", filename: "/proc/version" } }).pipe(
         Layer.provide([
+          layerSqlite({ filename: ":memory:" }),
           Layer.mock(Jobs, { queueState: Effect.succeed({ queued: 0, running: 0, oldestQueuedMs: 0 }) }),
           Upstream.layerEcho,
           Drain.layer({ grace: Duration.seconds(1) }),
@@ -76,6 +135,7 @@ it.effect.runIf(existsSync("/proc/version"))("a disk that is full is logged once
     const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${String(message)}`))
     const layer = layerReadiness({ databaseUrl: { kind: "sqlite", filename: "/proc/version" } }).pipe(
       Layer.provide([Layer.mock(Jobs, {}), Upstream.layerEcho, Drain.layer({ grace: Duration.seconds(1) })]),
+      Layer.provide(layerSqlite({ filename: ":memory:" })),
       Layer.provide(Logger.layer([logger])),
     )
     yield* Layer.build(layer)
