@@ -149,7 +149,7 @@ describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Post
     it.effect("continue without Redis under separate limits, and share again once it is back", () =>
       Effect.gen(function* () {
         const { gateways, load, newCaller, redis } = yield* Cluster
-        const warnings = () => logged(gateways, "Redis does not answer").length
+        const warnings = () => logged(gateways, "Redis cannot be used").length
         const before = [load.ended, warnings()] as const
         yield* redis.stop
         yield* untilReady(gateways, { status: 200, redis: "down", metric: ["sealgate_redis_up", 0] })

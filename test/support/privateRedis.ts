@@ -10,8 +10,12 @@ import { temporaryFolder } from "./proxy.ts"
 const COMMAND = "redis-server"
 const START_MS = 20_000
 
+const { status, stdout: version } = spawnSync(COMMAND, ["--version"], { encoding: "utf8" })
+
 /** True if Redis is installed. */
-export const redisCanStart: boolean = spawnSync(COMMAND, ["--version"]).status === 0
+export const redisCanStart: boolean = status === 0
+/** True if it knows the cluster commands used here, which came with Redis 7. */
+export const redisCanCluster: boolean = redisCanStart && Number(/ v=(\d+)/.exec(version)?.[1]) >= 7
 if (!redisCanStart) console.warn(`! no ${COMMAND} in PATH: tests that stop and start it are skipped`)
 
 export interface PrivateRedis {
@@ -52,18 +56,34 @@ const stopProcess = async (child: ChildProcess | undefined): Promise<void> => {
   await exited
 }
 
-/** Starts Redis on a free port, until the scope closes. `started: false`: it is down at first. */
-export const privateRedis = Effect.fnUntraced(function* (options: { readonly started?: boolean } = {}) {
+interface Options {
+  /** `false`: it is down at first. */
+  readonly started?: boolean
+  /** In cluster mode, with all slots on this node. */
+  readonly cluster?: boolean
+}
+
+const clusterArgs = async () => ["--cluster-enabled", "yes", "--cluster-port", `${await freePort()}`]
+
+/** Starts Redis on a free port, until the scope closes. */
+export const privateRedis = Effect.fnUntraced(function* ({ cluster = false, started = true }: Options = {}) {
   const folder = yield* temporaryFolder
   const port = yield* Effect.promise(freePort)
+  const mode = cluster ? yield* Effect.promise(clusterArgs) : []
   let child: ChildProcess | undefined
 
   const start = Effect.promise(async () => {
     const args = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
-    child = spawn(COMMAND, args, { stdio: "ignore" })
+    child = spawn(COMMAND, [...args, ...mode], { stdio: "ignore" })
     const deadline = Date.now() + START_MS
     while (!(await answersPing(port))) {
       if (Date.now() > deadline || child.exitCode !== null) throw new Error("Redis did not start")
+      await sleep(20)
+    }
+    if (!cluster) return
+    await ask(port, "CLUSTER ADDSLOTSRANGE 0 16383")
+    while (!(await ask(port, "CLUSTER INFO")).includes("cluster_state:ok")) {
+      if (Date.now() > deadline) throw new Error("Redis formed no cluster")
       await sleep(20)
     }
   })
@@ -71,7 +91,7 @@ export const privateRedis = Effect.fnUntraced(function* (options: { readonly sta
   const signal = (name: NodeJS.Signals) => Effect.sync(() => void child?.kill(name))
 
   yield* Effect.addFinalizer(() => stop)
-  if (options.started !== false) yield* start
+  if (started) yield* start
   return {
     url: `redis://127.0.0.1:${port}`,
     port,

@@ -55,7 +55,13 @@ const NEARLY_FULL = 0.9
 const state = ({ draining, redis, sessions, status, tls }: Readiness): ReadonlyArray<Finding> => {
   const findings: Array<Finding> = []
   if (redis === "down") {
-    findings.push(warning("limits", "Redis does not answer: each process counts its limits alone.", "Check REDIS_URL."))
+    findings.push(
+      warning(
+        "limits",
+        "Redis cannot be used: each process counts its limits alone.",
+        "Check REDIS_URL; the log has the reason.",
+      ),
+    )
   }
   if (draining) findings.push(error("ready", "The proxy is shutting down.", "Wait for it to start again."))
   else if (status === "ready") findings.push(ok("ready", "The proxy is ready."))

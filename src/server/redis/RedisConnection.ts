@@ -8,7 +8,7 @@ import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus
 
 /** Half of the time limit of a command. Only commands under way when Redis hangs wait that long. */
 const HALF_PATIENCE = Duration.millis(500)
-/** How often Redis is pinged, and how long after a loss the next connection is tried. */
+/** How often Redis is probed, and how long after a loss the next connection is tried. */
 const LOOK_EVERY = Duration.seconds(1)
 const CONNECT_MS = 2000
 /** Longest silence, in milliseconds. Longer than this process may stall, which is not a fault of Redis. */
@@ -18,8 +18,12 @@ const START_PATIENCE = Duration.seconds(5)
 /** Losses within this time of each other are logged once. */
 const LOG_EVERY = Duration.seconds(30)
 
-/** The ping writes, because a Redis that is read-only cannot share anything. */
-const PROBE = ["SET", "sealgate:probe", "1", "PX", "10000"] as const
+/** Writes in a script, as counting does: a Redis that is read-only or refuses scripts cannot share anything. */
+const PROBE = Redis.script((key: string) => [key], {
+  numberOfKeys: 1,
+  // The code of a refusal stays the reply's first word; Redis 6 puts text before that of `redis.call`.
+  lua: `return redis.pcall("SET", KEYS[1], "1", "PX", 10000)`,
+})
 
 interface Connection {
   readonly client: NodeRedis.NodeRedis["Service"]["client"]
@@ -27,6 +31,12 @@ interface Connection {
 }
 
 const failed = (cause: unknown) => new Redis.RedisError({ cause })
+
+const offline = Effect.fail(failed(new Error("not connected")))
+
+/** Counting needs neither channels nor further connections. */
+const redisThat = (send: Redis.Redis["Service"]["send"]) =>
+  Redis.make({ send, subscribe: () => offline, connect: offline })
 
 const open = Effect.fnUntraced(function* (
   url: Redacted.Redacted,
@@ -86,7 +96,7 @@ const kindOf = ({ cause }: Redis.RedisError): string => {
   return /^[A-Z]{2,}\b/.exec(cause.message)?.[0] ?? cause.message
 }
 
-const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+const make = Effect.fnUntraced(function* (url: Redacted.Redacted, probeKey: string) {
   const { host } = new URL(Redacted.value(url))
   let current: Connection | undefined
   let loggedAt = -Infinity
@@ -99,7 +109,7 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
     loggedAt = now
     isLossLogged = true
     yield* Effect.logWarning(
-      `Redis does not answer (${kindOf(error)}): until it does, this process counts rate limits and circuits by itself`,
+      `Redis cannot be used (${kindOf(error)}): until it can, this process counts rate limits and circuits by itself`,
     ).pipe(Effect.annotateLogs({ host }))
   })
   const logReturn = Effect.suspend(() => {
@@ -111,7 +121,8 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   /** Connects, and fails when the connection is lost. */
   const hold = Effect.gen(function* () {
     const connection = yield* open(url)
-    const look = command(connection, PROBE)
+    const { eval: run } = yield* redisThat((name, ...args) => command(connection, [name, ...args]))
+    const look = run(PROBE)(probeKey)
     yield* look
     yield* Effect.acquireRelease(
       Effect.suspend(() => {
@@ -141,14 +152,9 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   )
   yield* Effect.timeoutOption(Deferred.await(attempted), START_PATIENCE)
 
-  const offline = Effect.fail(failed(new Error("not connected")))
-  const redis = yield* Redis.make({
-    send: <A>(name: string, ...args: ReadonlyArray<string>) =>
-      Effect.suspend(() => (current === undefined ? offline : command<A>(current, [name, ...args]))),
-    // Counting needs neither channels nor further connections.
-    subscribe: () => offline,
-    connect: offline,
-  })
+  const redis = yield* redisThat(<A>(name: string, ...args: ReadonlyArray<string>) =>
+    Effect.suspend(() => (current === undefined ? offline : command<A>(current, [name, ...args]))),
+  )
   return Context.make(Redis.Redis, redis).pipe(
     Context.add(
       RedisStatus,
@@ -157,5 +163,6 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   )
 })
 
-/** `Redis`, whose commands fail at once while it is away, and `RedisStatus`, which reports that. */
-export const layerRedisConnection = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effectContext(make(url))
+/** `Redis`, whose commands fail at once while it is away, and `RedisStatus`, which reports that. Writes `probeKey`. */
+export const layerRedisConnection = (url: Redacted.Redacted, probeKey: string): Layer.Layer<Redis.Redis> =>
+  Layer.effectContext(make(url, probeKey))

@@ -5,7 +5,8 @@ import { RateLimits } from "../../services/access/RateLimits.ts"
 import { layerTokenBuckets } from "./layerTokenBuckets.ts"
 import { layerCircuitsInMemory, withLocalFallback } from "../../services/upstream/CircuitStore.ts"
 
-const PREFIX = "sealgate:"
+/** In a cluster, its hash tag puts all keys in one slot: scripts cannot span slots, and one probe stands for every key. */
+const PREFIX = "{sealgate}:"
 
 type RedisUrl = Redacted.Redacted | undefined
 
@@ -18,7 +19,7 @@ const connectionTo = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => {
   const layer = Layer.unwrap(
     Effect.map(
       Effect.promise(() => import("./RedisConnection.ts")),
-      (connection) => connection.layerRedisConnection(url),
+      (connection) => connection.layerRedisConnection(url, `${PREFIX}probe`),
     ),
   )
   connections.set(url, layer)

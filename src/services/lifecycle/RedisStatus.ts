@@ -2,7 +2,7 @@
 import { Context, Effect, Metric } from "effect"
 import { gauge } from "../metrics.ts"
 
-/** `down`: Redis is configured but does not answer, so this process counts alone. `off`: none is configured. */
+/** `down`: Redis is configured but cannot be used, so this process counts alone. `off`: none is configured. */
 type RedisState = "up" | "down" | "off"
 
 /** The default; a server with Redis provides the real state. */

@@ -5,7 +5,7 @@ import { CircuitBreaker } from "effect/persistence"
 import { layerCircuitStore, layerRateLimits } from "../../../src/server/redis/SharedState.ts"
 import { RateLimits } from "../../../src/services/access/RateLimits.ts"
 import { RedisStatus } from "../../../src/services/lifecycle/RedisStatus.ts"
-import { privateRedis, type PrivateRedis, redisCanStart } from "../../support/privateRedis.ts"
+import { privateRedis, type PrivateRedis, redisCanCluster, redisCanStart } from "../../support/privateRedis.ts"
 import { withinTurns } from "../../support/withinTurns.ts"
 
 /** Far more than a request may wait for Redis. */
@@ -38,6 +38,12 @@ const process = Effect.fnUntraced(function* (redis: Pick<PrivateRedis, "url">) {
     status: Effect.flatten(Effect.provideContext(RedisStatus, context)),
   }
 })
+
+/** Why the circuit refuses a call. */
+const refused = (one: Effect.Success<ReturnType<typeof process>>, key: string) =>
+  Effect.map(Effect.flip(one.call(key, Effect.succeed("never asked"))), (error) =>
+    error._tag === "CircuitBreakerError" ? error.reason._tag : error._tag,
+  )
 
 const until = <E>(condition: Effect.Effect<boolean, E>) =>
   condition.pipe(
@@ -117,6 +123,33 @@ describe.runIf(redisCanStart)("a process that shares its limits in Redis", () =>
     }),
   )
 
+  it.live("treats a Redis that refuses scripts as down, and logs that once", () =>
+    Effect.gen(function* () {
+      const redis = yield* privateRedis()
+      yield* redis.tell("ACL SETUSER limited on >pass ~* &* +@all -@scripting")
+      const one = yield* process({ url: redis.url.replace("://", "://limited:pass@") })
+      yield* until(Effect.sync(() => one.warnings.length > 0))
+      assert.strictEqual(yield* one.status, "down")
+      assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
+      assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))
+      assert.include(one.warnings[0], "NOPERM")
+      yield* redis.tell("ACL SETUSER limited +@scripting")
+      yield* isUp(one)
+    }),
+  )
+
+  it.live.runIf(redisCanCluster)("shares limits and circuits in a Redis in cluster mode", () =>
+    Effect.gen(function* () {
+      const redis = yield* privateRedis({ cluster: true })
+      const [a, b] = [yield* process(redis), yield* process(redis)]
+      yield* Effect.all([isUp(a), isUp(b)])
+      assert.strictEqual(yield* a.take("x"), 2)
+      assert.strictEqual(yield* b.take("x"), 1)
+      yield* Effect.flip(a.call("shared", Effect.fail("down")))
+      assert.strictEqual(yield* refused(b, "shared"), "CircuitOpen")
+    }).pipe(Effect.provideService(References.UnhandledLogLevel, undefined)),
+  )
+
   it.live("keeps its connection if it stalls itself while Redis answers", () =>
     Effect.gen(function* () {
       const redis = yield* privateRedis()
@@ -155,10 +188,6 @@ describe.runIf(redisCanStart)("a process that shares its limits in Redis", () =>
         const redis = yield* privateRedis()
         const [a, b] = [yield* process(redis), yield* process(redis)]
         yield* Effect.flip(a.call("shared", Effect.fail("down")))
-        const refused = (one: typeof a, key: string) =>
-          Effect.map(Effect.flip(one.call(key, Effect.succeed("never asked"))), (error) =>
-            error._tag === "CircuitBreakerError" ? error.reason._tag : error._tag,
-          )
         assert.strictEqual(yield* refused(b, "shared"), "CircuitOpen")
 
         yield* redis.stop
