@@ -184,7 +184,15 @@ interface Manifest {
   readonly kind: string
   readonly metadata: { readonly name: string }
 }
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+  readonly periodSeconds?: number
+  readonly failureThreshold?: number
+}
 interface Container {
+  readonly startupProbe: Probe
+  readonly livenessProbe: Probe
+  readonly readinessProbe: Probe
   readonly args: ReadonlyArray<string>
   readonly env: ReadonlyArray<{ readonly name: string; readonly value: string }>
   readonly ports: ReadonlyArray<{ readonly name: string; readonly containerPort: number }>
@@ -229,14 +237,18 @@ describe("deploy/kubernetes", () => {
     assert.throws(() => check(mistyped), "/spec/ports/0/port")
   })
 
-  it.each(SERVERS)("gives the $command existing settings, its ports, and time to shut down", (server) => {
-    const { command, operatorPort, port } = server
+  const podOf = (command: string) => {
     const deployment = manifests.find(
       (manifest): manifest is Deployment =>
         manifest.kind === "Deployment" && manifest.metadata.name === `sealgate-${command}`,
     )
-    const pod = deployment?.spec.template.spec
-    assert.isDefined(pod)
+    assert.isDefined(deployment)
+    return deployment.spec.template.spec
+  }
+
+  it.each(SERVERS)("gives the $command existing settings, its ports, and time to shut down", (server) => {
+    const { command, operatorPort, port } = server
+    const pod = podOf(command)
     const [container] = pod.containers
     assert.deepStrictEqual(container.args, [command])
     const names = container.env.map(({ name }) => name)
@@ -247,6 +259,24 @@ describe("deploy/kubernetes", () => {
     )
     // A pause of 5 s comes before SIGTERM.
     assert.isAbove(pod.terminationGracePeriodSeconds, LONGEST_SHUTDOWN + 5)
+  })
+
+  it.each(SERVERS)("probes the $command at its operator's port, which is plain HTTP also beside TLS", ({ command }) => {
+    const [{ env, livenessProbe, readinessProbe, startupProbe }] = podOf(command).containers
+    assert.deepStrictEqual(
+      [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet),
+      [
+        { path: "/health", port: "operator" },
+        { path: "/health", port: "operator" },
+        { path: "/ready", port: "operator" },
+      ],
+    )
+    assert.deepInclude(env, { name: "OPERATOR_HOST", value: "0.0.0.0" })
+  })
+
+  it("gives a gateway five minutes to migrate its database", () => {
+    const { failureThreshold = 3, periodSeconds = 10 } = podOf("gateway").containers[0].startupProbe
+    assert.isAtLeast(failureThreshold * periodSeconds, 300)
   })
 })
 

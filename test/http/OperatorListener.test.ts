@@ -145,16 +145,28 @@ it.live("the operator listener closes with its server, even during a request", (
 )
 
 it.live.runIf(hasOpenssl)(
-  "the operator listener speaks plain HTTP beside a server with mutual TLS, which /ready reports",
+  "the operator listener answers probes in plain HTTP beside a server with mutual TLS, which /ready reports",
   () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const [certificate, authority] = [makeCertificate(folder, "server"), makeCertificate(folder, "authority")]
       const client = makeCertificate(folder, "client", authority)
       const proxy = yield* startProxy({
-        settings: { tlsCertFile: certificate.cert, tlsKeyFile: certificate.key, tlsClientCaFile: authority.cert },
+        settings: {
+          tlsCertFile: certificate.cert,
+          tlsKeyFile: certificate.key,
+          tlsClientCaFile: authority.cert,
+          operatorHost: "0.0.0.0",
+          allowedHosts: ["proxy.example"],
+        },
       })
-      assert.strictEqual((yield* callOperator(proxy, "/ready")).status, 200)
+      // A probe of Kubernetes names the address of the pod.
+      const headers = { host: "192.0.2.1:4001" }
+      const port = Number(new URL(proxy.operatorUrl).port)
+      for (const path of ["/health", "/ready"]) {
+        const probed = yield* Effect.promise(() => plainRequest({ port, path, headers }))
+        assert.strictEqual(probed.status, 200, path)
+      }
       const ready = yield* Effect.promise(() => httpsFetch(certificate, client)(`${proxy.url}/ready`, {}))
       assert.deepInclude(yield* Effect.promise(() => jsonOf(ready)), { mtls: "on" })
     }),
