@@ -14,6 +14,9 @@ const declared = new Map(declarations.map((declaration) => [declaration.name, de
 /** Labels that Prometheus adds. */
 const OUTSIDE = ["job", "instance"]
 
+/** Prometheus's own metric of a scrape, of the jobs that are this product's. */
+const UP = 'up{job=~"sealgate.*"}'
+
 /** Returns the metric that a query names; throws if there is none. */
 const metricOf = (name: string) => {
   const found = declared.get(name) ?? declared.get(name.replace(/_(?:bucket|sum|count)$/, ""))
@@ -35,7 +38,7 @@ const checkQuery = (query: string): ReadonlyArray<string> => {
   for (const [, list = ""] of query.matchAll(/\bby \(([^)]*)\)/g)) {
     for (const label of list.split(", ")) assert.include([...labels], label, query)
   }
-  assert.isAbove(metrics.length, 0, query)
+  assert.isTrue(metrics.length > 0 || query.includes(UP), query)
   return metrics.map(({ name }) => name)
 }
 
@@ -135,6 +138,30 @@ describe("deploy/alerts.yml", () => {
       for (const [, label = ""] of rule.matchAll(/\$labels\.(\w+)/g)) {
         assert.include(kept.length === 0 ? OUTSIDE : kept, label, name)
       }
+    }
+  })
+
+  const ruleOf = (name: string) => {
+    const found = rules.find((rule) => rule.name === name)
+    assert.isDefined(found, name)
+    return found
+  }
+
+  it("pages for one server that does not answer, and if none is scraped under the documented names", () => {
+    const down = ruleOf("SealgateDown")
+    assert.strictEqual(down.expr, `${UP} == 0`)
+    assert.match(down.rule, /^ {8}for: 2m$/m)
+    assert.match(down.rule, /severity: page /)
+    assert.strictEqual(ruleOf("SealgateGone").expr, `absent(sealgate_ready) or absent(${UP})`)
+    assert.include(readFileSync("docs/reference/metrics.md", "utf8"), "`sealgate-gateway`")
+  })
+
+  it("speaks of memory before a pod of deploy/kubernetes is killed for it", () => {
+    const threshold = Number(/kind="rss"\} > (\S+)$/.exec(ruleOf("SealgateMemory").expr)?.[1])
+    for (const server of ["proxy", "gateway"]) {
+      const manifest = readFileSync(`deploy/kubernetes/${server}.yaml`, "utf8")
+      const gibibytes = Number(/limits: \{ memory: (\d+)Gi \}/.exec(manifest)?.[1])
+      assert.isBelow(threshold, 0.8 * gibibytes * 2 ** 30, server)
     }
   })
 
