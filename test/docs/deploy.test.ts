@@ -92,6 +92,12 @@ describe.each(UNITS)("the systemd unit of the $command", ({ command, settings })
     assert.deepStrictEqual(valuesOf("KillSignal"), ["SIGTERM"])
   })
 
+  it("is restarted after any number of failures", () => {
+    const [, inUnit = ""] = /^\[Unit\]\n([^[]*)/m.exec(unit.join("\n")) ?? []
+    assert.include(inUnit.split("\n"), "StartLimitIntervalSec=0")
+    assert.deepStrictEqual([valuesOf("Restart"), valuesOf("RestartSec")], [["on-failure"], ["3"]])
+  })
+
   it.skipIf(!hasSystemd)("passes systemd-analyze", () => {
     const { stderr } = spawnSync("systemd-analyze", ["verify", name], { encoding: "utf8" })
     const complaints = stderr
