@@ -68,6 +68,7 @@ import { layerWebhookDelivery } from "../services/webhooks/layerWebhookDelivery.
 import { PushConfigs } from "../services/webhooks/PushConfigs.ts"
 import { Webhooks } from "../services/webhooks/Webhooks.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
+import { hostWithoutTls } from "./config/postgresUrl.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
 import { layerPostgres, layerSqlite } from "./database/Database.ts"
@@ -90,6 +91,16 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
   databaseUrl.kind === "sqlite"
     ? layerSqlite({ filename: databaseUrl.filename })
     : layerPostgres({ url: databaseUrl.url, maxConnections: databaseConnections })
+
+const warnWithoutTls = ({ databaseUrl }: GatewaySettings) => {
+  const host = databaseUrl.kind === "postgres" ? hostWithoutTls(databaseUrl.url) : undefined
+  return host === undefined
+    ? Effect.void
+    : Effect.logWarning(
+        `the connection to Postgres at ${host} is not encrypted; add sslmode=require to DATABASE_URL (the certificate is ` +
+          "verified; NODE_EXTRA_CA_CERTS adds its authority), or sslmode=disable if the network is trusted",
+      )
+}
 
 /** The services behind HTTP. Closing them requeues jobs in flight, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
@@ -214,6 +225,7 @@ const layerGateway = (given: GatewaySettings) =>
       // Embedders can pass settings that were never checked. Check before a database is opened.
       yield* checkRules(given, gatewayRules)
       const settings = forDevelopment(given)
+      yield* warnWithoutTls(settings)
       const drain = Drain.layer({ grace: settings.shutdownGrace })
       return serve(
         settings,

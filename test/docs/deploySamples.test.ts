@@ -51,6 +51,10 @@ describe.each(SERVERS)("deploy/*.env of the $command", ({ command }) => {
     for (const line of lines) assert.match(line, /^(#.*|[A-Z0-9_]+=[^\s"']*|)$/)
   })
 
+  it("decides on TLS to Postgres", () => {
+    for (const line of lines.filter((each) => each.includes("=postgres:"))) assert.match(line, /\?sslmode=require$/)
+  })
+
   it("ships no secret", () => {
     for (const line of lines) assert.notMatch(line, /^#?[A-Z0-9_]*(SECRET|KEY|TOKEN)=./)
   })
@@ -144,6 +148,10 @@ describe("deploy/compose.yaml", () => {
     assert.deepStrictEqual(unknown(command, Object.keys(service.environment ?? {})), [])
     for (const published of service.ports ?? []) assert.match(published, new RegExp(`:${port}$`))
     assert.isAbove(Number.parseInt(service.stop_grace_period ?? "0", 10), LONGEST_SHUTDOWN)
+  })
+
+  it("leaves out TLS to Postgres only on its own network, explicitly", () => {
+    assert.match(compose.services["gateway"]?.environment?.["DATABASE_URL"] ?? "", /@postgres:.*\?sslmode=disable$/)
   })
 
   it("mounts declared volumes only", () => {

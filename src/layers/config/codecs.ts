@@ -255,9 +255,9 @@ export const ServerUrlText = parsed(
   "an http or https URL without user and password",
 )
 
-/** Whether a library can percent-decode the URL's user, password and path. If not, it fails only when it connects. */
-export const isDecodable = ({ password, pathname, username }: URL): boolean =>
-  Result.isSuccess(Result.try(() => decodeURIComponent([username, password, pathname].join("/"))))
+/** Whether a library can percent-decode the URL's user, password, host and path. If not, it fails only when it connects. */
+export const isDecodable = ({ hostname, password, pathname, username }: URL): boolean =>
+  Result.isSuccess(Result.try(() => decodeURIComponent([username, password, hostname, pathname].join("/"))))
 
 /** Whether the driver can read the URL: it throws for others, which would look like a Redis that never answers. */
 const isRedisUrl = (text: string): boolean => {

@@ -17,6 +17,7 @@ import {
   RetentionText,
   SecretKeysText,
 } from "./codecs.ts"
+import { postgresUrlMistake } from "./postgresUrl.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
@@ -174,8 +175,16 @@ const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl"
   }),
 }
 
+const databaseRule: Rule<Pick<GatewaySettings, "databaseUrl">> = {
+  of: ["databaseUrl"],
+  problems: ({ databaseUrl }) => ({
+    DATABASE_URL: databaseUrl.kind === "postgres" && postgresUrlMistake(databaseUrl.url),
+  }),
+}
+
 export const gatewayRules = [
   ...serverRules,
+  databaseRule,
   tokenSourceRule,
   tokenRule,
   ...sealedRules,
