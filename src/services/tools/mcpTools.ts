@@ -15,8 +15,9 @@ import { isRetryable } from "../../domain/problems/problem.ts"
 import { withCheckedMessages } from "./checkedMessages.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { processOf, UNLISTED } from "./McpCommands.ts"
+import { outputOf } from "./mcpContent.ts"
 import { broken, late, type ToolAttempt } from "./repeated.ts"
-import { boundedText, failedOutput, type ToolInput, type ToolOutput } from "./ToolOutput.ts"
+import { boundedText, failedOutput, type ToolInput } from "./ToolOutput.ts"
 import { authorizationOf, type Bearer, withoutSecret } from "./withoutSecret.ts"
 
 /** Longer messages of a server end the session. */
@@ -206,12 +207,4 @@ const failed = (tool: ListedTool, error: McpClientError.McpClientError): ToolAtt
   if (reason._tag === "TransportError" || isRefused(error)) return broken(tool, error)
   const again = reason._tag === "HttpError" && isRetryable(reason.status)
   return { output: failedOutput(reasonOf(error)), again }
-}
-
-/** The texts of a result; other content is named only. */
-const outputOf = ({ content, isError, structuredContent }: McpSchema.CallToolResult): ToolOutput => {
-  const texts = content.map((block) => (block.type === "text" ? block.text : `(${block.type}, not shown)`))
-  const text =
-    texts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : texts.join("\n")
-  return { text: boundedText(text), is_error: isError === true }
 }

@@ -90,6 +90,53 @@ describe("an MCP server of the official SDK", () => {
   )
 })
 
+describe("the content of a result", () => {
+  const outputOf = (content: ReadonlyArray<object>, bearer?: Redacted.Redacted) =>
+    Effect.flatMap(toolServer(speaking({ "tools/call": { content } })), ({ url }) =>
+      withTools(({ callListed }) => callListed({ name: "calc", url }, tool, {}, "key", bearer)),
+    )
+  const uri = "repo://acme/app/contents/a.ts"
+
+  it.effect("reaches the model with the texts of resources, and the names of what it cannot read", () =>
+    Effect.gen(function* () {
+      const output = yield* outputOf([
+        { type: "text", text: "Downloaded." },
+        { type: "resource", resource: { uri, mimeType: "text/plain", text: "export const a = 1\n" } },
+        { type: "resource_link", uri: "repo://acme/app", name: "app", title: "The app", description: "All files." },
+        { type: "resource_link", uri: "repo://acme/lib", name: "lib" },
+        { type: "resource", resource: { uri: "repo://acme/logo", mimeType: "image/png", blob: "AAAA" } },
+        { type: "resource", resource: { uri: "repo://acme/data", blob: "AAAA" } },
+        { type: "image", data: "AAAA", mimeType: "image/jpeg" },
+        { type: "audio", data: "AAAA", mimeType: "audio/wav" },
+      ])
+      const lines = [
+        "Downloaded.",
+        uri,
+        "export const a = 1\n",
+        "The app: repo://acme/app",
+        "All files.",
+        "lib: repo://acme/lib",
+        "(resource repo://acme/logo, image/png, not shown)",
+        "(resource repo://acme/data, not shown)",
+        "(image, image/jpeg, not shown)",
+        "(audio, audio/wav, not shown)",
+      ]
+      assert.deepStrictEqual(output, { text: lines.join("\n"), is_error: false })
+    }),
+  )
+
+  it.effect("has no secret in the text or URI of a resource, and is cut at 64 KiB", () =>
+    Effect.gen(function* () {
+      const secret = "user-token-0123456789"
+      const resource = { uri: `${uri}?token=${secret}`, text: `token = ${secret}` }
+      const output = yield* outputOf([{ type: "resource", resource }], Redacted.make(secret))
+      assert.strictEqual(output.text, `${uri}?token=[secret]\ntoken = [secret]`)
+      const long = yield* outputOf([{ type: "resource", resource: { uri, text: "x".repeat(100_000) } }])
+      assert.match(long.text, /^repo:.*\nx+\n\(cut: the output is longer than 65536 bytes\)$/)
+    }),
+  )
+})
+
 describe("a session with an MCP server", () => {
   it.effect("has the idempotency key with the call alone", () =>
     Effect.gen(function* () {
