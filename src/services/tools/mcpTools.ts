@@ -1,8 +1,8 @@
-/** MCP tools (revision 2025-11-25) over streamable HTTP or standard streams, one session for each list or call. */
-import { Duration, Effect, type Scope } from "effect"
-import type { McpClient, McpClientError, McpSchema } from "effect/ai"
-import { HttpClient, HttpClientRequest } from "effect/http"
-import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+/** Tools of MCP servers, one session for each list or call. */
+import { Duration, Effect } from "effect"
+import type { McpClientError, McpSchema } from "effect/ai"
+import type { HttpClient } from "effect/http"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { McpCommand } from "../../domain/jobs/mcpCommands.ts"
 import {
   DEFAULT_TOOL_TIMEOUT_SECONDS,
@@ -12,21 +12,16 @@ import {
   toolNameMistake,
 } from "../../domain/jobs/tool.ts"
 import { isRetryable } from "../../domain/problems/problem.ts"
-import { withCheckedMessages } from "./checkedMessages.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
-import { processOf, UNLISTED } from "./McpCommands.ts"
+import { UNLISTED } from "./McpCommands.ts"
 import { outputOf } from "./mcpContent.ts"
+import { makeConnect, MAX_MESSAGE_BYTES, REVISIONS } from "./mcpSession.ts"
 import { broken, late, type ToolAttempt } from "./repeated.ts"
 import { boundedText, failedOutput, type ToolInput } from "./ToolOutput.ts"
-import { authorizationOf, type Bearer, withoutSecret } from "./withoutSecret.ts"
+import { type Bearer, withoutSecret } from "./withoutSecret.ts"
 
-/** Longer messages of a server end the session. */
-const MAX_MESSAGE_BYTES = 1024 * 1024
 const MAX_TOOLS = 64
 const MAX_DESCRIPTION = 2000
-
-/** Names the idempotency key in `_meta` of a call. */
-export const KEY_IN_META = "sealgate/idempotency-key"
 
 /** The usable tools of a server, and why others were left out. */
 export interface Listing {
@@ -58,57 +53,14 @@ const wayTo = (server: McpServer, commands: Reach["commands"]): string | McpComm
   "command" in server ? commands.get(server.command) : server.url
 
 export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
-  /** Opens a session. With a `key`, tool calls have it in a header and in `_meta`. */
-  const connect = Effect.fnUntraced(function* (
-    server: McpServer,
-    way: string | McpCommand,
-    bearer: Bearer,
-    key?: string,
-  ): Effect.fn.Return<McpClient.McpClient, McpClientError.McpClientError, Scope.Scope> {
-    // Most gateways call no MCP server, and the library takes long to load.
-    const { McpClient, McpClientError, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
-    const bounds = { protocol: McpProtocol.v2025_11_25, maxMessageBytes: MAX_MESSAGE_BYTES }
-    const headers = authorizationOf(bearer)
-    // The library sends the same headers with every message, also with those that answer the server during a call.
-    let unsent: string | undefined
-    let refused: string | undefined
-    const checked = withCheckedMessages(network, { maxBytes: MAX_MESSAGE_BYTES, refuse: (why) => (refused = why) })
-    const client = HttpClient.mapRequest(checked, (sent) => {
-      const added = unsent === undefined ? {} : { "idempotency-key": unsent }
-      unsent = undefined
-      return HttpClientRequest.setHeaders(sent, added)
-    })
-    const transport =
-      typeof way === "string"
-        ? yield* Effect.provideService(McpClient.http({ ...bounds, url: way, headers }), HttpClient.HttpClient, client)
-        : yield* Effect.provideService(
-            McpClient.stdio({ ...bounds, command: yield* processOf(way) }),
-            ChildProcessSpawner,
-            spawner,
-          )
-    const request: McpClient.Transport["request"] = (message, tool) =>
-      Effect.suspend(() => {
-        if (key === undefined || message.method !== "tools/call") return transport.request(message, tool)
-        unsent = key
-        return transport.request(withKey(message, key), tool)
-      }).pipe(
-        Effect.mapError((error) =>
-          refused === undefined
-            ? error
-            : new McpClientError.McpClientError({ reason: new McpClientError.ProtocolError({ description: refused }) }),
-        ),
-      )
-    return yield* Effect.provideService(
-      McpClient.make({ name: "sealgate", version: "1", timeout: Duration.seconds(secondsOf(server)) }),
-      McpClient.Transport,
-      { ...transport, request },
-    )
-  })
+  const connect = makeConnect({ network, spawner })
 
   const list = (server: McpServer, bearer: Bearer): Effect.Effect<Listing, ListingFailed> => {
     const way = wayTo(server, commands)
     if (way === undefined) return Effect.fail({ why: UNLISTED, retryable: false })
-    return Effect.flatMap(connect(server, way, bearer), (client) => client.listTools()).pipe(
+    return Effect.flatMap(connect({ to: way, bearer, seconds: secondsOf(server) }), (client) =>
+      client.listTools(),
+    ).pipe(
       Effect.scoped,
       Effect.map((tools) => listingOf(server, bearer, tools)),
       Effect.mapError((error) => withoutSecret(bearer, listingFailed(error))),
@@ -122,7 +74,7 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
   const attempt = (server: McpServer, tool: ListedTool, { bearer, input, key }: Sent): Effect.Effect<ToolAttempt> => {
     const way = wayTo(server, commands)
     if (way === undefined) return Effect.succeed({ output: failedOutput(UNLISTED), again: false })
-    return Effect.flatMap(connect(server, way, bearer, key), (client) =>
+    return Effect.flatMap(connect({ to: way, bearer, key, seconds: secondsOf(server) }), (client) =>
       client.callTool({ tool: remoteOf(tool), arguments: input }),
     ).pipe(
       Effect.scoped,
@@ -137,11 +89,6 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
 
   return { list, attempt }
 }
-
-const withKey = (message: McpSchema.JsonRpcRequest, key: string): McpSchema.JsonRpcRequest => ({
-  ...message,
-  params: { ...message.params, _meta: { [KEY_IN_META]: key } },
-})
 
 /** The part of a tool that a call needs. */
 const remoteOf = ({ remote }: ListedTool): McpSchema.Tool => ({ name: remote, inputSchema: { type: "object" } })
@@ -187,7 +134,7 @@ const reasonOf = ({ reason }: McpClientError.McpClientError): string => {
     case "ProtocolError":
       return `The MCP server answered: ${boundedText(reason.description ?? "no reason")}`
     case "UnsupportedError":
-      return "The MCP server does not speak revision 2025-11-25 of the protocol, or offers no tools."
+      return `The MCP server speaks none of the revisions ${REVISIONS.join(", ")} of the protocol, or offers no tools.`
     case "LimitError":
       return `The MCP server sent more than ${MAX_MESSAGE_BYTES} bytes, or a list of tools without end.`
     default:

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import { json } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
-import { KEY_IN_META } from "../../../src/services/tools/mcpTools.ts"
+import { KEY_IN_META } from "../../../src/services/tools/mcpSession.ts"
 import { type Asked, type Fake, FakeUpstream, type Reply } from "../../support/FakeUpstream.ts"
 import type { Violation } from "./CallCounter.ts"
 

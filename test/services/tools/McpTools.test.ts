@@ -39,12 +39,12 @@ const tool: ListedTool = {
 
 /** Speaks the protocol up to the answer of a method, which `results` gives. */
 const speaking =
-  (results: Readonly<Record<string, unknown>>): Behaviour =>
+  (results: Readonly<Record<string, unknown>>, protocolVersion = "2025-11-25"): Behaviour =>
   ({ body }, response) => {
     const message: { readonly id?: number; readonly method?: string } = body === "" ? {} : JSON.parse(body)
     if (message.id === undefined) return void response.writeHead(202).end()
     const initialized = {
-      protocolVersion: "2025-11-25",
+      protocolVersion,
       capabilities: { tools: {} },
       serverInfo: { name: "x", version: "1" },
     }
@@ -166,6 +166,56 @@ describe("a session with an MCP server", () => {
         ["p", undefined],
         ["DELETE", undefined],
       ])
+    }),
+  )
+
+  it.effect("has the revision that the server answered, and names it after initialize only", () =>
+    Effect.gen(function* () {
+      const results = {
+        "tools/list": { tools: [{ name: "add", inputSchema: { type: "object" } }] },
+        "tools/call": { content: [{ type: "text", text: "42" }] },
+      }
+      for (const revision of ["2025-11-25", "2025-06-18", "2025-03-26"]) {
+        const { requests, url } = yield* toolServer((request, response, index) => {
+          const expected = request.body.includes('"initialize"') ? undefined : revision
+          if (request.headers["mcp-protocol-version"] !== expected) return void response.writeHead(400).end()
+          response.setHeader("mcp-session-id", "s")
+          speaking(results, revision)(request, response, index)
+        })
+        const server = { name: "calc", url }
+        const { tools } = yield* withTools(({ list }) => list(server))
+        assert.deepStrictEqual(
+          tools.map(({ remote }) => remote),
+          ["add"],
+        )
+        const output = yield* withTools(({ callListed }) => callListed(server, tool, {}, "key"))
+        assert.deepStrictEqual(output, { text: "42", is_error: false })
+        const session = [
+          ["POST", undefined],
+          ["POST", revision],
+          ["POST", revision],
+          ["DELETE", revision],
+        ]
+        assert.deepStrictEqual(
+          requests.map(({ headers, method }) => [method, headers["mcp-protocol-version"]]),
+          [...session, ...session],
+        )
+      }
+    }),
+  )
+
+  it.effect("is refused in words if the server answers a revision that is not spoken", () =>
+    Effect.gen(function* () {
+      const why =
+        "The MCP server speaks none of the revisions 2025-11-25, 2025-06-18, 2025-03-26 of the protocol, or offers no tools."
+      for (const revision of ["2024-10-07", "2024-11-05", "2099-01-01"]) {
+        const { url } = yield* toolServer(speaking({}, revision))
+        const server = { name: "calc", url }
+        const error = yield* Effect.flip(withTools(({ list }) => list(server)))
+        assert.deepStrictEqual(error, { why, retryable: false })
+        const output = yield* withTools(({ callListed }) => callListed(server, tool, {}, "key"))
+        assert.deepStrictEqual(output, { text: why, is_error: true })
+      }
     }),
   )
 })

@@ -1,0 +1,107 @@
+/** Sessions with MCP servers over streamable HTTP or standard streams. */
+import { Duration, Effect, type Scope } from "effect"
+import type { McpClient, McpClientError, McpSchema } from "effect/ai"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import type { McpCommand } from "../../domain/jobs/mcpCommands.ts"
+import { isObject } from "../../domain/json/json.ts"
+import { withCheckedMessages } from "./checkedMessages.ts"
+import { processOf } from "./McpCommands.ts"
+import { authorizationOf, type Bearer } from "./withoutSecret.ts"
+
+/** Longer messages of a server end the session. */
+export const MAX_MESSAGE_BYTES = 1024 * 1024
+
+/** The revisions that are spoken, newest first. The library speaks the newest alone, whose results extend the others'. */
+export const REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
+const REVISION_HEADER = "mcp-protocol-version"
+
+/** Names the idempotency key in `_meta` of a call. */
+export const KEY_IN_META = "sealgate/idempotency-key"
+
+interface Wanted {
+  /** The server's URL, or the command that starts it. */
+  readonly to: string | McpCommand
+  readonly bearer: Bearer
+  /** Bounds the opening, and a list. */
+  readonly seconds: number
+  /** Idempotency key that tool calls have in a header and in `_meta`. */
+  readonly key?: string | undefined
+}
+
+interface Reach {
+  readonly network: HttpClient.HttpClient
+  readonly spawner: ChildProcessSpawner["Service"]
+}
+
+/** Returns what opens a session. */
+export const makeConnect = ({ network, spawner }: Reach) =>
+  Effect.fnUntraced(function* ({
+    bearer,
+    key,
+    seconds,
+    to,
+  }: Wanted): Effect.fn.Return<McpClient.McpClient, McpClientError.McpClientError, Scope.Scope> {
+    // Most gateways call no MCP server, and the library takes long to load.
+    const { McpClient, McpClientError, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
+    const bounds = { protocol: McpProtocol.v2025_11_25, maxMessageBytes: MAX_MESSAGE_BYTES }
+    // The library sends the same headers with every message, also with those that answer the server during a call.
+    let unsent: string | undefined
+    let revision: string | undefined
+    let refused: string | undefined
+    const checked = withCheckedMessages(network, { maxBytes: MAX_MESSAGE_BYTES, refuse: (why) => (refused = why) })
+    const client = HttpClient.mapRequest(checked, (sent) => {
+      const added = unsent === undefined ? {} : { "idempotency-key": unsent }
+      unsent = undefined
+      // The library names its own revision, also with `initialize`. The server's is for the requests after that.
+      const named =
+        revision === undefined
+          ? HttpClientRequest.removeHeader(sent, REVISION_HEADER)
+          : HttpClientRequest.setHeader(sent, REVISION_HEADER, revision)
+      return HttpClientRequest.setHeaders(named, added)
+    })
+    const transport =
+      typeof to === "string"
+        ? yield* Effect.provideService(
+            McpClient.http({ ...bounds, url: to, headers: authorizationOf(bearer) }),
+            HttpClient.HttpClient,
+            client,
+          )
+        : yield* Effect.provideService(
+            McpClient.stdio({ ...bounds, command: yield* processOf(to) }),
+            ChildProcessSpawner,
+            spawner,
+          )
+    /** Notes the revision of the session, and hides it from the library. */
+    const opened = (response: McpSchema.JsonRpcResponse): McpSchema.JsonRpcResponse => {
+      if (response.error !== undefined || !isObject(response.result)) return response
+      const { protocolVersion } = response.result
+      revision = REVISIONS.find((spoken) => spoken === protocolVersion)
+      return revision === undefined
+        ? response
+        : { ...response, result: { ...response.result, protocolVersion: bounds.protocol.protocolVersion } }
+    }
+    const request: McpClient.Transport["request"] = (message, tool) =>
+      Effect.suspend(() => {
+        if (key === undefined || message.method !== "tools/call") return transport.request(message, tool)
+        unsent = key
+        return transport.request(withKey(message, key), tool)
+      }).pipe(
+        Effect.mapError((error) =>
+          refused === undefined
+            ? error
+            : new McpClientError.McpClientError({ reason: new McpClientError.ProtocolError({ description: refused }) }),
+        ),
+        Effect.map((response) => (message.method === "initialize" ? opened(response) : response)),
+      )
+    return yield* Effect.provideService(
+      McpClient.make({ name: "sealgate", version: "1", timeout: Duration.seconds(seconds) }),
+      McpClient.Transport,
+      { ...transport, request },
+    )
+  })
+
+const withKey = (message: McpSchema.JsonRpcRequest, key: string): McpSchema.JsonRpcRequest => ({
+  ...message,
+  params: { ...message.params, _meta: { [KEY_IN_META]: key } },
+})
