@@ -6,7 +6,7 @@ import { Rounds } from "./modes/adversarial.ts"
 import { Turns } from "./modes/direct.ts"
 import { Effort } from "./modes/description.ts"
 import { AskPerson } from "./question.ts"
-import { HttpTools, McpServers } from "./tool.ts"
+import { HttpTools, McpServers, NewHttpTools } from "./tool.ts"
 import { WebhookUrl } from "./webhook.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { TargetFilter } from "../upstream/targets.ts"
@@ -105,7 +105,7 @@ const members = {
   default_mode: ModeName,
   default_effort: DefaultEffort,
   model_policy: TargetFilter,
-  tools: HttpTools,
+  tools: NewHttpTools,
   mcp_servers: McpServers,
   ask_person: AskPerson,
   webhook_url: WebhookUrl,
@@ -119,6 +119,7 @@ export const Agent = Schema.Struct({
   id: AgentId,
   name: Name,
   ...optional,
+  tools: Schema.optionalKey(HttpTools),
   default_mode: Mode,
   model_policy: TargetFilter,
   limits: AgentLimits,

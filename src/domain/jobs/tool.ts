@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { isDeeper } from "../json/json.ts"
 import { jsonSchemaMistake } from "../json/jsonSchema.ts"
 import { SecretName } from "../access/secrets.ts"
+import { propertyNameMistake } from "./modelSchema.ts"
 import { hasUser } from "../url.ts"
 
 /** Model providers accept names of this form only. */
@@ -113,6 +114,17 @@ export const HttpTools = Schema.Array(HttpTool)
     description: `HTTP endpoints that models may call, outside the direct mode read-only ones: at most ${MAX_TOOLS}.`,
   })
   .check(Schema.isMaxLength(MAX_TOOLS), Schema.makeFilter(distinctNames))
+
+const propertiesMistake = (tools: ReadonlyArray<HttpTool>): string | undefined => {
+  for (const { input_schema, name } of tools) {
+    const mistake = propertyNameMistake(input_schema)
+    if (mistake !== undefined) return `${name}: ${mistake}`
+  }
+  return undefined
+}
+
+/** Tools of a new or changed agent. Stored ones may be older than the check of their property names. */
+export const NewHttpTools = HttpTools.check(Schema.makeFilter(propertiesMistake))
 
 const MAX_SERVER_NAME = 24
 /** A short name, so that it and a tool's name together are a {@link ToolName}. */

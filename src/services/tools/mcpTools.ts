@@ -4,6 +4,7 @@ import type { McpClientError, McpSchema } from "effect/ai"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { McpCommand } from "../../domain/jobs/mcpCommands.ts"
+import { propertyNameMistake } from "../../domain/jobs/modelSchema.ts"
 import {
   DEFAULT_TOOL_TIMEOUT_SECONDS,
   type ListedTool,
@@ -108,6 +109,8 @@ const listingOf = (server: McpServer, bearer: Bearer, found: ReadonlyArray<McpSc
     const mistake =
       toolNameMistake(name) ??
       schemaMistake({ type: "object", ...members }) ??
+      // Its depth is bounded by now.
+      propertyNameMistake(withoutSecret(bearer, members)) ??
       (tools.has(name) ? "give each tool a name of its own" : undefined) ??
       (tools.size === MAX_TOOLS ? `list at most ${MAX_TOOLS} tools` : undefined)
     if (mistake !== undefined) leftOut.push(`${name.slice(0, 100)}: ${mistake}`)
@@ -116,7 +119,6 @@ const listingOf = (server: McpServer, bearer: Bearer, found: ReadonlyArray<McpSc
         name,
         remote,
         description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
-        // Its depth is bounded by now.
         input_schema: { type: "object", ...withoutSecret(bearer, members) },
         read_only: tool.annotations?.readOnlyHint === true,
         idempotent: tool.annotations?.idempotentHint === true,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { CreateAgent } from "../../../src/domain/jobs/agent.ts"
+import { Agent, CreateAgent } from "../../../src/domain/jobs/agent.ts"
 
 const decode = Schema.decodeUnknownSync(CreateAgent)
 
@@ -20,6 +20,11 @@ const REFUSED: ReadonlyArray<readonly [why: string, members: object, message: Re
     "a schema that refers to another document",
     { input_schema: { type: "object", properties: { a: { $ref: "https://example.com/bomb" } } } },
     /begin with #/,
+  ],
+  [
+    "a property name that a provider refuses",
+    { input_schema: { type: "object", anyOf: [{ properties: { "filter[id]": { type: "string" } } }] } },
+    /add: name each property .* unlike "filter\[id\]"/,
   ],
   ["a URL with a password", { url: "https://user:secret@tools.example.com/" }, /without user and password/],
   ["a URL with U+0000", { url: "https://tools.example.com/\u0000x" }, /without control characters/],
@@ -42,6 +47,12 @@ describe("a tool", () => {
       assert.throws(() => decode({ name: "a", tools: [{ ...tool, ...members }] }), message)
     })
   }
+
+  it("is read with the property names of before, if it was stored", () => {
+    const schema = { type: "object", properties: { "filter[id]": { type: "string" } } }
+    const tools = [{ ...tool, input_schema: schema }]
+    assert.deepStrictEqual(Schema.decodeUnknownSync(Agent.fields.tools)(tools), tools)
+  })
 
   it("is refused under the name of another, and beyond 32", () => {
     assert.throws(() => decode({ name: "a", tools: [tool, tool] }), /add occurs twice/)

@@ -262,21 +262,55 @@ describe("a list of tools under a secret", () => {
           "tools/list": {
             tools: [
               { name: "deep", inputSchema: { type: "object", ...deep } },
-              { name: "named", inputSchema: { type: "object", properties: { [secret]: { description: secret } } } },
+              { name: "named", inputSchema: { type: "object", properties: { a: { description: secret } } } },
+              { name: "keyed", inputSchema: { type: "object", properties: { [secret]: {} } } },
             ],
           },
         }),
       )
       const { leftOut, tools } = yield* withTools(({ list }) => list({ name: "crm", url }, Redacted.make(secret)))
-      const properties = { "[secret]": { description: "[secret]" } }
+      const properties = { a: { description: "[secret]" } }
       assert.deepStrictEqual(
         tools.map(({ input_schema, name }) => ({ name, input_schema })),
         [{ name: "crm__named", input_schema: { type: "object", properties } }],
       )
       assert.deepStrictEqual(
         leftOut.map((why) => why.split(":")[0]),
-        ["crm__deep"],
+        ["crm__deep", "crm__keyed"],
       )
+      assert.notInclude(leftOut.join(), secret)
+    }),
+  )
+})
+
+describe("a list of tools for models", () => {
+  it.effect("has their own schemas, without tools whose property names providers refuse", () =>
+    Effect.gen(function* () {
+      const alternatives = { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] }
+      const filtered = { type: "object", properties: { "filter[id]": { type: "string" } } }
+      const { url } = yield* toolServer(
+        speaking({
+          "tools/list": {
+            tools: [
+              { name: "either", inputSchema: alternatives },
+              { name: "filter", inputSchema: filtered },
+              { name: "hidden", inputSchema: { type: "object", oneOf: [filtered] } },
+              { name: "below", inputSchema: { type: "object", properties: { by: filtered } } },
+            ],
+          },
+        }),
+      )
+      const { leftOut, tools } = yield* withTools(({ list }) => list({ name: "crm", url }))
+      assert.deepStrictEqual<unknown>(
+        tools.map(({ input_schema, name }) => [name, input_schema]),
+        [
+          ["crm__either", alternatives],
+          ["crm__below", { type: "object", properties: { by: filtered } }],
+        ],
+      )
+      const why =
+        'name each property with 1 to 64 letters, digits, underscores, dots or hyphens, unlike "filter[id]"; Anthropic refuses others'
+      assert.deepStrictEqual(leftOut, [`crm__filter: ${why}`, `crm__hidden: ${why}`])
     }),
   )
 })

@@ -79,6 +79,19 @@ describe("the direct mode", () => {
     }),
   )
 
+  it.effect("gives models a schema that all providers take, and calls with the arguments as they came", () =>
+    Effect.gen(function* () {
+      const { called, job } = withAdder()
+      const anyOf = [{ required: ["a"] }, { required: ["b"] }]
+      const tools = [{ ...adder, input_schema: { type: "object", anyOf } }]
+      const script = inOrder(wants(["add", '{"c":1}']), { text: "done" })
+      const { upstream } = yield* answering({}, { ...job, tools, script })
+      const [asked] = upstream.requests
+      assert.deepStrictEqual(asked?.completion.tools?.[0]?.function.parameters, { type: "object", properties: {} })
+      assert.deepStrictEqual(called[0]?.[0], { c: 1 })
+    }),
+  )
+
   it.effect("gives a model the state of its messages back, also in a resumed job, and keeps none without tools", () =>
     Effect.gen(function* () {
       const { job } = withAdder({ options: { output_schema: { type: "object", required: ["sum"] } } })

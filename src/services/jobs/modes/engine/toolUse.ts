@@ -3,6 +3,7 @@ import { DateTime, Effect, Schema } from "effect"
 import type { Tool, ToolCall } from "../../../../domain/chat/chat.ts"
 import { inputBegun } from "../../../../domain/jobs/jobEvents.ts"
 import { type HttpTool, ListedTool, type McpServer, shownText } from "../../../../domain/jobs/tool.ts"
+import { modelSchemaOf } from "../../../../domain/jobs/modelSchema.ts"
 import { ASK_PERSON } from "../../../../domain/jobs/question.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import type { StorageUnavailable } from "../../../../domain/operations/storage.ts"
@@ -178,5 +179,5 @@ const definitionOf = ({
   name,
 }: Pick<ListedTool, "name" | "description" | "input_schema">): Tool => ({
   type: "function",
-  function: { name, description, parameters: input_schema },
+  function: { name, description, parameters: modelSchemaOf(input_schema) },
 })
