@@ -60,13 +60,10 @@ export const makeConnect = ({ network, spawner }: Reach) =>
           : HttpClientRequest.setHeader(sent, REVISION_HEADER, revision)
       return HttpClientRequest.setHeaders(named, added)
     })
+    const headers = { "user-agent": "sealgate", ...authorizationOf(bearer) }
     const transport =
       typeof to === "string"
-        ? yield* Effect.provideService(
-            McpClient.http({ ...bounds, url: to, headers: authorizationOf(bearer) }),
-            HttpClient.HttpClient,
-            client,
-          )
+        ? yield* Effect.provideService(McpClient.http({ ...bounds, url: to, headers }), HttpClient.HttpClient, client)
         : yield* Effect.provideService(
             McpClient.stdio({ ...bounds, command: yield* processOf(to) }),
             ChildProcessSpawner,

@@ -138,7 +138,7 @@ describe("the content of a result", () => {
 })
 
 describe("a session with an MCP server", () => {
-  it.effect("has the idempotency key with the call alone", () =>
+  it.effect("has the idempotency key with the call alone, and names the gateway in each request", () =>
     Effect.gen(function* () {
       const { requests, url } = yield* toolServer((request, response, index) => {
         response.setHeader("mcp-session-id", "s")
@@ -166,6 +166,7 @@ describe("a session with an MCP server", () => {
         ["p", undefined],
         ["DELETE", undefined],
       ])
+      for (const { headers, method } of requests) assert.strictEqual(headers["user-agent"], "sealgate", method)
     }),
   )
 
