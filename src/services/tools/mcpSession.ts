@@ -1,12 +1,13 @@
 /** Sessions with MCP servers over streamable HTTP or standard streams. */
-import { Duration, Effect, type Scope } from "effect"
+import { Duration, Effect, Schema, type Scope } from "effect"
 import type { McpClient, McpClientError, McpSchema } from "effect/ai"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { McpCommand } from "../../domain/jobs/mcpCommands.ts"
-import { isObject } from "../../domain/json/json.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { withCheckedMessages } from "./checkedMessages.ts"
 import { processOf } from "./McpCommands.ts"
+import { type Malformed, splitTools } from "./mcpList.ts"
 import { authorizationOf, type Bearer } from "./withoutSecret.ts"
 
 /** Longer messages of a server end the session. */
@@ -29,6 +30,12 @@ interface Wanted {
   readonly key?: string | undefined
 }
 
+interface Session {
+  readonly client: McpClient.McpClient
+  /** Of the tools listed so far. */
+  readonly malformed: ReadonlyArray<Malformed>
+}
+
 interface Reach {
   readonly network: HttpClient.HttpClient
   readonly spawner: ChildProcessSpawner["Service"]
@@ -41,9 +48,9 @@ export const makeConnect = ({ network, spawner }: Reach) =>
     key,
     seconds,
     to,
-  }: Wanted): Effect.fn.Return<McpClient.McpClient, McpClientError.McpClientError, Scope.Scope> {
+  }: Wanted): Effect.fn.Return<Session, McpClientError.McpClientError, Scope.Scope> {
     // Most gateways call no MCP server, and the library takes long to load.
-    const { McpClient, McpClientError, McpProtocol } = yield* Effect.promise(() => import("effect/ai"))
+    const { McpClient, McpClientError, McpProtocol, McpSchema } = yield* Effect.promise(() => import("effect/ai"))
     const bounds = { protocol: McpProtocol.v2025_11_25, maxMessageBytes: MAX_MESSAGE_BYTES }
     // The library sends the same headers with every message, also with those that answer the server during a call.
     let unsent: string | undefined
@@ -69,14 +76,20 @@ export const makeConnect = ({ network, spawner }: Reach) =>
             ChildProcessSpawner,
             spawner,
           )
-    /** Notes the revision of the session, and hides it from the library. */
-    const opened = (response: McpSchema.JsonRpcResponse): McpSchema.JsonRpcResponse => {
-      if (response.error !== undefined || !isObject(response.result)) return response
-      const { protocolVersion } = response.result
+    const malformed: Array<Malformed> = []
+    const decodeTool = Schema.decodeUnknownResult(McpSchema.Tool)
+    /** The result of a method as the library takes it. */
+    const accepted = (method: string, result: JsonObject): JsonObject => {
+      const { content, protocolVersion, tools } = result
+      if (method === "tools/call") return { ...result, content: content ?? [] }
+      if (method === "tools/list" && Array.isArray(tools)) {
+        const split = splitTools(tools, decodeTool)
+        malformed.push(...split.malformed)
+        return { ...result, tools: split.wellFormed }
+      }
+      if (method !== "initialize") return result
       revision = REVISIONS.find((spoken) => spoken === protocolVersion)
-      return revision === undefined
-        ? response
-        : { ...response, result: { ...response.result, protocolVersion: bounds.protocol.protocolVersion } }
+      return revision === undefined ? result : { ...result, protocolVersion: bounds.protocol.protocolVersion }
     }
     const request: McpClient.Transport["request"] = (message, tool) =>
       Effect.suspend(() => {
@@ -89,13 +102,18 @@ export const makeConnect = ({ network, spawner }: Reach) =>
             ? error
             : new McpClientError.McpClientError({ reason: new McpClientError.ProtocolError({ description: refused }) }),
         ),
-        Effect.map((response) => (message.method === "initialize" ? opened(response) : response)),
+        Effect.map((response) =>
+          response.error === undefined && isObject(response.result)
+            ? { ...response, result: accepted(message.method, response.result) }
+            : response,
+        ),
       )
-    return yield* Effect.provideService(
+    const opened = yield* Effect.provideService(
       McpClient.make({ name: "sealgate", version: "1", timeout: Duration.seconds(seconds) }),
       McpClient.Transport,
       { ...transport, request },
     )
+    return { client: opened, malformed }
   })
 
 const withKey = (message: McpSchema.JsonRpcRequest, key: string): McpSchema.JsonRpcRequest => ({

@@ -16,13 +16,16 @@ import { isRetryable } from "../../domain/problems/problem.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
 import { UNLISTED } from "./McpCommands.ts"
 import { outputOf } from "./mcpContent.ts"
+import type { Malformed } from "./mcpList.ts"
 import { makeConnect, MAX_MESSAGE_BYTES, REVISIONS } from "./mcpSession.ts"
-import { broken, late, type ToolAttempt } from "./repeated.ts"
+import { broken, late, type ToolAttempt, unanswered } from "./repeated.ts"
 import { boundedText, failedOutput, type ToolInput } from "./ToolOutput.ts"
 import { type Bearer, withoutSecret } from "./withoutSecret.ts"
 
 const MAX_TOOLS = 64
 const MAX_DESCRIPTION = 2000
+/** Most characters of a name or mistake in the trail. */
+const MAX_SHOWN = 100
 
 /** The usable tools of a server, and why others were left out. */
 export interface Listing {
@@ -59,11 +62,10 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
   const list = (server: McpServer, bearer: Bearer): Effect.Effect<Listing, ListingFailed> => {
     const way = wayTo(server, commands)
     if (way === undefined) return Effect.fail({ why: UNLISTED, retryable: false })
-    return Effect.flatMap(connect({ to: way, bearer, seconds: secondsOf(server) }), (client) =>
-      client.listTools(),
+    return Effect.flatMap(connect({ to: way, bearer, seconds: secondsOf(server) }), ({ client, malformed }) =>
+      Effect.map(client.listTools(), (tools) => listingOf(server, bearer, { tools, malformed })),
     ).pipe(
       Effect.scoped,
-      Effect.map((tools) => listingOf(server, bearer, tools)),
       Effect.mapError((error) => withoutSecret(bearer, listingFailed(error))),
       Effect.timeoutOrElse({
         duration: Duration.seconds(secondsOf(server)),
@@ -75,12 +77,17 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
   const attempt = (server: McpServer, tool: ListedTool, { bearer, input, key }: Sent): Effect.Effect<ToolAttempt> => {
     const way = wayTo(server, commands)
     if (way === undefined) return Effect.succeed({ output: failedOutput(UNLISTED), again: false })
-    return Effect.flatMap(connect({ to: way, bearer, key, seconds: secondsOf(server) }), (client) =>
-      client.callTool({ tool: remoteOf(tool), arguments: input }),
+    const session = Effect.mapError(connect({ to: way, bearer, key, seconds: secondsOf(server) }), (error) =>
+      failed(tool, error, false),
+    )
+    return Effect.flatMap(session, ({ client }) =>
+      client.callTool({ tool: remoteOf(tool), arguments: input }).pipe(
+        Effect.map((result): ToolAttempt => ({ output: outputOf(result), again: false })),
+        Effect.mapError((error) => failed(tool, error, true)),
+      ),
     ).pipe(
       Effect.scoped,
-      Effect.map((result): ToolAttempt => ({ output: outputOf(result), again: false })),
-      Effect.catch((error) => Effect.succeed(failed(tool, error))),
+      Effect.catch(Effect.succeed),
       Effect.timeoutOrElse({
         duration: Duration.seconds(secondsOf(server)),
         orElse: () => Effect.succeed(late(tool, secondsOf(server))),
@@ -95,10 +102,16 @@ export const makeMcpTools = ({ commands, network, spawner }: Reach) => {
 const remoteOf = ({ remote }: ListedTool): McpSchema.Tool => ({ name: remote, inputSchema: { type: "object" } })
 
 /** Leaves out tools that models or this gateway could not handle, and replaces the secret in the others. */
-const listingOf = (server: McpServer, bearer: Bearer, found: ReadonlyArray<McpSchema.Tool>): Listing => {
+const listingOf = (
+  server: McpServer,
+  bearer: Bearer,
+  found: { readonly tools: ReadonlyArray<McpSchema.Tool>; readonly malformed: ReadonlyArray<Malformed> },
+): Listing => {
   const tools = new Map<string, ListedTool>()
-  const leftOut: Array<string> = []
-  for (const tool of found) {
+  const leftOut = withoutSecret(bearer, found.malformed).map(({ mistake, name }) =>
+    refused(`${server.name}__${name}`, mistake.slice(0, MAX_SHOWN)),
+  )
+  for (const tool of found.tools) {
     // Before they are shortened.
     const { description, remote } = withoutSecret(bearer, {
       remote: tool.name,
@@ -113,7 +126,7 @@ const listingOf = (server: McpServer, bearer: Bearer, found: ReadonlyArray<McpSc
       propertyNameMistake(withoutSecret(bearer, members)) ??
       (tools.has(name) ? "give each tool a name of its own" : undefined) ??
       (tools.size === MAX_TOOLS ? `list at most ${MAX_TOOLS} tools` : undefined)
-    if (mistake !== undefined) leftOut.push(`${name.slice(0, 100)}: ${mistake}`)
+    if (mistake !== undefined) leftOut.push(refused(name, mistake))
     else {
       tools.set(name, {
         name,
@@ -128,19 +141,23 @@ const listingOf = (server: McpServer, bearer: Bearer, found: ReadonlyArray<McpSc
   return { tools: [...tools.values()], leftOut }
 }
 
-/** The failure in words. Texts of servers and of the system stay out, except the reason of a protocol error. */
+const refused = (name: string, mistake: string): string => `${name.slice(0, MAX_SHOWN)}: ${mistake}`
+
+/** The failure in a sentence. Texts of servers and of the system stay out, except the reason of a protocol error. */
 const reasonOf = ({ reason }: McpClientError.McpClientError): string => {
   switch (reason._tag) {
     case "HttpError":
       return `The MCP server answered with HTTP ${reason.status}.`
     case "ProtocolError":
-      return `The MCP server answered: ${boundedText(reason.description ?? "no reason")}`
+      return `The MCP server answered: ${boundedText(reason.description ?? "no reason").replace(/\.?$/, ".")}`
+    case "ValidationError":
+      return "The MCP server's answer does not follow the protocol."
     case "UnsupportedError":
       return `The MCP server speaks none of the revisions ${REVISIONS.join(", ")} of the protocol, or offers no tools.`
     case "LimitError":
       return `The MCP server sent more than ${MAX_MESSAGE_BYTES} bytes, or a list of tools without end.`
     default:
-      return "The MCP server could not be reached, or did not answer as the protocol says."
+      return "The MCP server could not be reached, or its answer broke off."
   }
 }
 
@@ -151,9 +168,17 @@ const listingFailed = (error: McpClientError.McpClientError): ListingFailed => {
   return { why: reasonOf(error), retryable }
 }
 
-const failed = (tool: ListedTool, error: McpClientError.McpClientError): ToolAttempt => {
+/** Whether an answer came that could not be read. Errors that the server answered have a code. */
+const isUnread = ({ reason }: McpClientError.McpClientError): boolean =>
+  reason._tag === "ValidationError" ||
+  reason._tag === "LimitError" ||
+  (reason._tag === "ProtocolError" && reason.code === undefined)
+
+/** `sent` tells whether the session was open, so the call was sent. */
+const failed = (tool: ListedTool, error: McpClientError.McpClientError, sent: boolean): ToolAttempt => {
   const { reason } = error
   if (reason._tag === "TransportError" || isRefused(error)) return broken(tool, error)
+  if (sent && isUnread(error)) return unanswered(tool, reasonOf(error), false)
   const again = reason._tag === "HttpError" && isRetryable(reason.status)
   return { output: failedOutput(reasonOf(error)), again }
 }

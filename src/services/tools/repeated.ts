@@ -30,10 +30,10 @@ export const repeated = Effect.fnUntraced(function* (tool: Repeatable, attempt: 
   return last.output
 })
 
-/** A call that was sent, and whose answer did not come. */
-const unanswered = (tool: Repeatable, what: string): ToolAttempt => ({
+/** A call that was sent, and whose answer did not come or could not be read. */
+export const unanswered = (tool: Repeatable, what: string, again = true): ToolAttempt => ({
   output: failedOutput(mayRepeat(tool) ? what : `${what} The call may have been carried out.`),
-  again: true,
+  again,
 })
 
 /** A call that could not be sent to a permitted address, or whose answer broke off. */

@@ -316,6 +316,99 @@ describe("a list of tools for models", () => {
   )
 })
 
+describe("an MCP server that strays from the protocol", () => {
+  const MAY = "The call may have been carried out."
+  const outputOf = (behave: Behaviour, called = tool) =>
+    Effect.flatMap(toolServer(behave), ({ url }) =>
+      withTools(({ callListed }) => callListed({ name: "calc", url }, called, {}, "key")),
+    )
+  /** Answers calls with this body. */
+  const answering =
+    (body: string): Behaviour =>
+    (request, response, index) =>
+      request.body.includes("tools/call")
+        ? void response.writeHead(200, { "content-type": "application/json" }).end(body)
+        : speaking({})(request, response, index)
+
+  it.effect("loses only its malformed tools, of which the output schema and icons are not read", () =>
+    Effect.gen(function* () {
+      const secret = "user-token-0123456789"
+      const inputSchema = { type: "object" }
+      const { url } = yield* toolServer(
+        speaking({
+          "tools/list": {
+            tools: [
+              { name: "good", inputSchema },
+              { name: "unschemed" },
+              { name: "typed", inputSchema: { type: "string" } },
+              { name: "odd", inputSchema, outputSchema: { type: "array" }, icons: [{ src: 1 }] },
+              { name: secret, description: null, inputSchema },
+              { inputSchema },
+              "text",
+            ],
+          },
+        }),
+      )
+      const { leftOut, tools } = yield* withTools(({ list }) => list({ name: "calc", url }, Redacted.make(secret)))
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        ["calc__good", "calc__odd"],
+      )
+      assert.deepStrictEqual(leftOut, [
+        "calc__unschemed: correct its inputSchema",
+        "calc__typed: correct its inputSchema.type",
+        "calc__[secret]: correct its description",
+        "calc__(no name): correct its name",
+        "calc__(no name): list each tool as an object",
+      ])
+    }),
+  )
+
+  it.effect("fails to list its tools if they are no list, for good", () =>
+    Effect.gen(function* () {
+      const { url } = yield* toolServer(speaking({ "tools/list": { tools: {} } }))
+      const error = yield* Effect.flip(withTools(({ list }) => list({ name: "calc", url })))
+      assert.deepStrictEqual(error, { why: "The MCP server's answer does not follow the protocol.", retryable: false })
+    }),
+  )
+
+  it.effect("may leave out the content of a result, of which models then read the structured one", () =>
+    Effect.gen(function* () {
+      const structured = yield* outputOf(speaking({ "tools/call": { structuredContent: { sum: 42 } } }))
+      assert.deepStrictEqual(structured, { text: '{"sum":42}', is_error: false })
+      const failed = yield* outputOf(speaking({ "tools/call": { isError: true, structuredContent: { no: 1 } } }))
+      assert.deepStrictEqual(failed, { text: '{"no":1}', is_error: true })
+    }),
+  )
+
+  it.effect("has a call that was sent reported as perhaps carried out, unless it is the server that refuses it", () =>
+    Effect.gen(function* () {
+      const error = JSON.stringify({ jsonrpc: "2.0", id: 2, error: { code: -32602, message: "Unknown tool: add" } })
+      const empty: Behaviour = (request, response, index) =>
+        request.body.includes("tools/call")
+          ? void response.writeHead(202).end()
+          : speaking({})(request, response, index)
+      const unopened: Behaviour = (_, response) =>
+        void response.writeHead(200, { "content-type": "application/json" }).end("no JSON")
+      for (const [behave, text] of [
+        [speaking({ "tools/call": { content: "42" } }), `The MCP server's answer does not follow the protocol. ${MAY}`],
+        [answering("no JSON"), `The MCP server answered: Invalid MCP JSON. ${MAY}`],
+        [empty, `The MCP server answered: MCP request received no response. ${MAY}`],
+        [
+          answering("x".repeat(2 * 1024 * 1024)),
+          `The MCP server sent more than 1048576 bytes, or a list of tools without end. ${MAY}`,
+        ],
+        [answering(error), "The MCP server answered: Unknown tool: add."],
+        [unopened, "The MCP server answered: Invalid MCP JSON."],
+      ] as const) {
+        assert.deepStrictEqual(yield* outputOf(behave), { text, is_error: true })
+        const reading = yield* outputOf(behave, { ...tool, read_only: true })
+        assert.deepStrictEqual(reading, { text: text.replace(` ${MAY}`, ""), is_error: true })
+      }
+    }),
+  )
+})
+
 describe("a hostile MCP server", () => {
   const listed = (tools: ReadonlyArray<object>) =>
     Effect.flatMap(toolServer(speaking({ "tools/list": { tools } })), ({ url }) =>
