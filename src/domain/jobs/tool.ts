@@ -9,12 +9,8 @@ import { hasUser } from "../url.ts"
 /** Model providers accept names of this form only. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
-const MAX_NAME = 64
+export const MAX_NAME = 64
 const A_NAME = "1 to 64 letters, digits, underscores or hyphens"
-
-/** Returns what is wrong with the name of a tool. */
-export const toolNameMistake = (name: string): string | undefined =>
-  NAME.test(name) ? undefined : `use a name of ${A_NAME}`
 
 const ToolName = Schema.String.check(Schema.isMaxLength(MAX_NAME), Schema.isPattern(NAME, { expected: A_NAME }))
 

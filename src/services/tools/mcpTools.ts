@@ -1,4 +1,5 @@
 /** Tools of MCP servers, one session for each list or call. */
+import { hash } from "node:crypto"
 import { Duration, Effect } from "effect"
 import type { McpClientError, McpSchema } from "effect/ai"
 import type { HttpClient } from "effect/http"
@@ -8,9 +9,9 @@ import { propertyNameMistake } from "../../domain/jobs/modelSchema.ts"
 import {
   DEFAULT_TOOL_TIMEOUT_SECONDS,
   type ListedTool,
+  MAX_NAME,
   type McpServer,
   schemaMistake,
-  toolNameMistake,
 } from "../../domain/jobs/tool.ts"
 import { isRetryable } from "../../domain/problems/problem.ts"
 import { isRefused, REFUSED } from "./guardedConnect.ts"
@@ -24,6 +25,9 @@ import { type Bearer, withoutSecret } from "./withoutSecret.ts"
 
 const MAX_TOOLS = 64
 const MAX_DESCRIPTION = 2000
+/** Longest name of a tool in MCP. */
+const MAX_REMOTE = 128
+const HASH_CHARS = 8
 /** Most characters of a name or mistake in the trail. */
 const MAX_SHOWN = 100
 
@@ -109,7 +113,7 @@ const listingOf = (
 ): Listing => {
   const tools = new Map<string, ListedTool>()
   const leftOut = withoutSecret(bearer, found.malformed).map(({ mistake, name }) =>
-    refused(`${server.name}__${name}`, mistake.slice(0, MAX_SHOWN)),
+    refused(server, name, mistake.slice(0, MAX_SHOWN)),
   )
   for (const tool of found.tools) {
     // Before they are shortened.
@@ -117,16 +121,16 @@ const listingOf = (
       remote: tool.name,
       description: tool.description ?? tool.title ?? tool.name,
     })
-    const name = `${server.name}__${remote}`
+    const name = nameOf(server, remote)
     const { type: _, ...members } = tool.inputSchema
     const mistake =
-      toolNameMistake(name) ??
+      remoteMistake(tool, remote) ??
       schemaMistake({ type: "object", ...members }) ??
       // Its depth is bounded by now.
       propertyNameMistake(withoutSecret(bearer, members)) ??
       (tools.has(name) ? "give each tool a name of its own" : undefined) ??
       (tools.size === MAX_TOOLS ? `list at most ${MAX_TOOLS} tools` : undefined)
-    if (mistake !== undefined) leftOut.push(refused(name, mistake))
+    if (mistake !== undefined) leftOut.push(refused(server, remote, mistake))
     else {
       tools.set(name, {
         name,
@@ -141,7 +145,23 @@ const listingOf = (
   return { tools: [...tools.values()], leftOut }
 }
 
-const refused = (name: string, mistake: string): string => `${name.slice(0, MAX_SHOWN)}: ${mistake}`
+/** The name that models see. MCP allows longer names than providers, and other characters. */
+const nameOf = (server: McpServer, remote: string): string => {
+  const name = `${server.name}__${remote.replaceAll(/[^a-zA-Z0-9_-]/gu, "_")}`
+  if (name.length <= MAX_NAME) return name
+  const end = `_${hash("sha256", remote).slice(0, HASH_CHARS)}`
+  return `${name.slice(0, MAX_NAME - end.length)}${end}`
+}
+
+/** What is wrong with the server's own name of a tool, which is `remote` without the secret. */
+const remoteMistake = ({ name }: McpSchema.Tool, remote: string): string | undefined => {
+  // A call goes to the own name.
+  if (remote !== name) return "name it without the secret"
+  return name.length > 0 && name.length <= MAX_REMOTE ? undefined : `use a name of 1 to ${MAX_REMOTE} characters`
+}
+
+const refused = (server: McpServer, remote: string, mistake: string): string =>
+  `${`${server.name}__${remote}`.slice(0, MAX_SHOWN)}: ${mistake}`
 
 /** The failure in a sentence. Texts of servers and of the system stay out, except the reason of a protocol error. */
 const reasonOf = ({ reason }: McpClientError.McpClientError): string => {

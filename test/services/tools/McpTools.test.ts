@@ -285,6 +285,40 @@ describe("a list of tools under a secret", () => {
 })
 
 describe("a list of tools for models", () => {
+  it.effect("has names that providers take, and calls go to the server's own", () =>
+    Effect.gen(function* () {
+      const long = "x".repeat(70)
+      const names = ["a.b", "a/b", "größe 1", long, `${long}y`, "plain"]
+      const { requests, url } = yield* toolServer(
+        speaking({
+          "tools/list": { tools: names.map((name) => ({ name, inputSchema: { type: "object" } })) },
+          "tools/call": { content: [] },
+        }),
+      )
+      const server = { name: "calc", url }
+      const { leftOut, tools } = yield* withTools(({ list }) => list(server))
+      assert.deepStrictEqual(leftOut, ["calc__a/b: give each tool a name of its own"])
+      const [dotted, spaced, cut, other, plain] = tools.map(({ name }) => name)
+      assert.deepStrictEqual([dotted, spaced, plain], ["calc__a_b", "calc__gr__e_1", "calc__plain"])
+      for (const name of [cut, other]) assert.match(name ?? "", /^calc__x{49}_[0-9a-f]{8}$/)
+      assert.notStrictEqual(cut, other)
+      yield* Effect.forEach(tools, (each) => withTools(({ callListed }) => callListed(server, each, {}, "key")))
+      const called = requests.flatMap(({ body }) => (body.includes("tools/call") ? [JSON.parse(body).params.name] : []))
+      assert.deepStrictEqual(called, ["a.b", "größe 1", long, `${long}y`, "plain"])
+    }),
+  )
+
+  it.effect("has no tool whose name has the secret", () =>
+    Effect.gen(function* () {
+      const secret = "user-token-0123456789"
+      const { url } = yield* toolServer(
+        speaking({ "tools/list": { tools: [{ name: `get-${secret}`, inputSchema: { type: "object" } }] } }),
+      )
+      const listing = yield* withTools(({ list }) => list({ name: "crm", url }, Redacted.make(secret)))
+      assert.deepStrictEqual(listing, { tools: [], leftOut: ["crm__get-[secret]: name it without the secret"] })
+    }),
+  )
+
   it.effect("has their own schemas, without tools whose property names providers refuse", () =>
     Effect.gen(function* () {
       const alternatives = { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] }
@@ -426,7 +460,8 @@ describe("a hostile MCP server", () => {
         { name: "deep", inputSchema: { type: "object", ...nested(40) } },
         { name: "long", inputSchema: { type: "object", title: "x".repeat(20_000) } },
         { name: "far", inputSchema: { type: "object", properties: { a: { $ref: "https://example.com/bomb" } } } },
-        { name: "no good name", inputSchema },
+        { name: "n".repeat(129), inputSchema },
+        { name: "", inputSchema },
       ])
       assert.deepStrictEqual(
         tools.map(({ name }) => name),
@@ -434,7 +469,7 @@ describe("a hostile MCP server", () => {
       )
       assert.deepStrictEqual(
         leftOut.map((why) => why.split(":")[0]),
-        ["evil__good", "evil__deep", "evil__long", "evil__far", "evil__no good name"],
+        ["evil__good", "evil__deep", "evil__long", "evil__far", `evil__${"n".repeat(94)}`, "evil__"],
       )
       const many = yield* listed(Array.from({ length: 70 }, (_, i) => ({ name: `t${i}`, inputSchema })))
       assert.strictEqual(many.tools.length, 64)
