@@ -113,16 +113,25 @@ describeDatabases("the gateway as an MCP server", (database) => {
       const attempt = (name: string, input: Members) =>
         Effect.map(failing(client.callTool({ name, arguments: { ...input } })), String)
       assert.include(yield* attempt("nothing", {}), "There is no such tool")
-      assert.include(yield* attempt("run_agent", { agent: "reviewer", task: "x", effort: "huge" }), "arguments.effort")
-      assert.include(yield* attempt("run_agent", { agent: "", task: "x" }), "arguments.agent")
-      assert.include(yield* attempt("get_job", { job_id: "x", more: 1 }), "arguments.more")
+      for (const [name, input, path] of [
+        ["run_agent", { agent: "reviewer", task: "x", effort: "huge" }, "arguments.effort"],
+        ["run_agent", { agent: "", task: "x" }, "arguments.agent"],
+        ["get_job", { job_id: "x", more: 1 }, "arguments.more"],
+        ["get_job", {}, "arguments.job_id"],
+      ] as const) {
+        const { isError, text } = yield* use(client, name, input)
+        assert.isTrue(isError)
+        assert.include(text, path)
+      }
       const odd = yield* use(client, "run_agent", { agent: "\u0000", task: "x" })
       assert.include(odd.text, "agent-not-found")
       assert.include((yield* use(client, "get_job", { job_id: "\u0000" })).text, "job-not-found")
       const post = (body: unknown, headers = {}) => call(gateway, "POST", "/mcp", { token, body, headers })
-      assert.deepInclude((yield* post({ jsonrpc: "2.0", id: "a", method: "resources/list" })).json["error"], {
-        code: -32601,
-      })
+      const errorOf = (method: string, params: object) =>
+        Effect.map(post({ jsonrpc: "2.0", id: "a", method, params }), ({ json }) => json["error"])
+      assert.deepInclude(yield* errorOf("resources/list", {}), { code: -32601 })
+      assert.deepInclude(yield* errorOf("tools/call", { name: "nothing", arguments: {} }), { code: -32602 })
+      assert.deepInclude(yield* errorOf("tools/call", { name: "get_job", arguments: "x" }), { code: -32602 })
       assert.strictEqual((yield* post({ jsonrpc: "2.0", method: "notifications/initialized" })).status, 202)
       assert.strictEqual((yield* post([{ jsonrpc: "2.0", id: 1, method: "ping" }])).status, 400)
       assert.strictEqual((yield* post({ jsonrpc: "2.0", id: 1e300, method: "ping" })).status, 400)

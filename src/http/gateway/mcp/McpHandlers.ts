@@ -4,6 +4,7 @@ import { CurrentUser } from "../../../api/gateway/Authorization.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
 import type { RpcMessage } from "../../../api/gateway/JsonRpc.ts"
 import type { Identity } from "../../../domain/access/identity.ts"
+import { isObject } from "../../../domain/json/json.ts"
 import { schemaIssues } from "../../../domain/json/schemaIssues.ts"
 import { isRefusal } from "../../../domain/problems/refusal.ts"
 import { SOFTWARE } from "../../../domain/operations/software.ts"
@@ -39,7 +40,7 @@ const initialized = ({ params = {} }: RpcMessage): RpcOutcome => {
   }
 }
 
-/** The result of a tool. A refusal is a result too, so that the model reads the reason. */
+/** The result of a tool. Refusals and mistaken arguments are results too, so that the model reads the reason (SEP-1303). */
 const resultOf = (content: object, isError: boolean): RpcOutcome => ({
   result: {
     content: [{ type: "text", text: JSON.stringify(content) }],
@@ -53,13 +54,13 @@ const called = (tools: ReadonlyArray<RunnableTool>, user: Identity, { params = {
     const names = tools.map(({ name }) => name).join(", ")
     return Effect.succeed(failed(INVALID_PARAMS, `There is no such tool; there are ${names}.`))
   }
-  return tool.run(user, params["arguments"] ?? {}).pipe(
+  const given = params["arguments"] ?? {}
+  if (!isObject(given)) return Effect.succeed(failed(INVALID_PARAMS, "Give the arguments as an object."))
+  return tool.run(user, given).pipe(
     Effect.map((content) => resultOf(content, false)),
     Effect.catch((error) =>
       Effect.succeed(
-        isRefusal(error)
-          ? resultOf(error.problem, true)
-          : failed(INVALID_PARAMS, JSON.stringify(schemaIssues(error.issue, ["arguments"]))),
+        resultOf(isRefusal(error) ? error.problem : { errors: schemaIssues(error.issue, ["arguments"]) }, true),
       ),
     ),
   )
