@@ -1,8 +1,9 @@
 /** The HTTP client for tools, whose URLs tenants choose. It follows no redirects and uses no network proxy. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Context, Duration, Effect, Layer } from "effect"
-import { HttpClient } from "effect/http"
+import { HttpClient, type HttpClientError } from "effect/http"
 import type { IpNetwork } from "effect/net"
+import type { Agent } from "undici"
 import { mayConnect } from "../../domain/access/publicAddress.ts"
 import { guardedConnect } from "./guardedConnect.ts"
 import { type Lookup, lookupOfSystem } from "./lookups.ts"
@@ -17,6 +18,28 @@ interface ToolNetworkSettings {
   readonly lookup?: Lookup | undefined
 }
 
+/** The tenant whose tool, webhook or push is called. Lookups of tenants take turns. */
+export const ToolTenant = Context.Reference<string>("sealgate/services/tools/ToolTenant", { defaultValue: () => "" })
+
+/** Returns a function that gives the connections of a tenant. They end with the scope; a tenant without any is forgotten. */
+const makeAgents = Effect.fnUntraced(function* (make: (tenant: string) => Agent) {
+  const agents = new Map<string, Agent>()
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(() => Promise.all(Array.from(agents.values(), (one) => one.destroy()))),
+  )
+  return (tenant: string): Agent => {
+    const known = agents.get(tenant)
+    if (known !== undefined) return known
+    const agent = make(tenant)
+    const forget = () => {
+      if (Object.keys(agent.stats).length === 0) agents.delete(tenant)
+    }
+    agent.on("disconnect", forget).on("connectionError", forget)
+    agents.set(tenant, agent)
+    return agent
+  }
+})
+
 export class ToolNetwork extends Context.Service<ToolNetwork, HttpClient.HttpClient>()(
   "sealgate/services/tools/ToolNetwork",
 ) {
@@ -24,16 +47,26 @@ export class ToolNetwork extends Context.Service<ToolNetwork, HttpClient.HttpCli
     Layer.effect(
       ToolNetwork,
       Effect.gen(function* () {
-        const { buildConnector } = yield* Effect.promise(() => import("undici"))
-        const dispatcher = yield* NodeHttpClient.makeDispatcherOptions({
-          connect: guardedConnect(buildConnector, {
-            mayConnect: (protocol, address) => mayConnect(protocol, address, allowed),
-            lookup,
-            timeout: Duration.toMillis(CONNECT_TIMEOUT),
-          }),
-          maxHeaderSize: MAX_HEADER_BYTES,
+        const { Agent, buildConnector } = yield* Effect.promise(() => import("undici"))
+        const connectOf = guardedConnect(buildConnector, {
+          mayConnect: (protocol, address) => mayConnect(protocol, address, allowed),
+          lookup,
+          timeout: Duration.toMillis(CONNECT_TIMEOUT),
         })
-        const client = yield* Effect.provideService(NodeHttpClient.makeUndici, NodeHttpClient.Dispatcher, dispatcher)
+        const agentOf = yield* makeAgents(
+          (tenant) => new Agent({ connect: connectOf(tenant), maxHeaderSize: MAX_HEADER_BYTES }),
+        )
+        const clientOf = (tenant: string) =>
+          Effect.provideService(NodeHttpClient.makeUndici, NodeHttpClient.Dispatcher, agentOf(tenant))
+        const client = HttpClient.makeWith<never, never, HttpClientError.HttpClientError, never>(
+          Effect.flatMap(
+            Effect.fnUntraced(function* (request) {
+              const client = yield* clientOf(yield* ToolTenant)
+              return yield* client.execute(request)
+            }),
+          ),
+          Effect.succeed,
+        )
         // Spans would hold URLs, whose queries are inputs of tools, and tools are no part of the operator's traces.
         return HttpClient.transformResponse(client, (response) =>
           response.pipe(

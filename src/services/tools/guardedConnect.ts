@@ -1,7 +1,7 @@
 /** Connects to permitted addresses only. Checks what a name resolves to as it connects: it cannot change in between. */
 import { isIP, type LookupFunction } from "node:net"
 import type { buildConnector } from "undici"
-import { type Lookup, oneAtATime } from "./lookups.ts"
+import { inTurns, type Lookup } from "./lookups.ts"
 
 /** The name resolves to an address that requests may not reach. */
 class AddressRefused extends Error {
@@ -19,7 +19,7 @@ export const isRefused = (cause: unknown): boolean =>
   (cause instanceof Error && "reason" in cause && isRefused(cause.reason)) ||
   (cause instanceof Error && cause.cause !== undefined && isRefused(cause.cause))
 
-/** `mayConnect` decides by scheme and address. One refused address refuses the name. */
+/** Returns the connector of a tenant. `mayConnect` decides by scheme and address. One refused address refuses the name. */
 export const guardedConnect = (
   build: typeof buildConnector,
   options: {
@@ -28,29 +28,31 @@ export const guardedConnect = (
     /** In milliseconds; includes DNS and TLS. */
     readonly timeout: number
   },
-): buildConnector.connector => {
+): ((tenant: string) => buildConnector.connector) => {
   const { mayConnect, timeout } = options
-  const lookup = oneAtATime(options.lookup, timeout)
+  const lookup = inTurns(options.lookup, timeout)
   const guarded =
-    (protocol: string): LookupFunction =>
+    (tenant: string, protocol: string): LookupFunction =>
     (name, { all }, done) =>
-      lookup(name, (error, addresses) => {
+      lookup(tenant, name, (error, addresses) => {
         if (error !== null) return done(error, [])
         if (!addresses.every(({ address }) => mayConnect(protocol, address))) return done(new AddressRefused(), [])
         const [first] = addresses
         if (all === true || first === undefined) return done(null, [...addresses])
         done(null, first.address, first.family)
       })
-  const connectors = {
-    "http:": build({ timeout, lookup: guarded("http:") }),
-    "https:": build({ timeout, lookup: guarded("https:") }),
-  }
-  return (target, done) => {
-    const { hostname, protocol } = target
-    const connect = protocol === "https:" ? connectors["https:"] : connectors["http:"]
-    const host = hostname.replaceAll(/^\[|\]$/g, "")
-    // An address is connected to without a lookup.
-    if (isIP(host) !== 0 && !mayConnect(protocol, host)) return done(new AddressRefused(), null)
-    connect(target, done)
+  return (tenant) => {
+    const connectors = {
+      "http:": build({ timeout, lookup: guarded(tenant, "http:") }),
+      "https:": build({ timeout, lookup: guarded(tenant, "https:") }),
+    }
+    return (target, done) => {
+      const { hostname, protocol } = target
+      const connect = protocol === "https:" ? connectors["https:"] : connectors["http:"]
+      const host = hostname.replaceAll(/^\[|\]$/g, "")
+      // An address is connected to without a lookup.
+      if (isIP(host) !== 0 && !mayConnect(protocol, host)) return done(new AddressRefused(), null)
+      connect(target, done)
+    }
   }
 }

@@ -15,7 +15,7 @@ import { JobSettings } from "../jobs/JobSettings.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { decodeRows, givenRows, unavailable } from "../storedRows.ts"
 import { isRefused, REFUSED } from "../tools/guardedConnect.ts"
-import { ToolNetwork } from "../tools/ToolNetwork.ts"
+import { ToolNetwork, ToolTenant } from "../tools/ToolNetwork.ts"
 import { openCredentials } from "./PushConfigs.ts"
 import { makePushNotices } from "./pushNotices.ts"
 import { signatureOf } from "./signature.ts"
@@ -164,6 +164,7 @@ const makeAttempt = (sql: SqlClient.SqlClient, { box, network }: Sending) => {
             again: true,
           }),
       }),
+      Effect.provideService(ToolTenant, row.tenant),
     )
   })
 }

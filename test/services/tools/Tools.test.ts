@@ -1,11 +1,12 @@
 /** Calls of tools, honest and hostile, over sockets. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { IpNetwork } from "effect/net"
 import type { HttpTool } from "../../../src/domain/jobs/tool.ts"
-import { type Lookup, oneAtATime } from "../../../src/services/tools/lookups.ts"
-import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
+import { inTurns, type Lookup } from "../../../src/services/tools/lookups.ts"
+import { ToolNetwork, ToolTenant } from "../../../src/services/tools/ToolNetwork.ts"
 import { layerTools, Tools } from "../../../src/services/tools/Tools.ts"
 import type { Bearer } from "../../../src/services/tools/withoutSecret.ts"
 import { type Behaviour, toolServer } from "../../support/toolServer.ts"
@@ -271,16 +272,84 @@ describe("the lookups of names that tenants choose", () => {
     }),
   )
 
-  it("are dropped if their connections time out before their turn", () => {
+  /** Lookups that end when a test says so, in the order in which they began. */
+  const manual = () => {
     const begun: Array<string> = []
     const ends: Array<() => void> = []
-    const lookup = oneAtATime((name, done) => {
+    const lookup: Lookup = (name, done) => {
       begun.push(name)
-      ends.push(() => done(null, []))
-    }, 0)
-    for (const name of ["silent", "late", "later"]) lookup(name, () => undefined)
+      ends.push(() => done(null, [{ address: "127.0.0.1", family: 4 }]))
+    }
+    return { begun, ends, lookup }
+  }
+
+  it("are dropped if their connections time out before their turn", () => {
+    const { begun, ends, lookup } = manual()
+    const ask = inTurns(lookup, 0)
+    for (const name of ["silent", "late", "later"]) ask("a", name, () => undefined)
     ends[0]?.()
-    lookup("next", () => undefined)
+    ask("a", "next", () => undefined)
     assert.deepStrictEqual(begun, ["silent", "next"])
   })
+
+  it("take turns between tenants, so that many silent names of one cost another the time of one", () => {
+    const { begun, ends, lookup } = manual()
+    const ask = inTurns(lookup, Infinity)
+    for (let i = 1; i <= 12; i++) ask("a", `a${i}`, () => undefined)
+    ask("b", "b1", () => undefined)
+    ask("c", "c1", () => undefined)
+    ask("b", "b2", () => undefined)
+    for (let i = 0; i < 5; i++) ends[i]?.()
+    assert.deepStrictEqual(begun, ["a1", "b1", "c1", "a2", "b2", "a3"])
+  })
+
+  it("answer all that wait for the same name", () => {
+    const { begun, ends, lookup } = manual()
+    const ask = inTurns(lookup, Infinity)
+    const answered: Array<string> = []
+    const asked = (tenant: string, name: string) => ask(tenant, name, () => answered.push(`${tenant} ${name}`))
+    asked("a", "shared")
+    asked("a", "other")
+    asked("b", "shared")
+    asked("a", "shared")
+    ends[0]?.()
+    assert.deepStrictEqual(answered, ["a shared", "b shared", "a shared"])
+    assert.deepStrictEqual(begun, ["shared", "other"])
+  })
+
+  it.effect("of a tenant wait for at most one lookup of another tenant's tools", () =>
+    Effect.gen(function* () {
+      const server = yield* toolServer(answer(200, "ok"))
+      const { begun, ends, lookup } = manual()
+      // Undici publishes an attempt to connect in the turn of the event loop in which it asks for the address.
+      let connecting = 0
+      const all = Promise.withResolvers<void>()
+      const count = () => {
+        if (++connecting === 13) all.resolve()
+      }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => subscribe("undici:client:beforeConnect", count)),
+        () => Effect.sync(() => unsubscribe("undici:client:beforeConnect", count)),
+      )
+      const callOf = (tenant: string, name: string) =>
+        Tools.use((tools) => tools.call(toolAt(`http://${name}.example:${server.port}/`), {}, name)).pipe(
+          Effect.provideService(ToolTenant, tenant),
+        )
+      const output = yield* Effect.gen(function* () {
+        for (let i = 1; i <= 12; i++) yield* Effect.forkScoped(callOf("a", `a${i}`), { startImmediately: true })
+        yield* Effect.repeat(Effect.yieldNow, { until: () => connecting === 12 })
+        const b = yield* Effect.forkScoped(callOf("b", "b1"), { startImmediately: true })
+        yield* Effect.promise(() => all.promise)
+        ends[0]?.()
+        ends[1]?.()
+        return yield* Fiber.join(b)
+      }).pipe(
+        Effect.provide(
+          Layer.provide(layerTools, ToolNetwork.layer({ allowed: [IpNetwork.fromStringUnsafe(LOOPBACK)], lookup })),
+        ),
+      )
+      assert.deepStrictEqual(output, { text: "ok", is_error: false })
+      assert.strictEqual(begun[1], "b1.example")
+    }),
+  )
 })

@@ -1,12 +1,13 @@
 /** Webhooks of jobs while their receiver is away, slow, or gone, with a clock that is set forward. */
 import { assert, it } from "@effect/vitest"
 import { Clock, Context, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
 import { IpNetwork } from "effect/net"
 import { SqlClient } from "effect/sql"
 import type { TenantId } from "../../../src/domain/jobs/agent.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
-import { ToolNetwork } from "../../../src/services/tools/ToolNetwork.ts"
+import { ToolNetwork, ToolTenant } from "../../../src/services/tools/ToolNetwork.ts"
 import { layerWebhookDelivery } from "../../../src/services/webhooks/layerWebhookDelivery.ts"
 import { Webhooks } from "../../../src/services/webhooks/Webhooks.ts"
 import type { DatabaseLayer } from "../../../src/layers/database/Database.ts"
@@ -15,9 +16,12 @@ import { makeAgent, services, start, use } from "../../support/jobs.ts"
 import { settableClock } from "../../support/settableClock.ts"
 import { toolServer } from "../../support/toolServer.ts"
 
-const delivering = (database: DatabaseLayer, allowed = ["127.0.0.1/32"], poll = Duration.millis(10)) =>
+const networkTo = (...allowed: ReadonlyArray<string>) =>
+  ToolNetwork.layer({ allowed: allowed.map((text) => IpNetwork.fromStringUnsafe(text)) })
+
+const delivering = (database: DatabaseLayer, network = networkTo("127.0.0.1/32"), poll = Duration.millis(10)) =>
   layerWebhookDelivery.pipe(
-    Layer.provide(ToolNetwork.layer({ allowed: allowed.map((text) => IpNetwork.fromStringUnsafe(text)) })),
+    Layer.provide(network),
     Layer.provideMerge(Webhooks.layer),
     Layer.provideMerge(services(database, { poll })),
     Layer.provideMerge(Drain.layer({ grace: Duration.seconds(1) })),
@@ -233,11 +237,32 @@ describeDatabases("a webhook", (database) => {
     ),
   )
 
+  it.live("is sent in the name of its tenant", () =>
+    timed(
+      Effect.fnUntraced(function* (set) {
+        const tenants: Array<string> = []
+        const network = Layer.succeed(
+          ToolNetwork,
+          HttpClient.make((request) =>
+            Effect.map(ToolTenant, (tenant) => {
+              tenants.push(tenant)
+              return HttpClientResponse.fromWeb(request, new Response(null, { status: 204 }))
+            }),
+          ),
+        )
+        const { context } = yield* start(delivering(yield* database.create, network))
+        const { id, tenant } = yield* use(context, endOne("https://receiver.example/"))
+        assert.deepInclude(yield* use(context, nextAttempt(set, tenant, id)), { status: "delivered" })
+        assert.deepStrictEqual(tenants, [tenant])
+      }),
+    ),
+  )
+
   it.live("reaches no private address", () =>
     timed(
       Effect.fnUntraced(function* (set) {
         const receiver = yield* toolServer((_, response) => void response.end())
-        const { context } = yield* start(delivering(yield* database.create, []))
+        const { context } = yield* start(delivering(yield* database.create, networkTo()))
         const refused = Effect.flatMap(endOne(receiver.url), ({ id, tenant }) => nextAttempt(set, tenant, id))
         const delivery = yield* use(context, refused)
         assert.deepInclude(delivery, { status: "failed", attempts: 1 })

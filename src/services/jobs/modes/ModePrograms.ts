@@ -3,6 +3,7 @@ import { Clock, Effect, Layer } from "effect"
 import { RevealSecret } from "../../access/Secrets.ts"
 import { Ledger } from "../../routing/Ledger.ts"
 import { Tools } from "../../tools/Tools.ts"
+import { ToolTenant } from "../../tools/ToolNetwork.ts"
 import { Router } from "../../routing/Router.ts"
 import { RoutingConfig } from "../../routing/RoutingConfig.ts"
 import { type BuiltInMode, isBuiltIn, type Mode } from "../../../domain/jobs/modes.ts"
@@ -48,12 +49,16 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
     const live = yield* LiveSteps
     const programs = yield* makePrograms
     return JobProgram.of({
-      run: (context) =>
-        programs(context.mode)?.run(
+      run: (context) => {
+        const run = programs(context.mode)?.run(
           context,
           makeAsking(context, { router, ledger, live }),
           makeToolUse(context, { tools, live, reveal }),
-        ) ?? Effect.fail(missing(context.mode)),
+        )
+        return run === undefined
+          ? Effect.fail(missing(context.mode))
+          : Effect.provideService(run, ToolTenant, context.tenant)
+      },
     })
   }),
 )

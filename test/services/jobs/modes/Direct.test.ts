@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Struct } from "effect"
 import type { HttpTool } from "../../../../src/domain/jobs/tool.ts"
 import type { UpstreamRequest } from "../../../../src/domain/upstream/upstream.ts"
+import { ToolTenant } from "../../../../src/services/tools/ToolNetwork.ts"
 import { answering, inOrder, type JobOf, listedTool } from "./ModeFixture.ts"
 
 const adder: HttpTool = {
@@ -22,17 +23,17 @@ const wants = (...calls: ReadonlyArray<readonly [name: string, input: string]>) 
 
 const messagesOf = (request: UpstreamRequest | undefined) => request?.completion.messages ?? []
 
-/** An agent whose tool sums up its input, and the inputs and keys of the calls. */
+/** An agent whose tool sums up its input, and the inputs, keys and tenants of the calls. */
 const withAdder = (job: Partial<JobOf> = {}) => {
-  const called: Array<readonly [input: unknown, key: string]> = []
+  const called: Array<readonly [input: unknown, key: string, tenant: string]> = []
   return {
     called,
     job: {
       ...job,
       tools: [adder],
       call: (_: HttpTool, input: Readonly<Record<string, unknown>>, key: string) =>
-        Effect.sync(() => {
-          called.push([input, key])
+        Effect.map(ToolTenant, (tenant) => {
+          called.push([input, key, tenant])
           return { text: String(Number(input["a"]) + Number(input["b"])), is_error: false }
         }),
     },
@@ -66,7 +67,8 @@ describe("the direct mode", () => {
       const { result, steps, upstream } = yield* answering({}, { ...job, script })
       assert.deepInclude(result, { answer: "3 and 7", turns: 2, tool_calls: 2 })
       assert.deepStrictEqual([...steps.keys()], ["turn-1", "tool-1-1", "tool-1-2", "turn-2"])
-      const [[, first], [, second]] = [called[0] ?? [], called[1] ?? []]
+      const [[, first, tenant], [, second]] = [called[0] ?? [], called[1] ?? []]
+      assert.strictEqual(tenant, "acme")
       assert.deepStrictEqual(called[1]?.[0], { a: 3, b: 4 })
       assert.match(String(first), /^[\w-]+\/tool-1-1$/)
       assert.match(String(second), /^[\w-]+\/tool-1-2$/)
