@@ -512,6 +512,29 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
+  it.live("takes the version from the header, else the query, and disregards its patch", () =>
+    Effect.gen(function* () {
+      const { agent, gateway, token } = yield* setup()
+      const path = `/a2a/${agent}`
+      const body = { jsonrpc: "2.0", id: "a", method: "GetTask", params: { id: "x" } }
+      const versions: ReadonlyArray<readonly [to: string, version: string | undefined, code: number]> = [
+        [path, undefined, -32009],
+        [path, "", -32009],
+        [path, "0.3", -32009],
+        [path, "1.1", -32009],
+        [path, "1.0.1", -32001],
+        [`${path}?A2A-Version=1.0`, undefined, -32001],
+        [`${path}?A2A-Version=0.3`, undefined, -32009],
+        [`${path}?A2A-Version=0.3`, "1.0", -32001],
+      ]
+      for (const [to, version, code] of versions) {
+        const headers: Record<string, string> = version === undefined ? {} : { "a2a-version": version }
+        const answer = yield* call(gateway, "POST", to, { token, body, headers })
+        assert.deepInclude(answer.json["error"], { code }, `${to} ${version}`)
+      }
+    }),
+  )
+
   it.live("answers malformed requests with errors of JSON-RPC", () =>
     Effect.gen(function* () {
       const { agent, gateway, token } = yield* setup(undefined, { MAX_REQUEST_BYTES: "20000" })
@@ -571,14 +594,6 @@ describeDatabases("agents over A2A", (database) => {
       const refused = yield* post(push)
       assert.include(refused.text, "secrets-off")
       assert.deepStrictEqual((yield* call(gateway, "GET", "/api/v1/jobs", { token })).json["items"], [])
-      for (const version of [{}, { "a2a-version": "0.3" }]) {
-        const old = yield* call(gateway, "POST", path, {
-          token,
-          body: sent({ id: "x" }, "GetTask"),
-          headers: version,
-        })
-        assert.deepInclude(old.json["error"], { code: -32009 })
-      }
       const nobody = yield* post(sent({ id: "x" }, "GetTask"), "/a2a/%00")
       assert.deepInclude(nobody.json["error"], { code: -32600 })
       assert.include(nobody.text, "agent-not-found")

@@ -11,6 +11,8 @@ import { RpcRequest } from "./JsonRpc.ts"
 /** The only version that is spoken. */
 export const A2A_VERSION = "1.0"
 
+const version = (description: string) => Schema.optionalKey(Schema.String.annotate({ description }))
+
 const params = { id: Schema.String.annotate({ description: "The agent's id or name." }) }
 
 export class A2aApi extends HttpApiGroup.make("a2a")
@@ -27,11 +29,8 @@ export class A2aApi extends HttpApiGroup.make("a2a")
     ),
     HttpApiEndpoint.post("call", "/:id", {
       params,
-      headers: {
-        "a2a-version": Schema.optionalKey(
-          Schema.String.annotate({ description: `The client's version: ${A2A_VERSION}.` }),
-        ),
-      },
+      headers: { "a2a-version": version(`The client's version: ${A2A_VERSION}.`) },
+      query: { "A2A-Version": version("The same, if the client sends no header.") },
       payload: RpcRequest,
       success: Schema.Unknown,
       error: [AgentNotFound, ...BODY_PROBLEMS, StorageUnavailable],

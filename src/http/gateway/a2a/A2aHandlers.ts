@@ -13,6 +13,9 @@ import { errorOf, failed, RpcError } from "./rpcErrors.ts"
 
 const eventOf = (response: object): string => `data: ${JSON.stringify(response)}\n\n`
 
+/** `Major.Minor` of a version: patches do not count (A2A 1.0, §3.6). */
+const withoutPatch = (version: string): string => version.split(".", 2).join(".")
+
 export const A2aHandlers = layerHandlers(
   GatewayApi,
   "a2a",
@@ -29,7 +32,7 @@ export const A2aHandlers = layerHandlers(
     const replyTo = Effect.fnUntraced(function* (name: string, version: string, { method, params = {} }: RpcRequest) {
       const caller = yield* callerOf(name)
       // Without one, the client speaks 0.3 (A2A 1.0, §3.6.2).
-      if (version !== A2A_VERSION) {
+      if (withoutPatch(version) !== A2A_VERSION) {
         return yield* new RpcError({
           reason: "VERSION_NOT_SUPPORTED",
           message: `This server speaks A2A ${A2A_VERSION}. Send A2A-Version: ${A2A_VERSION}.`,
@@ -50,9 +53,9 @@ export const A2aHandlers = layerHandlers(
         const { agent } = yield* callerOf(params.id)
         return HttpServerResponse.jsonUnsafe(cardOf(yield* HttpServerRequest.HttpServerRequest, agent))
       }),
-      call: ({ headers, params, payload }) => {
+      call: ({ headers, params, payload, query }) => {
         const { id } = payload
-        return replyTo(params.id, headers["a2a-version"] ?? "", payload).pipe(
+        return replyTo(params.id, headers["a2a-version"] ?? query["A2A-Version"] ?? "", payload).pipe(
           Effect.map((reply) =>
             "result" in reply
               ? HttpServerResponse.jsonUnsafe({ jsonrpc: "2.0", id, result: reply.result })
