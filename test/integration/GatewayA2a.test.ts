@@ -1,6 +1,8 @@
 /** The gateway's agents over A2A, called by the official SDK's client. */
 import { randomBytes } from "node:crypto"
 import {
+  type ListTasksRequest,
+  type ListTasksResponse,
   type Message,
   Role,
   type SendMessageRequest,
@@ -111,6 +113,21 @@ const shown = (events: ReadonlyArray<NonNullable<StreamResponse["payload"]>>) =>
     const { append, artifact, lastChunk } = event.value
     return `${append ? "append" : "replace"} ${textOf(artifact?.parts)}${lastChunk ? " last" : ""}`
   })
+
+const listOf = (client: Client, more: Partial<ListTasksRequest> = {}) =>
+  Effect.promise(() =>
+    client.listTasks({
+      tenant: "",
+      contextId: "",
+      status: TaskState.TASK_STATE_UNSPECIFIED,
+      pageToken: "",
+      statusTimestampAfter: undefined,
+      ...more,
+    }),
+  )
+
+/** A page with the ids of its tasks. */
+const shownPage = ({ tasks, ...page }: ListTasksResponse) => ({ ids: tasks.map(({ id }) => id), ...page })
 
 const id = (task: string) => ({ tenant: "", id: task, metadata: undefined })
 
@@ -535,6 +552,65 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
+  it.live("lists an agent's tasks, newest first, by context and state, in pages", () =>
+    Effect.gen(function* () {
+      const { client, fake, gateway, token } = yield* withFake
+      fake.script({ text: "Oslo." }, { text: "Bergen." }, ASKS)
+      const first = yield* send(client, message("m-1", "The capital?"))
+      const { contextId } = first
+      const alone = yield* listOf(client, { contextId })
+      assert.deepStrictEqual(shownPage(alone), { ids: [first.id], totalSize: 1, nextPageToken: "", pageSize: 50 })
+      const second = yield* send(client, message("m-2", "The second city?", { contextId }))
+      const third = yield* send(client, message("m-3", "Where is it?"))
+
+      const all = yield* listOf(client, { historyLength: 3 })
+      const ids = [third.id, second.id, first.id]
+      assert.deepStrictEqual(shownPage(all), { ids, totalSize: 3, nextPageToken: "", pageSize: 50 })
+      assert.deepStrictEqual(all.tasks, [third, { ...second, artifacts: [] }, { ...first, artifacts: [] }])
+      const whole = yield* listOf(client, { includeArtifacts: true })
+      assert.deepStrictEqual(whole.tasks, [third, second, first])
+      const page = yield* listOf(client, { pageSize: 2 })
+      assert.deepInclude(shownPage(page), { ids: ids.slice(0, 2), totalSize: 3, pageSize: 2 })
+      const { nextPageToken: pageToken } = page
+      const rest = yield* listOf(client, { pageSize: 2, pageToken })
+      assert.deepInclude(shownPage(rest), { ids: [first.id], totalSize: 3, nextPageToken: "" })
+
+      const chosen: ReadonlyArray<readonly [Partial<ListTasksRequest>, Array<string>]> = [
+        [{ contextId }, [second.id, first.id]],
+        [{ contextId: third.contextId }, [third.id]],
+        [{ contextId: third.contextId, status: TaskState.TASK_STATE_COMPLETED }, []],
+        [{ contextId: third.contextId, status: TaskState.TASK_STATE_INPUT_REQUIRED }, [third.id]],
+        [{ contextId: "trip" }, []],
+        [{ contextId: "\u0000" }, []],
+        [{ status: TaskState.TASK_STATE_COMPLETED }, [second.id, first.id]],
+        [{ status: TaskState.TASK_STATE_INPUT_REQUIRED }, [third.id]],
+        [{ status: TaskState.TASK_STATE_FAILED }, []],
+        [{ status: TaskState.TASK_STATE_REJECTED }, []],
+      ]
+      for (const [filter, ids] of chosen) {
+        const page = shownPage(yield* listOf(client, filter))
+        assert.deepInclude(page, { ids, totalSize: ids.length, nextPageToken: "" }, JSON.stringify(filter))
+      }
+
+      const body = { jsonrpc: "2.0", id: 1, method: "ListTasks" }
+      const raw = yield* call(gateway, "POST", "/a2a/guide", { token, body, headers: { "a2a-version": "1.0" } })
+      assert.include(raw.text, '"nextPageToken":""')
+      assert.notInclude(raw.text, "artifacts")
+
+      const none = { ids: [], totalSize: 0, nextPageToken: "", pageSize: 50 }
+      const bob = yield* tokenFor("bob")
+      for (const by of [token, bob]) {
+        yield* call(gateway, "POST", "/api/v1/agents", { token: by, body: { name: "other" } })
+        const other = yield* connect(gateway, "other", by)
+        for (const filter of [{}, { contextId }, { contextId: third.contextId }]) {
+          assert.deepStrictEqual(shownPage(yield* listOf(other, filter)), none)
+        }
+      }
+      const eve = yield* connect(gateway, "guide", yield* tokenFor("eve", { tenant: "alice", roles: ["read"] }))
+      assert.deepStrictEqual(shownPage(yield* listOf(eve)).ids, ids)
+    }),
+  )
+
   it.live("answers malformed requests with errors of JSON-RPC", () =>
     Effect.gen(function* () {
       const { agent, gateway, token } = yield* setup(undefined, { MAX_REQUEST_BYTES: "20000" })
@@ -565,7 +641,16 @@ describeDatabases("agents over A2A", (database) => {
         [says([{ text: "x" }], { taskId: "none" }), 200, -32001, "no such job"],
         [sent({ id: 7 }, "GetTask"), 200, -32602, "params.id"],
         [sent({ id: "x" }, "GetTask"), 200, -32001, "no such job"],
-        [sent({}, "ListTasks"), 200, -32004, "/api/v1/jobs"],
+        [sent({ pageSize: 0 }, "ListTasks"), 200, -32602, "params.pageSize"],
+        [sent({ pageSize: 101 }, "ListTasks"), 200, -32602, "params.pageSize"],
+        [sent({ pageToken: "next" }, "ListTasks"), 200, -32602, "cursor"],
+        [sent({ status: "done" }, "ListTasks"), 200, -32602, "params.status"],
+        [
+          sent({ statusTimestampAfter: "2026-01-01T00:00:00Z" }, "ListTasks"),
+          200,
+          -32602,
+          "params.statusTimestampAfter",
+        ],
         [sent({}, "GetExtendedAgentCard"), 200, -32004, "card"],
         [sent({ taskId: "x", url: "ftp://a" }, "CreateTaskPushNotificationConfig"), 200, -32602, "params.url"],
         [

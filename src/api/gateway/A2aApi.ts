@@ -41,7 +41,7 @@ export class A2aApi extends HttpApiGroup.make("a2a")
       .annotateMerge(
         described(
           "Call an agent over A2A",
-          "JSON-RPC with `SendMessage`, `SendStreamingMessage`, `GetTask`, `CancelTask` and `SubscribeToTask`; a task is a job. Errors, those of HTTP included, are JSON-RPC errors. The two streaming methods answer with server-sent events.",
+          "JSON-RPC with `SendMessage`, `SendStreamingMessage`, `GetTask`, `ListTasks`, `CancelTask` and `SubscribeToTask`; a task is a job. Errors, those of HTTP included, are JSON-RPC errors. The two streaming methods answer with server-sent events.",
         ),
       ),
   )

@@ -28,7 +28,7 @@ import {
   STEP_COLUMNS,
   toJob,
 } from "./JobRows.ts"
-import { type JobFilter, makeListedJobs } from "./listedJobs.ts"
+import { type JobFilter, makeCountedJobs, makeListedJobs } from "./listedJobs.ts"
 
 export type JobReads = Effect.Success<ReturnType<typeof makeJobReads>>
 
@@ -76,7 +76,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return found
   })
 
-  return { state, steps, textOf: makeTextOf(sql), read, receipts, list }
+  return { state, steps, textOf: makeTextOf(sql), read, receipts, list, count: makeCountedJobs(sql) }
 })
 
 /** Returns a function that reads the text of a finished step; `undefined` if followers do not get it or the job is gone. */

@@ -77,6 +77,8 @@ export class Jobs extends Context.Service<
       filter?: JobFilter,
       page?: PageRequest,
     ) => Effect.Effect<Page<Job>, CursorInvalid | StorageUnavailable>
+    /** How many jobs such a list has, among the newest 2000 that its agent or thread has. */
+    readonly count: (tenant: TenantId, filter: Omit<JobFilter, "q">) => Effect.Effect<number, StorageUnavailable>
     /** How many jobs there are, those that ended counted from `from`, and what recent ones cost. */
     readonly summary: (tenant: TenantId, from: DateTime.Utc) => Effect.Effect<JobSummary, StorageUnavailable>
     /** Waits until the job ends, `patience` runs out, or `enough` returns, and returns the job as it is then. */
@@ -136,7 +138,7 @@ export class Jobs extends Context.Service<
       const ledger = yield* Ledger
       const queue = yield* JobQueue
       const reads = yield* makeJobReads(sql, ledger)
-      const { list, read, receipts, state } = reads
+      const { read, state } = reads
       const note = yield* makeNote
       const endCancelled = yield* makeEndCancelled
 
@@ -144,11 +146,9 @@ export class Jobs extends Context.Service<
         enqueue: yield* makeEnqueue(reads),
         get: (tenant, id) => spanned("Jobs.get")(unavailableUnlimited(read(tenant, id))),
 
-        list: Effect.fn("Jobs.list")(list, unavailable),
-
         summary: Effect.fn("Jobs.summary")(makeSummary(sql, ledger), unavailable),
 
-        receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
+        ...makeListing(reads),
 
         ...(yield* makeFollowing(reads)),
 
@@ -218,6 +218,12 @@ const makeNote = Effect.zipWith(
     (tenant: TenantId) =>
       sql.afterCommit(note(tenant)),
 )
+
+const makeListing = ({ count, list, receipts }: JobReads) => ({
+  list: Effect.fn("Jobs.list")(list, unavailable),
+  count: Effect.fn("Jobs.count")(count, unavailable),
+  receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
+})
 
 const makeAnswering = Effect.fnUntraced(function* ({ read, state }: JobReads) {
   const { earlier } = makeKeyRecords(yield* SqlClient.SqlClient)

@@ -24,6 +24,8 @@ export interface JobFilter {
   readonly agent_id?: string | undefined
   readonly thread_id?: string | undefined
   readonly status?: JobStatus | undefined
+  /** One of these. */
+  readonly statuses?: ReadonlyArray<JobStatus> | undefined
   readonly mode?: Mode | undefined
   /** Created at `from` or later, and before `to`. */
   readonly from?: DateTime.Utc | undefined
@@ -46,7 +48,7 @@ const msOf = (time: DateTime.Utc): number => DateTime.toEpochMillis(time)
 const conditionsOf = (
   sql: SqlClient.SqlClient,
   tenant: TenantId,
-  { agent_id, agents, from, mode, status, thread_id, to }: JobFilter,
+  { agent_id, agents, from, mode, status, statuses, thread_id, to }: JobFilter,
 ) => {
   const indexed = [
     ...(thread_id === undefined ? [] : [sql`thread = ${thread_id}`]),
@@ -65,9 +67,21 @@ const conditionsOf = (
       ...indexed.slice(1),
       ...(agents === undefined ? [] : [permitted(sql, "agent_id", agents)]),
       ...(mode === undefined ? [] : [sql`mode = ${mode}`]),
+      ...(statuses === undefined ? [] : [sql.in("status", statuses)]),
     ],
   }
 }
+
+/** Returns a function that counts the jobs of a list, without regard to a text, among those that a page may look at. */
+export const makeCountedJobs = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter) {
+    const { chosen, listed } = conditionsOf(sql, tenant, filter)
+    const newest = sql`SELECT agent_id, status, mode FROM jobs WHERE ${sql.and(listed)} ORDER BY id DESC LIMIT ${LOOKED_AT}`
+    const [row] = yield* sql<{
+      jobs: number
+    }>`SELECT COUNT(*) AS jobs FROM (${newest}) AS newest WHERE ${sql.and(chosen)}`
+    return row?.jobs ?? 0
+  })
 
 /** Returns a function that chooses the ids of a page, by size, because together the rows may exceed memory. */
 export const makeListedJobs = (sql: SqlClient.SqlClient) => {

@@ -8,6 +8,7 @@ import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { makeWaitingPlace } from "../waitingPlace.ts"
 import { makeWhileAllowed } from "../whileAllowed.ts"
 import { type AgentCaller, makeJobOf, type Method, type MethodResult, needsRun } from "./caller.ts"
+import { makeListMethod } from "./listing.ts"
 import { SendMessage, TaskParams } from "./messages.ts"
 import { makePushMethods } from "./push.ts"
 import { RpcError } from "./rpcErrors.ts"
@@ -61,14 +62,8 @@ const makeFollowing = Effect.gen(function* () {
   return { settled, followed }
 })
 
-/** Methods that this server does not have, for reasons that their callers can act on. */
-const refused = (): ReadonlyArray<readonly [string, Method]> => {
-  const unsupported = (message: string) => new RpcError({ reason: "UNSUPPORTED_OPERATION", message })
-  return [
-    ["ListTasks", () => unsupported("List the jobs instead: GET /api/v1/jobs?agent_id=…")],
-    ["GetExtendedAgentCard", () => unsupported("The card at the well-known path is complete.")],
-  ]
-}
+const extendedCard: Method = () =>
+  new RpcError({ reason: "UNSUPPORTED_OPERATION", message: "The card at the well-known path is complete." })
 
 export const makeMethods = Effect.gen(function* () {
   const jobs = yield* Jobs
@@ -124,9 +119,10 @@ export const makeMethods = Effect.gen(function* () {
     ["SendMessage", sendMessage],
     ["SendStreamingMessage", sendStreamingMessage],
     ["GetTask", getTask],
+    ["ListTasks", makeListMethod(jobs, jobOf)],
     ["CancelTask", cancelTask],
     ["SubscribeToTask", subscribeToTask],
     ...(yield* makePushMethods(jobOf)),
-    ...refused(),
+    ["GetExtendedAgentCard", extendedCard],
   ])
 })

@@ -31,6 +31,7 @@ export type MethodFailure = RpcError | Refusal | Schema.SchemaError
 const REASON_OF: Readonly<Record<string, Reason>> = {
   "job-not-found": "TASK_NOT_FOUND",
   "thread-not-found": "INVALID_PARAMS",
+  "cursor-invalid": "INVALID_PARAMS",
   "thread-busy": "UNSUPPORTED_OPERATION",
   "input-not-required": "UNSUPPORTED_OPERATION",
   "input-invalid": "INVALID_PARAMS",
