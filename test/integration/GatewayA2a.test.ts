@@ -19,7 +19,8 @@ import {
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors"
 import { assert, it } from "@effect/vitest"
-import { Effect, type Layer } from "effect"
+import { Effect, Fiber, type Layer } from "effect"
+import { TestClock } from "effect/testing"
 import type { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { describeDatabases } from "../support/databases.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
@@ -27,12 +28,14 @@ import {
   call,
   databaseUrl,
   gatedUpstream,
+  hasArrived,
   problemIn,
   startGateway,
   type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
 import { failing } from "../support/promises.ts"
+import { openSocket, postOf } from "../support/sockets.ts"
 import { toolServer } from "../support/toolServer.ts"
 
 const ASKS = {
@@ -688,6 +691,61 @@ describeDatabases("agents over A2A", (database) => {
       assert.include(anonymous.headers.get("www-authenticate"), "Bearer")
       assert.strictEqual((yield* call(gateway, "GET", path, { token })).status, 405)
       assert.strictEqual((yield* call(gateway, "GET", "/a2a/x/.well-known/agent-card.json", { token })).status, 404)
+    }),
+  )
+
+  /** Sends a message whose answer has to wait. `spaces` waits until its body began with so many chunks of white space. */
+  const sendWaiting = Effect.fnUntraced(function* (to: Effect.Success<ReturnType<typeof setup>>) {
+    const { agent, gateway, token } = to
+    const params = { message: { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "Wait." }] } }
+    const headers = { authorization: `Bearer ${token}`, "a2a-version": "1.0", connection: "close" }
+    const head = postOf(`/a2a/${agent}`, { jsonrpc: "2.0", id: 1, method: "SendMessage", params }, headers)
+    const socket = yield* openSocket(Number(new URL(gateway.url).port), head)
+    const body = Effect.map(
+      Effect.promise(() => socket.receives(/\r\n0\r\n\r\n$/)),
+      (text) => JSON.parse(/^\{.*\}/m.exec(text)?.[0] ?? ""),
+    )
+    const spaces = (count: number) =>
+      Effect.promise(() => socket.receives(new RegExp(String.raw`^\r\n(1\r\n\n\r\n){${count}}`, "m")))
+    return { ...socket, body, spaces }
+  })
+
+  // Under a test clock, queries of Postgres would seem to take too long.
+  if (database.kind === "sqlite") {
+    it.effect("answers a message when its task ends, however long that takes", () =>
+      Effect.gen(function* () {
+        const gate = yield* gatedUpstream
+        const made = yield* setup(gate.layer, { MAX_WAITING_PER_TENANT: "1" })
+        const { body, received, spaces } = yield* sendWaiting(made)
+        yield* Effect.repeat(Effect.yieldNow, { until: () => gate.entered() > 0 })
+        yield* spaces(1)
+        yield* hasArrived(made.gateway)
+        for (let quarters = 1; quarters <= 4 * 5; quarters++) {
+          yield* TestClock.adjust("15 seconds")
+          yield* spaces(1 + quarters)
+        }
+        const second = yield* failing(made.client.sendMessage(request(message("m-2", "Wait."))))
+        assert.include(String(second), "may be open")
+        assert.notInclude(received(), "TASK_STATE")
+        assert.match(received(), /^HTTP\/1\.1 200 .*^content-type: application\/json\r$/ms)
+        yield* gate.open
+        const { id, result } = yield* body
+        assert.deepStrictEqual([id, result.task.status.state], [1, "TASK_STATE_COMPLETED"])
+      }),
+    )
+  }
+
+  it.live("answers a waiting message with the task as it is when the gateway stops", () =>
+    Effect.gen(function* () {
+      const gate = yield* gatedUpstream
+      const made = yield* setup(gate.layer)
+      const { body } = yield* sendWaiting(made)
+      yield* Effect.repeat(Effect.yieldNow, { until: () => gate.entered() > 0 })
+      const stopping = yield* Effect.forkChild(made.gateway.stop)
+      const { result } = yield* body
+      assert.strictEqual(result.task.status.state, "TASK_STATE_WORKING")
+      yield* gate.open
+      yield* Fiber.join(stopping)
     }),
   )
 

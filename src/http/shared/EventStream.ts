@@ -1,4 +1,4 @@
-/** Writes server-sent events. Comments keep idle connections alive; a slow reader makes the source wait. */
+/** Writes server-sent events, and late JSON. Comments keep idle connections alive; a slow reader makes the source wait. */
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { logFault } from "../../services/logFault.ts"
@@ -35,8 +35,8 @@ export const keepAlive = (lastSent: () => number, comment: () => void): Effect.E
     }).pipe(Effect.forever),
   )
 
-/** The events with keep-alive comments, buffered within the limits. */
-const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
+/** The events with `comment` against silence, buffered within the limits. */
+const bufferEvents = (events: Stream.Stream<string>, comment: string): Stream.Stream<string> =>
   Stream.suspend(() => {
     const room = Latch.makeUnsafe(true)
     let waiting = 0
@@ -45,13 +45,18 @@ const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
       if (waiting < BUFFERED_CHARACTERS) room.openUnsafe()
       else room.closeUnsafe()
     }
-    return Stream.mapArray(queueEvents(events, room, count), (texts) => {
+    return Stream.mapArray(queueEvents(events, comment, room, count), (texts) => {
       for (const text of texts) count(-text.length)
       return texts
     })
   })
 
-const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, count: (characters: number) => void) =>
+const queueEvents = (
+  events: Stream.Stream<string>,
+  comment: string,
+  room: Latch.Latch,
+  count: (characters: number) => void,
+) =>
   Stream.callback<string>(
     Effect.fnUntraced(function* (queue) {
       const clock = yield* Clock.Clock
@@ -64,13 +69,13 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, count: (c
           count(text.length)
           return Effect.andThen(Queue.offer(queue, text), Effect.andThen(Effect.sync(sent), room.await))
         })
-      const comment = () => {
+      const breakSilence = () => {
         // If the buffer is full, events keep the connection alive.
-        if (Queue.offerUnsafe(queue, COMMENT)) count(COMMENT.length)
+        if (Queue.offerUnsafe(queue, comment)) count(comment.length)
         sent()
       }
       yield* Stream.runForEach(events, send).pipe(
-        Effect.raceFirst(keepAlive(() => lastSent, comment)),
+        Effect.raceFirst(keepAlive(() => lastSent, breakSilence)),
         Effect.matchCauseEffect({
           onSuccess: () => Queue.end(queue),
           onFailure: (cause) => Effect.andThen(logFailure(cause), Queue.failCause(queue, cause)),
@@ -81,9 +86,23 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, count: (c
     { bufferSize: BUFFERED_EVENTS },
   )
 
+const NOT_BUFFERED = { "cache-control": "no-store", "x-accel-buffering": "no" }
+
 /** An event stream as a response. It ends cleanly only when `events` does. */
 export const eventStreamResponse = (events: Stream.Stream<string>): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Stream.encodeText(bufferEvents(events)), {
+  HttpServerResponse.stream(Stream.encodeText(bufferEvents(events, COMMENT)), {
     contentType: "text/event-stream",
-    headers: { "cache-control": "no-store", "x-accel-buffering": "no" },
+    headers: NOT_BUFFERED,
   })
+
+/** White space that JSON text may begin with (RFC 8259 §2). */
+const SPACE = "\n"
+
+/** A JSON value that may take long. The headers are sent at once, and white space keeps the connection alive. */
+export const laterJsonResponse = (value: Effect.Effect<object>): HttpServerResponse.HttpServerResponse => {
+  const text = Effect.map(value, (found) => JSON.stringify(found))
+  return HttpServerResponse.stream(
+    Stream.encodeText(bufferEvents(Stream.concat(Stream.succeed(SPACE), Stream.fromEffect(text)), SPACE)),
+    { contentType: "application/json", headers: NOT_BUFFERED },
+  )
+}

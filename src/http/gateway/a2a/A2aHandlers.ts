@@ -5,11 +5,11 @@ import { CurrentUser } from "../../../api/gateway/Authorization.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
 import type { RpcRequest } from "../../../api/gateway/JsonRpc.ts"
 import { Agents } from "../../../services/agents/Agents.ts"
-import { eventStreamResponse } from "../../shared/EventStream.ts"
+import { eventStreamResponse, laterJsonResponse } from "../../shared/EventStream.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
 import { cardOf } from "./card.ts"
 import { makeMethods } from "./methods.ts"
-import { errorOf, failed, RpcError } from "./rpcErrors.ts"
+import { errorOf, failed, type MethodFailure, RpcError } from "./rpcErrors.ts"
 
 const eventOf = (response: object): string => `data: ${JSON.stringify(response)}\n\n`
 
@@ -55,18 +55,20 @@ export const A2aHandlers = layerHandlers(
       }),
       call: ({ headers, params, payload, query }) => {
         const { id } = payload
+        const succeeded = (result: object): object => ({ jsonrpc: "2.0", id, result })
+        const refused = (failure: MethodFailure): object => failed(id, errorOf(failure))
         return replyTo(params.id, headers["a2a-version"] ?? query["A2A-Version"] ?? "", payload).pipe(
-          Effect.map((reply) =>
-            "result" in reply
-              ? HttpServerResponse.jsonUnsafe({ jsonrpc: "2.0", id, result: reply.result })
-              : eventStreamResponse(
-                  reply.results.pipe(
-                    Stream.map((result) => eventOf({ jsonrpc: "2.0", id, result })),
-                    Stream.catch((failure) => Stream.succeed(eventOf(failed(id, errorOf(failure))))),
-                  ),
-                ),
-          ),
-          Effect.catch((failure) => Effect.succeed(HttpServerResponse.jsonUnsafe(failed(id, errorOf(failure))))),
+          Effect.map((reply) => {
+            if ("result" in reply) return HttpServerResponse.jsonUnsafe(succeeded(reply.result))
+            if ("later" in reply) {
+              return laterJsonResponse(Effect.match(reply.later, { onSuccess: succeeded, onFailure: refused }))
+            }
+            const events = Stream.catch(Stream.map(reply.results, succeeded), (failure) =>
+              Stream.succeed(refused(failure)),
+            )
+            return eventStreamResponse(Stream.map(events, eventOf))
+          }),
+          Effect.catch((failure) => Effect.succeed(HttpServerResponse.jsonUnsafe(refused(failure)))),
         )
       },
     })

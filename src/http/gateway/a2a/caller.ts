@@ -12,7 +12,11 @@ export interface AgentCaller {
   readonly agent: Agent
 }
 
-export type MethodResult = { readonly result: object } | { readonly results: Stream.Stream<object, MethodFailure> }
+/** `later` may take as long as a job. */
+export type MethodResult =
+  | { readonly result: object }
+  | { readonly later: Effect.Effect<object, MethodFailure> }
+  | { readonly results: Stream.Stream<object, MethodFailure> }
 
 export type Method = (caller: AgentCaller, params: unknown) => Effect.Effect<MethodResult, MethodFailure, Scope.Scope>
 

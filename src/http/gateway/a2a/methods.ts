@@ -15,9 +15,6 @@ import { RpcError } from "./rpcErrors.ts"
 import { makeSend } from "./sending.ts"
 import { NO_PROGRESS, taskOf, updatesOf } from "./tasks.ts"
 
-/** Below the minute after which many proxies give up. */
-const MAX_WAIT = "45 seconds"
-
 const decodeSend = Schema.decodeUnknownEffect(SendMessage, { errors: "all" })
 const decodeTask = Schema.decodeUnknownEffect(TaskParams, { errors: "all" })
 
@@ -27,7 +24,7 @@ const isLast =
   (event: JobEvent): boolean =>
     event._tag === "Ended" || (event._tag === "InputRequired" && event.job.question?.step !== known)
 
-/** Returns functions that follow a job: `settled` waits for its end or its question. */
+/** Returns functions that follow a job: `settled` waits for its end or its question, or until a shutdown begins. */
 const makeFollowing = Effect.gen(function* () {
   const jobs = yield* Jobs
   const drain = yield* Drain
@@ -40,8 +37,6 @@ const makeFollowing = Effect.gen(function* () {
         Stream.filter(isLast()),
         Stream.runHead,
         Effect.raceFirst(Effect.as(drain.begun, Option.none<JobEvent>())),
-        Effect.timeoutOption(MAX_WAIT),
-        Effect.map(Option.flatten),
         whileAllowed.answer(user),
       )
     return Option.isSome(last) && "job" in last.value ? last.value.job : yield* jobs.get(user.tenant, id)
@@ -83,7 +78,8 @@ export const makeMethods = Effect.gen(function* () {
     // Before the job exists: a refused caller would ask again, and pay again.
     if (waits) yield* place(caller.user.tenant)
     const job = yield* send(caller, message)
-    return { result: { task: taskOf(waits && !isEnded(job.status) ? yield* settled(caller, job) : job) } }
+    if (!waits || isEnded(job.status)) return { result: { task: taskOf(job) } }
+    return { later: Effect.map(settled(caller, job), (last) => ({ task: taskOf(last) })) }
   })
 
   const sendStreamingMessage: Method = Effect.fnUntraced(function* (caller, params) {
