@@ -749,6 +749,26 @@ describeDatabases("agents over A2A", (database) => {
     }),
   )
 
+  it.live("names its address as the client called it, before all proxies", () =>
+    Effect.gen(function* () {
+      const { agent, gateway, token } = yield* setup()
+      for (const [forwarded, scheme] of [
+        ["https", "https"],
+        ["HTTPS, http", "https"],
+        ["https,http", "https"],
+        ["http, https", "http"],
+        ["", "http"],
+      ] as const) {
+        const { text } = yield* call(gateway, "GET", `/a2a/${agent}/.well-known/agent-card.json`, {
+          token,
+          headers: { "x-forwarded-proto": forwarded },
+        })
+        const { host } = new URL(gateway.url)
+        assert.include(text, `"url":"${scheme}://${host}/a2a/${agent}"`, forwarded)
+      }
+    }),
+  )
+
   it.live("counts waiting requests, and starts no job that it cannot wait for", () =>
     Effect.gen(function* () {
       const gate = yield* gatedUpstream

@@ -10,7 +10,9 @@ const MODES = ["text/plain", "application/json"]
 /** The origin that the client called. A proxy that ends TLS says so, and only this client reads the answer. */
 const originOf = ({ headers, source }: HttpServerRequest.HttpServerRequest): string => {
   const isTls = source instanceof IncomingMessage && source.socket instanceof TLSSocket
-  const scheme = isTls || headers["x-forwarded-proto"] === "https" ? "https" : "http"
+  // The first of several proxies is the one that the client called.
+  const [forwarded = ""] = (headers["x-forwarded-proto"] ?? "").split(",", 1)
+  const scheme = isTls || forwarded.trim().toLowerCase() === "https" ? "https" : "http"
   return `${scheme}://${headers["host"] ?? "localhost"}`
 }
 
