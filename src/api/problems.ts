@@ -51,7 +51,7 @@ export class TooLarge extends Refusal<TooLarge>()("TooLarge", {
 export class UnsupportedMediaType extends Refusal<UnsupportedMediaType>()("UnsupportedMediaType", {
   code: "unsupported-media-type",
   status: 415,
-  title: "The request body has the wrong content type.",
+  title: "The request body has the wrong content type or coding.",
   detail: "Send application/json.",
 }) {}
 

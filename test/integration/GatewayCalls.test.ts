@@ -1,5 +1,6 @@
 /** Unmodified SDKs of OpenAI, Anthropic and Vercel against the gateway, over real sockets. */
 import { existsSync, readFileSync } from "node:fs"
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
 import { generateText, streamText } from "ai"
@@ -315,6 +316,80 @@ describe("Anthropic's SDK", () => {
       const broken = yield* failing(client.messages.stream({ ...ask("Hi", "claude-x"), max_tokens: 50 }).finalMessage())
       assert.instanceOf(broken, AnthropicAPIError)
       assert.include(broken.message, "in the middle of its answer")
+    }),
+  )
+})
+
+describe("a compressed request", () => {
+  const LIMITED = { MAX_REQUEST_BYTES: "64KiB", MAX_BODY_MEMORY: "96KiB" }
+  const long = (bytes: number) => JSON.stringify(ask("x".repeat(bytes - JSON.stringify(ask("")).length)))
+
+  const startCoded = Effect.gen(function* () {
+    const { fake, gateway, makeKey } = yield* startCalls(sqlite, LIMITED)
+    const token = yield* makeKey()
+    const send = (coding: string, body: Uint8Array<ArrayBuffer>) =>
+      call(gateway, "POST", "/v1/chat/completions", { token, body, headers: { "content-encoding": coding } })
+    return { fake, send }
+  })
+
+  it.live("is answered like any other, up to the limit of bodies", () =>
+    Effect.gen(function* () {
+      const { fake, send } = yield* startCoded
+      const body = long(64 * 1024)
+      for (const [coding, compressed] of [
+        ["zstd", zstdCompressSync(body)],
+        ["gzip", gzipSync(body)],
+        ["Deflate", deflateSync(body)],
+        ["br", brotliCompressSync(body)],
+        ["identity", Buffer.from(body)],
+      ] as const) {
+        const answer = yield* send(coding, compressed)
+        assert.strictEqual(answer.status, 200, `${coding} ${answer.text}`)
+        assert.deepStrictEqual(fake.requests.at(-1)?.body, JSON.parse(body), coding)
+      }
+    }),
+  )
+
+  it.live("is refused if its content is longer than a body may be", () =>
+    Effect.gen(function* () {
+      const { fake, send } = yield* startCoded
+      for (const bytes of [64 * 1024 + 1, 16 * 1024 * 1024]) {
+        const refused = yield* send("zstd", zstdCompressSync(long(bytes)))
+        assert.strictEqual(refused.status, 413, refused.text)
+        assert.deepInclude(Object(refused.json["error"]), { code: "too-large" })
+        assert.include(refused.text, "At most 65536 bytes are accepted, decompressed.")
+      }
+      assert.strictEqual(fake.requests.length, 0)
+    }),
+  )
+
+  it.live("is refused if its coding is unknown, or not what it says", () =>
+    Effect.gen(function* () {
+      const { send } = yield* startCoded
+      for (const coding of ["lzma", "gzip, zstd"]) {
+        const unknown = yield* send(coding, Buffer.from(long(100)))
+        assert.strictEqual(unknown.status, 415, coding)
+        assert.include(unknown.text, `The coding ${coding} is not supported`)
+        assert.strictEqual(unknown.headers.get("accept-encoding"), "zstd, gzip, deflate, br")
+      }
+      for (const coding of ["zstd", "gzip", "deflate", "br"]) {
+        const garbage = yield* send(coding, Buffer.from(long(100)))
+        assert.strictEqual(garbage.status, 400, coding)
+        assert.include(garbage.text, `It is not in the coding that it names, ${coding}.`)
+      }
+    }),
+  )
+
+  it.live("takes as much of MAX_BODY_MEMORY as its content", () =>
+    Effect.gen(function* () {
+      const { fake, send } = yield* startCoded
+      fake.script(fault.silence)
+      const body = zstdCompressSync(long(64 * 1024))
+      yield* Effect.forkScoped(send("zstd", body))
+      yield* Effect.promise(() => fake.received(1))
+      const refused = yield* send("zstd", body)
+      assert.strictEqual(refused.status, 503)
+      assert.include(refused.text, "The gateway holds as many requests as it can.")
     }),
   )
 })

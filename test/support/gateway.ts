@@ -99,7 +99,7 @@ export const tokenFor = Effect.fnUntraced(function* (
 export interface Call {
   readonly token?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON; text as it is. */
+  /** Sent as JSON; text and bytes as they are. */
   readonly body?: unknown
 }
 
@@ -110,6 +110,9 @@ export interface Answer {
   /** The body's members, if it is JSON. */
   readonly json: Readonly<Record<string, unknown>>
 }
+
+const isRaw = (body: unknown): body is string | Uint8Array<ArrayBuffer> =>
+  typeof body === "string" || body instanceof Uint8Array
 
 /** One request over a real socket. */
 export const call = (gateway: Pick<TestGateway, "url">, method: string, path: string, options: Call = {}) =>
@@ -123,7 +126,7 @@ export const call = (gateway: Pick<TestGateway, "url">, method: string, path: st
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
     const isJson = text !== "" && /json/.test(response.headers.get("content-type") ?? "")

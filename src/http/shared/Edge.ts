@@ -10,7 +10,7 @@ import { makeBodyMemory } from "./BodyMemory.ts"
 import { CountedPolicies, type KindOf, makeCountRequest } from "./ClientLimits.ts"
 import { type HostRules, hostRefusal } from "./Hosts.ts"
 import { observed } from "./HttpMetrics.ts"
-import { limitBody } from "./JsonBody.ts"
+import { BodyLimit, limitBody } from "./JsonBody.ts"
 import { originRefusal, sharedWith } from "./Origins.ts"
 import {
   CurrentErrorForm,
@@ -97,7 +97,7 @@ export const layerEdge = (settings: EdgeSettings) => {
             const maxBodyBytes = maxBytesOf(route)
             if (announcesTooMuch(request, maxBodyBytes)) return Effect.succeed(TOO_MUCH)
             limitBody(request, { maxBodyBytes, jsonLimits, hold })
-            return app
+            return Effect.provideService(app, BodyLimit, maxBodyBytes)
           },
         })
       return (app) =>

@@ -1,7 +1,7 @@
 /** Reads each body into one buffer, within limits, and checks that JSON is I-JSON before it is parsed. */
 import { IncomingMessage, type ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { HttpServerError, type HttpServerRequest } from "effect/http"
 import { CollectedBytes } from "../../domain/bytes/collectedBytes.ts"
 import { iJsonText, type JsonLimits, NotIJson } from "../../domain/json/iJson.ts"
@@ -15,6 +15,11 @@ type Request = HttpServerRequest.HttpServerRequest
 /** A body without a content type counts as JSON, as at all endpoints. */
 export const isJson = ({ headers }: Request): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
+
+/** Largest body of the current request, in bytes. */
+export const BodyLimit = Context.Reference<number>("sealgate/http/shared/JsonBody/BodyLimit", {
+  defaultValue: () => Infinity,
+})
 
 interface BodyLimits {
   readonly maxBodyBytes: number

@@ -52,8 +52,7 @@ export const CallsHandlers = layerHandlers(
       yield* Effect.mapError(enterOfKey(concurrency, user), (error) =>
         tooMany(error, `At most ${error.limit} calls of models of this key may be under way (max_calls_in_flight).`),
       )
-      const body = yield* readBody(request)
-      yield* bodies.hold(user.tenant, body.length)
+      const body = yield* readBody(request, (bytes) => bodies.hold(user.tenant, bytes))
       const { isStream, model, question } = yield* readCall(api, request, body)
       const agent = agentIn(model)
       if (agent !== undefined) return yield* agentCall(user, agent, question, isStream, request)

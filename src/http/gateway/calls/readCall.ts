@@ -1,8 +1,9 @@
 /** Reads a client's request: the members that the gateway needs, and the rest as it was sent. */
 import { isUtf8 } from "node:buffer"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
+import type { Overloaded } from "../../../api/gateway/CallsApi.ts"
 import { UnsupportedMediaType } from "../../../api/problems.ts"
 import { CALL_LIMITS, faultSteps, NOT_UTF8 } from "../../../domain/json/iJson.ts"
 import { Outline } from "../../../domain/json/outline.ts"
@@ -11,6 +12,7 @@ import { API_HEADERS, type ApiName, apiOf } from "../../../domain/upstream/apis.
 import { inSteps } from "../../../services/inSteps.ts"
 import { apiRequest, checkedMembers } from "../../../services/sealing/apiRequest.ts"
 import { isJson } from "../../shared/JsonBody.ts"
+import { decoding } from "./decoding.ts"
 
 /** The headers that affect the model call. */
 const apiHeaders = (api: ApiName, { headers }: HttpServerRequest.HttpServerRequest): Readonly<Record<string, string>> =>
@@ -25,9 +27,17 @@ const NO_MODEL = new RequestInvalid({
   errors: [{ path: "model", message: "name a model; GET /v1/models lists those that there are" }],
 })
 
-export const readBody = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+/** Returns the body of `request`, decompressed. `hold` takes memory until the scope closes. */
+export const readBody = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  hold: (bytes: number) => Effect.Effect<void, Overloaded, Scope.Scope>,
+) {
   if (!isJson(request)) return yield* new UnsupportedMediaType()
-  return new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
+  const decode = yield* decoding(request)
+  const sent = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
+  const body = decode === undefined ? sent : yield* Effect.scoped(Effect.andThen(hold(sent.length), decode(sent)))
+  yield* hold(body.length)
+  return body
 })
 
 /** Returns the request in `bytes`, whose body stays as it was sent, and the model that it names. */

@@ -1,43 +1,19 @@
 /** Decodes compressed responses. None is requested, but some servers, and proxies in front of them, compress anyway. */
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Array as Arr, Cause, Effect, Pull, type Scope, Stream } from "effect"
-import type { Duplex } from "node:stream"
-import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib"
 import type { ProviderFailure } from "../../Provider.ts"
+import { codingIn, DECODERS } from "../../../contentCoding.ts"
 import type { ConnectionFailed, NextPiece, Pieces, ProviderResponse } from "../../HttpExchange.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { withCode } from "./brokenConnection.ts"
-
-/** Releases decoded bytes as soon as possible. The content shows whether the answer is complete. */
-const PROMPTLY = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
-
-const BROTLI_PROMPTLY = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH }
-
-/** Windows of at most 8 MiB, the largest that a sender may use (RFC 9659 §3), bound what decoding holds. */
-const ZSTD = { finishFlush: constants.ZSTD_e_flush, params: { [constants.ZSTD_d_windowLogMax]: 23 } }
-
-/** Decoders by the names of their codings (RFC 9110 §8.4.1). */
-const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex>([
-  ["gzip", () => createGunzip(PROMPTLY)],
-  ["x-gzip", () => createGunzip(PROMPTLY)],
-  ["deflate", () => createInflate(PROMPTLY)],
-  ["br", () => createBrotliDecompress(BROTLI_PROMPTLY)],
-  ["zstd", () => createZstdDecompress(ZSTD)],
-])
 
 /** Decompresses a body as it is read, so a reader that stops at a limit is safe from a decompression bomb. */
 export const decodedBytes = (
   response: ProviderResponse,
 ): Effect.Effect<NextPiece<Pieces, ProviderFailure>, never, Scope.Scope> => {
   const bytes = Effect.mapError(response.body, brokenOff)
-  const coding = response.headers["content-encoding"]
-  if (coding === undefined) return Effect.succeed(bytes)
-  const codings = coding
-    .split(",")
-    .map((coding) => coding.trim().toLowerCase())
-    .filter((coding) => coding !== "" && coding !== "identity")
-  if (codings.length === 0) return Effect.succeed(bytes)
-  const name = codings.join(", ")
+  const name = codingIn(response.headers["content-encoding"])
+  if (name === undefined) return Effect.succeed(bytes)
   const decoder = DECODERS.get(name)
   if (decoder === undefined) {
     return Effect.succeed(
