@@ -318,6 +318,38 @@ describe("anthropic", () => {
     Effect.gen(function* () {
       const { body } = yield* sentFor("anthropic", {
         messages: [
+  it.effect("a message's cache control stands on its last block, unless that has its own", () =>
+    Effect.gen(function* () {
+      const cache_control = { type: "ephemeral" } as const
+      const hour = { type: "ephemeral", ttl: "1h" } as const
+      const part = (text: string, members: object = {}) => ({ type: "text", text, ...members }) as const
+      const called = { id: "c", type: "function", function: { name: "f", arguments: "{}" } } as const
+      const { body } = yield* sentFor("anthropic", {
+        messages: [
+          { role: "system", content: [part("a"), part("b")], cache_control },
+          { role: "developer", content: [part("c", { cache_control: hour })], cache_control },
+          { role: "user", content: [part("d"), part("e"), part(" ")], cache_control: hour },
+          { role: "assistant", content: "f", tool_calls: [called], cache_control },
+          { role: "tool", tool_call_id: "c", name: "f", content: "g", cache_control },
+          { role: "assistant", content: "h", cache_control },
+          { role: "user", content: " ", cache_control },
+        ],
+      })
+      assert.deepInclude(body, {
+        system: [part("a"), part("b", { cache_control }), part("c", { cache_control: hour })],
+        messages: [
+          { role: "user", content: [part("d"), part("e", { cache_control: hour })] },
+          {
+            role: "assistant",
+            content: [part("f"), { type: "tool_use", id: "c", name: "f", input: {}, cache_control }],
+          },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: [part("g")], cache_control }] },
+          { role: "assistant", content: [part("h", { cache_control })] },
+        ],
+      })
+    }),
+  )
+
           ...hi.messages,
           {
             role: "assistant",
@@ -479,6 +511,23 @@ describe("gemini", () => {
   }
 
   it.effect(
+  it.effect("hints of other formats in messages are left out", () =>
+    Effect.gen(function* () {
+      const called = { id: "c", type: "function", function: { name: "f", arguments: "{}" } } as const
+      const withHints = (hints: object, result: object) =>
+        sentFor("gemini", {
+          messages: [
+            { role: "system", content: "a", ...hints },
+            { role: "user", content: "b", ...hints },
+            { role: "assistant", content: "c", tool_calls: [called], ...hints },
+            { role: "tool", tool_call_id: "c", content: "d", ...hints, ...result },
+          ],
+        })
+      const { body } = yield* withHints({ cache_control: { type: "ephemeral" } }, { name: "f" })
+      assert.deepStrictEqual(body, (yield* withHints({}, {})).body)
+    }),
+  )
+
     "a conversation of its own: signatures come back, made-up ids do not, results in the order of the calls",
     () =>
       Effect.gen(function* () {

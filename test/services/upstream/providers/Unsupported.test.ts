@@ -86,6 +86,7 @@ const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: Cha
     { ...hi, response_format: { type: "json_schema", json_schema: { name: "s" } } },
   ],
   ["anthropic", "cache_control", { ...hi, cache_control: { type: "forever" } }],
+  ["anthropic", "messages[0].cache_control", { messages: [{ ...user, cache_control: { type: "forever" } }] }],
   ["gemini", "parallel_tool_calls", { ...hi, tools, parallel_tool_calls: false }],
   ["gemini", "response_format.schema", { ...hi, response_format: { type: "json_object", schema: { type: "object" } } }],
   [

@@ -7,7 +7,7 @@ export interface Turn {
 
 export type Block = TextBlock | ImageBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock
 
-/** Where the prompt may be cached. Callers of OpenAI-compatible services add this member to their own parts. */
+/** Where the prompt may be cached. Callers of OpenAI-compatible services add this member to their messages and parts. */
 export interface CacheControl {
   readonly type: "ephemeral"
   readonly ttl?: "5m" | "1h"
@@ -32,12 +32,14 @@ interface ToolUseBlock {
   readonly id: string
   readonly name: string
   readonly input: unknown
+  readonly cache_control?: CacheControl
 }
 
 interface ToolResultBlock {
   readonly type: "tool_result"
   readonly tool_use_id: string
   readonly content: ReadonlyArray<TextBlock | ImageBlock>
+  readonly cache_control?: CacheControl
 }
 
 export type ThinkingBlock =

@@ -4,11 +4,11 @@ import type { AssistantMessage, Message } from "../../../../domain/chat/chat.ts"
 import { encodeBase64Url, utf8 } from "../../../../domain/bytes/bytes.ts"
 import { objectIn } from "../../../../domain/json/objectIn.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
-import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
+import { messageRules, TOOL_CALL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
-import type { Block, TextBlock, ThinkingBlock, Turn } from "./Request.ts"
+import type { Block, CacheControl, TextBlock, ThinkingBlock, Turn } from "./Request.ts"
 import { ThinkingState } from "./Wire.ts"
-import { toBlocks, toTextBlocks } from "./toBlocks.ts"
+import { cacheControl, toBlocks, toTextBlocks } from "./toBlocks.ts"
 
 /**
  * `messages` as turns. Consecutive messages of one side are one turn, and so are the results of parallel tool calls.
@@ -27,21 +27,24 @@ export const toTurns = (
   }
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}]`
-    unsupported.check(message, MESSAGE, path)
+    unsupported.check(message, messageRules(message), path)
+    const control = cacheControl(message, path, unsupported)
     switch (message.role) {
       case "system":
       case "developer":
-        for (const block of toTextBlocks(message.content, `${path}.content`, unsupported)) system.push(block)
+        for (const block of marked(toTextBlocks(message.content, `${path}.content`, unsupported), control)) {
+          system.push(block)
+        }
         break
       case "user":
-        say("user", toBlocks(message.content, `${path}.content`, unsupported))
+        say("user", marked(toBlocks(message.content, `${path}.content`, unsupported), control))
         break
       case "assistant":
-        say("assistant", toAssistantBlocks(message, path, unsupported))
+        say("assistant", marked(toAssistantBlocks(message, path, unsupported), control))
         break
       case "tool": {
         const content = toBlocks(message.content, `${path}.content`, unsupported)
-        say("user", [{ type: "tool_result", tool_use_id: toolUseId(message.tool_call_id), content }])
+        say("user", [{ type: "tool_result", tool_use_id: toolUseId(message.tool_call_id), content, ...control }])
         break
       }
     }
@@ -49,6 +52,17 @@ export const toTurns = (
   if (turns.length === 0)
     unsupported.add("messages", "this provider needs at least one message that is not a system message")
   return { system, turns }
+}
+
+/** Puts a message's cache control on its last block, unless that has its own, or is a thought, which takes none. */
+const marked = <B extends Block>(
+  blocks: ReadonlyArray<B>,
+  control: { readonly cache_control?: CacheControl },
+): ReadonlyArray<B> => {
+  const last = blocks.at(-1)
+  return last === undefined || last.type === "thinking" || last.type === "redacted_thinking"
+    ? blocks
+    : [...blocks.slice(0, -1), { ...control, ...last }]
 }
 
 const toAssistantBlocks = (message: AssistantMessage, path: string, unsupported: Unsupported): ReadonlyArray<Block> => [

@@ -3,7 +3,7 @@ import { Option, Schema } from "effect"
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
 import { objectIn } from "../../../../domain/json/objectIn.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
-import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
+import { messageRules, TOOL_CALL } from "../shared/MemberRules.ts"
 import { type Piece, toPieces } from "../shared/Parts.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import type { Content, FunctionCallPart, FunctionResponsePart, MediaPart, Part, TextPart } from "./Request.ts"
@@ -37,7 +37,7 @@ export const toContents = (
   }
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}]`
-    unsupported.check(message, MESSAGE, path)
+    unsupported.check(message, messageRules(message), path)
     if (message.role !== "tool") sayResults()
     switch (message.role) {
       case "system":

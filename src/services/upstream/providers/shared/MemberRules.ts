@@ -1,5 +1,5 @@
 /** The treatment of each member of a Chat Completions request at providers with another format. */
-import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
+import type { Message, ResponseFormat } from "../../../../domain/chat/chat.ts"
 
 /**
  * - `translated`: the format has it, or an equal of it;
@@ -61,19 +61,25 @@ export const RESPONSE_FORMAT: Readonly<Record<ResponseFormat["type"], MemberRule
   },
 }
 
-export const MESSAGE: MemberRules = {
+const MESSAGE: MemberRules = {
   role: "translated",
   content: "translated",
   refusal: "translated",
   tool_calls: "translated",
   tool_call_id: "translated",
   extra_content: "translated",
+  cache_control: "advisory",
   // Members of other services' answers, when callers send them back.
   annotations: "advisory",
   reasoning: "advisory",
   reasoning_content: "advisory",
   reasoning_details: "advisory",
 }
+
+/** The name of a result repeats that of its call. */
+const RESULT: MemberRules = { ...MESSAGE, name: "advisory" }
+
+export const messageRules = ({ role }: Message): MemberRules => (role === "tool" ? RESULT : MESSAGE)
 
 export const TOOL_CALL: MemberRules = {
   id: "translated",
