@@ -48,6 +48,30 @@ describeDatabases("agents as models", (database) => {
     }),
   )
 
+  it.live("take members that are null as absent", () =>
+    Effect.gen(function* () {
+      const { boss, fake, gateway, makeKey } = yield* startCalls(database)
+      fake.always({ text: '{"answer":"Yes.","final":"Yes.","confidence":0.9}' })
+      yield* call(gateway, "POST", "/api/v1/agents", { token: boss, body: { name: "reviewer" } })
+      const answer = yield* call(gateway, "POST", "/v1/chat/completions", {
+        token: yield* makeKey(),
+        body: {
+          model: "agent:reviewer",
+          messages: [
+            { role: "user", content: "Hi" },
+            { role: "assistant", content: "Hello", tool_calls: null },
+            { role: "user", content: "Is it?" },
+          ],
+          tools: null,
+          tool_choice: null,
+          parallel_tool_calls: null,
+          response_format: null,
+        },
+      })
+      assert.strictEqual(answer.status, 200, answer.text)
+    }),
+  )
+
   it.live("make one job of a request that is repeated with its Idempotency-Key, and pass its failure on", () =>
     Effect.gen(function* () {
       const { boss, fake, gateway, makeKey, openai } = yield* startCalls(database)

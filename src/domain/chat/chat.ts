@@ -15,7 +15,7 @@ export type TextPart = Types.TextPart
 
 export const ImagePart = open({
   type: Schema.Literal("image_url"),
-  image_url: open({ url: Schema.NonEmptyString, detail: Schema.optionalKey(Schema.String) }),
+  image_url: open({ url: Schema.NonEmptyString, detail: optional(Schema.String) }),
 })
 export type ImagePart = Types.ImagePart
 
@@ -52,7 +52,7 @@ export const AssistantMessage = open({
   role: Schema.Literal("assistant"),
   content: optional(Content),
   refusal: optional(Schema.String),
-  tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
+  tool_calls: optional(Schema.Array(ToolCall)),
 })
 export type AssistantMessage = Types.AssistantMessage
 export const ToolMessage = open({
@@ -67,8 +67,8 @@ export type Message = Types.Message
 
 const FunctionDefinition = open({
   name: Schema.NonEmptyString,
-  description: Schema.optionalKey(Schema.String),
-  parameters: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+  description: optional(Schema.String),
+  parameters: optional(Schema.Record(Schema.String, Schema.Unknown)),
   strict: optional(Schema.Boolean),
 })
 
@@ -87,8 +87,8 @@ export const ResponseFormat = Schema.Union([
     type: Schema.Literal("json_schema"),
     json_schema: open({
       name: Schema.NonEmptyString,
-      description: Schema.optionalKey(Schema.String),
-      schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+      description: optional(Schema.String),
+      schema: optional(Schema.Record(Schema.String, Schema.Unknown)),
       strict: optional(Schema.Boolean),
     }),
   }),
@@ -99,10 +99,10 @@ const options = {
   model: Schema.optionalKey(Schema.NonEmptyString),
   stream: optional(Schema.Boolean),
   stream_options: optional(Schema.Record(Schema.String, Schema.Unknown)),
-  tools: Schema.optionalKey(Schema.Array(Tool)),
-  tool_choice: Schema.optionalKey(ToolChoice),
-  parallel_tool_calls: Schema.optionalKey(Schema.Boolean),
-  response_format: Schema.optionalKey(ResponseFormat),
+  tools: optional(Schema.Array(Tool)),
+  tool_choice: optional(ToolChoice),
+  parallel_tool_calls: optional(Schema.Boolean),
+  response_format: optional(ResponseFormat),
   stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   max_tokens: optional(PositiveInt),
   max_completion_tokens: optional(PositiveInt),

@@ -15,7 +15,7 @@ export interface TextPart extends Open {
 /** `image_url.url` is an `https:` URL or a `data:` URL with base64 content. */
 export interface ImagePart extends Open {
   readonly type: "image_url"
-  readonly image_url: Open & { readonly url: string; readonly detail?: string }
+  readonly image_url: Open & { readonly url: string; readonly detail?: string | null }
 }
 
 export interface RefusalPart extends Open {
@@ -57,7 +57,7 @@ export interface AssistantMessage extends Open {
   readonly role: "assistant"
   readonly content?: Content | null
   readonly refusal?: string | null
-  readonly tool_calls?: ReadonlyArray<ToolCall>
+  readonly tool_calls?: ReadonlyArray<ToolCall> | null
 }
 
 export interface ToolMessage extends Open {
@@ -73,8 +73,8 @@ type Record = Readonly<globalThis.Record<string, unknown>>
 /** `parameters` is a JSON Schema. */
 export interface FunctionDefinition extends Open {
   readonly name: string
-  readonly description?: string
-  readonly parameters?: Record
+  readonly description?: string | null
+  readonly parameters?: Record | null
   readonly strict?: boolean | null
 }
 
@@ -95,8 +95,8 @@ export type ResponseFormat =
       readonly type: "json_schema"
       readonly json_schema: Open & {
         readonly name: string
-        readonly description?: string
-        readonly schema?: Record
+        readonly description?: string | null
+        readonly schema?: Record | null
         readonly strict?: boolean | null
       }
     })
@@ -105,10 +105,10 @@ interface ChatOptions extends Open {
   readonly model?: string
   readonly stream?: boolean | null
   readonly stream_options?: Record | null
-  readonly tools?: ReadonlyArray<Tool>
-  readonly tool_choice?: ToolChoice
-  readonly parallel_tool_calls?: boolean
-  readonly response_format?: ResponseFormat
+  readonly tools?: ReadonlyArray<Tool> | null
+  readonly tool_choice?: ToolChoice | null
+  readonly parallel_tool_calls?: boolean | null
+  readonly response_format?: ResponseFormat | null
   readonly stop?: string | ReadonlyArray<string> | null
   readonly max_tokens?: number | null
   readonly max_completion_tokens?: number | null

@@ -18,7 +18,7 @@ export const messageStateOf = ({ extra_content, reasoning_content }: AssistantMe
 export const withoutMessageState = (message: Message): Message => {
   if (message.role !== "assistant") return message
   const { extra_content: _, reasoning_content: __, tool_calls: calls, ...rest } = message
-  return { ...rest, ...(calls !== undefined && { tool_calls: calls.map(plainCall) }) }
+  return { ...rest, ...(calls != null && { tool_calls: calls.map(plainCall) }) }
 }
 
 const plainCall = ({ function: { arguments: input, name }, id, type }: ToolCall): ToolCall => ({

@@ -39,7 +39,7 @@ const chatOf = Effect.fnUntraced(function* ({ body, completion, api }: ApiQuesti
   const chat = completion()
   if (Result.isFailure(chat)) return yield* new RequestInvalid({ errors: chat.failure })
   const { n, tools } = chat.success
-  if (tools !== undefined && tools.length > 0) return yield* invalid("tools", "agents take no tools")
+  if (tools != null && tools.length > 0) return yield* invalid("tools", "agents take no tools")
   if ((n ?? 1) !== 1) return yield* invalid("n", "an agent gives one answer")
   return chat.success
 })

@@ -1,7 +1,7 @@
 /** The request for each vendor, member by member. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
-import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
+import { Effect, Schema, Stream } from "effect"
+import { ChatInput, type ChatRequest, normalize } from "../../../../src/domain/chat/chat.ts"
 import { canned, events, json, MINIMAL, type CannedOptions, type Vendor } from "./support/Canned.ts"
 import { eventFixture, jsonFixture } from "./support/fixtures.ts"
 
@@ -172,6 +172,55 @@ describe("openai", () => {
   )
 })
 
+describe("a member that is null", () => {
+  const decode = Schema.decodeUnknownSync(ChatInput)
+  const messages = hi.messages
+  const declaring = (members: object) => ({
+    messages,
+    tools: [{ type: "function", function: { name: "f", ...members } }],
+  })
+  const formatted = (members: object) => ({
+    messages,
+    response_format: { type: "json_schema", json_schema: { name: "s", schema: {}, ...members } },
+  })
+  const rows: ReadonlyArray<readonly [member: string, requestWith: (members: object) => object]> = [
+    ["tools", (members) => ({ messages, ...members })],
+    ["tool_choice", (members) => ({ ...declaring({}), ...members })],
+    ["parallel_tool_calls", (members) => ({ ...declaring({}), ...members })],
+    ["response_format", (members) => ({ messages, ...members })],
+    ["tool_calls", (members) => ({ messages: [...messages, { role: "assistant", content: "a", ...members }] })],
+    ["description", declaring],
+    ["parameters", declaring],
+    ["description", formatted],
+    [
+      "detail",
+      (members) => ({
+        messages: [
+          { role: "user", content: [{ type: "image_url", image_url: { url: "https://x.example/a", ...members } }] },
+        ],
+      }),
+    ],
+  ]
+  for (const vendor of ["anthropic", "gemini"] as const) {
+    for (const [member, requestWith] of rows) {
+      it.effect(`counts as absent for ${vendor}: ${member} in ${JSON.stringify(requestWith({}))}`, () =>
+        Effect.gen(function* () {
+          const sent = (members: object) => sentFor(vendor, normalize(decode(requestWith(members))))
+          assert.deepStrictEqual((yield* sent({ [member]: null })).body, (yield* sent({})).body)
+        }),
+      )
+    }
+  }
+
+  it.effect("is left out for openai where it refuses null: tool_calls", () =>
+    Effect.gen(function* () {
+      const sent = (members: object) =>
+        sentFor("openai", { messages: [...messages, { role: "assistant", content: "a", ...members }] })
+      assert.deepStrictEqual((yield* sent({ tool_calls: null })).body, (yield* sent({})).body)
+    }),
+  )
+})
+
 describe("anthropic", () => {
   const declared = (name: string) => ({ name, input_schema: { type: "object", properties: {} } })
   const schema = (schema: object) => ({ output_config: { format: { type: "json_schema", schema } } })
@@ -269,6 +318,38 @@ describe("anthropic", () => {
     }),
   )
 
+  it.effect("a message's cache control stands on its last block, unless that has its own", () =>
+    Effect.gen(function* () {
+      const cache_control = { type: "ephemeral" } as const
+      const hour = { type: "ephemeral", ttl: "1h" } as const
+      const part = (text: string, members: object = {}) => ({ type: "text", text, ...members }) as const
+      const called = { id: "c", type: "function", function: { name: "f", arguments: "{}" } } as const
+      const { body } = yield* sentFor("anthropic", {
+        messages: [
+          { role: "system", content: [part("a"), part("b")], cache_control },
+          { role: "developer", content: [part("c", { cache_control: hour })], cache_control },
+          { role: "user", content: [part("d"), part("e"), part(" ")], cache_control: hour },
+          { role: "assistant", content: "f", tool_calls: [called], cache_control },
+          { role: "tool", tool_call_id: "c", name: "f", content: "g", cache_control },
+          { role: "assistant", content: "h", cache_control },
+          { role: "user", content: " ", cache_control },
+        ],
+      })
+      assert.deepInclude(body, {
+        system: [part("a"), part("b", { cache_control }), part("c", { cache_control: hour })],
+        messages: [
+          { role: "user", content: [part("d"), part("e", { cache_control: hour })] },
+          {
+            role: "assistant",
+            content: [part("f"), { type: "tool_use", id: "c", name: "f", input: {}, cache_control }],
+          },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: [part("g")], cache_control }] },
+          { role: "assistant", content: [part("h", { cache_control })] },
+        ],
+      })
+    }),
+  )
+
   it.effect("texts of nothing but whitespace are left out, which the API refuses", () =>
     Effect.gen(function* () {
       const { body } = yield* sentFor("anthropic", {
@@ -318,38 +399,6 @@ describe("anthropic", () => {
     Effect.gen(function* () {
       const { body } = yield* sentFor("anthropic", {
         messages: [
-  it.effect("a message's cache control stands on its last block, unless that has its own", () =>
-    Effect.gen(function* () {
-      const cache_control = { type: "ephemeral" } as const
-      const hour = { type: "ephemeral", ttl: "1h" } as const
-      const part = (text: string, members: object = {}) => ({ type: "text", text, ...members }) as const
-      const called = { id: "c", type: "function", function: { name: "f", arguments: "{}" } } as const
-      const { body } = yield* sentFor("anthropic", {
-        messages: [
-          { role: "system", content: [part("a"), part("b")], cache_control },
-          { role: "developer", content: [part("c", { cache_control: hour })], cache_control },
-          { role: "user", content: [part("d"), part("e"), part(" ")], cache_control: hour },
-          { role: "assistant", content: "f", tool_calls: [called], cache_control },
-          { role: "tool", tool_call_id: "c", name: "f", content: "g", cache_control },
-          { role: "assistant", content: "h", cache_control },
-          { role: "user", content: " ", cache_control },
-        ],
-      })
-      assert.deepInclude(body, {
-        system: [part("a"), part("b", { cache_control }), part("c", { cache_control: hour })],
-        messages: [
-          { role: "user", content: [part("d"), part("e", { cache_control: hour })] },
-          {
-            role: "assistant",
-            content: [part("f"), { type: "tool_use", id: "c", name: "f", input: {}, cache_control }],
-          },
-          { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: [part("g")], cache_control }] },
-          { role: "assistant", content: [part("h", { cache_control })] },
-        ],
-      })
-    }),
-  )
-
           ...hi.messages,
           {
             role: "assistant",
@@ -462,6 +511,23 @@ describe("gemini", () => {
     )
   }
 
+  it.effect("hints of other formats in messages are left out", () =>
+    Effect.gen(function* () {
+      const called = { id: "c", type: "function", function: { name: "f", arguments: "{}" } } as const
+      const withHints = (hints: object, result: object) =>
+        sentFor("gemini", {
+          messages: [
+            { role: "system", content: "a", ...hints },
+            { role: "user", content: "b", ...hints },
+            { role: "assistant", content: "c", tool_calls: [called], ...hints },
+            { role: "tool", tool_call_id: "c", content: "d", ...hints, ...result },
+          ],
+        })
+      const { body } = yield* withHints({ cache_control: { type: "ephemeral" } }, { name: "f" })
+      assert.deepStrictEqual(body, (yield* withHints({}, {})).body)
+    }),
+  )
+
   const thinking: ReadonlyArray<readonly [effort: string, model: string, config: object | undefined]> = [
     ["minimal", "gemini-3-flash-preview", { thinkingLevel: "MINIMAL" }],
     ["minimal", "models/gemini-3.5-flash-lite", { thinkingLevel: "MINIMAL" }],
@@ -511,23 +577,6 @@ describe("gemini", () => {
   }
 
   it.effect(
-  it.effect("hints of other formats in messages are left out", () =>
-    Effect.gen(function* () {
-      const called = { id: "c", type: "function", function: { name: "f", arguments: "{}" } } as const
-      const withHints = (hints: object, result: object) =>
-        sentFor("gemini", {
-          messages: [
-            { role: "system", content: "a", ...hints },
-            { role: "user", content: "b", ...hints },
-            { role: "assistant", content: "c", tool_calls: [called], ...hints },
-            { role: "tool", tool_call_id: "c", content: "d", ...hints, ...result },
-          ],
-        })
-      const { body } = yield* withHints({ cache_control: { type: "ephemeral" } }, { name: "f" })
-      assert.deepStrictEqual(body, (yield* withHints({}, {})).body)
-    }),
-  )
-
     "a conversation of its own: signatures come back, made-up ids do not, results in the order of the calls",
     () =>
       Effect.gen(function* () {

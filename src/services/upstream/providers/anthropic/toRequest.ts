@@ -54,7 +54,9 @@ const isOpaqueId = (user: unknown): user is string =>
   typeof user === "string" && user.length <= 256 && !user.includes("@") && !/^\+?[\d\s().-]{7,}$/.test(user)
 
 const toTools = (request: ChatRequest, model: string, unsupported: Unsupported) => {
-  const { tool_choice: choice = "auto", parallel_tool_calls: parallel, tools = [] } = request
+  const { parallel_tool_calls: parallel } = request
+  const choice = request.tool_choice ?? "auto"
+  const tools = request.tools ?? []
   if (tools.length > 0) {
     if (choice !== "auto" && choice !== "none" && !canBeForced(model)) {
       unsupported.add("tool_choice", "this model cannot be forced to call a tool: use auto")
@@ -95,8 +97,8 @@ const toSelection = (choice: ToolChoice, single: { readonly disable_parallel_too
   return choice === "required" ? { type: "any", ...single } : { type: "tool", name: choice.function.name, ...single }
 }
 
-const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported) => {
-  if (format === undefined) return {}
+const toFormat = (format: ResponseFormat | null | undefined, unsupported: Unsupported) => {
+  if (format == null) return {}
   unsupported.check(format, RESPONSE_FORMAT[format.type], "response_format")
   if (format.type === "text") return {}
   if (format.type !== "json_schema") {
@@ -104,7 +106,7 @@ const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported) 
     return {}
   }
   const { schema, description } = format.json_schema
-  if (schema === undefined) {
+  if (schema == null) {
     unsupported.add("response_format.json_schema", "this provider needs a schema")
     return {}
   }

@@ -57,8 +57,8 @@ const toGenerationConfig = (request: ChatRequest, model: string, unsupported: Un
     ...toFormat(request.response_format, unsupported),
   })
 
-const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported) => {
-  if (format === undefined) return {}
+const toFormat = (format: ResponseFormat | null | undefined, unsupported: Unsupported) => {
+  if (format == null) return {}
   unsupported.check(format, RESPONSE_FORMAT[format.type], "response_format")
   if (format.type === "text") return {}
   if (format.type !== "json_schema") return { responseMimeType: "application/json" }
@@ -66,7 +66,7 @@ const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported) 
   return {
     responseMimeType: "application/json",
     // The name only labels the schema. A description is for the model, and JSON Schema has a place for it.
-    ...(schema === undefined ? {} : { responseJsonSchema: { ...present({ description }), ...schema } }),
+    ...(schema == null ? {} : { responseJsonSchema: { ...present({ description }), ...schema } }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Providers of OpenAI Chat Completions: requests pass with all members; answers are checked and completed. */
 import { Redacted } from "effect"
+import type { Message } from "../../../../domain/chat/chat.ts"
 import type { Bytes } from "../../../../domain/bytes/bytes.ts"
 import { type ApiName, APIS, CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
 import { isObject } from "../../../../domain/json/json.ts"
@@ -42,6 +43,13 @@ const WITHOUT_STATE: MessageChange = { mayApply: mayHoldState, apply: withoutExt
 export const MISTRAL_MESSAGES: MessageChange = {
   mayApply: (json) => mayHoldState(json) || mayHoldCallIds(json),
   apply: (messages) => withCallIds(withoutExtraContent(messages)),
+}
+
+/** OpenAI takes `null` in place of many members, but not of this one. */
+const withoutNullCalls = (message: Message): Message => {
+  if (message.role !== "assistant" || message.tool_calls !== null) return message
+  const { tool_calls: _, ...rest } = message
+  return rest
 }
 
 const isMistral = (baseUrl: string): boolean => /(^|\.)mistral\.ai\.?$/.test(new URL(baseUrl).hostname)
@@ -87,7 +95,7 @@ export const openAiCompatibleWith = (messages: MessageChange): ProviderFormat =>
         const { stream: _stream, stream_options: streamOptions, ...members } = asked
         const body = {
           ...members,
-          messages: change.apply(asked.messages),
+          messages: change.apply(asked.messages.map(withoutNullCalls)),
           model: call.model,
           // Usage is always requested, because the ledger depends on it.
           ...(call.stream ? { stream: true } : {}),

@@ -18,7 +18,7 @@ export const toDelta = (message: AssistantMessage): Result.Result<Delta, Provide
     ...rest,
     content: texts.content,
     refusal: texts.refusal ?? rest.refusal ?? null,
-    ...(calls === undefined ? {} : { tool_calls: calls.map((call, index) => ({ ...call, index })) }),
+    ...(calls == null ? {} : { tool_calls: calls.map((call, index) => ({ ...call, index })) }),
   }))
 }
 
