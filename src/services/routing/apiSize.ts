@@ -11,7 +11,11 @@ const ID_TOKENS_PER_TEXT_TOKEN = 3 / 2
 export const countIn = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? value : undefined
 
+const COUNT: RequestSize = { input: 0, limit: 0, choices: 1 }
+
+/** Returns the length of a request as far as it is charged: a count of tokens is free, and of any length. */
 export const apiSize = ({ api, body }: ApiRequest): RequestSize => {
+  if (api === "messages.count_tokens") return COUNT
   const { limits } = apiOf(api)
   const own = limits.flatMap((name) => countIn(body.value(name)) ?? [])
   const text = body.bytes.length
