@@ -12,7 +12,7 @@ import { NoTarget } from "../../src/services/routing/RoutingErrors.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
 
 /** Codes of requests that match no operation. */
-const OF_NO_OPERATION = ["not-found", "method-not-allowed", "headers-too-large"]
+const OF_NO_OPERATION = ["method-not-allowed", "headers-too-large"]
 
 /** Returns the codes that a description names. */
 const codesIn = (document: ReturnType<typeof descriptionOf>): ReadonlyArray<string> => {

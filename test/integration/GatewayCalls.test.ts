@@ -320,6 +320,48 @@ describe("Anthropic's SDK", () => {
   )
 })
 
+describe("a count of tokens", () => {
+  const count = { messages: ask("x".repeat(3000)).messages, model: "claude-x" }
+
+  it.live("is free, exact, and never from the cache", () =>
+    Effect.gen(function* () {
+      const native = yield* startNative(() => ({ body: JSON.stringify({ input_tokens: 42 }) }))
+      const environment = { PROVIDER3_BASE_URL: native.url, CACHE_TTL: "1h" }
+      const { anthropic, boss, gateway, makeKey, stats } = yield* startCalls(sqlite, environment)
+      const key = yield* makeKey({ budgets: [{ per: "total", max_tokens: 100, max_cost_micro_usd: 100 }] })
+      const { messages, beta } = anthropic(key)
+      const usual = yield* Effect.promise(() => messages.countTokens(count))
+      assert.strictEqual(usual.input_tokens, 42)
+      const again = yield* Effect.promise(() => messages.countTokens(count))
+      assert.strictEqual(again.input_tokens, 42)
+      const early = yield* Effect.promise(() => beta.messages.countTokens(count))
+      assert.strictEqual(early.input_tokens, 42)
+      assert.deepStrictEqual(
+        native.requests.map(({ path }) => path.replace(/\?.*$/, "")),
+        Array.from({ length: 3 }, () => "/v1/messages/count_tokens"),
+      )
+      assert.deepInclude(yield* stats, { calls: 3, unpriced_calls: 0, actual_micro_usd: 0, input_tokens: 0 })
+      const { json: keys } = yield* call(gateway, "GET", "/api/v1/keys", { token: boss })
+      const path = `/api/v1/budgets?key=${Object(keys["items"])[0].id}`
+      const { json: budgets } = yield* call(gateway, "GET", path, { token: boss })
+      assert.deepInclude(Object(budgets["items"])[0], { spent_tokens: 0, spent_micro_usd: 0, left_tokens: 100 })
+    }),
+  )
+
+  it.live("is refused with 404 where no target counts, and counts as a read", () =>
+    Effect.gen(function* () {
+      const { anthropic, makeKey } = yield* startCalls(sqlite, { RATE_LIMIT_EXECUTE: "1" })
+      const client = anthropic(yield* makeKey())
+      for (const model of ["model-1", "embedder"]) {
+        const refused = yield* failing(client.messages.countTokens({ ...count, model }))
+        assert.instanceOf(refused, AnthropicNotFoundError, model)
+        assert.strictEqual(Object(Object(refused.error).error).type, "not_found_error")
+        assert.include(refused.message, "No target of this model counts tokens.")
+      }
+    }),
+  )
+})
+
 describe("a compressed request", () => {
   const LIMITED = { MAX_REQUEST_BYTES: "64KiB", MAX_BODY_MEMORY: "96KiB" }
   const long = (bytes: number) => JSON.stringify(ask("x".repeat(bytes - JSON.stringify(ask("")).length)))

@@ -95,6 +95,7 @@ const REQUESTS: ReadonlyArray<readonly [role: string, method: string, path: stri
     ["run", "POST", "/v1/responses", { model: "echo-1", input: "Hi" }],
     ["run", "POST", "/v1/messages", { model: "echo-1", max_tokens: 9, messages: HI }],
     ["run", "POST", "/v1/embeddings", { model: "echo-1", input: "Hi" }, 400],
+    ["run", "POST", "/v1/messages/count_tokens", { model: "echo-1", messages: HI }],
     ["manage", "DELETE", "/api/v1/jobs/:job"],
     ["manage", "DELETE", "/api/v1/threads/:thread"],
     ["manage", "POST", "/api/v1/schedules", { agent_id: ":agent", ...PLAN }],

@@ -12,6 +12,7 @@ import { describeDatabases, sqlite } from "../support/databases.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { freePort } from "../support/freePort.ts"
 import { call, tokenFor } from "../support/gateway.ts"
+import { startNative } from "../support/nativeUpstream.ts"
 import { collected, failing } from "../support/promises.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
@@ -137,6 +138,25 @@ it.live("keeps a budget for sealed and unsealed calls together, and a revoked ke
       (yield* sealedProblemOf(() => sealed.clientOf(key).complete(ask("model-1")))).code,
       "unauthorized",
     )
+  }),
+)
+
+it.live("counts tokens for free", () =>
+  Effect.gen(function* () {
+    const native = yield* startNative(() => ({ body: JSON.stringify({ input_tokens: 42 }) }))
+    const sealed = yield* startSealed(sqlite, { PROVIDER3_BASE_URL: native.url })
+    const key = yield* sealed.makeKey({ budgets: [{ per: "total", max_tokens: 100 }] })
+    const body = { model: "claude-x", messages: [{ role: "user", content: "x".repeat(3000) }] }
+    const counted = yield* Effect.promise(() => sealed.clientOf(key).countTokens(body))
+    assert.deepInclude(counted.answer, { input_tokens: 42 })
+    const rows = yield* ledgerOf(sealed)
+    assert.deepStrictEqual(
+      rows.map(({ cost_micro_usd, outcome }) => [outcome, cost_micro_usd]),
+      [["success", 0]],
+    )
+    const path = `/api/v1/budgets?key=${String(rows[0]?.key_id)}`
+    const { json } = yield* call(sealed.gateway, "GET", path, { token: sealed.boss })
+    assert.deepInclude(Object(json["items"])[0], { spent_tokens: 0, left_tokens: 100 })
   }),
 )
 

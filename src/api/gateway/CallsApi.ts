@@ -6,8 +6,8 @@ import { AgentNotFound } from "../../domain/jobs/agent.ts"
 import { IdempotencyInFlight, IdempotencyMismatch } from "../../domain/jobs/job.ts"
 import { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { Refusal } from "../../domain/problems/refusal.ts"
-import { BODY_PROBLEMS, Refusals } from "../problems.ts"
-import { Authorization, RateClass } from "./Authorization.ts"
+import { BODY_PROBLEMS, NotFound, Refusals } from "../problems.ts"
+import { Authorization, NeededRole, RateClass } from "./Authorization.ts"
 import { described } from "../described.ts"
 
 export class ModelNotFound extends Refusal<ModelNotFound>()("ModelNotFound", {
@@ -68,6 +68,14 @@ export class CallsApi extends HttpApiGroup.make("calls")
       .annotateMerge(described("Call a model or an agent (Chat Completions)", `${MODEL} ${AGENTS}`)),
     call("responses", "/v1/responses", "Responses"),
     call("messages", "/v1/messages", "Messages"),
+    HttpApiEndpoint.post("countTokens", "/v1/messages/count_tokens", {
+      payload: bodyOf("A request of the Messages API, to be counted"),
+      success: Schema.Unknown,
+      error: [...error, NotFound],
+    })
+      .annotate(RateClass, "read")
+      .annotate(NeededRole, "run")
+      .annotateMerge(described("Count the tokens of a request (Messages)", MODEL)),
     HttpApiEndpoint.post("embeddings", "/v1/embeddings", {
       payload: bodyOf("A request of the Embeddings API"),
       success: Schema.Unknown,

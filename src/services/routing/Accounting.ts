@@ -7,7 +7,6 @@ import { ModelRole, type RoutingSettings, Strategy } from "../../domain/routing/
 import { Labels } from "../../domain/routing/labels.ts"
 import { TargetName } from "../../domain/upstream/targets.ts"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
-import { isFree } from "./Spending.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
 
@@ -30,8 +29,8 @@ export type Account = typeof Account.Type
 /** A call, and its charge against the job's limits. */
 export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
 
-/** The tokens of a call. A free one used none, unless the provider reports some. */
-const tokensUsed = (attempt: Attempt) => tokensOf(attempt.usage) ?? (isFree(attempt) ? NO_TOKENS : null)
+/** The tokens of a call. A free one, or a count of tokens, used none, unless the provider reports some. */
+const tokensUsed = ({ charged, usage }: ChargedAttempt) => tokensOf(usage) ?? (charged.tokens === 0 ? NO_TOKENS : null)
 
 /**
  * Returns the rows of a request's calls, in their order, after the `earlier` ones. Only the call that served has a

@@ -3,6 +3,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CurrentUser } from "../../../api/gateway/Authorization.ts"
 import { ModelNotFound } from "../../../api/gateway/CallsApi.ts"
 import { GatewayApi } from "../../../api/gateway/GatewayApi.ts"
+import { NotFound } from "../../../api/problems.ts"
 import { AccessDenied } from "../../../domain/access/identity.ts"
 import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
 import { ConcurrencyLimits, enterOfKey } from "../../../services/access/ConcurrencyLimits.ts"
@@ -17,7 +18,10 @@ import { callOf } from "./callOf.ts"
 import { HeldBodies } from "./HeldBodies.ts"
 import { makeModels } from "./models.ts"
 import { readBody, readCall } from "./readCall.ts"
-import { refuse, vendorOf } from "./vendorErrors.ts"
+import { isUnserved, refuse, vendorOf } from "./vendorErrors.ts"
+
+const COUNT = "messages.count_tokens"
+const UNCOUNTED = new NotFound({ detail: "No target of this model counts tokens." })
 
 const CACHE_HEADER = "sealgate-cache"
 
@@ -63,7 +67,7 @@ export const CallsHandlers = layerHandlers(
       }
       // Clients of these APIs cannot take back output.
       const call = callOf(user, { ...question, restart: false })
-      const use = cacheUse(request)
+      const use = api === COUNT ? "no-store" : cacheUse(request)
       if (!isStream) {
         const { isCached, value } = yield* drain.unlessAborted(answers.answer(call, use))
         return markedCached(wholeAnswer(value), isCached)
@@ -75,7 +79,7 @@ export const CallsHandlers = layerHandlers(
 
     const serve = (api: ApiName, request: HttpServerRequest.HttpServerRequest) =>
       answer(api, request).pipe(
-        Effect.catch((error) => refuse(request, error)),
+        Effect.catch((error) => refuse(request, api === COUNT && isUnserved(error) ? UNCOUNTED : error)),
         Effect.zipWith(requestId(vendorOf(request)), HttpServerResponse.setHeaders),
       )
 
@@ -96,6 +100,7 @@ export const CallsHandlers = layerHandlers(
       .handleRaw("responses", ({ request }) => serve("responses", request))
       .handleRaw("messages", ({ request }) => serve("messages", request))
       .handleRaw("embeddings", ({ request }) => serve("embeddings", request))
+      .handleRaw("countTokens", ({ request }) => serve(COUNT, request))
       .handle("models", ({ request }) => models(request))
       .handle("model", ({ params, request }) => model(request, params.id))
   }),

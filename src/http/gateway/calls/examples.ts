@@ -27,6 +27,10 @@ export const CALL_EXAMPLES: Readonly<Record<string, Examples>> = {
     answer: { id: "msg_1", type: "message", role: "assistant", content: [{ type: "text", text: "443" }] },
     stream: { event: "message_stop", data: '{"type":"message_stop"}' },
   },
+  "calls.countTokens": {
+    body: { model: "claude-haiku-5-5", messages },
+    answer: { input_tokens: 16 },
+  },
   "calls.embeddings": {
     body: { model: "text-embedding-3-small", input: "HTTPS" },
     answer: { object: "list", data: [{ object: "embedding", index: 0, embedding: [0.1, -0.2] }] },

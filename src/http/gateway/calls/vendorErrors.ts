@@ -34,6 +34,12 @@ type ServingFailure = RouterError | Aborted | JobFailed
 
 export type CallError = ServingFailure | Refusal
 
+/** Whether no target of the model serves the API. */
+export const isUnserved = (error: CallError): boolean =>
+  !isRefusal(error) &&
+  ((error._tag === "NoTarget" && error.reason === "api") ||
+    (error._tag === "CallFailed" && error.error.code === "unsupported-api"))
+
 const problemIn = (error: ServingFailure, now: number, random: number): Problem => {
   switch (error._tag) {
     case "NoTarget": {
