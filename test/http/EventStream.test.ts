@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Metric, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpServerResponse } from "effect/http"
+import { streamedAnswer } from "../../src/http/gateway/calls/answers.ts"
 import { eventStreamResponse, renderEvent } from "../../src/http/shared/EventStream.ts"
 import { layerEchoWith } from "../support/echo.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
@@ -51,6 +52,27 @@ describe("an event stream", () => {
       assert.deepStrictEqual(heard, [COMMENT, "one"])
       yield* TestClock.adjust("31 seconds")
       assert.deepStrictEqual(heard, [COMMENT, "one", COMMENT, COMMENT, COMMENT])
+      yield* Fiber.interrupt(reading)
+    }),
+  )
+
+  it.effect.each([
+    ["messages", 'event: ping\ndata: {"type": "ping"}\n\n'],
+    ["chat.completions", COMMENT],
+    ["responses", COMMENT],
+  ] as const)("of %s sends %j after 15 seconds of silence", ([api, keptAliveBy]) =>
+    Effect.gen(function* () {
+      const pieces = Stream.concat(Stream.succeed({ type: "message_start" }), Stream.never)
+      const response = yield* streamedAnswer({ api, withUsage: true }, pieces)
+      const heard = yield* Queue.unbounded<string>()
+      const reading = yield* textOf(response).pipe(
+        Stream.runForEach((text) => Queue.offer(heard, text)),
+        Effect.forkChild,
+      )
+      assert.include(yield* Queue.take(heard), "message_start")
+      const next = yield* Effect.forkChild(Queue.take(heard))
+      while (next.pollUnsafe() === undefined) yield* TestClock.adjust("15 seconds")
+      assert.strictEqual(yield* Fiber.join(next), keptAliveBy)
       yield* Fiber.interrupt(reading)
     }),
   )

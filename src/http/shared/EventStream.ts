@@ -1,4 +1,4 @@
-/** Writes server-sent events, and late JSON. Comments keep idle connections alive; a slow reader makes the source wait. */
+/** Writes server-sent events, and late JSON, with something against silence; a slow reader makes the source wait. */
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { logFault } from "../../services/logFault.ts"
@@ -35,8 +35,8 @@ export const keepAlive = (lastSent: () => number, comment: () => void): Effect.E
     }).pipe(Effect.forever),
   )
 
-/** The events with `comment` against silence, buffered within the limits. */
-const bufferEvents = (events: Stream.Stream<string>, comment: string): Stream.Stream<string> =>
+/** The events with keep-alives, buffered within the limits. */
+const bufferEvents = (events: Stream.Stream<string>, keptAliveBy: string): Stream.Stream<string> =>
   Stream.suspend(() => {
     const room = Latch.makeUnsafe(true)
     let waiting = 0
@@ -45,7 +45,7 @@ const bufferEvents = (events: Stream.Stream<string>, comment: string): Stream.St
       if (waiting < BUFFERED_CHARACTERS) room.openUnsafe()
       else room.closeUnsafe()
     }
-    return Stream.mapArray(queueEvents(events, comment, room, count), (texts) => {
+    return Stream.mapArray(queueEvents(events, keptAliveBy, room, count), (texts) => {
       for (const text of texts) count(-text.length)
       return texts
     })
@@ -53,7 +53,7 @@ const bufferEvents = (events: Stream.Stream<string>, comment: string): Stream.St
 
 const queueEvents = (
   events: Stream.Stream<string>,
-  comment: string,
+  keptAliveBy: string,
   room: Latch.Latch,
   count: (characters: number) => void,
 ) =>
@@ -71,7 +71,7 @@ const queueEvents = (
         })
       const breakSilence = () => {
         // If the buffer is full, events keep the connection alive.
-        if (Queue.offerUnsafe(queue, comment)) count(comment.length)
+        if (Queue.offerUnsafe(queue, keptAliveBy)) count(keptAliveBy.length)
         sent()
       }
       yield* Stream.runForEach(events, send).pipe(
@@ -88,9 +88,12 @@ const queueEvents = (
 
 const NOT_BUFFERED = { "cache-control": "no-store", "x-accel-buffering": "no" }
 
-/** An event stream as a response. It ends cleanly only when `events` does. */
-export const eventStreamResponse = (events: Stream.Stream<string>): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Stream.encodeText(bufferEvents(events, COMMENT)), {
+/** An event stream as a response, with `keptAliveBy` after each silence. It ends cleanly only when `events` does. */
+export const eventStreamResponse = (
+  events: Stream.Stream<string>,
+  keptAliveBy = COMMENT,
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(Stream.encodeText(bufferEvents(events, keptAliveBy)), {
     contentType: "text/event-stream",
     headers: NOT_BUFFERED,
   })

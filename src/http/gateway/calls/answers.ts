@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import { requestTraceId } from "../../../domain/operations/traceContext.ts"
 import { type ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
 import type { ApiRequest } from "../../../domain/upstream/upstream.ts"
-import { eventStreamResponse } from "../../shared/EventStream.ts"
+import { COMMENT, eventStreamResponse, renderEvent } from "../../shared/EventStream.ts"
 import { type CallError, callProblem } from "./vendorErrors.ts"
 
 /** The request's id, under which the operator finds its trace. */
@@ -33,6 +33,9 @@ export const streamFormOf = ({ api, body }: Pick<ApiRequest, "api" | "body">): S
   return { api, withUsage: api !== CHAT_COMPLETIONS || (isObject(options) && options["include_usage"] === true) }
 }
 
+/** Anthropic's keep-alive: readers of its API see no comments, and may give up on a stream that seems silent. */
+const PING = renderEvent("ping", '{"type": "ping"}')
+
 /** Answers once the first piece is there, so that an earlier failure has a status. A later one is the last event. */
 export const streamedAnswer = Effect.fnUntraced(function* <E extends CallError>(
   { api, withUsage }: StreamForm,
@@ -54,5 +57,5 @@ export const streamedAnswer = Effect.fnUntraced(function* <E extends CallError>(
     Stream.concat(Stream.fromEffect(Effect.sync(() => writer.sentinel))),
     Stream.catch((error) => Stream.fromEffect(lastWords(error))),
   )
-  return eventStreamResponse(texts)
+  return eventStreamResponse(texts, api === "messages" ? PING : COMMENT)
 })
