@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration } from "effect"
+import { Context, Duration } from "effect"
+import { OpenApi } from "effect/http-api"
 import { GatewayApi } from "../../src/api/gateway/GatewayApi.ts"
 import { descriptionOf } from "../../src/http/shared/description/describe.ts"
 import { operationsIn } from "../../src/http/shared/description/describe.ts"
@@ -26,7 +27,9 @@ const guide = readFileSync("docs/reference/gateway-api.md", "utf8")
 describe("docs/reference/gateway-api.md", () => {
   it("names every endpoint of the API", () => {
     for (const { endpoints } of Object.values(GatewayApi.groups).filter(({ identifier }) => identifier !== "system")) {
-      for (const { method, path } of Object.values(endpoints)) assert.include(guide, `\`${method} ${path}\``)
+      for (const { annotations, method, path } of Object.values(endpoints)) {
+        if (!Context.get(annotations, OpenApi.Exclude)) assert.include(guide, `\`${method} ${path}\``)
+      }
     }
   })
 

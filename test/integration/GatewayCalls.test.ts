@@ -19,7 +19,7 @@ import {
   RateLimitError,
 } from "openai"
 import { sqlite } from "../support/databases.ts"
-import { ask, costOf, startCalls, until } from "../support/calls.ts"
+import { ask, costOf, ROUTING, startCalls, until } from "../support/calls.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { call, tokenFor } from "../support/gateway.ts"
 import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
@@ -357,6 +357,57 @@ describe("a count of tokens", () => {
         assert.instanceOf(refused, AnthropicNotFoundError, model)
         assert.strictEqual(Object(Object(refused.error).error).type, "not_found_error")
         assert.include(refused.message, "No target of this model counts tokens.")
+      }
+    }),
+  )
+})
+
+describe("the list of models", () => {
+  it.live("is also read model by model, under every name that calls may use", () =>
+    Effect.gen(function* () {
+      const { gateway, makeKey } = yield* startCalls(
+        sqlite,
+        {},
+        {
+          targets: [
+            ...ROUTING.targets,
+            { provider: "provider2", model: "vendor/model-3", max_context_tokens: 100_000 },
+            { provider: "provider2", model: "vendor/secret", max_context_tokens: 100_000 },
+          ],
+          names: { ...ROUTING.names, hidden: { allow: ["vendor/secret"] } },
+        },
+      )
+      const token = yield* makeKey({ models: { allow: ["model-*", "vendor/model-3"] } })
+      const read = (path: string, headers = {}) => call(gateway, "GET", `/v1/models/${path}`, { token, headers })
+      for (const [path, id, owned_by] of [
+        ["model-1", "model-1", "provider1"],
+        ["fast", "fast", "sealgate"],
+        ["vendor%2Fmodel-3", "vendor/model-3", "provider2"],
+        ["vendor/model-3", "vendor/model-3", "provider2"],
+        ["model-3", "model-3", "provider2"],
+        ["provider1/model-1", "provider1/model-1", "provider1"],
+        ["provider1%2fmodel-1", "provider1/model-1", "provider1"],
+        ["provider2/vendor/model-3", "provider2/vendor/model-3", "provider2"],
+        ["provider2%2Fvendor%2Fmodel-3?beta=true", "provider2/vendor/model-3", "provider2"],
+      ] as const) {
+        const model = yield* read(path)
+        assert.strictEqual(model.status, 200, path)
+        assert.deepInclude(model.json, { id, owned_by, object: "model" }, path)
+        const claude = yield* read(path, { "anthropic-version": "2023-06-01" })
+        assert.deepInclude(claude.json, { id, type: "model" }, path)
+      }
+      for (const path of [
+        "vendor/secret",
+        "vendor%2Fsecret",
+        "secret",
+        "hidden",
+        "claude-x",
+        "provider9/model-1",
+        "a/b",
+      ]) {
+        const refused = yield* read(path)
+        assert.strictEqual(refused.status, 404, path)
+        assert.deepInclude(Object(refused.json["error"]), { code: "model_not_found" }, path)
       }
     }),
   )

@@ -92,6 +92,12 @@ export class CallsApi extends HttpApiGroup.make("calls")
       success: Schema.Unknown,
       error: [StorageUnavailable, ModelNotFound],
     }).annotateMerge(described("Read one model", LISTED)),
+    // Not "/v1/models/*": the router would add "/v1/models" to it, which is a route of its own.
+    HttpApiEndpoint.get("modelWithSlash", "/v1/models*", {
+      params: { "*": Schema.String },
+      success: Schema.Unknown,
+      error: [StorageUnavailable, ModelNotFound],
+    }).annotate(OpenApi.Exclude, true),
   )
   .middleware(Authorization)
   .middleware(Refusals)

@@ -45,7 +45,7 @@ export const CallsHandlers = layerHandlers(
     const concurrency = yield* ConcurrencyLimits
     const { calls } = yield* GatewayLimits
     const drain = yield* Drain
-    const modelsOf = yield* makeModels
+    const { find, list } = yield* makeModels
     const agentCall = yield* makeAgentCall
 
     const answer = Effect.fnUntraced(function* (api: ApiName, request: HttpServerRequest.HttpServerRequest) {
@@ -84,12 +84,11 @@ export const CallsHandlers = layerHandlers(
       )
 
     const models = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-      const { modelList } = vendorOf(request)
-      return HttpServerResponse.jsonUnsafe(modelList(yield* modelsOf(yield* CurrentUser)))
+      return HttpServerResponse.jsonUnsafe(vendorOf(request).modelList(yield* list(yield* CurrentUser)))
     })
 
     const model = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
-      const found = (yield* modelsOf(yield* CurrentUser)).find((model) => model.id === id)
+      const found = yield* find(yield* CurrentUser, id)
       return found === undefined
         ? yield* new ModelNotFound()
         : HttpServerResponse.jsonUnsafe(vendorOf(request).model(found))
@@ -99,9 +98,13 @@ export const CallsHandlers = layerHandlers(
       .handleRaw("chat", ({ request }) => serve(CHAT_COMPLETIONS, request))
       .handleRaw("responses", ({ request }) => serve("responses", request))
       .handleRaw("messages", ({ request }) => serve("messages", request))
-      .handleRaw("embeddings", ({ request }) => serve("embeddings", request))
       .handleRaw("countTokens", ({ request }) => serve(COUNT, request))
+      .handleRaw("embeddings", ({ request }) => serve("embeddings", request))
       .handle("models", ({ request }) => models(request))
       .handle("model", ({ params, request }) => model(request, params.id))
+      .handle("modelWithSlash", ({ params, request }) => {
+        const rest = params["*"]
+        return model(request, rest.startsWith("/") ? rest.slice(1) : "")
+      })
   }),
 )

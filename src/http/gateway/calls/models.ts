@@ -13,14 +13,14 @@ import { Upstream } from "../../../services/upstream/Upstream.ts"
 /** The agents that are listed, the newest ones. Others can be used, too. */
 const MOST_AGENTS = 100
 
-/** Returns the list of a caller's models: the configuration's names, models of targets that have a provider, agents. */
 export const makeModels = Effect.gen(function* () {
   const routing = yield* RoutingConfig
   const upstream = yield* Upstream
   const agents = yield* Agents
   const keysOf = yield* ProviderKeys
 
-  return Effect.fnUntraced(function* ({ key, tenant }: Identity) {
+  /** The configuration's names, and the targets that the caller may use and that have a provider. */
+  const routesOf = Effect.fnUntraced(function* ({ key, tenant }: Identity) {
     const settings = yield* routing.ofCall
     const configured = yield* upstream.configured
     const own = yield* keysOf(tenant)
@@ -29,17 +29,33 @@ export const makeModels = Effect.gen(function* () {
       const isUsable = source !== undefined && hasKey(source, target.provider, own)
       return key?.agents === undefined && isUsable && permits(key?.models, target)
     })
-    const models = new Map<string, Model>()
-    for (const id of Object.keys(settings.names ?? {})) {
-      if (targets.some((target) => isNamed(settings, id, target))) models.set(id, { id, owned_by: "sealgate" })
+    /** The model that calls reach under the name `id`, if there is one. */
+    const named = (id: string): Model | undefined => {
+      const target = targets.find((target) => isNamed(settings, id, target))
+      const isName = settings.names !== undefined && Object.hasOwn(settings.names, id)
+      return target && { id, owned_by: isName ? "sealgate" : target.provider }
     }
-    for (const { model: id, provider } of targets) {
-      if (!models.has(id)) models.set(id, { id, owned_by: provider })
-    }
-    // Without a cursor, none is invalid.
-    const page = agents.list(tenant, { limit: MOST_AGENTS }, key?.agents)
-    const { items } = yield* Effect.catchTag(page, "CursorInvalid", Effect.die)
-    for (const { name } of items) models.set(`agent:${name}`, { id: `agent:${name}`, owned_by: "agents" })
-    return [...models.values()]
+    return { names: Object.keys(settings.names ?? {}), targets, named }
   })
+
+  const agentsOf = ({ key, tenant }: Identity) =>
+    // Without a cursor, none is invalid.
+    agents.list(tenant, { limit: MOST_AGENTS }, key?.agents).pipe(
+      Effect.catchTag("CursorInvalid", Effect.die),
+      Effect.map(({ items }) => items.map(({ name }): Model => ({ id: `agent:${name}`, owned_by: "agents" }))),
+    )
+
+  return {
+    /** Lists the configuration's names, the models of targets, and agents. */
+    list: Effect.fnUntraced(function* (user: Identity) {
+      const { named, names, targets } = yield* routesOf(user)
+      const ids = new Set([...names, ...targets.map(({ model }) => model)])
+      return [...[...ids].flatMap((id) => named(id) ?? []), ...(yield* agentsOf(user))]
+    }),
+    /** Returns the model or the listed agent that calls name `id`. */
+    find: Effect.fnUntraced(function* (user: Identity, id: string) {
+      const { named } = yield* routesOf(user)
+      return named(id) ?? (yield* agentsOf(user)).find((agent) => agent.id === id)
+    }),
+  }
 })
