@@ -363,6 +363,21 @@ describe("a count of tokens", () => {
 })
 
 describe("the list of models", () => {
+  it.live("has the member that Codex requires, for Codex alone", () =>
+    Effect.gen(function* () {
+      const { gateway, makeKey } = yield* startCalls(sqlite)
+      const token = yield* makeKey()
+      const listed = (query: string, headers = {}) =>
+        Effect.map(call(gateway, "GET", `/v1/models${query}`, { token, headers }), ({ json }) => json)
+      const plain = yield* listed("")
+      assert.hasAllKeys(plain, ["object", "data"])
+      assert.deepStrictEqual(yield* listed("?client_version=0.99.0"), { ...plain, models: [] })
+      assert.deepStrictEqual(yield* listed("?client_version="), plain)
+      const claude = { "anthropic-version": "2023-06-01" }
+      assert.notProperty(yield* listed("?client_version=1", claude), "models")
+    }),
+  )
+
   it.live("is also read model by model, under every name that calls may use", () =>
     Effect.gen(function* () {
       const { gateway, makeKey } = yield* startCalls(

@@ -83,12 +83,14 @@ class SealedFetch {
 
   async fetch(request: Request): Promise<Response> {
     const { headers, method } = request
-    const { pathname } = new URL(request.url)
+    const { pathname, searchParams } = new URL(request.url)
     const api = apiAt(pathname)
     if (api !== undefined && method === "POST") return this.post(api, request)
     const vendor = vendorAsked(pathname, headers)
     const [listed, id] = /\/models(?:\/(.+))?$/s.exec(pathname) ?? []
-    if (listed !== undefined && method === "GET") return this.describeModels(id, vendor, request.signal)
+    if (listed !== undefined && method === "GET") {
+      return this.describeModels(id, vendor, searchParams, request.signal)
+    }
     return refuse(vendor, {
       status: 404,
       code: "not_sealable",
@@ -172,13 +174,18 @@ class SealedFetch {
     )
   }
 
-  private async describeModels(id: string | undefined, vendor: Vendor, signal: AbortSignal): Promise<Response> {
+  private async describeModels(
+    id: string | undefined,
+    vendor: Vendor,
+    query: URLSearchParams,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const models = await this.models(signal)
     if (models === undefined) {
       const message = "The proxy does not say which models there are."
       return refuse(vendor, { status: 502, code: "no_models", message, retryable: true })
     }
-    if (id === undefined) return Response.json(vendor.modelList(models))
+    if (id === undefined) return Response.json(vendor.modelList(models, query))
     const model = models.find((model) => model.id === id || encodeURIComponent(model.id) === id)
     if (model !== undefined) return Response.json(vendor.model(model))
     return refuse(vendor, { status: 404, code: "model_not_found", message: `There is no model ${id}.`, param: "model" })

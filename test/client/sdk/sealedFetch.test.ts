@@ -200,6 +200,15 @@ describe("createSealedFetch", () => {
     assert.strictEqual(await error, reason)
   })
 
+  it("lists models with the member that Codex requires, for Codex alone", async () => {
+    const listed = async (query: string) => {
+      const fetch = createSealedFetch({ baseUrl: PROXY, pins, models: ["m"] })
+      return Object.keys(Object(await (await fetch(`https://sealed.invalid/v1/models${query}`)).json()))
+    }
+    assert.deepStrictEqual(await listed(""), ["object", "data"])
+    assert.deepStrictEqual(await listed("?client_version=0.99.0"), ["object", "data", "models"])
+  })
+
   it("reports a proxy that lists no models", async () => {
     const { fetch } = answering(200, { hello: "world" })
     const response = await createSealedFetch({ baseUrl: PROXY, pins, fetch })("https://sealed.invalid/v1/models")

@@ -9,7 +9,8 @@ export interface Vendor {
   /** This vendor's status for a failure. */
   readonly statusOf: (answer: ErrorAnswer) => number
   readonly errorBody: (answer: ErrorAnswer, requestId?: string) => JsonObject
-  readonly modelList: (models: ReadonlyArray<Model>) => JsonObject
+  /** `query` is that of the request. */
+  readonly modelList: (models: ReadonlyArray<Model>, query: URLSearchParams) => JsonObject
   readonly model: (model: Model) => JsonObject
 }
 

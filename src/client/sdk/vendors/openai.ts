@@ -34,7 +34,12 @@ export const openai: Vendor = {
       code: saidByProvider(answer, "code") ?? codeOf(answer),
     },
   }),
-  modelList: (models) => ({ object: "list", data: models.map(openai.model) }),
+  modelList: (models, query) => ({
+    object: "list",
+    data: models.map(openai.model),
+    // Codex names its version and requires `models`, with members that are not known here. Without any it uses its own.
+    ...(query.get("client_version") ? { models: [] } : {}),
+  }),
   model: ({ id, owned_by }) => ({ id, object: "model", created: UNKNOWN_TIME, owned_by }),
 }
 

@@ -11,6 +11,7 @@ import { Drain } from "../../../services/lifecycle/Drain.ts"
 import { CachedAnswers, type CacheUse } from "../../../services/routing/CachedAnswers.ts"
 import { tooMany } from "../../shared/ClientLimits.ts"
 import { layerHandlers } from "../../shared/layerHandlers.ts"
+import { pathOf } from "../../shared/RouteTable.ts"
 import { GatewayLimits } from "../GatewayLimits.ts"
 import { agentIn, makeAgentCall } from "./agentCall.ts"
 import { requestId, streamedAnswer, streamFormOf, wholeAnswer } from "./answers.ts"
@@ -84,7 +85,8 @@ export const CallsHandlers = layerHandlers(
       )
 
     const models = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-      return HttpServerResponse.jsonUnsafe(vendorOf(request).modelList(yield* list(yield* CurrentUser)))
+      const query = new URLSearchParams(request.url.slice(pathOf(request.url).length))
+      return HttpServerResponse.jsonUnsafe(vendorOf(request).modelList(yield* list(yield* CurrentUser), query))
     })
 
     const model = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
