@@ -5,7 +5,7 @@ import { EVIDENCE_FORMATS, type EvidenceFormat } from "../domain/protocol/eviden
 import { HASH_BYTES } from "../domain/protocol/transcript.ts"
 import { MAX_PATH, type NoncePath } from "./binding.ts"
 import { EvidenceFailure } from "./failure.ts"
-import type { SnpTcb } from "./policy.ts"
+import type { SnpFirmware } from "./policy.ts"
 
 export interface ProxyEvidence {
   readonly format: EvidenceFormat
@@ -62,11 +62,6 @@ export const decodeEvidence = (answer: unknown): ProxyEvidence => {
     ...(answer["collateral"] === undefined ? {} : { collateral: bytesIn(answer, "collateral") }),
     path: pathIn(answer["path"]),
   }
-}
-
-export interface SnpFirmware {
-  readonly reported: SnpTcb
-  readonly committed: SnpTcb
 }
 
 /** Facts that verification established. */

@@ -10,6 +10,11 @@ export interface SnpTcb {
   readonly fmc?: number
 }
 
+export interface SnpFirmware {
+  readonly reported: SnpTcb
+  readonly committed: SnpTcb
+}
+
 export interface AcceptedSnp {
   readonly format: "sev-snp"
   /** Launch measurements, 48 bytes as lower-case hexadecimal. */

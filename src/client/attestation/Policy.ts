@@ -1,5 +1,5 @@
 /** The client's view of a policy: it judges evidence of the code behind a proxy's key. `readPolicy` makes one. */
-import type { SnpFirmware } from "../../attestation/evidence.ts"
+import type { SnpFirmware } from "../../attestation/policy.ts"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { EvidenceFormat } from "../../domain/protocol/evidence.ts"
