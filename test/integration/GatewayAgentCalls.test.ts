@@ -36,6 +36,8 @@ describeDatabases("agents as models", (database) => {
         (yield* collected(models.list())).map(({ id }) => id),
         [model],
       )
+      const byId = yield* Effect.promise(() => models.retrieve(`agent:${id}`))
+      assert.strictEqual(byId.id, `agent:${id}`)
       for (const [name, status] of [
         ["agent:other", 404],
         ["agent:none", 404],

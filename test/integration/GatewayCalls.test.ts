@@ -424,6 +424,9 @@ describe("the list of models", () => {
         assert.strictEqual(refused.status, 404, path)
         assert.deepInclude(Object(refused.json["error"]), { code: "model_not_found" }, path)
       }
+      const elsewhere = yield* call(gateway, "GET", "/v1/modelsfoo", { token })
+      assert.strictEqual(elsewhere.status, 404)
+      assert.deepInclude(Object(elsewhere.json["error"]), { code: "not-found" })
     }),
   )
 })

@@ -96,7 +96,7 @@ export class CallsApi extends HttpApiGroup.make("calls")
     HttpApiEndpoint.get("modelWithSlash", "/v1/models*", {
       params: { "*": Schema.String },
       success: Schema.Unknown,
-      error: [StorageUnavailable, ModelNotFound],
+      error: [StorageUnavailable, ModelNotFound, NotFound],
     }).annotate(OpenApi.Exclude, true),
   )
   .middleware(Authorization)

@@ -155,7 +155,7 @@ export const serverSettings = ({ maxRequestBytes, port }: ServerDefaults) => ({
     "MAX_REQUEST_BYTES",
     BytesText,
     maxRequestBytes,
-    "Largest request body as received; sealing adds up to half",
+    "Largest request body, also decompressed; sealing adds up to half",
   ),
   ...memorySettings,
   ...connectionSettings,

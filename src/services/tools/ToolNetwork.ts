@@ -32,7 +32,7 @@ const makeAgents = Effect.fnUntraced(function* (make: (tenant: string) => Agent)
     if (known !== undefined) return known
     const agent = make(tenant)
     const forget = () => {
-      if (Object.keys(agent.stats).length === 0) agents.delete(tenant)
+      if (agents.get(tenant) === agent && Object.keys(agent.stats).length === 0) agents.delete(tenant)
     }
     agent.on("disconnect", forget).on("connectionError", forget)
     agents.set(tenant, agent)

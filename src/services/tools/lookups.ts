@@ -17,22 +17,26 @@ interface Waiting {
 
 /**
  * Makes one lookup at a time. The system makes two at once for the whole process, and none of them can be ended: names
- * whose servers stay silent would otherwise keep calls of models from connecting. Tenants take turns, so that one
- * waits for at most one lookup of each other. A lookup answers all that wait for its name. One that waits for `timeout`
- * (milliseconds) is dropped: its connection has timed out.
+ * whose servers stay silent would otherwise keep calls of models from connecting. The next lookup is of the tenant whose
+ * lookups took the fewest seconds since it began to wait, so that names that answer wait for at most one that does not. A
+ * lookup answers all that wait for its name. One that waits for `timeout` (milliseconds) is dropped: its connection has
+ * timed out.
  */
 export const inTurns = (lookup: Lookup, timeout: number): ((tenant: string, name: string, done: Done) => void) => {
   let waiting: ReadonlyArray<Waiting> = []
+  /** Started seconds of lookups, by waiting tenant. */
+  let used: ReadonlyMap<string, number> = new Map()
+  const usedBy = ({ tenant }: Waiting) => used.get(tenant) ?? 0
   const begin = () => {
-    const [first] = waiting
+    const [first] = waiting.toSorted((a, b) => usedBy(a) - usedBy(b))
     if (first === undefined) return
-    const { name, tenant } = first
-    lookup(name, (error, addresses) => {
+    const begun = performance.now()
+    lookup(first.name, (error, addresses) => {
       const now = performance.now()
-      const answered = waiting.filter((one) => one.name === name)
-      const left = waiting.filter((one) => one.name !== name && now - one.since < timeout)
-      // The tenant's others go to the end.
-      waiting = [...left.filter((one) => one.tenant !== tenant), ...left.filter((one) => one.tenant === tenant)]
+      const taken = usedBy(first) + Math.floor((now - begun) / 1000) + 1
+      const answered = waiting.filter(({ name }) => name === first.name)
+      waiting = waiting.filter(({ name, since }) => name !== first.name && now - since < timeout)
+      used = new Map(waiting.map((one) => [one.tenant, one.tenant === first.tenant ? taken : usedBy(one)]))
       begin()
       for (const { done } of answered) done(error, addresses)
     })

@@ -1,6 +1,6 @@
 /** Calls of tools, honest and hostile, over sockets. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { IpNetwork } from "effect/net"
@@ -301,6 +301,21 @@ describe("the lookups of names that tenants choose", () => {
     ask("b", "b2", () => undefined)
     for (let i = 0; i < 5; i++) ends[i]?.()
     assert.deepStrictEqual(begun, ["a1", "b1", "c1", "a2", "b2", "a3"])
+  })
+
+  it("come first of the tenant whose lookups took the least time, so that one silent name delays all of another's once", () => {
+    const { begun, ends, lookup } = manual()
+    const clock = vi.spyOn(performance, "now").mockReturnValue(0)
+    try {
+      const ask = inTurns(lookup, 15_000)
+      for (const name of ["a1", "a2", "a3"]) ask("a", name, () => undefined)
+      for (const name of ["b1", "b2", "b3"]) ask("b", name, () => undefined)
+      clock.mockReturnValue(9_000)
+      for (let i = 0; i < 4; i++) ends[i]?.()
+    } finally {
+      clock.mockRestore()
+    }
+    assert.deepStrictEqual(begun, ["a1", "b1", "b2", "b3", "a2"])
   })
 
   it("answer all that wait for the same name", () => {

@@ -106,7 +106,7 @@ export const CallsHandlers = layerHandlers(
       .handle("model", ({ params, request }) => model(request, params.id))
       .handle("modelWithSlash", ({ params, request }) => {
         const rest = params["*"]
-        return model(request, rest.startsWith("/") ? rest.slice(1) : "")
+        return rest.startsWith("/") ? model(request, rest.slice(1)) : Effect.fail(new NotFound({}))
       })
   }),
 )

@@ -1,8 +1,9 @@
 /** Decompresses request bodies. */
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import { Effect, Semaphore, Stream } from "effect"
+import { Effect, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { RequestInvalid } from "../../../api/gateway/Authorization.ts"
+import type { Overloaded } from "../../../api/gateway/CallsApi.ts"
 import { TooLarge, UnsupportedMediaType } from "../../../api/problems.ts"
 import type { Bytes } from "../../../domain/bytes/bytes.ts"
 import { CollectedBytes } from "../../../domain/bytes/collectedBytes.ts"
@@ -12,8 +13,14 @@ import { BodyLimit } from "../../shared/JsonBody.ts"
 /** Each decoder may hold a window of 16 MiB besides its output. More at once would not be faster: libuv has four threads. */
 const turns = Semaphore.makeUnsafe(4)
 
-/** Returns the decoder for the body of `request`, whose result has the same limit as the body; `undefined` if it needs none. */
-export const decoding = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.HttpServerRequest) {
+/**
+ * Returns the decoder for the body of `request`, whose result has the same limit as the body; `undefined` if it needs none.
+ * `hold` takes the memory of the longest result while it grows.
+ */
+export const decoding = Effect.fnUntraced(function* (
+  { headers }: HttpServerRequest.HttpServerRequest,
+  hold: (bytes: number) => Effect.Effect<void, Overloaded, Scope.Scope>,
+) {
   const coding = codingIn(headers["content-encoding"])
   if (coding === undefined) return undefined
   const decoder = DECODERS.get(coding)
@@ -26,7 +33,8 @@ export const decoding = Effect.fnUntraced(function* ({ headers }: HttpServerRequ
   const limit = yield* BodyLimit
   const garbage = () => new RequestInvalid({ detail: `It is not in the coding that it names, ${coding}.` })
   return (sent: Bytes) =>
-    Effect.suspend(() => {
+    Effect.gen(function* () {
+      yield* hold(limit)
       const body = new CollectedBytes(limit)
       const pieces = NodeStream.fromReadable<Bytes, RequestInvalid>({
         evaluate: () => decoder().end(sent),
@@ -38,7 +46,8 @@ export const decoding = Effect.fnUntraced(function* ({ headers }: HttpServerRequ
         }
         return Effect.sync(() => body.add(piece))
       }
+      yield* Stream.runForEach(pieces, collect)
       // Copied, because it may wait for minutes and the buffer may have twice its size.
-      return Effect.map(Stream.runForEach(pieces, collect), () => body.take().slice())
-    }).pipe(turns.withPermit)
+      return body.take().slice()
+    }).pipe(Effect.scoped, turns.withPermit)
 })

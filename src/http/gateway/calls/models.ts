@@ -9,9 +9,11 @@ import { ProviderKeys } from "../../../services/access/Secrets.ts"
 import { Agents } from "../../../services/agents/Agents.ts"
 import { RoutingConfig } from "../../../services/routing/RoutingConfig.ts"
 import { Upstream } from "../../../services/upstream/Upstream.ts"
+import { agentIn } from "./agentCall.ts"
 
 /** The agents that are listed, the newest ones. Others can be used, too. */
 const MOST_AGENTS = 100
+const AGENTS = "agents"
 
 export const makeModels = Effect.gen(function* () {
   const routing = yield* RoutingConfig
@@ -42,7 +44,7 @@ export const makeModels = Effect.gen(function* () {
     // Without a cursor, none is invalid.
     agents.list(tenant, { limit: MOST_AGENTS }, key?.agents).pipe(
       Effect.catchTag("CursorInvalid", Effect.die),
-      Effect.map(({ items }) => items.map(({ name }): Model => ({ id: `agent:${name}`, owned_by: "agents" }))),
+      Effect.map(({ items }) => items.map(({ name }): Model => ({ id: `agent:${name}`, owned_by: AGENTS }))),
     )
 
   return {
@@ -52,10 +54,14 @@ export const makeModels = Effect.gen(function* () {
       const ids = new Set([...names, ...targets.map(({ model }) => model)])
       return [...[...ids].flatMap((id) => named(id) ?? []), ...(yield* agentsOf(user))]
     }),
-    /** Returns the model or the listed agent that calls name `id`. */
+    /** Returns the model or agent that calls name `id`. */
     find: Effect.fnUntraced(function* (user: Identity, id: string) {
-      const { named } = yield* routesOf(user)
-      return named(id) ?? (yield* agentsOf(user)).find((agent) => agent.id === id)
+      const agent = agentIn(id)
+      if (agent === undefined) return (yield* routesOf(user)).named(id)
+      return yield* agents.named(user.tenant, agent, user.key?.agents).pipe(
+        Effect.as<Model>({ id, owned_by: AGENTS }),
+        Effect.catchTag("AgentNotFound", () => Effect.undefined),
+      )
     }),
   }
 })

@@ -33,7 +33,7 @@ export const readBody = Effect.fnUntraced(function* (
   hold: (bytes: number) => Effect.Effect<void, Overloaded, Scope.Scope>,
 ) {
   if (!isJson(request)) return yield* new UnsupportedMediaType()
-  const decode = yield* decoding(request)
+  const decode = yield* decoding(request, hold)
   const sent = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
   const body = decode === undefined ? sent : yield* Effect.scoped(Effect.andThen(hold(sent.length), decode(sent)))
   yield* hold(body.length)
