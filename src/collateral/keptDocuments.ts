@@ -6,6 +6,9 @@ import type { Got } from "./boundedGet.ts"
 /** Documents of one source. One proxy needs four at most. */
 const MAX_KEPT = 64
 
+/** In milliseconds. Older revocation lists hide too much, even if they have not expired: AMD's count for a year. */
+const MAX_AGE_MS = 24 * 3_600_000
+
 const DER_SEQUENCE = 0x30
 
 /** Gets at most `limit` bytes. `read` throws `collateral-unavailable` if the answer is of another kind; then it is not kept. */
@@ -14,7 +17,7 @@ type Ask = <A>(url: string, limit: number, read: (got: Got) => A) => Promise<A>
 export interface Documents {
   /** For documents that never change: asks once. */
   readonly immutable: Ask
-  /** Asks each time, and returns the last answer if the service is unavailable. */
+  /** Asks each time, and returns the last answer for 24 hours if the service is unavailable. */
   readonly latest: Ask
 }
 
@@ -31,30 +34,43 @@ export const derIn = ({ body }: Got): Bytes => {
 const isUnavailable = (error: unknown): boolean =>
   error instanceof EvidenceFailure && error.code === "collateral-unavailable"
 
-/** Returns documents that are got by `get` until `signal` aborts. All share what is kept. */
-export const keptDocuments = () => {
+interface Kept {
+  readonly got: Got
+  /** When it was fetched. */
+  readonly at: number
+}
+
+/**
+ * Returns documents that are got by `get` until `signal` aborts. All share what is kept.
+ *
+ * @param clock milliseconds
+ */
+export const keptDocuments = (clock: () => number) => {
   /** By URL, the least recently used first. */
-  const kept = new Map<string, Got>()
-  const keep = (url: string, got: Got): void => {
+  const kept = new Map<string, Kept>()
+  const keep = (url: string, document: Kept): void => {
     kept.delete(url)
-    kept.set(url, got)
+    kept.set(url, document)
     const [oldest] = kept.keys()
     if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest)
   }
+  /** If the clock was set back, the age is unknown. */
+  const isYoung = ({ at }: Kept): boolean => clock() >= at && clock() - at <= MAX_AGE_MS
   return (get: (url: string, limit: number) => Promise<Got>, signal: AbortSignal | undefined): Documents => {
-    const read = <A>(url: string, got: Got, by: (got: Got) => A): A => {
-      const value = by(got)
-      keep(url, got)
+    const fetched = async (url: string, limit: number): Promise<Kept> => ({ got: await get(url, limit), at: clock() })
+    const read = <A>(url: string, document: Kept, by: (got: Got) => A): A => {
+      const value = by(document.got)
+      keep(url, document)
       return value
     }
     return {
-      immutable: async (url, limit, by) => read(url, kept.get(url) ?? (await get(url, limit)), by),
+      immutable: async (url, limit, by) => read(url, kept.get(url) ?? (await fetched(url, limit)), by),
       latest: async (url, limit, by) => {
         try {
-          return read(url, await get(url, limit), by)
+          return read(url, await fetched(url, limit), by)
         } catch (error) {
           const last = kept.get(url)
-          if (last === undefined || signal?.aborted === true || !isUnavailable(error)) throw error
+          if (last === undefined || !isYoung(last) || signal?.aborted === true || !isUnavailable(error)) throw error
           return read(url, last, by)
         }
       },

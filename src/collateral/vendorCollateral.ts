@@ -7,10 +7,12 @@ import { keptDocuments } from "./keptDocuments.ts"
 
 /**
  * A source that asks the vendors over HTTPS: once for certificates, each time for what expires, of which it hands out the
- * last answer while a service is unavailable. `get` replaces `fetch` in tests.
+ * last answer for 24 hours while a service is unavailable. `get` replaces `fetch` in tests.
+ *
+ * @param clock milliseconds
  */
-export const vendorCollateral = (get: Get = fetch): CollateralSource => {
-  const documentsOf = keptDocuments()
+export const vendorCollateral = (get: Get = fetch, clock: () => number = Date.now): CollateralSource => {
+  const documentsOf = keptDocuments(clock)
   return {
     collateralFor: async (need, signal) => {
       const documents = documentsOf(boundedGet(get, signal), signal)

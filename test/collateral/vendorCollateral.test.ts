@@ -42,14 +42,14 @@ const SNP = evidenceOf("sev-snp", sample("snp-genoa.report"))
 type Answers = Readonly<Record<string, () => Response>>
 
 /** Answers by URL, and records what was asked. */
-const standIn = (answers: Answers) => {
+const standIn = (answers: Answers, clock?: () => number) => {
   const asked: Array<string> = []
   const get: Get = async (url, { redirect }) => {
     assert.strictEqual(redirect, "manual")
     asked.push(url)
     return answers[url]?.() ?? new Response("", { status: 404 })
   }
-  return { asked, source: vendorCollateral(get) }
+  return { asked, source: vendorCollateral(get, clock) }
 }
 
 const chained = (body: BodyInit, header: string, chain: string) =>
@@ -329,10 +329,11 @@ const down = () => new Response("", { status: 503 })
 
 describe("vendorCollateral after its first answers", () => {
   /** A vendor that answers so until `turn` changes the answers of all URLs. */
-  const turning = (answers: Answers) => {
+  const turning = (answers: Answers, clock?: () => number) => {
     let instead: (() => Response) | undefined
     const { asked, source } = standIn(
       Object.fromEntries(Object.entries(answers).map(([url, answer]) => [url, () => (instead ?? answer)()])),
+      clock,
     )
     const prove = (check: AttestationCheck, now = NOW) => codeOfPromise(proveAttestation(check, source, () => now))
     const times = (url: string) => asked.filter((each) => each === url).length
@@ -360,6 +361,24 @@ describe("vendorCollateral after its first answers", () => {
     assert.strictEqual(await prove(check), "verified")
     assert.deepStrictEqual(Object.keys(pcsAnswersOf(check)).map(times), [3, 3, 3, 3])
   })
+
+  for (const [vendor, check, answers] of [
+    ["AMD", snp(), answersOf],
+    ["Intel", tdx(), pcsAnswersOf],
+  ] as const) {
+    it(`hands out no revocation list of ${vendor} that was fetched more than a day ago`, async () => {
+      let now = 1e12
+      const { prove, turn } = turning(answers(check), () => now)
+      assert.strictEqual(await prove(check), "verified")
+      turn(down)
+      now += 12 * 3_600_000
+      assert.strictEqual(await prove(check), "verified")
+      now += 12 * 3_600_000 + 1
+      assert.strictEqual(await prove(check), "collateral-unavailable")
+      now -= 25 * 3_600_000
+      assert.strictEqual(await prove(check), "collateral-unavailable")
+    })
+  }
 
   it("hands out a revocation list beyond its next update, which verifiers refuse", async () => {
     const check = snp({ crl: (root) => makeCrl(root, { until: NOW + 3600 }) })
