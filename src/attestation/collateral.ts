@@ -63,6 +63,8 @@ export type Collateral = AmdCollateral | IntelCollateral | { readonly kind: "non
 export interface CollateralSource {
   /** Rejects with an `EvidenceFailure` of code `collateral-unavailable`. */
   readonly collateralFor: (need: CollateralNeed, signal?: AbortSignal) => Promise<Collateral>
+  /** Called if a verification with that collateral failed, so that the source asks again for what it kept unverified. */
+  readonly refused?: (need: CollateralNeed) => void
 }
 
 /** Largest member of collateral, in characters of its JSON form. */

@@ -106,5 +106,10 @@ export const proveAttestation = async (
   const need = collateralNeedOf(evidence, updateOf(policy, evidence.format))
   const collateral = await source.collateralFor(need, signal)
   const now = clock()
-  return { verified: verifyAttestation({ ...check, now, collateral }), collateral, now }
+  try {
+    return { verified: verifyAttestation({ ...check, now, collateral }), collateral, now }
+  } catch (error) {
+    source.refused?.(need)
+    throw error
+  }
 }

@@ -1,7 +1,7 @@
 /** Collateral of SEV-SNP from AMD's Key Distribution Service (AMD 57230, "Key Distribution Server"). */
 import type { AmdCollateral, CollateralNeed } from "../attestation/collateral.ts"
 import { EvidenceFailure } from "../attestation/failure.ts"
-import { type Bytes, fromUtf8 } from "../domain/bytes/bytes.ts"
+import type { Bytes } from "../domain/bytes/bytes.ts"
 import type { Got } from "./boundedGet.ts"
 import { derIn, type Documents } from "./keptDocuments.ts"
 
@@ -14,7 +14,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERT
 
 /** The intermediate and the root. */
 const authoritiesIn = ({ body: pem }: Got): readonly [Bytes, Bytes] => {
-  const [intermediate, root] = [...fromUtf8(pem).matchAll(CERTIFICATE)].map(([, body = ""]) =>
+  const [intermediate, root] = [...Buffer.from(pem).toString("latin1").matchAll(CERTIFICATE)].map(([, body = ""]) =>
     Uint8Array.from(Buffer.from(body, "base64")),
   )
   if (intermediate !== undefined && root !== undefined) return [intermediate, root]
@@ -22,7 +22,7 @@ const authoritiesIn = ({ body: pem }: Got): readonly [Bytes, Bytes] => {
 }
 
 /** URL of a VCEK: the service derives it from chip and TCB. */
-const vcekUrl = ({ product, chip, tcb }: AmdNeed): string => {
+export const vcekUrl = ({ product, chip, tcb }: AmdNeed): string => {
   const fmc = product === "Turin" ? `fmcSPL=${tcb.fmc}&` : ""
   const versions = `${fmc}blSPL=${tcb.bootloader}&teeSPL=${tcb.tee}&snpSPL=${tcb.snp}&ucodeSPL=${tcb.microcode}`
   return `${SERVICE}/vcek/v1/${product}/${chip}?${versions}`
@@ -42,7 +42,7 @@ export const fetchAmdCollateral = async (need: AmdNeed, documents: Documents): P
   const authority = `${SERVICE}/${need.signer}/v1/${need.product}`
   const [leaf, [intermediate, root], crl] = await Promise.all([
     leafFor(need, documents),
-    documents.immutable(`${authority}/cert_chain`, LIMIT.chain, authoritiesIn),
+    documents.latest(`${authority}/cert_chain`, LIMIT.chain, authoritiesIn),
     documents.latest(`${authority}/crl`, LIMIT.crl, derIn),
   ])
   return { kind: "amd", chain: [leaf, intermediate, root], crl }

@@ -15,7 +15,7 @@ const DER_SEQUENCE = 0x30
 type Ask = <A>(url: string, limit: number, read: (got: Got) => A) => Promise<A>
 
 export interface Documents {
-  /** For documents that never change: asks once. */
+  /** For documents that never change: asks once, and again after `forget`. */
   readonly immutable: Ask
   /** Asks each time, and returns the last answer for 24 hours if the service is unavailable. */
   readonly latest: Ask
@@ -41,7 +41,7 @@ interface Kept {
 }
 
 /**
- * Returns documents that are got by `get` until `signal` aborts. All share what is kept.
+ * Returns `documents` that are got by `get` until `signal` aborts. All share what is kept, until `forget` drops it.
  *
  * @param clock milliseconds
  */
@@ -56,7 +56,7 @@ export const keptDocuments = (clock: () => number) => {
   }
   /** If the clock was set back, the age is unknown. */
   const isYoung = ({ at }: Kept): boolean => clock() >= at && clock() - at <= MAX_AGE_MS
-  return (get: (url: string, limit: number) => Promise<Got>, signal: AbortSignal | undefined): Documents => {
+  const documents = (get: (url: string, limit: number) => Promise<Got>, signal: AbortSignal | undefined): Documents => {
     const fetched = async (url: string, limit: number): Promise<Kept> => ({ got: await get(url, limit), at: clock() })
     const read = <A>(url: string, document: Kept, by: (got: Got) => A): A => {
       const value = by(document.got)
@@ -76,4 +76,5 @@ export const keptDocuments = (clock: () => number) => {
       },
     }
   }
+  return { documents, forget: (url: string): void => void kept.delete(url) }
 }

@@ -1,23 +1,26 @@
 /** Fetches collateral from AMD and Intel, for verifiers on Node. */
 import type { CollateralSource } from "../attestation/collateral.ts"
-import { fetchAmdCollateral } from "./amd.ts"
+import { fetchAmdCollateral, vcekUrl } from "./amd.ts"
 import { boundedGet, type Get } from "./boundedGet.ts"
 import { fetchIntelCollateral } from "./intel.ts"
 import { keptDocuments } from "./keptDocuments.ts"
 
 /**
- * A source that asks the vendors over HTTPS: once for certificates, each time for what expires, of which it hands out the
- * last answer for 24 hours while a service is unavailable. `get` replaces `fetch` in tests.
+ * A source that asks the vendors over HTTPS: once for each VCEK, each time for the rest, of which it hands out the last
+ * answer for 24 hours while a service is unavailable. `get` replaces `fetch` in tests.
  *
  * @param clock milliseconds
  */
 export const vendorCollateral = (get: Get = fetch, clock: () => number = Date.now): CollateralSource => {
-  const documentsOf = keptDocuments(clock)
+  const kept = keptDocuments(clock)
   return {
     collateralFor: async (need, signal) => {
-      const documents = documentsOf(boundedGet(get, signal), signal)
+      const documents = kept.documents(boundedGet(get, signal), signal)
       if (need.kind === "amd") return fetchAmdCollateral(need, documents)
       return need.kind === "intel" ? fetchIntelCollateral(need, documents) : { kind: "none" }
+    },
+    refused: (need) => {
+      if (need.kind === "amd") kept.forget(vcekUrl(need))
     },
   }
 }
