@@ -311,6 +311,7 @@ describe("evidence mode refuses to start", () => {
       // Read only with PROVIDER_FROM_ENV, but published all the same.
       OPENAI_API_KEY: "sk-canary",
       PROVIDER2_BASE_URL: "https://me:canary@llm.example/v1",
+      OPENAI_BASE_URL: "https://llm.example/v1?key=canary",
       JWT_SECRET: "canary".repeat(8),
       OPERATOR_TOKEN: "canary".repeat(8),
       REDIS_URL: "redis://:canary@redis.example:6379",

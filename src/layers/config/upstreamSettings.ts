@@ -78,9 +78,12 @@ type SlotSettings = {
   readonly [S in Slot as `${S}FirstTokenTimeout`]: Setting<Duration.Duration | undefined>
 }
 
-/** Calls add the path of an endpoint, so a URL that has one already would reach nothing. */
+/** Calls append the path of an endpoint, so a URL that has one already, or a query or fragment, would not reach it. */
 const BaseUrlText = UrlText.pipe(
   Schema.check(
+    Schema.makeFilter((url: URL) => !/[?#]/.test(url.href), {
+      message: "expected a URL without query and fragment",
+    }),
     Schema.makeFilter((url: URL) => apiAt(url.pathname) === undefined, {
       message: "expected a URL without the path of an endpoint, such as /chat/completions",
     }),

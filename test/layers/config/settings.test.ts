@@ -250,6 +250,21 @@ describe("settings", () => {
     }),
   )
 
+  it.effect("refuse base URLs with query or fragment, to which no endpoint can be appended", () =>
+    Effect.gen(function* () {
+      const expected = [{ variable: "PROVIDER1_BASE_URL", problem: "expected a URL without query and fragment" }]
+      for (const end of ["?account=b&x=", "?", "#", "/?#x"]) {
+        const env = {
+          JWT_SECRET: TOKEN_SECRET,
+          PROVIDER1_API_KEY: SECRET,
+          PROVIDER1_BASE_URL: `https://relay.example/v1${end}`,
+        }
+        assert.deepStrictEqual((yield* Effect.flip(decode(env))).mistakes, expected)
+        assert.deepStrictEqual((yield* Effect.flip(inEnvironment(env)(Gateway.settings()))).mistakes, expected)
+      }
+    }),
+  )
+
   it.effect("refuse a sample's placeholder", () =>
     Effect.gen(function* () {
       const placeholders = {
