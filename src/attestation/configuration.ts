@@ -1,6 +1,7 @@
 /** Compares the attested configuration with a policy: genuine code with another base URL sends prompts anywhere. */
 import { parseIJson } from "../domain/json/iJson.ts"
 import { isObject, type JsonObject } from "../domain/json/json.ts"
+import { withoutSlashes } from "../domain/url.ts"
 import { EvidenceFailure, must } from "./failure.ts"
 import type { AcceptedConfiguration, AcceptedProvider } from "./policy.ts"
 
@@ -54,6 +55,12 @@ const checkSoftware = (configuration: JsonObject, { software }: AcceptedConfigur
 const pinsIn = (value: unknown): AcceptedProvider["sealed_pins"] =>
   value === null ? null : listIn(value, "sealed_pins").map((pin) => textIn(pin, "sealed_pins"))
 
+/** One form of a base URL, to which calls append the path of an endpoint with one slash. */
+const baseOf = (url: string): string => withoutSlashes(URL.canParse(url) ? new URL(url).href : url)
+
+/** One form of a set of pins, of which each is trusted. */
+const setOf = (pins: AcceptedProvider["sealed_pins"]): string => JSON.stringify(pins && [...new Set(pins)].toSorted())
+
 const checkProviders = (value: unknown, { providers }: AcceptedConfiguration): void => {
   for (const each of listIn(value, "providers")) {
     const provider = membersOf(each, ["slot", "vendor", "base_url", "sealed_pins"], "providers")
@@ -61,7 +68,7 @@ const checkProviders = (value: unknown, { providers }: AcceptedConfiguration): v
     const pins = pinsIn(provider["sealed_pins"])
     const isAllowed = providers.some(
       (known) =>
-        known.vendor === vendor && known.base_url === url && JSON.stringify(known.sealed_pins) === JSON.stringify(pins),
+        known.vendor === vendor && baseOf(known.base_url) === baseOf(url) && setOf(known.sealed_pins) === setOf(pins),
     )
     const sealing = pins === null ? "unsealed" : `sealed to ${pins.join(", ")}`
     must(isAllowed, "configuration-provider", `The policy does not allow ${vendor} at ${url}, ${sealing}.`)

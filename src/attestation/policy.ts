@@ -90,9 +90,9 @@ export type Accepted = AcceptedSnp | AcceptedTdx | AcceptedDstack | AcceptedSpac
 export interface AcceptedProvider {
   /** Title, such as `OpenAI`. */
   readonly vendor: string
-  /** In full: on one origin, paths may name accounts of different owners. */
+  /** In full but for final slashes: on one origin, paths may name accounts of different owners. */
   readonly base_url: string
-  /** Pins of the sealed proxy there; `null`: calls are not sealed. */
+  /** Pins of the sealed proxy there, in any order; `null`: calls are not sealed. */
   readonly sealed_pins: ReadonlyArray<string> | null
 }
 
@@ -100,7 +100,7 @@ export interface AcceptedProvider {
 export interface AcceptedConfiguration {
   /** Versions of the software with their digests, which are base64url of 32 bytes. At least one. */
   readonly software: ReadonlyArray<{ readonly version: string; readonly digest: string }>
-  /** Each attested provider must equal one of them. */
+  /** Each attested provider must be one of them. */
   readonly providers: ReadonlyArray<AcceptedProvider>
   /** Origins of outgoing proxies, such as `http://proxy.example:3128`; having none is always allowed. */
   readonly outgoing_proxies: ReadonlyArray<string>

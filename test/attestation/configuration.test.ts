@@ -25,6 +25,32 @@ describe("checkConfiguration", () => {
       assert.strictEqual(check({ ...CONFIGURATION, providers: shown }, allowed), "verified")
     }
   })
+  it("accepts other spellings of a base URL, and pins in another order", () => {
+    const [P, Q] = ["P".repeat(43), "Q".repeat(43)] as const
+    const [provider] = CONFIGURATION.providers
+    const [known] = ACCEPTED_CONFIGURATION.providers
+    assert(provider !== undefined && known !== undefined)
+    const judged = (shown: object, accepted: object) =>
+      check(
+        { ...CONFIGURATION, providers: [{ ...provider, ...shown }] },
+        { ...ACCEPTED_CONFIGURATION, providers: [{ ...known, ...accepted }] },
+      )
+    for (const [one, other] of [
+      ["https://api.anthropic.com/", "https://api.anthropic.com"],
+      ["https://api.anthropic.com/", "HTTPS://API.Anthropic.com:443"],
+      ["https://api.openai.com/v1", "https://api.openai.com/v1/"],
+      ["https://api.openai.com/v1//", "https://api.openai.com/x/../v1"],
+    ]) {
+      assert.strictEqual(judged({ base_url: one }, { base_url: other }), "verified", other)
+      assert.strictEqual(judged({ base_url: other }, { base_url: one }), "verified", other)
+    }
+    for (const base_url of ["https://api.openai.com/V1", "https://api.openai.com/v1?account=b", "openai"]) {
+      assert.strictEqual(judged({}, { base_url }), "configuration-provider", base_url)
+    }
+    assert.strictEqual(judged({ sealed_pins: [P, Q] }, { sealed_pins: [Q, P, Q] }), "verified")
+    assert.strictEqual(judged({ sealed_pins: [P, P] }, { sealed_pins: [P, Q] }), "configuration-provider")
+    assert.strictEqual(judged({ sealed_pins: [] }, { sealed_pins: null }), "configuration-provider")
+  })
   it("accepts a named telemetry endpoint, proxy and authority", () => {
     const configuration = {
       ...CONFIGURATION,
