@@ -4,7 +4,7 @@ import { must } from "./failure.ts"
 import type { TcbUpdate } from "./policy.ts"
 import { leavesIn } from "./sevSnp/certificateTable.ts"
 import { chipInUrls, isCurrent, productOf, signerOf } from "./sevSnp/leaf.ts"
-import { readReport, tcbOf } from "./sevSnp/report.ts"
+import { isMasked, readReport, tcbOf } from "./sevSnp/report.ts"
 import { isPckAuthority, PCK_AUTHORITIES, pckFactsOf } from "./tdx/pck.ts"
 import { readQuote } from "./tdx/quote.ts"
 import { certificateOf, certificatesInPem, nameOf } from "./x509/certificate.ts"
@@ -16,8 +16,8 @@ const amdNeed = ({ report: bytes, collateral }: ProxyEvidence): CollateralNeed =
   const handed = der === undefined ? undefined : certificateOf(der)
   const product = productOf(report, handed)
   const chip = chipInUrls(report, product)
-  // AMD has the right VCEK in place of an old one, but publishes no VLEKs.
-  const isOld = signer === "vcek" && handed !== undefined && !isCurrent(report, handed, product)
+  // AMD has the right VCEK in place of an old one, if the chip is known, but publishes no VLEKs.
+  const isOld = signer === "vcek" && handed !== undefined && !isMasked(report) && !isCurrent(report, handed, product)
   return {
     kind: "amd",
     product,

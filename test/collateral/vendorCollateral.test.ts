@@ -194,6 +194,17 @@ describe("vendorCollateral", () => {
     assert.strictEqual(verified.hardware, "AMD Genoa")
   })
 
+  it("refuses a hidden chip with a VCEK, and asks AMD for none", async () => {
+    const hidden = snp({ report: (report) => void report.fill(0, 0x1a0, 0x1e0) })
+    const evidence = { ...hidden.evidence, collateral: tableOf("vcek", amdOf(hidden).chain[0]) }
+    const { asked, source } = standIn(answersOf(hidden))
+    assert.strictEqual(await codeOfPromise(proveAttestation({ ...hidden, evidence }, source, () => NOW)), "snp-chip-id")
+    assert.lengthOf(
+      asked.filter((url) => url.includes("blSPL")),
+      0,
+    )
+  })
+
   it("refuses the VLEK of older firmware, which AMD cannot replace", async () => {
     const vlek = snp({ signer: "vlek", report: (report) => void (report[TCB_AT.reported + 7] = 210) })
     const evidence = { ...vlek.evidence, collateral: tableOf("vlek", amdOf(vlek).chain[0]) }

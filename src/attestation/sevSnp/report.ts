@@ -64,6 +64,9 @@ export const readReport = (report: Uint8Array): SnpReport => {
   }
 }
 
+/** Whether the host hides the chip (MASK_CHIP_ID). */
+export const isMasked = ({ chipId }: SnpReport): boolean => isZero(chipId)
+
 /** Checks the signature over 0..0x29F by the leaf's key. */
 export const checkSignature = ({ bytes }: SnpReport, key: KeyObject): void => {
   const scalars = [0, 1].map((i) => bytes.subarray(SIGNATURE + i * SCALAR, SIGNATURE + (i + 1) * SCALAR))

@@ -8,7 +8,7 @@ import { AMD_PRODUCTS, type AmdProduct } from "../roots.ts"
 import { certificateOf, checkChain } from "../x509/certificate.ts"
 import { checkRevocation } from "../x509/crl.ts"
 import { checkLeaf } from "./leaf.ts"
-import { checkSignature, readReport, type SnpReport, tcbOf } from "./report.ts"
+import { checkSignature, isMasked, readReport, type SnpReport, tcbOf } from "./report.ts"
 
 const isAtLeast = (tcb: SnpTcb, minimum: SnpTcb): boolean =>
   tcb.bootloader >= minimum.bootloader &&
@@ -57,8 +57,8 @@ export const verifySevSnp = (
     "binding-differs",
     "The report covers another key, configuration or nonce.",
   )
-  const isMasked = report.chipId.every((byte) => byte === 0)
-  must(!isMasked || deny.chips.length === 0, "chip-masked", "The host hides its chip, so the policy cannot deny it.")
+  const isHidden = isMasked(report)
+  must(!isHidden || deny.chips.length === 0, "chip-masked", "The host hides its chip, so the policy cannot deny it.")
   const chip = report.chipId.toString("hex")
   must(!deny.chips.includes(chip), "chip-denied", "The policy denies this chip.")
   checkAccepted(report, product, accepted)
@@ -66,7 +66,7 @@ export const verifySevSnp = (
   return {
     measurement: report.measurement,
     hardware: `AMD ${product}`,
-    ...(isMasked ? {} : { chip }),
+    ...(isHidden ? {} : { chip }),
     tcb: { reported: tcbOf(report.tcbs.reported, product), committed: tcbOf(report.tcbs.committed, product) },
     validUntil: Math.min(until, next),
   }
